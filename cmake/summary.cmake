@@ -1,0 +1,11 @@
+# Says at configure time which keys this build can run.
+message(STATUS "assay ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+message(STATUS "  host keys: on (kernels without and with FMA contraction)")
+if(ASSAY_WITH_CUDA)
+  message(STATUS "  cuda keys: compiled and linked by nvcc ${CMAKE_CUDA_COMPILER_VERSION} for sm ${CMAKE_CUDA_ARCHITECTURES}; without a GPU they are not_run")
+else()
+  message(STATUS "  cuda keys: absent (${ASSAY_CUDA_REASON})")
+endif()
+if(ASSAY_SANITIZE)
+  message(STATUS "  sanitizers: ${ASSAY_SANITIZE}")
+endif()

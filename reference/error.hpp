@@ -1,0 +1,13 @@
+// A call or a file is wrong: one line that names the option or the file and the reason. The command line
+// turns it into exit status 2; nothing has been written when it is thrown.
+#pragma once
+
+#include <stdexcept>
+
+namespace assay {
+
+struct InputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace assay

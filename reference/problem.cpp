@@ -1,0 +1,22 @@
+#include "reference/problem.hpp"
+
+#include <cmath>
+
+namespace assay {
+
+std::string invalid_reason(const Problem& p) {
+  const std::int64_t most = std::int64_t{1} << 46;
+  if (p.rows < 0) return "rows must be 0 or more, got " + std::to_string(p.rows);
+  if (p.V < 0) return "V must be 0 or more, got " + std::to_string(p.V);
+  if (p.in_pitch < p.V)
+    return "pitch must be at least V = " + std::to_string(p.V) + ", got " + std::to_string(p.in_pitch);
+  if (p.out_pitch < p.out_columns())
+    return "output pitch must be at least " + std::to_string(p.out_columns()) + ", got " +
+           std::to_string(p.out_pitch);
+  if (p.rows > 0 && p.in_pitch > most / p.rows) return "rows x pitch exceeds 2^46 elements";
+  if (selects(p.op) && p.k < 1) return "k must be 1 or more, got " + std::to_string(p.k);
+  if (!std::isfinite(p.scale)) return "scale must be finite";
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+// A problem: which operation, on what shape. It carries every degree of freedom from the start (input
+// and output dtype apart, pitches, scale, k), so that a new operation changes no signature.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reference/formats.hpp"
+
+namespace assay {
+
+enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk };
+
+inline constexpr Op kOps[] = {Op::softmax, Op::log_softmax, Op::lse, Op::normalizer, Op::topk, Op::softmax_topk};
+
+constexpr const char* name(Op op) {
+  switch (op) {
+    case Op::softmax: return "softmax";
+    case Op::log_softmax: return "log_softmax";
+    case Op::lse: return "lse";
+    case Op::normalizer: return "normalizer";
+    case Op::topk: return "topk";
+    case Op::softmax_topk: return "softmax_topk";
+  }
+  return "?";
+}
+
+inline std::optional<Op> parse_op(std::string_view s) {
+  for (Op op : kOps)
+    if (s == name(op)) return op;
+  return std::nullopt;
+}
+
+constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk; }
+
+/// Logits are rows x V in `in`, rows `in_pitch` elements apart. Values written per row: V for softmax and
+/// log_softmax, k for topk (logits) and softmax_topk (probabilities), rows `out_pitch` apart.
+struct Problem {
+  Op op = Op::softmax;
+  Dtype in = Dtype::f32;
+  Dtype out = Dtype::f32;
+  std::int64_t rows = 0;
+  std::int64_t V = 0;
+  std::int64_t in_pitch = 0;
+  std::int64_t out_pitch = 0;
+  float scale = 1.0f;  // logits are fl(scale * x) in fp32
+  int k = 0;
+
+  /// Elements written per row (0 where the op writes only (m, d) or one lse).
+  constexpr std::int64_t out_columns() const {
+    return selects(op) ? k : (op == Op::softmax || op == Op::log_softmax ? V : 0);
+  }
+  /// Bytes of one index: int32, or int64 above V = 2^31 - 1.
+  constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }
+};
+
+/// Empty if the problem makes sense, else one sentence that says what does not.
+std::string invalid_reason(const Problem& p);
+
+}  // namespace assay

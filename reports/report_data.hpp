@@ -1,0 +1,59 @@
+// Everything the report's page and summary show, gathered in one run: records, error profiles, and where
+// they were made. Renderers take this and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+
+namespace assay {
+
+/// What one key is, as `assay list` shows it.
+struct KeyInfo {
+  std::string key, variant, dtype, backend;
+  std::string op;            // its main op
+  std::string algorithm;     // naive, safe, online
+  std::string exp;           // accurate, fast, half
+  std::string division;      // ieee, approximate
+  std::string internals;     // f32, f16, bf16
+  std::string accesses;      // claimed memory accesses per element, "2+1" = loads + stores
+  std::string policy;        // "all -inf: NaN; +inf: NaN; NaN: NaN"
+  std::string determinism;   // run_to_run, ...
+  std::string not_run;       // empty, or why the key cannot run here: "no GPU: ..."
+};
+
+/// Errors of one key on one family at one V, resolved by |x - m| and by sign.
+struct Profile {
+  struct Bin {
+    double distance_lo = 0, distance_hi = 0;  // |x - m| in nats
+    std::int64_t count = 0;
+    double max_ulp = 0, mean_ulp = 0;
+    double bound_ulp = 0;  // the smallest class bound of an element of the bin, in ulp (0: none)
+  };
+  std::string key, variant, dtype, backend, family;
+  std::int64_t V = 0;
+  std::vector<Bin> bins;
+  // Signed error (got - exact) in ulp: histogram over [-limit, limit] in equal bins, plus what lies outside.
+  double signed_limit = 0;
+  std::vector<std::int64_t> signed_counts;
+  std::int64_t below = 0, above = 0;
+};
+
+struct FamilyInfo {
+  std::string name, why;
+};
+
+struct ReportData {
+  std::vector<std::pair<std::string, std::string>> environment;  // label, value; commit, machine, GPU, driver, ...
+  std::vector<KeyInfo> keys;
+  std::vector<FamilyInfo> families;
+  std::vector<Record> records;   // every planned case, in plan order, not_run ones included
+  std::vector<Profile> profiles;
+  std::int64_t planned = 0, executed = 0;  // cases; planned does not count not_run keys
+  double seconds = 0;
+};
+
+}  // namespace assay
