@@ -96,11 +96,11 @@ constexpr double decode(Dtype t, std::uint64_t b) {
 
 /// Bits of the nearest value, ties to even; overflows to infinity; NaN becomes the canonical quiet NaN.
 constexpr std::uint64_t encode(Dtype t, double x) {
-  if (t == Dtype::f64) return std::bit_cast<std::uint64_t>(x);
   const Format f = format(t);
   const std::uint64_t b = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t sign = b >> 63 ? f.sign_mask() : 0;
   if (x != x) return sign | f.exponent_mask() | (std::uint64_t{1} << (f.mantissa_bits() - 1));
+  if (t == Dtype::f64) return b;
   const std::uint64_t abs = b & ~(std::uint64_t{1} << 63);
   if (abs == 0) return sign;
   if (abs >> 52 == 0x7ff) return sign | f.infinity_bits();

@@ -1,0 +1,87 @@
+// The named checks and their running tally. Every comparison is a Tally::judge call with an enclosure of
+// the error and of its bound, written so that NaN fails.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+
+namespace assay {
+
+enum class Check {
+  launch,      // the launch and the kernel reported no error; no divergence, no bad shuffle (host executor)
+  guard,       // bytes before, after and between the rows of every buffer are intact
+  inputs,      // the logits are unchanged
+  written,     // every output element was written: no poison is left under two poisons
+  special,     // -inf, +inf, NaN, V = 0 and V = 1 by the declared policy, position by position
+  element,     // every element within its class's a-priori bound
+  coherence,   // every element relates to the row's largest by exp of the rounded shift
+  row_sum,     // the stored outputs add up to 1
+  monotone,    // larger logit, no smaller output; equal logits, equal bits
+  range,       // 0 <= p <= 1, no sign bit
+  argmax,      // the largest logit has the largest output
+  normalizer,  // (m, d): m exact, d within the bound, 1 <= d <= j
+  indices,     // top-k: in range, distinct, -1 past the last element
+  order,       // top-k: the right elements in the right order
+  gather,      // top-k of logits: values are the logits at the indices, bit for bit
+  repeat,      // same bits under another schedule, poison and grid
+};
+inline constexpr int kChecks = static_cast<int>(Check::repeat) + 1;
+const char* name(Check c);
+
+class Tally {
+ public:
+  Tally();
+
+  /// error in [error_lo, error_hi] against bound in [bound_lo, bound_hi]. A pass needs
+  /// error_hi <= bound_lo; a failure is anything for which error_lo <= bound_hi does not hold.
+  /// Returns false on a failure.
+  bool judge(Check c, double error_lo, double error_hi, double bound_lo, double bound_hi) {
+    CheckResult& r = at(c);
+    ++r.judged;
+    if (error_hi <= bound_lo) {
+      const double u = bound_hi > 0 ? error_hi / bound_hi : 0;
+      if (u > r.utilisation) r.utilisation = u;
+      return true;
+    }
+    if (error_lo <= bound_hi) {
+      ++r.undecided;
+      r.utilisation = std::max(r.utilisation, 1.0);
+      return true;
+    }
+    ++r.failed;
+    const double u = error_lo / bound_hi;
+    if (!(u <= r.utilisation)) r.utilisation = std::isnan(u) ? INFINITY : u;
+    return false;
+  }
+  /// An exact check. Returns `holds`.
+  bool require(Check c, bool holds) {
+    CheckResult& r = at(c);
+    ++r.judged;
+    if (!holds) ++r.failed;
+    return holds;
+  }
+  /// Counts `n` exact comparisons that held.
+  void held(Check c, std::int64_t n) { at(c).judged += n; }
+
+  /// True for the first failure of the check: the moment to write its detail.
+  bool first(Check c) const { return at(c).failed == 1 && at(c).detail.empty(); }
+  CheckResult& at(Check c) { return results_[static_cast<std::size_t>(c)]; }
+  const CheckResult& at(Check c) const { return results_[static_cast<std::size_t>(c)]; }
+
+  std::int64_t failed() const;
+  std::int64_t undecided() const;
+  /// The checks that judged anything.
+  std::vector<CheckResult> results() const;
+  /// Names of the failed checks, most specific first, comma separated.
+  std::string failed_names() const;
+
+ private:
+  std::array<CheckResult, kChecks> results_;
+};
+
+}  // namespace assay

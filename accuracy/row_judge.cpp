@@ -1,0 +1,246 @@
+// The checks on a row of probabilities. Symbols as in bounds.hpp.
+#include "accuracy/row_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/ulp.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::string at(const RowContext& c, std::int64_t j) { return fmt::format("row {}, column {}", c.row.row, j); }
+
+/// p e^A and p e^-A for an enclosed p. Small A by series (alternating, so its ends are known); large A with
+/// the exponent formed first, because on far rows p is 0 and e^A infinite.
+struct Band {
+  double lower_lo, lower_hi, upper_lo, upper_hi;
+};
+Band band(const RowTruth& t, std::int64_t j, double A) {
+  const auto i = static_cast<std::size_t>(j);
+  const double lo = t.lo[i], hi = t.hi[i];
+  if (A < 0x1p-6) {
+    const double grow = A + A * A * (0.5 + A / 6 * (1 + A));
+    const double shrink = A - A * A * (0.5 - A / 6);
+    return {lo * (1 - shrink), hi * (1 - shrink), lo * (1 + grow), hi * (1 + grow)};
+  }
+  const double up = std::exp(t.d[i] + A), down = std::exp(t.d[i] - A);
+  return {down / t.s.hi, down / t.s.lo, up / t.s.hi, up / t.s.lo};
+}
+
+}  // namespace
+
+bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t bits) {
+  const RowTruth& t = *c.row.truth;
+  const auto i = static_cast<std::size_t>(j);
+  Tally& tally = c.tally;
+  ErrorStatistics& s = c.statistics;
+
+  if (std::isinf(t.d[i])) {  // x = -inf: exactly 0, no tolerance
+    const bool ok = tally.require(Check::special, g == 0);
+    if (!ok && tally.first(Check::special))
+      tally.at(Check::special).detail = fmt::format("{}: logit -inf must give exactly 0, got {:g}", at(c, j), g);
+    return ok;
+  }
+
+  const RowBounds& b = *c.bounds;
+  const double A = b.A[i];
+  const Band limit = band(t, j, A);
+  const double p = 0.5 * (t.lo[i] + t.hi[i]);
+  bool ok;
+  double ratio;
+  if (!(g < p)) {  // also NaN
+    const double room = limit.upper_hi - p + b.w;
+    ok = tally.judge(Check::element, g - t.hi[i], g - t.lo[i], limit.upper_lo - t.lo[i] + b.w, limit.upper_hi - t.lo[i] + b.w);
+    ratio = room > 0 ? (g - p) / room : (g == p ? 0 : kInf);
+  } else {
+    const double room = p - limit.lower_lo + b.w;
+    ok = tally.judge(Check::element, t.lo[i] - g, t.hi[i] - g, t.hi[i] - limit.lower_hi + b.w, t.hi[i] - limit.lower_lo + b.w);
+    ratio = room > 0 ? (p - g) / room : kInf;
+  }
+
+  const Enclosure exact{t.lo[i], t.hi[i]};
+  const double error = ulp_error(c.out, g, exact).hi;
+  s.ulp.push_back(static_cast<float>(error));
+  s.sum_ulp += error;
+  if (bits == t.rounded[i]) ++s.correctly_rounded;
+  const bool weak = A >= 0.6931471805599453;
+  s.weak += weak;
+  if (p > b.w) {
+    ++s.visible;
+    s.visible_weak += weak;
+  }
+  const bool replaces = !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
+  if (replaces) {
+    s.worst = {c.row.row, j, t.x[i], t.d[i], g, t.lo[i], t.hi[i], error, std::isnan(ratio) ? kInf : ratio};
+    s.worst_failed = !ok;
+  }
+  if (!ok && tally.first(Check::element))
+    tally.at(Check::element).detail = fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}",
+                                                  at(c, j), g, p, error, ratio, t.d[i]);
+  if (c.observer)
+    c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
+                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + b.w) / ulp(c.out, p));
+  return ok;
+}
+
+namespace {
+
+void judge_coherence(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const RowBounds& b = *c.bounds;
+  const Terms& k = c.terms;
+  const auto a = static_cast<std::size_t>(t.argmax);
+  const double ga = got.values[a];
+  if (!(ga > 4 * b.w)) return;
+  const double pa = 0.5 * (t.lo[a] + t.hi[a]);
+  const double fixed = 2 * lam(k.D) + 2 * lam(k.u_out) + lam(b.w / ga) + (k.shifted ? 0 : k.eps(c.shift->f[a]));
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    const double g = got.values[j];
+    if (!(g > 4 * b.w) || std::isinf(t.d[j]) || std::isinf(c.shift->f[j])) continue;
+    // ln(p_j / p_a) is d_j exactly, so ln(g_j / g_a) - f_j = ln(ratio) + d_j - f_j with a ratio near 1.
+    const double p = 0.5 * (t.lo[j] + t.hi[j]);
+    const double x = (g / ga) / (p / pa) - 1;
+    const double log_ratio = std::fabs(x) < 0x1p-10 ? x - x * x * (0.5 - x / 3) : std::log1p(x);
+    const double error = std::fabs(log_ratio - c.shift->delta[j]);
+    double bound = k.eps(c.shift->f[j]) + fixed + lam(b.w / g);
+    if (k.kept) bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.u;
+    // Four doubles of 2^-52 relative width and as many operations enter the error.
+    constexpr double slack = 0x1p-48;
+    if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&
+        c.tally.first(Check::coherence))
+      c.tally.at(Check::coherence).detail =
+          fmt::format("{}: ln(p/p_argmax) is off the rounded shift by {:.4g}, bound {:.4g}", at(c, static_cast<std::int64_t>(j)), error, bound);
+  }
+}
+
+void judge_row_sum(const RowContext& c, const RowOutput& got) {
+  double sum = 0, rest = 0;  // double-double
+  for (double g : got.values) {
+    const double t = sum + g;
+    const double z = t - sum;
+    rest += (sum - (t - z)) + (g - z);
+    sum = t;
+  }
+  const double error = std::fabs((sum - 1) + rest);
+  const double bound = c.bounds->row_sum;
+  if (!c.tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bound, bound * (1 + 0x1p-40)) && c.tally.first(Check::row_sum))
+    c.tally.at(Check::row_sum).detail = fmt::format("row {}: the stored outputs add up to {:.12g}, off by {:.4g}, bound {:.4g}",
+                                                    c.row.row, sum + rest, error, bound);
+}
+
+void judge_monotone(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const Terms& k = c.terms;
+  const std::size_t n = t.order.size();
+  double least = kInf;     // smallest output among strictly larger logits
+  double worst_eps = 0;    // largest eps among them
+  std::int64_t least_at = -1;
+  std::size_t i = 0;
+  while (i < n) {
+    const auto first = static_cast<std::size_t>(t.order[i]);
+    if (std::isinf(t.d[first])) break;
+    double group_least = kInf;
+    std::int64_t group_least_at = -1;
+    std::size_t e = i;
+    for (; e < n; ++e) {
+      const auto j = static_cast<std::size_t>(t.order[e]);
+      if (t.x[j] != t.x[first]) break;
+      const double g = got.values[j];
+      if (e > i && !c.tally.require(Check::monotone, got.bits[j] == got.bits[first]) && c.tally.first(Check::monotone))
+        c.tally.at(Check::monotone).detail =
+            fmt::format("row {}: columns {} and {} hold the same logit {:g} and got {:a} and {:a}", c.row.row, first, j,
+                        t.x[j], got.values[first], g);
+      if (!(g >= group_least)) {
+        group_least = g;
+        group_least_at = static_cast<std::int64_t>(j);
+      }
+    }
+    const double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
+    if (least_at >= 0) {
+      const double slack = (k.monotone_exp ? 0 : worst_eps + eps) + (k.D > k.u ? 2 * k.D : 0);
+      const double g = got.values[first];
+      // With a monotone exp and a correctly rounded division the order is exact, with no absolute part.
+      const double floor = slack == 0 ? g : g * (1 - slack) - c.bounds->w;
+      if (!c.tally.require(Check::monotone, least >= floor) && c.tally.first(Check::monotone))
+        c.tally.at(Check::monotone).detail =
+            fmt::format("row {}: column {} has the larger logit {:g} but got {:a}, column {} with {:g} got {:a}", c.row.row,
+                        least_at, t.x[static_cast<std::size_t>(least_at)], least, first, t.x[first], g);
+    }
+    worst_eps = std::max(worst_eps, eps);
+    if (!(group_least >= least)) {
+      least = group_least;
+      least_at = group_least_at;
+    }
+    i = e;
+  }
+}
+
+void judge_range(const RowContext& c, const RowOutput& got) {
+  const double top = c.terms.D > c.terms.u ? 1 + c.terms.D : 1;
+  const std::uint64_t sign = format(c.out).sign_mask();
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    const double g = got.values[j];
+    if (!c.tally.require(Check::range, g >= 0 && g <= top && !(got.bits[j] & sign)) && c.tally.first(Check::range))
+      c.tally.at(Check::range).detail = fmt::format("{}: got {:a}, outside [0, {}]", at(c, static_cast<std::int64_t>(j)), g,
+                                                    top == 1 ? "1" : "1 + D");
+  }
+}
+
+void judge_argmax(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const Terms& k = c.terms;
+  const double ga = got.values[static_cast<std::size_t>(t.argmax)];
+  std::size_t largest = static_cast<std::size_t>(t.argmax);
+  for (std::size_t j = 0; j < got.values.size(); ++j)
+    if (got.values[j] > got.values[largest]) largest = j;
+  // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum; otherwise the exp's own error.
+  const double slack = (k.shifted || k.monotone_exp ? 0 : 2 * k.eps(t.m)) + (k.D > k.u ? 2 * k.D : 0);
+  if (!c.tally.require(Check::argmax, ga >= got.values[largest] * (1 - slack)) && c.tally.first(Check::argmax))
+    c.tally.at(Check::argmax).detail = fmt::format("row {}: the maximum is in column {} with {:a}, column {} got {:a}", c.row.row,
+                                                   t.argmax, ga, largest, got.values[largest]);
+}
+
+}  // namespace
+
+void judge_probabilities(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  for (std::size_t j = 0; j < got.values.size(); ++j) judge_element(c, static_cast<std::int64_t>(j), got.values[j], got.bits[j]);
+  if (t.finite == 1 && t.x.size() == 1) {
+    const double allowed = c.claim.division == Division::ieee ? 0 : c.terms.D;
+    if (!c.tally.require(Check::special, std::fabs(got.values[0] - 1) <= allowed) && c.tally.first(Check::special))
+      c.tally.at(Check::special).detail = fmt::format("row {}: V = 1 must give 1, got {:a}", c.row.row, got.values[0]);
+  }
+  judge_coherence(c, got);
+  judge_row_sum(c, got);
+  judge_monotone(c, got);
+  judge_range(c, got);
+  judge_argmax(c, got);
+}
+
+std::string describe_values(std::span<const double> values) {
+  std::int64_t nan = 0, inf = 0, zero = 0, one = 0, other = 0;
+  for (double g : values) {
+    if (std::isnan(g)) ++nan;
+    else if (std::isinf(g)) ++inf;
+    else if (g == 0) ++zero;
+    else if (g == 1) ++one;
+    else ++other;
+  }
+  std::string s;
+  const auto add = [&s](const char* what, std::int64_t n) {
+    if (n > 0) s += fmt::format("{}{} x{}", s.empty() ? "" : ", ", what, n);
+  };
+  add("NaN", nan);
+  add("inf", inf);
+  add("0", zero);
+  add("1", one);
+  add("between", other);
+  return s.empty() ? "nothing" : s;
+}
+
+}  // namespace assay

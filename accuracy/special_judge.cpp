@@ -1,0 +1,62 @@
+// Special values by the declared policy, and the normalizer.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "accuracy/row_judge.hpp"
+
+namespace assay {
+namespace {
+
+enum class Want { nan, zero };
+
+bool matches(Want w, double g) { return w == Want::nan ? std::isnan(g) : g == 0 && !std::signbit(g); }
+
+}  // namespace
+
+void judge_special(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    Want want = Want::nan;
+    if (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) want = Want::zero;
+    if (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only && !(t.x[j] == INFINITY)) want = Want::zero;
+    if (!c.tally.require(Check::special, matches(want, got.values[j])) && c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, column {} ({}): logit {:g} must give {}, got {:g}", c.row.row, j,
+                      t.kind == RowKind::nan ? "a NaN in the row" : t.kind == RowKind::pos_inf ? "+inf in the row" : "all -inf",
+                      t.x[j], want == Want::nan ? "NaN" : "0", got.values[j]);
+  }
+}
+
+void judge_normalizer(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  Tally& tally = c.tally;
+  const auto require = [&](bool holds, const std::string& what) {
+    if (!tally.require(Check::normalizer, holds) && tally.first(Check::normalizer))
+      tally.at(Check::normalizer).detail = fmt::format("row {}: {}: (m, d) = ({:a}, {:a})", c.row.row, what, got.m, got.d);
+  };
+  if (t.kind == RowKind::all_neg_inf) {
+    if (c.claim.algorithm == Algorithm::online) require(got.m == -INFINITY && got.d == 0, "all -inf must give the identity (-inf, 0)");
+    return;
+  }
+  if (t.kind == RowKind::nan || t.kind == RowKind::pos_inf) {
+    if (c.claim.algorithm == Algorithm::online) require(std::isnan(got.d), "d must be NaN");
+    return;
+  }
+  // m is exact; naive's m is the shift it applied, 0.
+  require(got.m == (c.terms.shifted ? t.m : 0), fmt::format("m must be {:a}", c.terms.shifted ? t.m : 0));
+  const double exact = c.terms.shifted ? std::log(0.5 * (t.s.lo + t.s.hi)) : 0.5 * (t.lse.lo + t.lse.hi);
+  const double error = std::fabs(std::log(got.d) - exact);
+  const double slack = 0x1p-50 * (1 + std::fabs(exact));
+  if (!tally.judge(Check::normalizer, error - slack, error + slack, c.bounds->b, c.bounds->b * (1 + 0x1p-40)) && tally.first(Check::normalizer))
+    tally.at(Check::normalizer).detail = fmt::format("row {}: ln d is off by {:.4g}, bound {:.4g}: d = {:a}, exact {:a}", c.row.row,
+                                                     error, c.bounds->b, got.d, std::exp(exact));
+  if (c.claim.algorithm == Algorithm::online) {
+    // 1 <= d <= j, exactly while j <= 2^p; past it the last roundings may carry d above j.
+    const auto j = static_cast<double>(t.finite);
+    const double top = j <= 1 / c.terms.u ? j : j * std::exp(c.terms.h * lam(c.terms.u));
+    require(got.d >= 1 && got.d <= top, fmt::format("1 <= d <= {} must hold", t.finite));
+  }
+}
+
+}  // namespace assay

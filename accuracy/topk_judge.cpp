@@ -1,0 +1,147 @@
+// Top-k: indices are checked as a set first (in range, distinct, -1 past the last element), then their
+// order against the truth, then the values that stand beside them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/row_judge.hpp"
+
+namespace assay {
+namespace {
+
+/// Position r of the truth's order under the claim's NaN order.
+std::int32_t ranked(const RowTruth& t, NanOrder nan_order, std::int64_t r) {
+  const auto n = static_cast<std::int64_t>(t.order.size());
+  if (nan_order == NanOrder::last) return t.order[static_cast<std::size_t>(r)];
+  std::int64_t nans = 0;
+  for (std::int64_t i = n; i-- > 0 && std::isnan(t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])]);) ++nans;
+  return t.order[static_cast<std::size_t>((r - nans + n) % n)];
+}
+
+bool judge_indices(const RowContext& c, const RowOutput& got) {
+  const auto V = static_cast<std::int64_t>(c.row.truth->x.size());
+  std::vector<std::int64_t> seen;
+  bool all = true;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    const std::int64_t i = got.indices[r];
+    const bool past = static_cast<std::int64_t>(r) >= V;
+    const bool ok = past ? i == -1 : i >= 0 && i < V && std::find(seen.begin(), seen.end(), i) == seen.end();
+    seen.push_back(i);
+    all &= ok;
+    if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
+      c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,
+                                                      past ? "not the -1 of an empty slot" : i < 0 || i >= V ? "out of range" : "there twice");
+  }
+  return all;
+}
+
+/// Selection by probability: an index is right if no unselected logit certainly has the larger computed
+/// probability. The shared sum cancels; each side keeps its own exp, shift and rounding errors.
+void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
+  const auto own = [&](std::size_t i) {
+    return std::isinf(t.d[i]) || std::isinf(c.shift->f[i]) ? 0 : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D);
+  };
+  const double w = c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32);
+  std::vector<bool> selected(t.x.size(), false);
+  for (std::int64_t i : got.indices)
+    if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
+  double best_left = -INFINITY;  // largest probability an unselected element certainly has
+  std::int64_t best_left_at = -1;
+  for (std::size_t i = 0; i < t.x.size(); ++i)
+    if (!selected[i]) {
+      const double low = t.lo[i] * std::exp(-own(i)) - w;
+      if (low > best_left) {
+        best_left = low;
+        best_left_at = static_cast<std::int64_t>(i);
+      }
+    }
+  double previous = INFINITY;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    if (got.indices[r] < 0) continue;
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    const double high = t.hi[i] * std::exp(own(i)) + w;
+    const double low = t.lo[i] * std::exp(-own(i)) - w;
+    if (!c.tally.require(Check::order, high >= best_left && low <= previous) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail =
+          high >= best_left
+              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller probability", c.row.row, r, i)
+              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})", c.row.row, r, i,
+                            t.x[i], best_left_at, best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
+    previous = std::min(previous, high);
+  }
+}
+
+void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const auto n = std::min(got.indices.size(), t.order.size());
+  for (std::size_t r = 0; r < n; ++r) {
+    const std::int64_t want = ranked(t, c.claim.policy.nan_order, static_cast<std::int64_t>(r));
+    const std::int64_t have = got.indices[r];
+    bool ok = want == have;
+    if (!ok && c.claim.ties == Ties::unspecified && have >= 0 && have < static_cast<std::int64_t>(t.x.size())) {
+      const double a = t.x[static_cast<std::size_t>(have)], b = t.x[static_cast<std::size_t>(want)];
+      ok = a == b || (std::isnan(a) && std::isnan(b));
+    }
+    if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail = fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
+                                                    have >= 0 && have < static_cast<std::int64_t>(t.x.size()) ? t.x[static_cast<std::size_t>(have)] : NAN,
+                                                    want, t.x[static_cast<std::size_t>(want)]);
+  }
+}
+
+void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const double top = c.terms.D > c.terms.u ? 1 + c.terms.D : 1;
+  for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
+    const std::int64_t i = got.indices[r];
+    const double g = got.values[r];
+    if (!c.bounds) {
+      // Special row: the value softmax would have there. Where the policy is `zero` or `inf_only`, 0 is right.
+      const bool may_be_zero = (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) ||
+                               (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only &&
+                                t.x[static_cast<std::size_t>(i)] != INFINITY);
+      if (!c.tally.require(Check::special, may_be_zero ? g == 0 : std::isnan(g)) && c.tally.first(Check::special))
+        c.tally.at(Check::special).detail = fmt::format("row {}, slot {} (index {}): must be {}, got {:g}", c.row.row, r, i,
+                                                        may_be_zero ? "0" : "NaN", g);
+      continue;
+    }
+    judge_element(c, i, g, got.bits[r]);
+    const bool in_range = g >= 0 && g <= top && !(got.bits[r] & format(c.out).sign_mask());
+    if (!c.tally.require(Check::range, in_range) && c.tally.first(Check::range))
+      c.tally.at(Check::range).detail = fmt::format("row {}, slot {}: got {:a}", c.row.row, r, g);
+  }
+}
+
+void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
+    const double x = t.x[static_cast<std::size_t>(got.indices[r])];
+    const double g = got.values[r];
+    const bool ok = std::isnan(x) ? std::isnan(g) : g == x && std::signbit(g) == std::signbit(x);
+    if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
+      c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}", c.row.row, r, got.indices[r], x, g);
+  }
+}
+
+}  // namespace
+
+void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  if (!judge_indices(c, got)) return;  // values beside wrong indices mean nothing
+  if (c.claim.select == Select::probs)
+    judge_order_of_probs(c, got);
+  else
+    judge_order_of_logits(c, got);
+  if (op == Op::topk)
+    judge_gathered_logits(c, got);
+  else
+    judge_selected_probabilities(c, got);
+  for (std::size_t r = t.x.size(); r < got.values.size(); ++r)
+    if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
+      c.tally.at(Check::special).detail = fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
+}
+
+}  // namespace assay

@@ -1,0 +1,150 @@
+// The one header a variant includes first: CUDA's words, from nvcc or from the host executor, and the three
+// spellings that differ from plain CUDA (static shared memory, dynamic shared memory, launch).
+//
+// The same .cu file is compiled up to three times, each copy in its own namespace:
+//   assay::cuda      by nvcc,
+//   assay::host      by the host compiler, contraction off,
+//   assay::host_fma  by the host compiler, a * b + c contracted wherever the compiler likes.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/claim.hpp"
+#include "kernels/registry.hpp"
+
+#if defined(__CUDACC__)
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#define ASSAY_BACKEND cuda
+#define ASSAY_SHARED(T, name, N) __shared__ T name[N]
+#define ASSAY_DYNAMIC_SHARED(T, name)                                       \
+  extern __shared__ __align__(16) unsigned char assay_dynamic_shared[];     \
+  T* const name = reinterpret_cast<T*>(assay_dynamic_shared)
+
+namespace assay::cuda {
+inline constexpr Backend kBackend = Backend::cuda;
+
+/// kernel<<<grid, threads, shared, stream>>>(arguments...)
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream& stream, A... arguments) {
+  kernel<<<grid, threads, shared, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<P>(arguments)...);
+}
+}  // namespace assay::cuda
+
+#else
+
+#ifndef ASSAY_BACKEND
+#error "a host build of a variant defines ASSAY_BACKEND (host or host_fma): see kernels/CMakeLists.txt"
+#endif
+#include <tuple>
+
+#include "kernels/host/words.hpp"
+
+namespace assay::ASSAY_BACKEND {
+namespace backend_names {
+inline constexpr Backend host = Backend::host;
+inline constexpr Backend host_fma = Backend::host_fma;
+}  // namespace backend_names
+inline constexpr Backend kBackend = backend_names::ASSAY_BACKEND;
+
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream&, A... arguments) {
+  struct Call {
+    void (*kernel)(P...);
+    std::tuple<P...> arguments;
+  };
+  const Call call{kernel, std::tuple<P...>(static_cast<P>(arguments)...)};
+  executor::run(grid, threads, shared, [](const void* c) {
+    const Call& k = *static_cast<const Call*>(c);
+    std::apply(k.kernel, k.arguments);
+  }, &call);
+}
+}  // namespace assay::ASSAY_BACKEND
+
+#endif
+
+namespace assay::ASSAY_BACKEND {
+
+using f16 = __half;
+using bf16 = __nv_bfloat16;
+using f32 = float;
+
+template <class T>
+struct DtypeOf;
+template <>
+struct DtypeOf<f16> { static constexpr Dtype value = Dtype::f16; };
+template <>
+struct DtypeOf<bf16> { static constexpr Dtype value = Dtype::bf16; };
+template <>
+struct DtypeOf<f32> { static constexpr Dtype value = Dtype::f32; };
+
+__host__ __device__ __forceinline__ float to_float(f32 x) { return x; }
+__host__ __device__ __forceinline__ float to_float(f16 x) { return __half2float(x); }
+__host__ __device__ __forceinline__ float to_float(bf16 x) { return __bfloat162float(x); }
+template <class T>
+__host__ __device__ T from_float(float x);
+template <>
+__host__ __device__ __forceinline__ f32 from_float<f32>(float x) { return x; }
+template <>
+__host__ __device__ __forceinline__ f16 from_float<f16>(float x) { return __float2half_rn(x); }
+template <>
+__host__ __device__ __forceinline__ bf16 from_float<bf16>(float x) { return __float2bfloat16_rn(x); }
+
+/// Rows `pitch` elements apart; offsets are 64-bit.
+template <class T>
+struct Rows {
+  T* base;
+  std::int64_t count;
+  std::int64_t pitch;
+  __host__ __device__ T* row(std::int64_t r) const { return base + r * pitch; }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Blocks for `work` units: one each, up to the stream's cap or 2^20, past which blocks take several in turn.
+inline unsigned grid_for(std::int64_t work, const Stream& stream) {
+  const std::int64_t most = stream.max_blocks > 0 ? stream.max_blocks : (1 << 20);
+  return static_cast<unsigned>(work < most ? work : most);
+}
+
+namespace detail {
+
+template <class V, class T>
+constexpr Claim claim_of() {
+  if constexpr (requires { V::template claim_for<T>(); })
+    return V::template claim_for<T>();
+  else
+    return V::claim;
+}
+
+template <class V, class T>
+bool add(const char* name, const char* file) {
+  Variant v;
+  v.variant = name;
+  v.dtype = DtypeOf<T>::value;
+  v.backend = kBackend;
+  v.op = V::op;
+  if constexpr (requires { V::max_k; }) v.max_k = V::max_k;
+  v.claim = claim_of<V, T>();
+  v.file = file;
+  v.run = [](const Problem& p, const Buffers& b, const Stream& s) {
+    if (p.rows > 0 && (p.V > 0 || selects(p.op))) V::template run<T>(p, b, s);
+  };
+  if constexpr (requires(const Problem& p) { V::workspace_bytes(p); }) v.workspace_bytes = V::workspace_bytes;
+  return register_variant(v);
+}
+
+}  // namespace detail
+
+/// ASSAY_REGISTER_KERNEL(Type, "name", f16, bf16, f32): registers Type for each dtype, before main.
+#define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                           \
+  template <class... T>                                                                     \
+  bool assay_register_##Type() {                                                            \
+    return (::assay::ASSAY_BACKEND::detail::add<Type, T>(variant, __FILE__) && ...);        \
+  }                                                                                         \
+  const bool assay_registered_##Type = assay_register_##Type<__VA_ARGS__>()
+
+}  // namespace assay::ASSAY_BACKEND

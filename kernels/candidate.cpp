@@ -1,0 +1,140 @@
+#include "kernels/candidate.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "kernels/host/executor.hpp"
+#include "kernels/host/sanitizers.hpp"
+
+#if defined(ASSAY_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+namespace assay {
+
+Image::Image(std::size_t payload, std::size_t offset, std::size_t guard)
+    : size_((guard + offset + payload + guard + 255) / 256 * 256), offset_(guard + offset), payload_(payload) {
+  bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(256, size_)));
+  if (!bytes_) throw std::bad_alloc();
+}
+void Image::Free::operator()(std::byte* p) const { std::free(p); }
+
+namespace {
+
+std::array<Image*, 6> all(Images& i) { return {&i.logits, &i.probs, &i.indices, &i.m, &i.d, &i.workspace}; }
+
+LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+  // Under AddressSanitizer a kernel that touches a guard band stops with its own stack trace.
+  for (Image* i : all(images))
+    if (!i->empty()) {
+      sanitizers::forbid(i->data(), i->offset());
+      sanitizers::forbid(i->payload() + i->payload_bytes(), i->size() - i->offset() - i->payload_bytes());
+    }
+  const auto at = [](const Image& i) { return i.empty() ? nullptr : i.payload(); };
+  Buffers b;
+  b.logits = at(images.logits);
+  b.probs = at(images.probs);
+  b.indices = at(images.indices);
+  b.m = reinterpret_cast<float*>(at(images.m));
+  b.d = reinterpret_cast<float*>(at(images.d));
+  b.workspace = at(images.workspace);
+  LaunchOutcome outcome;
+  executor::set_schedule({options.schedule});
+  try {
+    variant.run(problem, b, Stream{nullptr, options.max_blocks});
+  } catch (const executor::Fault& fault) {
+    outcome.fault = std::string("executor: ") + fault.what();
+  }
+  for (Image* i : all(images))
+    if (!i->empty()) sanitizers::allow(i->data(), i->size());
+  return outcome;
+}
+
+#if defined(ASSAY_WITH_CUDA)
+
+/// Device buffers, grown on demand and kept: allocation costs more than most launches here.
+class DeviceMemory {
+ public:
+  std::byte* at_least(int slot, std::size_t bytes) {
+    Slot& s = slots_[static_cast<std::size_t>(slot)];
+    if (s.size < bytes) {
+      cudaFree(s.data);
+      s = {};
+      if (cudaMalloc(&s.data, bytes) != cudaSuccess) return nullptr;
+      s.size = bytes;
+    }
+    return static_cast<std::byte*>(s.data);
+  }
+
+ private:
+  struct Slot {
+    void* data = nullptr;
+    std::size_t size = 0;
+  };
+  std::array<Slot, 6> slots_;
+};
+
+LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+  static std::mutex one_at_a_time;
+  static DeviceMemory memory;
+  static cudaStream_t stream = nullptr;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  const auto fault = [](const char* what, cudaError_t e) {
+    return LaunchOutcome{std::string("CUDA: ") + what + ": " + cudaGetErrorString(e)};
+  };
+  if (!stream) {
+    if (const cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); e != cudaSuccess)
+      return fault("creating a stream", e);
+  }
+  std::array<std::byte*, 6> on_device{};
+  const auto list = all(images);
+  for (int i = 0; i < 6; ++i) {
+    const Image& image = *list[static_cast<std::size_t>(i)];
+    if (image.empty()) continue;
+    std::byte*& p = on_device[static_cast<std::size_t>(i)];
+    p = memory.at_least(i, image.size());
+    if (!p) return fault("allocating device memory", cudaGetLastError());
+    if (const cudaError_t e = cudaMemcpyAsync(p, image.data(), image.size(), cudaMemcpyHostToDevice, stream); e != cudaSuccess)
+      return fault("copying to the device", e);
+  }
+  const auto at = [&](int i) {
+    const auto s = static_cast<std::size_t>(i);
+    return on_device[s] ? on_device[s] + list[s]->offset() : nullptr;
+  };
+  Buffers b;
+  b.logits = at(0);
+  b.probs = at(1);
+  b.indices = at(2);
+  b.m = reinterpret_cast<float*>(at(3));
+  b.d = reinterpret_cast<float*>(at(4));
+  b.workspace = at(5);
+  variant.run(problem, b, Stream{stream, options.max_blocks});
+  if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) return fault("launch", e);
+  if (const cudaError_t e = cudaStreamSynchronize(stream); e != cudaSuccess) return fault("kernel", e);
+  for (int i = 0; i < 6; ++i) {
+    const Image& image = *list[static_cast<std::size_t>(i)];
+    if (image.empty()) continue;
+    if (const cudaError_t e =
+            cudaMemcpy(image.data(), on_device[static_cast<std::size_t>(i)], image.size(), cudaMemcpyDeviceToHost);
+        e != cudaSuccess)
+      return fault("copying from the device", e);
+  }
+  return {};
+}
+
+#endif
+
+}  // namespace
+
+LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+  if (on_host(variant.backend)) return launch_on_host(variant, problem, images, options);
+#if defined(ASSAY_WITH_CUDA)
+  return launch_on_device(variant, problem, images, options);
+#else
+  return {"CUDA: this build has no CUDA side"};
+#endif
+}
+
+}  // namespace assay

@@ -1,0 +1,78 @@
+#include "kernels/device.hpp"
+
+#if defined(ASSAY_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+namespace assay {
+
+#if defined(ASSAY_WITH_CUDA)
+
+namespace {
+int selected = 0;
+
+std::string version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+std::string cuda_reason() {
+  int count = 0;
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  if (e != cudaSuccess) {
+    cudaGetLastError();
+    return std::string("no GPU: ") + cudaGetErrorString(e);
+  }
+  return count == 0 ? "no GPU: the driver reports none" : "";
+}
+}  // namespace
+
+bool built_with_cuda() { return true; }
+
+std::string select_device(int ordinal) {
+  if (std::string reason = cuda_reason(); !reason.empty()) return reason;
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (ordinal < 0 || ordinal >= count)
+    return "device " + std::to_string(ordinal) + " does not exist (there are " + std::to_string(count) + ")";
+  selected = ordinal;
+  return cudaSetDevice(ordinal) == cudaSuccess ? "" : "device " + std::to_string(ordinal) + " cannot be used";
+}
+
+std::vector<std::pair<std::string, std::string>> describe_device() {
+  if (!cuda_reason().empty()) return {};
+  cudaDeviceProp p{};
+  int driver = 0, runtime = 0, clock = 0, memory_clock = 0;
+  if (cudaGetDeviceProperties(&p, selected) != cudaSuccess) return {};
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, selected);
+  cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, selected);
+  return {{"GPU", p.name},
+          {"compute capability", std::to_string(p.major) + "." + std::to_string(p.minor)},
+          {"multiprocessors", std::to_string(p.multiProcessorCount)},
+          {"L2 bytes", std::to_string(p.l2CacheSize)},
+          {"clocks", std::to_string(clock / 1000) + " MHz, memory " + std::to_string(memory_clock / 1000) + " MHz (maximum)"},
+          {"driver API", version(driver)},
+          {"CUDA runtime", version(runtime)}};
+}
+
+#else
+
+bool built_with_cuda() { return false; }
+std::string select_device(int) { return "this build has no CUDA side"; }
+std::vector<std::pair<std::string, std::string>> describe_device() { return {}; }
+namespace {
+std::string cuda_reason() { return "this build has no CUDA side"; }
+}  // namespace
+
+#endif
+
+std::string unavailable_reason(Backend backend) {
+  static const std::string cuda = cuda_reason();
+  switch (backend) {
+    case Backend::cuda: return cuda;
+    case Backend::host_fma: return __builtin_cpu_supports("fma") ? "" : "this CPU has no FMA";
+    case Backend::host: break;
+  }
+  return {};
+}
+
+}  // namespace assay

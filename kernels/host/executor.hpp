@@ -1,0 +1,74 @@
+// The host executor: runs a CUDA kernel's source on the CPU, one fiber per CUDA thread. It is a test
+// instrument. Barriers and shuffles rendezvous by mask, a divergent or missing arrival is an error that
+// names every thread's source line, shared memory is poisoned per block, and the order in which threads,
+// warps and blocks run is a seed.
+//
+// What it cannot show: the host libm's expf is not the device's; there is no weak memory model, no
+// asynchronous copy, no mma, CUB, cluster or cooperative grid. A record made here never stands in for one
+// made on a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace assay::executor {
+
+using Site = std::source_location;
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr Dim3() = default;
+  constexpr Dim3(unsigned x_, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+
+/// The kernel misused the machine: divergent barrier, shuffle from a lane outside the mask, bad launch.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Largest launch the executor accepts: an H200's limits.
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr std::size_t kMaxShared = 232448;
+
+/// How launches of this OS thread are scheduled.
+struct Schedule {
+  std::uint64_t seed = 0;  // 0: threads, warps and blocks in index order; else a permutation of each
+};
+void set_schedule(const Schedule& schedule);
+
+/// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
+void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument);
+
+// What kernel code sees, through kernels/host/words.hpp.
+
+struct Lane;
+/// Identity of the CUDA thread now running on this OS thread.
+struct Identity {
+  Dim3 threadIdx, blockIdx, blockDim, gridDim;
+};
+extern constinit thread_local const Identity* current;
+
+enum class Collective : std::uint8_t {
+  sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, all, any, match_any, match_all, add, min, max, bit_and, bit_or, bit_xor,
+};
+enum class Barrier : std::uint8_t { plain, count, all, any };
+
+/// Block barrier; the result is the count, conjunction or disjunction of the predicates.
+int block_barrier(Barrier kind, int predicate, const Site& site);
+/// Warp collective over the lanes of `mask`. For shuffles `argument` is source lane, delta or lane mask.
+std::uint64_t warp_collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
+                              const Site& site);
+unsigned active_mask();
+
+/// Shared memory of the running block: `tag` identifies the array; poisoned when the block first names it.
+void* static_shared(const void* tag, std::size_t bytes, std::size_t align);
+void* dynamic_shared();
+
+/// Bytes of the poison pattern: a NaN in every floating-point format.
+inline constexpr unsigned char kPoison = 0xff;
+
+}  // namespace assay::executor

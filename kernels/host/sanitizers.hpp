@@ -1,0 +1,82 @@
+// What the sanitizers must be told about fibers and about memory the executor hands out. Every function is
+// empty in an ordinary build.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(ASSAY_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace assay::sanitizers {
+
+inline void forbid([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(p, n);
+#endif
+}
+inline void allow([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(p, n);
+#endif
+}
+
+/// What happened before release(x) is visible after acquire(x): the edges of barriers and shuffles.
+inline void release([[maybe_unused]] void* x) {
+#if defined(ASSAY_TSAN)
+  __tsan_release(x);
+#endif
+}
+inline void acquire([[maybe_unused]] void* x) {
+#if defined(ASSAY_TSAN)
+  __tsan_acquire(x);
+#endif
+}
+
+/// One stack known to the sanitizers: a fiber's, or the scheduler's own.
+struct Stack {
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+  void* tsan = nullptr;
+  void* fake = nullptr;
+
+  void adopt_current_thread() {
+#if defined(ASSAY_TSAN)
+    tsan = __tsan_get_current_fiber();
+#endif
+  }
+  void create() {
+#if defined(ASSAY_TSAN)
+    tsan = __tsan_create_fiber(0);
+#endif
+  }
+  void destroy() {
+#if defined(ASSAY_TSAN)
+    if (tsan) __tsan_destroy_fiber(tsan);
+    tsan = nullptr;
+#endif
+  }
+};
+
+/// Call on the stack that is left, before the jump. The TSan switch carries no synchronisation: two fibers
+/// are two threads, and only the edges added by release and acquire order them.
+inline void before_switch([[maybe_unused]] Stack& from, [[maybe_unused]] const Stack& to) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.size);
+#endif
+#if defined(ASSAY_TSAN)
+  __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);
+#endif
+}
+/// Call on the stack that was entered, after the jump. `from` learns the bounds of the stack left.
+inline void after_switch([[maybe_unused]] Stack& here, [[maybe_unused]] Stack& from) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(here.fake, &from.bottom, &from.size);
+#endif
+}
+
+}  // namespace assay::sanitizers

@@ -1,0 +1,236 @@
+// CUDA's vocabulary for kernels compiled on the host: the words kernel code uses, bound to the executor.
+// Everything lives in the backend's namespace, so the build without and the build with FMA contraction
+// never share an inline function.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/host/executor.hpp"
+#include "kernels/host/half.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static const
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define threadIdx (::assay::executor::current->threadIdx)
+#define blockIdx (::assay::executor::current->blockIdx)
+#define blockDim (::assay::executor::current->blockDim)
+#define gridDim (::assay::executor::current->gridDim)
+#define warpSize 32
+
+/// Static shared memory: plain CUDA's `__shared__ T name[N]`.
+#define ASSAY_SHARED(T, name, N)                                                                               \
+  T(&name)[N] = *static_cast<T(*)[N]>(::assay::executor::static_shared(                                        \
+      [] {                                                                                                     \
+        static const char tag = 0;                                                                             \
+        return static_cast<const void*>(&tag);                                                                 \
+      }(),                                                                                                     \
+      sizeof(T) * (N), alignof(T)))
+/// Dynamic shared memory: plain CUDA's `extern __shared__ T name[]`.
+#define ASSAY_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::assay::executor::dynamic_shared())
+
+namespace assay::ASSAY_BACKEND {
+
+using dim3 = executor::Dim3;
+using executor::Site;
+
+// ---- barriers and warp collectives ----
+
+inline void __syncthreads(const Site& site = Site::current()) { executor::block_barrier(executor::Barrier::plain, 0, site); }
+inline int __syncthreads_count(int p, const Site& site = Site::current()) {
+  return executor::block_barrier(executor::Barrier::count, p, site);
+}
+inline int __syncthreads_and(int p, const Site& site = Site::current()) {
+  return executor::block_barrier(executor::Barrier::all, p, site);
+}
+inline int __syncthreads_or(int p, const Site& site = Site::current()) {
+  return executor::block_barrier(executor::Barrier::any, p, site);
+}
+inline void __syncwarp(unsigned mask = ~0u, const Site& site = Site::current()) {
+  executor::warp_collective(executor::Collective::sync, mask, 0, 0, 32, site);
+}
+
+namespace detail {
+template <class T>
+std::uint64_t pack(T v) {
+  static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "shuffles carry at most 8 bytes");
+  std::uint64_t u = 0;
+  std::memcpy(&u, &v, sizeof(T));
+  return u;
+}
+template <class T>
+T unpack(std::uint64_t u) {
+  T v;
+  std::memcpy(&v, &u, sizeof(T));
+  return v;
+}
+template <class T>
+T shuffle(executor::Collective kind, unsigned mask, T v, int argument, int width, const Site& site) {
+  return unpack<T>(executor::warp_collective(kind, mask, pack(v), argument, width, site));
+}
+}  // namespace detail
+
+template <class T>
+T __shfl_sync(unsigned mask, T v, int source, int width = 32, const Site& site = Site::current()) {
+  return detail::shuffle(executor::Collective::shfl, mask, v, source, width, site);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, const Site& site = Site::current()) {
+  return detail::shuffle(executor::Collective::shfl_up, mask, v, static_cast<int>(delta), width, site);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, const Site& site = Site::current()) {
+  return detail::shuffle(executor::Collective::shfl_down, mask, v, static_cast<int>(delta), width, site);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, const Site& site = Site::current()) {
+  return detail::shuffle(executor::Collective::shfl_xor, mask, v, lanes, width, site);
+}
+inline unsigned __ballot_sync(unsigned mask, int p, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::ballot, mask, p != 0, 0, 32, site));
+}
+inline int __all_sync(unsigned mask, int p, const Site& site = Site::current()) {
+  return static_cast<int>(executor::warp_collective(executor::Collective::all, mask, p != 0, 0, 32, site));
+}
+inline int __any_sync(unsigned mask, int p, const Site& site = Site::current()) {
+  return static_cast<int>(executor::warp_collective(executor::Collective::any, mask, p != 0, 0, 32, site));
+}
+template <class T>
+unsigned __match_any_sync(unsigned mask, T v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::match_any, mask, detail::pack(v), 0, 32, site));
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T v, int* predicate, const Site& site = Site::current()) {
+  const auto r = static_cast<unsigned>(
+      executor::warp_collective(executor::Collective::match_all, mask, detail::pack(v), 0, 32, site));
+  *predicate = r != 0;
+  return r;
+}
+inline unsigned __activemask() { return executor::active_mask(); }
+
+inline unsigned __reduce_add_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::add, mask, v, 0, 32, site));
+}
+inline unsigned __reduce_max_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::max, mask, v, 0, 32, site));
+}
+inline unsigned __reduce_min_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::min, mask, v, 0, 32, site));
+}
+inline unsigned __reduce_and_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_and, mask, v, 0, 32, site));
+}
+inline unsigned __reduce_or_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_or, mask, v, 0, 32, site));
+}
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+  return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_xor, mask, v, 0, 32, site));
+}
+
+// ---- memory ----
+
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_block() {}
+template <class T>
+T __ldg(const T* p) { return *p; }
+template <class T>
+T __ldcs(const T* p) { return *p; }
+template <class T>
+void __stcs(T* p, T v) { *p = v; }
+
+template <class T, class F>
+T atomic_update(T* p, F f) {
+  std::atomic_ref<T> a(*p);
+  T old = a.load();
+  while (!a.compare_exchange_weak(old, f(old))) {
+  }
+  return old;
+}
+template <class T>
+T atomicAdd(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o + v); }); }
+template <class T>
+T atomicMax(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return o < v ? v : o; }); }
+template <class T>
+T atomicMin(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return v < o ? v : o; }); }
+template <class T>
+T atomicOr(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o | v); }); }
+template <class T>
+T atomicAnd(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o & v); }); }
+template <class T>
+T atomicExch(T* p, std::type_identity_t<T> v) { return std::atomic_ref<T>(*p).exchange(v); }
+template <class T>
+T atomicCAS(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
+  std::atomic_ref<T>(*p).compare_exchange_strong(expected, v);
+  return expected;
+}
+
+// ---- arithmetic ----
+
+inline int __float_as_int(float f) { return std::bit_cast<int>(f); }
+inline unsigned __float_as_uint(float f) { return std::bit_cast<unsigned>(f); }
+inline float __int_as_float(int i) { return std::bit_cast<float>(i); }
+inline float __uint_as_float(unsigned i) { return std::bit_cast<float>(i); }
+inline int __popc(unsigned v) { return std::popcount(v); }
+inline int __clz(int v) { return std::countl_zero(static_cast<unsigned>(v)); }
+inline int __ffs(int v) { return v == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned>(v)); }
+
+/// ex2.approx of the rounded product with log2(e): CUDA's own definition, with the host's exp2f.
+inline float __expf(float x) { return ::exp2f(x * 0x1.715476p+0f); }
+inline float __logf(float x) { return ::log2f(x) * 0x1.62e430p-1f; }
+/// x * (1/y), and 0 where 2^126 < |y| < 2^128, as the CUDA guide documents.
+inline float __fdividef(float x, float y) {
+  const float a = ::fabsf(y);
+  if (a > 0x1p126f && a <= std::numeric_limits<float>::max()) return std::isinf(x) ? std::numeric_limits<float>::quiet_NaN() : 0.0f * x;
+  return x * (1.0f / y);
+}
+inline float __frcp_rn(float x) { return 1.0f / x; }
+inline float __fdiv_rn(float x, float y) { return x / y; }
+inline float __fsqrt_rn(float x) { return ::sqrtf(x); }
+inline float __fmaf_rn(float a, float b, float c) { return ::fmaf(a, b, c); }
+// The _rn forms are never contracted: the product and the sum pass through a volatile.
+inline float __fmul_rn(float a, float b) {
+  volatile float r = a * b;
+  return r;
+}
+inline float __fadd_rn(float a, float b) {
+  volatile float r = a + b;
+  return r;
+}
+inline float __fsub_rn(float a, float b) {
+  volatile float r = a - b;
+  return r;
+}
+using std::max;
+using std::min;
+
+// ---- vector types ----
+
+template <class T, int N>
+struct alignas(sizeof(T) * N) Vector;
+template <class T>
+struct alignas(2 * sizeof(T)) Vector<T, 2> { T x, y; };
+template <class T>
+struct alignas(4 * sizeof(T)) Vector<T, 4> { T x, y, z, w; };
+using float2 = Vector<float, 2>;
+using float4 = Vector<float, 4>;
+using int2 = Vector<int, 2>;
+using int4 = Vector<int, 4>;
+using uint2 = Vector<unsigned, 2>;
+using uint4 = Vector<unsigned, 4>;
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline int2 make_int2(int x, int y) { return {x, y}; }
+inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,56 @@
+// MPFR numbers that free themselves, and the two exits from MPFR the oracle uses: outward doubles and the
+// bits of the nearest value of a format.
+#pragma once
+
+#include <mpfr.h>
+
+#include <cstdint>
+
+#include "reference/formats.hpp"
+
+namespace assay {
+
+class MpfrValue {
+ public:
+  explicit MpfrValue(mpfr_prec_t precision) { mpfr_init2(value_, precision); }
+  MpfrValue(const MpfrValue&) = delete;
+  MpfrValue& operator=(const MpfrValue&) = delete;
+  ~MpfrValue() { mpfr_clear(value_); }
+
+  operator mpfr_ptr() { return value_; }
+  operator mpfr_srcptr() const { return value_; }
+
+ private:
+  mpfr_t value_;
+};
+
+/// MPFR caches constants per thread and frees them only when told. Call once on any path that uses it.
+inline void free_mpfr_cache_at_thread_exit() {
+  struct Guard {
+    ~Guard() { mpfr_free_cache(); }
+  };
+  thread_local const Guard guard;
+  (void)guard;
+}
+
+inline double down(mpfr_srcptr v) { return mpfr_get_d(v, MPFR_RNDD); }
+inline double up(mpfr_srcptr v) { return mpfr_get_d(v, MPFR_RNDU); }
+
+/// Bits of the value of the format nearest to v (finite), ties to even. One rounding, subnormals included.
+inline std::uint64_t round_bits(Dtype t, mpfr_srcptr v) {
+  if (mpfr_zero_p(v)) return 0;
+  const Format f = format(t);
+  const std::uint64_t sign = mpfr_signbit(v) ? f.sign_mask() : 0;
+  const mpfr_exp_t e = mpfr_get_exp(v) - 1;  // floor(log2 |v|)
+  const mpfr_exp_t lost = e < f.emin ? f.emin - e : 0;
+  if (lost > f.precision) return sign;
+  if (lost == f.precision) {  // |v| is in [1/2, 1) of the smallest subnormal, and 1/2 ties to zero
+    const bool tie = mpfr_min_prec(v) == 1;  // v is a power of two
+    return sign | (tie ? 0 : 1);
+  }
+  MpfrValue nearest(f.precision - lost);
+  mpfr_set(nearest, v, MPFR_RNDN);
+  return encode(t, mpfr_get_d(nearest, MPFR_RNDN));  // exact, but for the overflow to infinity
+}
+
+}  // namespace assay

@@ -1,0 +1,119 @@
+// assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
+// index.html, and the verdict on the terminal.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/commands.hpp"
+#include "reports/compare.hpp"
+#include "reports/files.hpp"
+#include "reports/page.hpp"
+#include "reports/report.hpp"
+#include "reports/summary.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  Selection selection;
+  std::string out;
+  std::string require;
+  std::string compare;
+  int threads = 0;
+  int device = 0;
+};
+
+/// A bar that redraws itself on a terminal, a line every tenth elsewhere.
+class Progress {
+ public:
+  void operator()(std::int64_t done, std::int64_t planned) {
+    const auto percent = static_cast<int>(100 * done / planned);
+    if (terminal_) {
+      if (percent == shown_) return;
+      const int filled = percent * 40 / 100;
+      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records", std::string(static_cast<std::size_t>(filled), '#'),
+                 std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
+      if (done == planned) fmt::print(stderr, "\n");
+    } else {
+      if (percent / 10 == shown_ / 10 && done != planned) return;
+      fmt::print(stderr, "{} of {} records\n", done, planned);
+    }
+    std::fflush(stderr);
+    shown_ = percent;
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  int shown_ = 0;
+};
+
+int run(const Options& o) {
+  if (!o.require.empty()) {
+    if (o.require != "cuda" && o.require != "host") throw InputError("--require " + o.require + ": must be cuda or host");
+    if (o.require == "cuda")
+      if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
+        fmt::print(stderr, "assay: --require cuda: {}\n", why);
+        return kEnvironment;
+      }
+  }
+  if (o.device != 0)
+    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  std::vector<Record> old;
+  if (!o.compare.empty()) old = read_records(o.compare);
+
+  const Selection& s = o.selection;
+  const bool narrowed = !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
+  // A narrowed run must not replace the whole report it was copied from.
+  const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
+  const Plan plan = make_plan(s);
+  prepare_folder(out);
+  fmt::print("plan: {}\n", describe(plan));
+  std::fflush(stdout);
+
+  Progress progress;
+  RunOptions run_options;
+  run_options.threads = o.threads;
+  run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  const ReportData data = run_report(plan, s, run_options);
+
+  std::string lines;
+  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
+  write_file(out / "records.jsonl", lines);
+  write_file(out / "summary.md", render_summary_markdown(data));
+  write_file(out / "index.html", render_page(data));
+
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
+  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  return report_passed(data) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  Selection& s = o->selection;
+  CLI::App* c = app.add_subcommand("report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
+  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
+  c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
+  c->add_option("--family", s.families, "input families (all)");
+  c->add_option("--V", s.sizes, "row lengths (18 from 0 to 128256)");
+  c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
+  c->add_option("--rows", s.rows, "rows of every case (by family and V)");
+  c->add_option("--k", s.k, "k of top-k (5, and 64 at V = 1000)");
+  c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
+  c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str();
+  c->add_option("--logits", s.logits, "judge on the rows of this .npy file instead of the families");
+  c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
+  c->add_option("--threads", o->threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

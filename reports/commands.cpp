@@ -1,0 +1,37 @@
+#include "reports/commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "reference/error.hpp"
+#include "reports/build_info.hpp"
+
+namespace assay {
+
+int run_assay(int argc, const char* const* argv) {
+  CLI::App app{"assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure."};
+  app.name("assay");
+  app.set_version_flag("--version", std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
+  app.require_subcommand(1);
+  int status = kPassed;
+  add_list_command(app, status);
+  add_report_command(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return kPassed;
+  } catch (const CLI::CallForVersion& v) {
+    std::fprintf(stdout, "%s\n", v.what());
+    return kPassed;
+  } catch (const CLI::ParseError& e) {
+    std::fprintf(stderr, "assay: %s (assay --help)\n", e.what());
+    return kBadCall;
+  } catch (const InputError& e) {
+    std::fprintf(stderr, "assay: %s\n", e.what());
+    return kBadCall;
+  }
+  return status;
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+// The subcommands of assay. Each sets up its options on the parser and returns the exit status: 0 every
+// planned case passed, 1 a verdict failed, 2 the call or a file is wrong, 3 the environment lacks what was
+// required. InputError becomes 2 in run_assay.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace assay {
+
+inline constexpr int kPassed = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kBadCall = 2;
+inline constexpr int kEnvironment = 3;
+
+/// The whole command line; what main calls, and what tests call.
+int run_assay(int argc, const char* const* argv);
+
+void add_list_command(CLI::App& app, int& status);
+void add_report_command(CLI::App& app, int& status);
+
+}  // namespace assay

@@ -1,0 +1,122 @@
+#include "reports/plan.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/error.hpp"
+#include "reference/npy.hpp"
+
+namespace assay {
+namespace {
+
+constexpr int kDefaultK = 5;      // the paper's
+constexpr int kLargestK = 64;
+constexpr std::int64_t kMostV = std::int64_t{1} << 26;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+std::vector<const Variant*> select_keys(const Selection& s) {
+  std::vector<Dtype> dtypes;
+  for (const std::string& d : s.dtypes) {
+    const auto t = parse_dtype(d);
+    if (!t) throw InputError("--dtype " + d + ": unknown, one of f16, bf16, f32");
+    dtypes.push_back(*t);
+  }
+  std::vector<const Variant*> keys;
+  std::vector<bool> used(s.keys.size(), false);
+  for (const Variant& v : registry()) {
+    // Contracted host kernels are a second look at the same sources: in the default plan they would double
+    // the time, so they run when named or with --full.
+    bool wanted = s.keys.empty() && (v.backend != Backend::host_fma || s.full);
+    for (std::size_t i = 0; i < s.keys.size(); ++i)
+      if (fnmatch(s.keys[i].c_str(), v.key().c_str(), 0) == 0) wanted = used[i] = true;
+    if (!dtypes.empty() && std::find(dtypes.begin(), dtypes.end(), v.dtype) == dtypes.end()) wanted = false;
+    if (wanted) keys.push_back(&v);
+  }
+  for (std::size_t i = 0; i < s.keys.size(); ++i)
+    if (!used[i]) throw InputError("--key " + s.keys[i] + ": no such key; assay list names them all");
+  if (keys.empty()) throw InputError("no key is left by --key and --dtype");
+  return keys;
+}
+
+std::vector<const Family*> select_families(const Selection& s) {
+  std::vector<const Family*> out;
+  if (!s.logits.empty()) return out;
+  for (const Family& f : families())
+    if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end()) out.push_back(&f);
+  for (const std::string& name : s.families)
+    if (!find_family(name)) throw InputError("--family " + name + ": unknown; assay list --families names them all");
+  return out;
+}
+
+/// The k of a top-k job: the paper's 5 everywhere, and the largest at one size, where a list of 64 per
+/// thread is longer than what most threads see.
+std::vector<int> ks_for(const Selection& s, const Family* family, std::int64_t V) {
+  if (s.k) return {*s.k};
+  if (family && V == 1000 && std::string_view(family->name) != "spike") return {kDefaultK, kLargestK};
+  return {kDefaultK};
+}
+
+Unit make_unit(const Selection& s, const std::vector<const Variant*>& keys, const Family* family, Dtype dtype, std::int64_t V,
+               std::int64_t rows) {
+  Unit u{family, dtype, V, rows, {}, 0};
+  for (const Variant* v : keys) {
+    if (v->dtype != dtype) continue;
+    const Op op = s.op ? *parse_op(*s.op) : v->op;
+    if (selects(op))
+      for (int k : ks_for(s, family, V)) u.jobs.push_back({v, op, k});
+    else
+      u.jobs.push_back({v, op, 0});
+  }
+  return u;
+}
+
+}  // namespace
+
+Plan make_plan(const Selection& s) {
+  Plan plan;
+  if (s.op && !parse_op(*s.op)) throw InputError("--op " + *s.op + ": unknown operation");
+  if (s.k && (*s.k < 1 || *s.k > 1 << 20)) throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
+  if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24)) throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
+  for (std::int64_t V : s.sizes)
+    if (V < 0 || V > kMostV) throw InputError(fmt::format("--V {}: must be 0 to {}", V, kMostV));
+  if (!s.logits.empty() && (!s.families.empty() || !s.sizes.empty())) throw InputError("--logits stands in for --family and --V");
+  plan.keys = select_keys(s);
+  plan.families = select_families(s);
+  if (!s.logits.empty()) {
+    const Tensor t = read_npy(s.logits);
+    plan.sizes = {t.V};
+    plan.units.push_back(make_unit(s, plan.keys, nullptr, t.dtype, t.V, s.rows ? std::min(*s.rows, t.rows) : t.rows));
+    if (plan.units[0].jobs.empty())
+      throw InputError(s.logits + ": its dtype is " + name(t.dtype) + ", and no selected key takes that");
+  } else {
+    const auto defaults = report_sizes();
+    plan.sizes = s.sizes.empty() ? std::vector<std::int64_t>(defaults.begin(), defaults.end()) : s.sizes;
+    for (Dtype dtype : kDtypes)
+      for (const Family* family : plan.families)
+        for (std::int64_t V : plan.sizes) {
+          if (!applies(*family, dtype, V)) continue;
+          Unit u = make_unit(s, plan.keys, family, dtype, V, s.rows ? *s.rows : report_rows(*family, dtype, V, s.full));
+          if (!u.jobs.empty()) plan.units.push_back(std::move(u));
+        }
+  }
+  for (Unit& u : plan.units) {
+    if (u.V > 0 && u.rows > kMostElements / u.V)
+      throw InputError(fmt::format("{} rows of V = {} are more than {} elements in one case", u.rows, u.V, kMostElements));
+    u.first_record = static_cast<std::size_t>(plan.records);
+    plan.records += static_cast<std::int64_t>(u.jobs.size());
+    plan.elements += static_cast<std::int64_t>(u.jobs.size()) * u.rows * u.V;
+  }
+  if (plan.records == 0) throw InputError("the plan is empty: no selected family exists at the selected V");
+  return plan;
+}
+
+std::string describe(const Plan& p) {
+  return fmt::format("{} keys x {} x {} V: {} records, {:.1f} million elements", p.keys.size(),
+                     p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()), p.sizes.size(), p.records,
+                     static_cast<double>(p.elements) / 1e6);
+}
+
+}  // namespace assay

@@ -1,0 +1,167 @@
+#include "reports/report.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "accuracy/checker.hpp"
+#include "kernels/device.hpp"
+#include "reference/npy.hpp"
+#include "reports/profile.hpp"
+
+namespace assay {
+namespace {
+
+Tensor first_rows(Tensor t, std::int64_t rows) {
+  t.rows = rows;
+  t.bytes.resize(static_cast<std::size_t>(rows * t.V) * size_of(t.dtype));
+  return t;
+}
+
+/// Shared state of the workers.
+class Run {
+ public:
+  Run(const Plan& plan, const Selection& selection, const RunOptions& options, ReportData& data)
+      : plan_(plan), selection_(selection), options_(options), data_(data) {
+    // Largest first, so that no worker starts a long unit when the others are done.
+    order_.resize(plan.units.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+  }
+
+  void work() {
+    try {
+      for (std::size_t i; !stop_ && (i = next_++) < order_.size();) run_unit(plan_.units[order_[i]]);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      stop_ = true;
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::int64_t weight(std::size_t i) const {
+    const Unit& u = plan_.units[i];
+    return u.rows * (u.V + 512) * static_cast<std::int64_t>(u.jobs.size() + 4);
+  }
+
+  void run_unit(const Unit& u) {
+    const std::string family = u.family ? u.family->name : "logits";
+    const bool any_runs = std::any_of(u.jobs.begin(), u.jobs.end(),
+                                      [](const Job& j) { return unavailable_reason(j.variant->backend).empty(); });
+    std::optional<Case> inputs;
+    if (any_runs) {
+      if (u.family)
+        inputs.emplace(*u.family, u.dtype, u.V, u.rows, selection_.seed);
+      else
+        inputs.emplace(family, first_rows(read_npy(selection_.logits), u.rows));
+    }
+    for (std::size_t j = 0; j < u.jobs.size(); ++j) run_job(u, u.jobs[j], u.first_record + j, family, inputs);
+  }
+
+  void run_job(const Unit& u, const Job& job, std::size_t at, const std::string& family, const std::optional<Case>& inputs) {
+    Record r;
+    Profile profile;
+    bool has_profile = false;
+    if (std::string why = unavailable_reason(job.variant->backend); !why.empty()) {
+      r = blank_record(*job.variant, family, job.op, u.V, u.rows, job.k, selection_.seed);
+      r.reason = why;
+    } else {
+      CheckOptions options;
+      has_profile = profiled(family, u.V) && job.op == Op::softmax;
+      std::optional<ProfileObserver> observer;
+      if (has_profile) {
+        profile = {job.variant->key(), job.variant->variant, name(job.variant->dtype), name(job.variant->backend), family, u.V,
+                   {}, 0, {}, 0, 0};
+        observer.emplace(profile);
+        options.observer = &*observer;
+      }
+      r = check_case(*job.variant, *inputs, job.op, job.k, options);
+      if (observer) observer->finish();
+    }
+    if (!u.family) {
+      r.reproduce = fmt::format("assay report --key {} --logits {} --rows {}", r.key, selection_.logits, u.rows);
+      if (selects(job.op)) r.reproduce += fmt::format(" --k {}", job.k);
+      if (job.op != job.variant->op) r.reproduce += fmt::format(" --op {}", name(job.op));
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    data_.records[at] = std::move(r);
+    if (has_profile) data_.profiles.push_back(std::move(profile));
+    ++done_;
+    if (options_.progress) options_.progress(done_, plan_.records);
+  }
+
+  const Plan& plan_;
+  const Selection& selection_;
+  const RunOptions& options_;
+  ReportData& data_;
+  std::vector<std::size_t> order_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::int64_t done_ = 0;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+KeyInfo key_info(const Variant& v) {
+  const Claim& c = v.claim;
+  const bool sums = v.op != Op::topk;
+  KeyInfo k;
+  k.key = v.key();
+  k.variant = v.variant;
+  k.dtype = name(v.dtype);
+  k.backend = name(v.backend);
+  k.op = name(v.op);
+  k.algorithm = sums ? name(c.algorithm) : "selection";
+  k.exp = sums ? name(c.exp) : "none";
+  k.division = sums ? name(c.division) : "none";
+  k.internals = sums ? name(c.internals) : "none";
+  k.accesses = fmt::format("{}+{}", c.loads, c.stores);
+  k.policy = !sums ? fmt::format("NaN ranks {}", c.policy.nan_order == NanOrder::last ? "last" : "first")
+                   : fmt::format("all -inf: {}; +inf: {}; NaN: NaN", c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
+                                 c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
+  k.determinism = name(c.determinism);
+  k.not_run = unavailable_reason(v.backend);
+  return k;
+}
+
+ReportData run_report(const Plan& plan, const Selection& selection, const RunOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.environment = environment();
+  data.environment.emplace_back("seed", std::to_string(selection.seed));
+  data.environment.emplace_back("plan", describe(plan));
+  for (const Variant* v : plan.keys) data.keys.push_back(key_info(*v));
+  for (const Family* f : plan.families) data.families.push_back({f->name, f->why});
+  data.records.resize(static_cast<std::size_t>(plan.records));
+
+  Run run(plan, selection, options, data);
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0 ? options.threads : cores;
+  std::vector<std::thread> workers;
+  for (int i = 1; i < threads; ++i) workers.emplace_back([&run] { run.work(); });
+  run.work();
+  for (std::thread& w : workers) w.join();
+  run.rethrow();
+
+  std::sort(data.profiles.begin(), data.profiles.end(), [](const Profile& a, const Profile& b) {
+    return std::tie(a.family, a.key) < std::tie(b.family, b.key);
+  });
+  for (const Unit& u : plan.units)
+    for (const Job& j : u.jobs) data.planned += unavailable_reason(j.variant->backend).empty();
+  for (const Record& r : data.records) data.executed += r.status != Status::not_run;
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+}  // namespace assay

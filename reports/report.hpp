@@ -1,0 +1,26 @@
+// Runs a plan: every unit's inputs and truth once, every job on them, over all cores.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "reports/plan.hpp"
+#include "reports/report_data.hpp"
+
+namespace assay {
+
+struct RunOptions {
+  int threads = 0;  // 0: one per core
+  std::function<void(std::int64_t done, std::int64_t planned)> progress;  // called from any thread, serialised
+};
+
+/// Never throws for a failing kernel; throws InputError for broken data files.
+ReportData run_report(const Plan& plan, const Selection& selection, const RunOptions& options);
+
+/// What assay list shows of a key.
+KeyInfo key_info(const Variant& v);
+
+/// Label and value pairs: version, commit, machine, compiler, flags, GPU.
+std::vector<std::pair<std::string, std::string>> environment();
+
+}  // namespace assay

@@ -1,0 +1,19 @@
+// The report in words: summary.md for people who read files, and the last lines of the terminal.
+#pragma once
+
+#include <string>
+
+#include "reports/report_data.hpp"
+
+namespace assay {
+
+/// False where nothing ran, less ran than was planned, or any record is fail, inconclusive, crashed or
+/// hung. Records outside a kernel's domain and keys that cannot run here do not fail a report.
+bool report_passed(const ReportData& data);
+
+std::string render_summary_markdown(const ReportData& data);
+
+/// A table per backend, then the verdict in one line, the counts, the three worst causes, the page.
+std::string render_summary_terminal(const ReportData& data, const std::string& page_path);
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+// Plots as SVG text: two axes, then lines, steps, bars and points on them. Colours are CSS classes, so that
+// the page's light and dark styles decide them. Values that are not numbers break a line and are never
+// written; values beyond an axis, infinities included, stand at its edge.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+struct Axis {
+  double lo = 0, hi = 1;
+  bool log = false;
+  std::string label;
+};
+
+enum class Marker { circle, square, diamond, cross };
+
+class Plot {
+ public:
+  struct Point {
+    double x, y;
+    std::string title;  // shown while the pointer rests on it
+  };
+  struct Step {
+    double lo, hi, y;
+  };
+
+  /// name: read out by screen readers in place of the picture.
+  Plot(Axis x, Axis y, std::string_view name, double width = 285, double height = 200);
+
+  void line(std::span<const Point> points, std::string_view css);
+  void points(std::span<const Point> points, Marker marker, std::string_view css);
+  void steps(std::span<const Step> steps, std::string_view css);
+  void bars(std::span<const Step> bars, std::string_view css);  // filled from the x axis up
+  void vertical(double x, std::string_view css);
+  void horizontal(double y, std::string_view css);
+
+  std::string str() const;
+
+ private:
+  double px(double x) const;
+  double py(double y) const;
+  std::string frame() const;
+
+  Axis x_, y_;
+  double width_, height_;
+  std::string name_, body_;
+};
+
+/// A line sample with its marker for a legend in HTML.
+std::string legend_sample(Marker marker, std::string_view css, std::string_view line_css);
+
+}  // namespace assay
