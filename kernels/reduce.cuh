@@ -12,7 +12,11 @@ __device__ __forceinline__ float shuffle_xor(float v, int lanes) { return __shfl
 __device__ __forceinline__ f16 shuffle_xor(f16 v, int lanes) { return __shfl_xor_sync(kAllLanes, v, lanes); }
 __device__ __forceinline__ bf16 shuffle_xor(bf16 v, int lanes) { return __shfl_xor_sync(kAllLanes, v, lanes); }
 __device__ __forceinline__ Normalizer shuffle_xor(Normalizer v, int lanes) {
-  return {__shfl_xor_sync(kAllLanes, v.m, lanes), __shfl_xor_sync(kAllLanes, v.d, lanes)};
+  unsigned long long word;  // both halves travel together
+  memcpy(&word, &v, sizeof word);
+  word = __shfl_xor_sync(kAllLanes, word, lanes);
+  memcpy(&v, &word, sizeof v);
+  return v;
 }
 
 struct Sum {

@@ -69,22 +69,39 @@ __device__ __forceinline__ void store_index(void* indices, std::int64_t at, long
     static_cast<int*>(indices)[at] = static_cast<int>(index);
 }
 
-/// Merges the lists of a block in k rounds: every thread offers its head, the best is written by thread 0
-/// as index and `value_of(index)`. Slots past the last element get index -1 and value 0.
+/// Merges the lists of a block. First every warp merges its lanes' lists in k rounds: each lane offers its
+/// head, the best is kept in shared memory. Then warp 0 merges the warps' lists the same way, and its lane 0
+/// writes index and `value_of(index)`. Slots past the last element get index -1 and value 0. All threads
+/// call it.
 template <int kThreads, class T, class ValueOf>
 __device__ void write_best(const ThreadList& list, int k, T* values, void* indices, std::int64_t first_index, bool wide,
                            ValueOf value_of) {
+  constexpr int kWarps = kThreads / 32;
+  ASSAY_SHARED(Ranked, of_warp, kWarps * kMaxK);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
   int head = 0;
   for (int j = 0; j < k; ++j) {
     const Ranked mine = head < k ? Ranked{list.key[head], list.index[head]} : Best::neutral();
-    const Ranked best = block_reduce<Best, kThreads>(mine);
-    const bool empty = best.index == kNoIndex;
-    if (!empty && mine.index == best.index) ++head;
-    if (threadIdx.x == 0) {
-      store_index(indices, first_index + j, empty ? -1 : best.index, wide);
-      values[j] = empty ? from_float<T>(0.0f) : value_of(best.index);
+    const Ranked best = warp_reduce<Best>(mine);
+    if (best.index != kNoIndex && mine.index == best.index) ++head;
+    if (lane == 0) of_warp[warp * kMaxK + j] = best;
+  }
+  __syncthreads();  // all warps meet; of_warp is complete and readable by warp 0
+  if (warp == 0) {
+    head = 0;
+    for (int j = 0; j < k; ++j) {
+      const Ranked mine = lane < kWarps && head < k ? of_warp[lane * kMaxK + head] : Best::neutral();
+      const Ranked best = warp_reduce<Best>(mine);
+      const bool empty = best.index == kNoIndex;
+      if (!empty && mine.index == best.index) ++head;
+      if (lane == 0) {
+        store_index(indices, first_index + j, empty ? -1 : best.index, wide);
+        values[j] = empty ? from_float<T>(0.0f) : value_of(best.index);
+      }
     }
   }
+  __syncthreads();  // all warps meet; the next row may overwrite of_warp only now that warp 0 has read it
 }
 
 }  // namespace assay::ASSAY_BACKEND

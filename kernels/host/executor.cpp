@@ -56,47 +56,52 @@ const char* name(Collective c) {
   return names[static_cast<int>(c)];
 }
 
-enum class State : std::uint8_t { runnable, at_collective, at_barrier, done };
+bool same_place(const Site& a, const Site& b) {
+  return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+}
 
 }  // namespace
 
-struct Lane {
-  Identity identity;
-  unsigned index = 0;  // linear thread index in the block
-  State state = State::done;
-  bool begun = false;  // has run any of the kernel in this block
-  Collective op = Collective::sync;
-  unsigned mask = 0;
-  int argument = 0;
-  int width = 32;
-  std::uint64_t value = 0;
-  std::uint64_t result = 0;
-  const Site* site = nullptr;
-  context::fiber fiber;      // this thread's code, suspended
-  context::fiber scheduler;  // who to return to
+/// Something that can be switched to: a CUDA thread's fiber, or the scheduler on the OS thread's own stack.
+struct Context {
+  context::fiber fiber;  // where it goes on, while it is suspended
   sanitizers::Stack stack;
+};
+
+struct Lane : Context {
+  Identity identity;
+  unsigned index = 0;     // linear thread index in the block
+  unsigned position = 0;  // in its warp's running order
+  bool begun = false;  // has run any of the kernel in this block
+  bool done = true;
+  Collective op = Collective::sync;  // where it waits, for error messages
+  const Site* site = nullptr;
 };
 
 namespace {
 
+/// A warp's threads as bit masks, and the collectives they wait in.
 struct Warp {
-  unsigned runnable = 0;
-  unsigned alive = 0;
+  unsigned alive = 0, runnable = 0, at_barrier = 0;
   // Lanes waiting in a collective, grouped by their mask. Almost always one group.
   struct Group {
     unsigned mask = 0, arrived = 0;
+    Collective op = Collective::sync;
+    int width = 32;
   };
   std::vector<Group> groups;
-  char edge = 0;  // address of the warp's happens-before edges
+  std::uint64_t offered[32] = {};   // what each lane brought to the collective it is in
+  std::uint64_t exchanged[32] = {};  // the same, once its whole mask had arrived: what lanes read from
+  char edge = 0;                     // address of the warp's happens-before edges
 };
 
 class Executor {
  public:
-  Executor() : arena_(static_cast<std::byte*>(std::aligned_alloc(128, kArena))) { scheduler_.adopt_current_thread(); }
+  Executor() : arena_(static_cast<std::byte*>(std::aligned_alloc(128, kArena))) { main_.stack.adopt_current_thread(); }
   ~Executor() {
     quit_ = true;
     for (auto& lane : lanes_)
-      if (lane->fiber) resume(*lane);
+      if (lane->fiber) switch_between(main_, *lane);
     for (auto& lane : lanes_) lane->stack.destroy();
     std::free(arena_);
   }
@@ -123,6 +128,7 @@ class Executor {
       if (schedule.seed != 0) {
         for (auto& order : lane_order_) permute(order, random);
         permute(warp_order_, random);
+        place_lanes();
       }
       run_block({static_cast<unsigned>(b % grid.x), static_cast<unsigned>(b / grid.x % grid.y),
                  static_cast<unsigned>(b / grid.x / grid.y)});
@@ -132,56 +138,63 @@ class Executor {
 
   int barrier(Barrier kind, int predicate, const Site& site) {
     Lane& lane = *running_;
+    Warp& warp = warps_[lane.index / 32];
+    const unsigned bit = 1u << lane.index % 32;
+    lane.site = &site;
+    warp.runnable &= ~bit;
+    warp.at_barrier |= bit;
     if (arrived_ == 0) {
       barrier_kind_ = kind;
       barrier_site_ = &site;
       barrier_count_ = 0;
-    } else if (barrier_kind_ != kind || barrier_site_->line() != site.line() ||
-               std::strcmp(barrier_site_->file_name(), site.file_name()) != 0) {
-      lane.state = State::at_barrier;
-      lane.site = &site;
+    } else if (barrier_kind_ != kind || !same_place(*barrier_site_, site)) {
       fail("divergent barrier: threads of one block wait at different barriers");
     }
     barrier_count_ += predicate != 0;
     ++arrived_;
-    lane.state = State::at_barrier;
-    lane.site = &site;
-    warps_[lane.index / 32].runnable &= ~(1u << lane.index % 32);
     sanitizers::release(&barrier_edge_);
     if (arrived_ == alive_)
       open_barrier();
-    if (lane.state == State::at_barrier) yield(lane);
+    else
+      yield(lane);
     sanitizers::acquire(&barrier_edge_);
-    return static_cast<int>(lane.result);
+    // The next barrier cannot open before this thread arrives there: the result is still this one's.
+    return barrier_result_;
   }
 
   std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width, const Site& site) {
     Lane& lane = *running_;
     const unsigned self = lane.index % 32;
+    const unsigned bit = 1u << self;
     Warp& warp = warps_[lane.index / 32];
     lane.op = kind;
-    lane.mask = mask;
-    lane.value = value;
-    lane.argument = argument;
-    lane.width = width;
     lane.site = &site;
-    lane.state = State::at_collective;
-    warp.runnable &= ~(1u << self);
-    if (!(mask >> self & 1)) fail("a thread calls a warp collective with a mask that does not name it");
+    warp.runnable &= ~bit;
+    if (!(mask & bit)) fail("a thread calls a warp collective with a mask that does not name it");
     if (mask & ~warp.alive) fail("a warp collective names a lane that has exited or does not exist");
     sanitizers::release(&warp.edge);
-    auto group = std::find_if(warp.groups.begin(), warp.groups.end(), [&](auto& g) { return g.mask == mask; });
-    if (group == warp.groups.end()) group = warp.groups.insert(warp.groups.end(), {mask, 0});
-    group->arrived |= 1u << self;
+    warp.offered[self] = value;
+    Warp::Group* group = nullptr;
+    for (Warp::Group& g : warp.groups)
+      if (g.mask == mask) group = &g;
+    if (!group) group = &warp.groups.emplace_back(Warp::Group{mask, 0, kind, width});
+    if (group->op != kind || group->width != width) fail("lanes of one mask are in different warp collectives");
+    group->arrived |= bit;
     if (group->arrived == mask) {
-      warp.groups.erase(group);
-      complete(warp, lane);
-      if (!error_.empty()) throw Abandon{};
+      if (group != &warp.groups.back()) *group = warp.groups.back();
+      warp.groups.pop_back();
+      if (mask == ~0u)
+        std::memcpy(warp.exchanged, warp.offered, sizeof warp.offered);
+      else
+        for (unsigned rest = mask; rest; rest &= rest - 1) warp.exchanged[std::countr_zero(rest)] = warp.offered[std::countr_zero(rest)];
+      warp.runnable |= mask;
     } else {
       yield(lane);
     }
     sanitizers::acquire(&warp.edge);
-    return lane.result;
+    const std::uint64_t result = result_of(kind, mask, self, value, argument, width, warp.exchanged);
+    if (!error_.empty()) throw Abandon{};
+    return result;
   }
 
   unsigned active() const { return warps_[running_->index / 32].alive; }
@@ -225,6 +238,7 @@ class Executor {
       lane_order_[w].resize(std::min(32u, threads_ - 32 * w));
       for (unsigned l = 0; l < lane_order_[w].size(); ++l) lane_order_[w][l] = l;
     }
+    place_lanes();
     for (unsigned t = 0; t < threads_; ++t) {
       Lane& lane = *lanes_[t];
       lane.index = t;
@@ -232,6 +246,11 @@ class Executor {
       lane.identity.blockDim = block;
       lane.identity.gridDim = grid;
     }
+  }
+
+  void place_lanes() {
+    for (unsigned w = 0; w < warps_.size(); ++w)
+      for (unsigned i = 0; i < lane_order_[w].size(); ++i) lanes_[32 * w + lane_order_[w][i]]->position = i;
   }
 
   std::unique_ptr<Lane> make_lane() {
@@ -242,10 +261,13 @@ class Executor {
     const context::stack_context memory = allocator.allocate();
     self->stack.bottom = static_cast<const char*>(memory.sp) - memory.size;
     self->stack.size = memory.size;
-    const context::preallocated place(memory.sp, memory.size, memory);
-    self->fiber = context::fiber(std::allocator_arg, place, allocator, [this, self](context::fiber&& scheduler) {
-      sanitizers::after_switch(self->stack, scheduler_);
-      self->scheduler = std::move(scheduler);
+    // Stacks begin at page boundaries. Without a different offset for each, the same few cache sets would
+    // hold the live frames of every fiber, and each switch would miss.
+    const std::size_t colour = lanes_.size() % 64 * 320;
+    const context::preallocated place(static_cast<char*>(memory.sp) - colour, memory.size - colour, memory);
+    self->fiber = context::fiber(std::allocator_arg, place, allocator, [this, self](context::fiber&& from) {
+      sanitizers::after_switch(self->stack, previous_->stack);
+      previous_->fiber = std::move(from);
       while (!quit_) {
         sanitizers::acquire(&launch_edge_);
         try {
@@ -255,29 +277,69 @@ class Executor {
           if (error_.empty()) error_ = std::string("exception in kernel code: ") + e.what();
         }
         sanitizers::release(&launch_edge_);
-        self->state = State::done;
-        leave(*self);
+        finish(*self);
+        go_on(*self);
       }
       // The last switch: nothing of this stack is used again.
-      sanitizers::before_switch(self->stack, scheduler_);
-      return std::move(self->scheduler);
+      previous_ = self;
+      sanitizers::before_switch(self->stack, main_.stack);
+      return std::move(main_.fiber);
     });
     return lane;
   }
 
-  void resume(Lane& lane) {
-    sanitizers::before_switch(scheduler_, lane.stack);
-    lane.fiber = std::move(lane.fiber).resume();
-    sanitizers::after_switch(scheduler_, lane.stack);
+  /// Leaves `from`, goes on with `to`; returns when somebody switches back to `from`.
+  void switch_between(Context& from, Context& to) {
+    previous_ = &from;
+    sanitizers::before_switch(from.stack, to.stack);
+    context::fiber back = std::move(to.fiber).resume();
+    sanitizers::after_switch(from.stack, previous_->stack);
+    previous_->fiber = std::move(back);
   }
-  void leave(Lane& lane) {
-    sanitizers::before_switch(lane.stack, scheduler_);
-    lane.scheduler = std::move(lane.scheduler).resume();
-    sanitizers::after_switch(lane.stack, scheduler_);
+  void enter(Context& from, Lane& lane) {
+    running_ = &lane;
+    current = &lane.identity;
+    lane.begun = true;
+    switch_between(from, lane);
+  }
+
+  /// Goes on with the next runnable lane of the same warp in its order, else with the scheduler.
+  void go_on(Lane& lane) {
+    const unsigned w = lane.index / 32;
+    const std::vector<unsigned>& order = lane_order_[w];
+    if (warps_[w].runnable != 0 && error_.empty()) {
+      const auto lanes = static_cast<unsigned>(order.size());
+      for (unsigned i = 1, at = lane.position; i <= lanes; ++i) {
+        if (++at >= lanes) at = 0;
+        if (!(warps_[w].runnable >> order[at] & 1)) continue;
+        Lane& next = *lanes_[32 * w + order[at]];
+        if (&next != &lane) enter(lane, next);
+        return;
+      }
+    }
+    switch_between(lane, main_);
   }
   void yield(Lane& lane) {
-    leave(lane);
+    go_on(lane);
     if (!error_.empty()) throw Abandon{};
+  }
+
+  /// The thread has returned from the kernel.
+  void finish(Lane& lane) {
+    const unsigned l = lane.index % 32;
+    Warp& warp = warps_[lane.index / 32];
+    lane.done = true;
+    warp.runnable &= ~(1u << l);
+    warp.alive &= ~(1u << l);
+    --alive_;
+    if (!error_.empty()) return;
+    // An exited thread is no longer waited for at a block barrier (CUDA guide, __syncthreads).
+    if (alive_ > 0 && arrived_ == alive_) open_barrier();
+    for (const auto& g : warp.groups)
+      if (g.mask >> l & 1) {
+        describe("a thread exits that a warp collective waits for");
+        return;
+      }
   }
 
   void run_block(const Dim3& index) {
@@ -291,10 +353,11 @@ class Executor {
     for (unsigned w = 0; w < warps_.size(); ++w) {
       const unsigned lanes = static_cast<unsigned>(lane_order_[w].size());
       warps_[w].alive = warps_[w].runnable = lanes == 32 ? ~0u : (1u << lanes) - 1;
+      warps_[w].at_barrier = 0;
       warps_[w].groups.clear();
     }
     for (unsigned t = 0; t < threads_; ++t) {
-      lanes_[t]->state = State::runnable;
+      lanes_[t]->done = false;
       lanes_[t]->begun = false;
       lanes_[t]->identity.blockIdx = index;
     }
@@ -318,142 +381,71 @@ class Executor {
     running_ = nullptr;
   }
 
-  /// Runs the warp until every lane of it waits for others or is done.
+  /// Runs the warp until every lane of it waits for others or is done. False if none could run.
   bool run_warp(unsigned w) {
-    Warp& warp = warps_[w];
-    if (warp.runnable == 0) return false;
-    while (warp.runnable != 0 && error_.empty()) {
-      for (unsigned l : lane_order_[w]) {
-        if (!(warp.runnable >> l & 1)) continue;
-        Lane& lane = *lanes_[32 * w + l];
-        running_ = &lane;
-        current = &lane.identity;
-        lane.begun = true;
-        resume(lane);
-        if (!error_.empty()) return true;
-        if (lane.state == State::done) {
-          warp.runnable &= ~(1u << l);
-          warp.alive &= ~(1u << l);
-          --alive_;
-          // An exited thread is no longer waited for at a block barrier (CUDA guide, __syncthreads).
-          if (alive_ > 0 && arrived_ == alive_) open_barrier();
-          for (const auto& g : warp.groups)
-            if (g.mask >> l & 1) {
-              describe("a thread exits that a warp collective waits for");
-              return true;
-            }
+    if (warps_[w].runnable == 0) return false;
+    while (warps_[w].runnable != 0 && error_.empty())
+      for (unsigned l : lane_order_[w])
+        if (warps_[w].runnable >> l & 1) {
+          enter(main_, *lanes_[32 * w + l]);
+          break;
         }
-      }
-    }
     return true;
   }
 
   void open_barrier() {
-    const int total = barrier_count_;
-    const int result = barrier_kind_ == Barrier::count ? total
-                       : barrier_kind_ == Barrier::all ? total == static_cast<int>(arrived_)
-                                                       : total > 0;
-    for (unsigned t = 0; t < threads_; ++t) {
-      Lane& lane = *lanes_[t];
-      if (lane.state != State::at_barrier) continue;
-      lane.result = static_cast<std::uint64_t>(result);
-      lane.state = State::runnable;
-      warps_[t / 32].runnable |= 1u << t % 32;
+    barrier_result_ = barrier_kind_ == Barrier::count ? barrier_count_
+                      : barrier_kind_ == Barrier::all ? barrier_count_ == static_cast<int>(arrived_)
+                                                      : barrier_count_ > 0;
+    for (Warp& warp : warps_) {
+      warp.runnable |= warp.at_barrier;
+      warp.at_barrier = 0;
     }
     arrived_ = 0;
   }
 
-  /// All lanes of the mask are here: computes every lane's result and wakes them.
-  void complete(Warp& warp, Lane& last) {
-    Lane* const* base = first_of_warp(last);
-    std::uint64_t votes = 0, sum = 0;
-    for (unsigned rest = last.mask; rest; rest &= rest - 1) {
-      const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-      const Lane& lane = *base[l];
-      if (lane.op != last.op || lane.width != last.width)
-        fail("lanes of one mask are in different warp collectives");
-      if (lane.value != 0) votes |= std::uint64_t{1} << l;
-      sum += lane.value;
-    }
-    for (unsigned rest = last.mask; rest; rest &= rest - 1) {
-      const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-      Lane& lane = *base[l];
-      lane.result = result_of(lane, l, base, votes, sum);
-      lane.state = State::runnable;
-    }
-    warp.runnable |= last.mask;
-  }
-
-  std::uint64_t result_of(const Lane& lane, unsigned l, Lane* const* base, std::uint64_t votes, std::uint64_t sum) {
-    const unsigned width = static_cast<unsigned>(lane.width);
-    const unsigned segment = l / width * width;
-    switch (lane.op) {
+  /// What lane `self` gets from a collective whose whole mask has arrived.
+  std::uint64_t result_of(Collective kind, unsigned mask, unsigned self, std::uint64_t own, int argument, int lanes,
+                          const std::uint64_t* values) {
+    const auto width = static_cast<unsigned>(lanes);
+    const unsigned segment = self / width * width;
+    const auto number = static_cast<unsigned>(argument);
+    const auto read = [&](unsigned source) {
+      if (source < 32 && (mask >> source & 1)) return values[source];
+      describe("a shuffle reads lane " + std::to_string(source) + ", which its mask does not name (undefined on a GPU)");
+      return ~std::uint64_t{0};
+    };
+    switch (kind) {
       case Collective::sync: return 0;
-      case Collective::shfl: return from(lane, segment + static_cast<unsigned>(lane.argument) % width, base);
-      case Collective::shfl_up: {
-        const auto delta = static_cast<unsigned>(lane.argument);
-        return l - segment < delta ? lane.value : from(lane, l - delta, base);
-      }
-      case Collective::shfl_down: {
-        const auto delta = static_cast<unsigned>(lane.argument);
-        return l - segment + delta >= width ? lane.value : from(lane, l + delta, base);
-      }
-      case Collective::shfl_xor: {
-        const unsigned source = l ^ static_cast<unsigned>(lane.argument);
-        return source >= segment + width ? lane.value : from(lane, source, base);
-      }
-      case Collective::ballot: return votes;
-      case Collective::all: return votes == lane.mask;
-      case Collective::any: return votes != 0;
-      case Collective::match_any: {
-        std::uint64_t same = 0;
-        for (unsigned rest = lane.mask; rest; rest &= rest - 1) {
-          const unsigned o = static_cast<unsigned>(std::countr_zero(rest));
-          if (base[o]->value == lane.value) same |= std::uint64_t{1} << o;
-        }
-        return same;
-      }
-      case Collective::match_all: {
-        for (unsigned rest = lane.mask; rest; rest &= rest - 1)
-          if (base[std::countr_zero(rest)]->value != lane.value) return 0;
-        return lane.mask;
-      }
-      case Collective::add: return sum;
+      case Collective::shfl: return read(segment + number % width);
+      case Collective::shfl_up: return self - segment < number ? own : read(self - number);
+      case Collective::shfl_down: return self - segment + number >= width ? own : read(self + number);
+      case Collective::shfl_xor: return (self ^ number) >= segment + width ? own : read(self ^ number);
       default: break;
     }
-    // min, max and the bitwise reductions, on values already mapped to unsigned order by the caller
-    std::uint64_t r = lane.value;
-    for (unsigned rest = lane.mask; rest; rest &= rest - 1) {
-      const std::uint64_t v = base[std::countr_zero(rest)]->value;
-      switch (lane.op) {
+    std::uint64_t r = kind == Collective::min || kind == Collective::bit_and ? ~std::uint64_t{0} : 0;
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+      const auto l = static_cast<unsigned>(std::countr_zero(rest));
+      const std::uint64_t v = values[l];
+      const std::uint64_t bit = std::uint64_t{1} << l;
+      switch (kind) {
+        case Collective::ballot:
+        case Collective::all:
+        case Collective::any: r |= v != 0 ? bit : 0; break;
+        case Collective::match_any:
+        case Collective::match_all: r |= v == own ? bit : 0; break;
+        case Collective::add: r += v; break;
         case Collective::min: r = std::min(r, v); break;
         case Collective::max: r = std::max(r, v); break;
         case Collective::bit_and: r &= v; break;
         case Collective::bit_or: r |= v; break;
-        default: break;
+        default: r ^= v; break;
       }
     }
-    if (lane.op == Collective::bit_xor) {
-      r = 0;
-      for (unsigned rest = lane.mask; rest; rest &= rest - 1) r ^= base[std::countr_zero(rest)]->value;
-    }
+    if (kind == Collective::all) return r == mask;
+    if (kind == Collective::any) return r != 0;
+    if (kind == Collective::match_all) return r == mask ? r : 0;
     return r;
-  }
-
-  std::uint64_t from(const Lane& lane, unsigned source, Lane* const* base) {
-    if (source >= 32 || !(lane.mask >> source & 1)) {
-      describe("a shuffle reads lane " + std::to_string(source) + ", which its mask does not name (undefined on a GPU)");
-      return ~std::uint64_t{0};
-    }
-    return base[source]->value;
-  }
-
-  Lane* const* first_of_warp(const Lane& lane) {
-    for (unsigned l = 0; l < 32; ++l) {
-      const unsigned t = lane.index / 32 * 32 + l;
-      warp_lanes_[l] = t < threads_ ? lanes_[t].get() : nullptr;
-    }
-    return warp_lanes_;
   }
 
   [[noreturn]] void fail(const std::string& what) {
@@ -467,14 +459,15 @@ class Executor {
     std::map<std::string, std::vector<unsigned>> where;
     for (unsigned t = 0; t < threads_; ++t) {
       const Lane& lane = *lanes_[t];
-      if (lane.state == State::done) {
+      const Warp& warp = warps_[t / 32];
+      if (lane.done) {
         where["have exited"].push_back(t);
-      } else if (lane.state == State::runnable) {
+      } else if ((warp.runnable >> t % 32 & 1) || !lane.site) {
         where["are elsewhere"].push_back(t);
       } else {
         std::string file = lane.site->file_name();
         file.erase(0, file.rfind('/') + 1);
-        const char* call = lane.state == State::at_barrier ? "__syncthreads" : name(lane.op);
+        const char* call = (warp.at_barrier >> t % 32 & 1) ? "__syncthreads" : name(lane.op);
         where[std::string("wait in ") + call + " at " + file + ":" + std::to_string(lane.site->line())].push_back(t);
       }
     }
@@ -504,10 +497,8 @@ class Executor {
     for (unsigned t = 0; t < threads_; ++t) {
       Lane& lane = *lanes_[t];
       // A thread that has not begun sits at the top of its fiber: running it would execute the kernel.
-      if (lane.state == State::done || !lane.begun) continue;
-      running_ = &lane;
-      current = &lane.identity;
-      while (lane.state != State::done) resume(lane);
+      if (lane.done || !lane.begun) continue;
+      while (!lane.done) enter(main_, lane);
     }
     sanitizers::acquire(&launch_edge_);
     sanitizers::allow(arena_, kArena);
@@ -527,8 +518,8 @@ class Executor {
   std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
   std::vector<Static> statics_;
-  Lane* warp_lanes_[32] = {};
-  sanitizers::Stack scheduler_;
+  Context main_;              // the scheduler
+  Context* previous_ = &main_;  // who switched last
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0, used_ = 0;
@@ -536,6 +527,7 @@ class Executor {
   Barrier barrier_kind_ = Barrier::plain;
   const Site* barrier_site_ = nullptr;
   int barrier_count_ = 0;
+  int barrier_result_ = 0;
   Lane* running_ = nullptr;
   std::string error_;
   bool quit_ = false;
