@@ -65,10 +65,10 @@ class Judgement {
     for (std::int64_t row = 0; row < case_.rows(); ++row) judge_row(run, row, first);
   }
 
-  /// No element may hold poison 0 after the first launch and poison 1 after the second. V = 0: the reverse
-  /// for ops that write nothing then.
+  /// No element may hold poison 0 after the first launch and poison 1 after the second. At V = 0 an op other
+  /// than top-k must leave its poison alone.
   void judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
-    const bool nothing = case_.V() == 0;
+    const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
     const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
       if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
         tally.at(Check::written).detail = fmt::format("row {}: {} {} was never written", row, what, j);
@@ -78,11 +78,11 @@ class Judgement {
         judge(a.value_poisoned(row, j) && b.value_poisoned(row, j), row, "element", j);
       if (a.has_indices())
         for (std::int64_t j = 0; j < a.problem().k; ++j) judge(a.index_poisoned(row, j) && b.index_poisoned(row, j), row, "index", j);
-      if (a.has_normalizer() && !(nothing && op_ == Op::softmax) && !nothing) {
+      if (writes_normalizer) {
         judge(a.m_poisoned(row) && b.m_poisoned(row), row, "m of row", row);
         judge(a.d_poisoned(row) && b.d_poisoned(row), row, "d of row", row);
       }
-      if (nothing && !selects(op_) && a.has_normalizer() &&
+      if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
           !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row)) && tally.first(Check::special))
         tally.at(Check::special).detail = fmt::format("row {}: V = 0 must write nothing", row);
     }

@@ -25,9 +25,12 @@ std::uint64_t index_poison(int which) { return which ? 0xa55aa55aa55aa55au : 0x5
 std::uint64_t low_bytes(std::uint64_t v, std::size_t n) { return n == 8 ? v : v & ((std::uint64_t{1} << 8 * n) - 1); }
 
 std::uint64_t load(const std::byte* base, std::size_t element, std::int64_t i) {
-  std::uint64_t v = 0;
-  std::memcpy(&v, base + static_cast<std::size_t>(i) * element, element);
-  return v;
+  // Every payload starts at a multiple of its element.
+  switch (element) {
+    case 2: return reinterpret_cast<const std::uint16_t*>(base)[i];
+    case 4: return reinterpret_cast<const std::uint32_t*>(base)[i];
+    default: return reinterpret_cast<const std::uint64_t*>(base)[i];
+  }
 }
 
 std::int64_t extent(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
