@@ -281,22 +281,25 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   if (plain_ok) j.judge_rows(plain, true);
   if (plain_ok && hostile_ok) {
     j.judge_written(plain, hostile);
-    if (!j.same_outputs(plain, hostile, nullptr)) {
-      // Another layout may round differently; it must be just as right. Only the schedule may change nothing.
-      j.judge_rows(hostile, false);
-    }
+    std::string where;
+    bool same = j.same_outputs(plain, hostile, &where);
+    // Another layout may round differently; then it must be just as right, and each layout must repeat
+    // itself bit for bit whatever the schedule.
+    if (!same) j.judge_rows(hostile, false);
     if (variant.claim.determinism != Determinism::not_guaranteed) {
-      std::string where;
-      bool same = j.same_outputs(plain, hostile, &where);
       if (!same) {
-        Layout again = plain_layout();
-        again.poison = 1;
-        again.launch = hostile_layout().launch;
-        GuardedLaunch repeated(variant, p, c.logits(), again);
-        same = run(repeated) && j.same_outputs(plain, repeated, &where);
+        same = true;
+        for (int n = 1; n <= 4 && same; ++n) {
+          const bool as_first = n <= 2;
+          Layout again = as_first ? plain_layout() : hostile_layout();
+          again.poison = 1 - again.poison;
+          again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
+          GuardedLaunch repeated(variant, p, c.logits(), again);
+          same = run(repeated) && j.same_outputs(as_first ? plain : hostile, repeated, &where);
+        }
       }
       if (!j.tally.require(Check::repeat, same) && j.tally.first(Check::repeat))
-        j.tally.at(Check::repeat).detail = "two launches differ: " + where;
+        j.tally.at(Check::repeat).detail = "two launches on the same inputs differ: " + where;
     }
   }
   r.rows_judged = j.rows_judged;

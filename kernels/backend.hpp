@@ -120,8 +120,9 @@ constexpr Claim claim_of() {
     return V::claim;
 }
 
+/// The registry's entry for type V at dtype T.
 template <class V, class T>
-bool add(const char* name, const char* file) {
+Variant describe(const char* name, const char* file) {
   Variant v;
   v.variant = name;
   v.dtype = DtypeOf<T>::value;
@@ -134,7 +135,7 @@ bool add(const char* name, const char* file) {
     if (p.rows > 0 && (p.V > 0 || selects(p.op))) V::template run<T>(p, b, s);
   };
   if constexpr (requires(const Problem& p) { V::workspace_bytes(p); }) v.workspace_bytes = V::workspace_bytes;
-  return register_variant(v);
+  return v;
 }
 
 }  // namespace detail
@@ -143,7 +144,7 @@ bool add(const char* name, const char* file) {
 #define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                           \
   template <class... T>                                                                     \
   bool assay_register_##Type() {                                                            \
-    return (::assay::ASSAY_BACKEND::detail::add<Type, T>(variant, __FILE__) && ...);        \
+    return (register_variant(::assay::ASSAY_BACKEND::detail::describe<Type, T>(variant, __FILE__)) && ...); \
   }                                                                                         \
   const bool assay_registered_##Type = assay_register_##Type<__VA_ARGS__>()
 

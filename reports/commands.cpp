@@ -17,6 +17,8 @@ int run_assay(int argc, const char* const* argv) {
   add_list_command(app, status);
   add_report_command(app, status);
   try {
+    if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1]))
+      throw InputError(std::string(argv[1]) + ": no such command (assay --help)");
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);

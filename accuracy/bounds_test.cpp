@@ -1,0 +1,115 @@
+// The bounds against cases worked out by hand, and against what fp32 arithmetic really does.
+#include "accuracy/bounds.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "accuracy/checker.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double u = 0x1p-24;
+
+RowTruth truth_of(const std::vector<float>& x) { return row_truth(Dtype::f32, x.data(), static_cast<std::int64_t>(x.size()), Dtype::f32); }
+
+Claim safe_claim() {
+  Claim c;
+  c.height = [](std::int64_t V) { return V; };
+  return c;
+}
+
+TEST(Bounds, TermsFollowTheClaim) {
+  Claim c = safe_claim();
+  Terms t = terms_of(c, Backend::cuda, Dtype::f16, 1000);
+  EXPECT_EQ(t.u, u);
+  EXPECT_EQ(t.u_out, 0x1p-11);
+  EXPECT_DOUBLE_EQ(t.exp_constant, lam(5 * u));
+  EXPECT_EQ(t.eta, 5 * 0x1p-150);
+  EXPECT_EQ(t.w_out, 0x1p-25);
+  EXPECT_EQ(t.h, 1000);
+  EXPECT_EQ(t.eps(0), 0);
+  c.exp = Exp::fast;
+  c.division = Division::approximate;
+  t = terms_of(c, Backend::cuda, Dtype::f32, 1000);
+  EXPECT_EQ(t.u_out, 0) << "the result is already in the output's format";
+  EXPECT_DOUBLE_EQ(t.eps(-10), lam(5 * u) + 23.46 * u);
+  EXPECT_EQ(t.D, 5 * u);
+  c.internals = Internals::bf16;
+  c.exp = Exp::half;
+  t = terms_of(c, Backend::host, Dtype::bf16, 1000);
+  EXPECT_EQ(t.u, 0x1p-8);
+  EXPECT_EQ(t.eta, 0x1p-134);
+}
+
+TEST(Bounds, TwoEqualLogits) {
+  const RowTruth row = truth_of({1.0f, 1.0f});
+  const Terms t = terms_of(safe_claim(), Backend::host, Dtype::f32, 2);
+  const RowBounds b = row_bounds(t, row, shift_of(row, Dtype::f32, true));
+  // Both terms are exp(0) = 1: only the tree and the division are left.
+  EXPECT_NEAR(b.b, 2 * lam(u), 1e-12);
+  EXPECT_NEAR(b.A[0], 3 * lam(u), 1e-12);
+}
+
+TEST(Bounds, RoundedShiftIsKnownExactly) {
+  const RowTruth row = truth_of({1.0f, 0x1.000002p+24f, -3.0e38f});
+  const RoundedShift s = shift_of(row, Dtype::f32, true);
+  EXPECT_EQ(s.f[1], 0);
+  EXPECT_EQ(s.delta[0], s.f[0] - (1.0 - 0x1.000002p+24));
+  EXPECT_NE(s.delta[0], 0);
+  const RowTruth far = truth_of({3e38f, -3e38f});
+  const RoundedShift overflow = shift_of(far, Dtype::f32, true);
+  EXPECT_TRUE(std::isinf(overflow.f[1]));
+  const RowBounds b = row_bounds(terms_of(safe_claim(), Backend::host, Dtype::f32, 2), far, overflow);
+  EXPECT_TRUE(std::isfinite(b.b));
+  EXPECT_TRUE(std::isfinite(b.A[1]));
+}
+
+TEST(Bounds, OnlineAddsRescalesAndSafeDoesNot) {
+  std::vector<float> x(1000);
+  for (int i = 0; i < 1000; ++i) x[static_cast<std::size_t>(i)] = 1e-4f * static_cast<float>(i);
+  const RowTruth row = truth_of(x);
+  const RoundedShift s = shift_of(row, Dtype::f32, true);
+  Claim online = safe_claim();
+  online.algorithm = Algorithm::online;
+  const double safe_b = row_bounds(terms_of(safe_claim(), Backend::host, Dtype::f32, 1000), row, s).b;
+  const double online_b = row_bounds(terms_of(online, Backend::host, Dtype::f32, 1000), row, s).b;
+  EXPECT_GT(online_b, 1.5 * safe_b);
+  EXPECT_LT(online_b, 4 * safe_b);
+}
+
+TEST(Bounds, DomainsAreWhatTheClassesSay) {
+  Claim naive = safe_claim();
+  naive.algorithm = Algorithm::naive;
+  naive.shift = Shift::none;
+  EXPECT_TRUE(outside_domain(naive, truth_of({88.0f, 1.0f})).empty());
+  EXPECT_FALSE(outside_domain(naive, truth_of({88.7f, 88.7f})).empty()) << "lse counts, not the maximum";
+  EXPECT_FALSE(outside_domain(naive, truth_of({-90.0f, -91.0f})).empty());
+  EXPECT_TRUE(outside_domain(safe_claim(), truth_of({3e38f, -3e38f})).empty());
+  Claim half = safe_claim();
+  half.internals = Internals::f16;
+  EXPECT_TRUE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f))).empty());
+  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(65504, 1.0f))).empty());
+}
+
+// Every kernel stays inside its bound, and somewhere comes near it: a bound that is never approached tests
+// nothing. The floor is far below what is seen (0.3 to 0.99) and far above what a broken bound would give.
+TEST(Bounds, AreSharpSomewhere) {
+  for (const Variant& v : registry()) {
+    if (v.backend != Backend::host || v.op != Op::softmax || v.dtype != Dtype::f32) continue;
+    double largest = 0;
+    for (const char* family : {"normal_1", "uniform_80", "ramp_1ulp", "constant"}) {
+      const Case c(*find_family(family), v.dtype, 129, 3, 1);
+      const Record r = check_case(v, c, Op::softmax, 0);
+      EXPECT_EQ(r.status, Status::pass) << v.key() << " " << family << ": " << r.reason;
+      largest = std::max(largest, r.max_bound_ratio.value_or(0));
+    }
+    EXPECT_GT(largest, 0.1) << v.key();
+    EXPECT_LE(largest, 1) << v.key();
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,206 @@
+// Faults in block-per-row softmax, planted one at a time into one kernel: online_block's shape, with safe's
+// maximum-then-sum where the fault needs it. Fault::none is the kernel itself, and must pass.
+#include "kernels/mutants/mutants.hpp"
+#include "kernels/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / 32;
+
+enum class Fault {
+  none,
+  no_rescale,
+  rescale_inverted,
+  max_from_zero,
+  max_from_minus_5e4,
+  no_identity_guard,
+  sum_skips_last,
+  write_skips_last,
+  writes_past_end,
+  own_lane_maximum,
+  lane_zero_maximum,
+  half_below_maximum,
+  divisor_off,
+  butterfly_short,
+  first_warp_only,
+  no_barrier_before_merge,
+  no_barrier_before_read,
+  divergent_barrier,
+  pitch_ignored,
+  rows_swapped,
+  inputs_overwritten,
+  separate_products,
+  narrow_sum,
+  sentinel_hides_nan,
+  last_rows_skipped,
+  reads_output,
+  all_zero,
+  uniform,
+};
+
+template <Fault F>
+__device__ Normalizer start() {
+  if (F == Fault::max_from_zero) return {0.0f, 0.0f};
+  if (F == Fault::max_from_minus_5e4) return {-5e4f, 0.0f};
+  return identity();
+}
+
+template <Fault F>
+__device__ Normalizer merge(Normalizer a, Normalizer b) {
+  if (F == Fault::no_rescale) return {fmaxf(a.m, b.m), a.d + b.d};
+  if (F == Fault::no_identity_guard) {
+    const float m = fmaxf(a.m, b.m);
+    return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
+  }
+  if (F == Fault::rescale_inverted) {
+    if (a.m == negative_infinity()) return b;
+    if (b.m == negative_infinity()) return a;
+    return a.m > b.m ? Normalizer{a.m, a.d + b.d * expf(a.m - b.m)} : Normalizer{b.m, b.d + a.d * expf(b.m - a.m)};
+  }
+  return combine(a, b);
+}
+
+template <Fault F>
+__device__ Normalizer reduce(Normalizer v) {
+  ASSAY_SHARED(Normalizer, partial, kWarps);
+  ASSAY_SHARED(Normalizer, total, 1);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const auto butterfly = [](Normalizer n) {
+    for (int lanes = 16; lanes > (F == Fault::butterfly_short ? 1 : 0); lanes /= 2) n = merge<F>(n, shuffle_xor(n, lanes));
+    return n;
+  };
+  v = butterfly(v);
+  if (lane == 0) partial[warp] = v;
+  if (F != Fault::no_barrier_before_merge) __syncthreads();
+  if (warp == 0) {
+    v = butterfly(lane < (F == Fault::first_warp_only ? 1 : kWarps) ? partial[lane] : identity());
+    if (lane == 0) total[0] = v;
+  }
+  if (F == Fault::divergent_barrier) {
+    if (warp == 0) __syncthreads();
+  } else if (F != Fault::no_barrier_before_read) {
+    __syncthreads();
+  }
+  return total[0];
+}
+
+template <Fault F, class T>
+__global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  const std::int64_t count = F == Fault::last_rows_skipped ? logits.count / 2 * 2 : logits.count;
+  for (std::int64_t row = blockIdx.x; row < count; row += gridDim.x) {
+    const T* x = F == Fault::pitch_ignored ? logits.base + row * V : logits.row(row);
+    T* p = probs.row(F == Fault::rows_swapped && (row ^ 1) < logits.count ? row ^ 1 : row);
+    Normalizer n = start<F>();
+    const std::int64_t summed = F == Fault::sum_skips_last ? V - 1 : V;
+    for (std::int64_t i = threadIdx.x; i < summed; i += kThreads) {
+      n = merge<F>(n, leaf(to_float(x[i])));
+      if (F == Fault::narrow_sum) n.d = to_float(from_float<bf16>(n.d));
+    }
+    const float own = n.m;
+    n = reduce<F>(n);
+    float shift = n.m;
+    if (F == Fault::own_lane_maximum) shift = own == negative_infinity() ? n.m : own;
+    if (F == Fault::lane_zero_maximum) {
+      // Every thread divides by a sum and shifts by a maximum that belong together, but to lane 0's slice.
+      const Normalizer zero{__shfl_sync(kAllLanes, own, 0), 0.0f};
+      if (zero.m != negative_infinity()) {
+        n.d = n.d * expf(n.m - zero.m);
+        shift = zero.m;
+      }
+    }
+    if (F == Fault::half_below_maximum) {
+      shift = n.m - 0.5f;
+      n.d = n.d * expf(0.5f);
+    }
+    if (F == Fault::divisor_off && threadIdx.x == 5) n.d = n.d * (1.0f + 1e-5f);
+    if (F == Fault::sentinel_hides_nan && n.d != n.d) n = {0.0f, 1.0f};
+    const std::int64_t written = F == Fault::write_skips_last ? V - 1 : F == Fault::writes_past_end ? V + 1 : V;
+    for (std::int64_t i = threadIdx.x; i < written; i += kThreads) {
+      const float xi = i < V ? to_float(x[i]) : 0.0f;
+      float y = expf(xi - shift) / n.d;
+      if (F == Fault::separate_products) {
+        constexpr float log2e = 0x1.715476p+0f;
+        y = exp2f(__fmul_rn(xi, log2e) - __fmul_rn(n.m, log2e)) / n.d;
+      }
+      if (F == Fault::reads_output) y = y + 0.0f * to_float(p[i]);
+      if (F == Fault::all_zero) y = 0.0f;
+      if (F == Fault::uniform) y = 1.0f / static_cast<float>(V);
+      if (F == Fault::sentinel_hides_nan && xi != xi) y = 0.0f;
+      p[i] = from_float<T>(y);
+      if (F == Fault::inputs_overwritten && i == V / 2) const_cast<T*>(x)[i] = from_float<T>(y);
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = n.m;
+      d[row] = n.d;
+    }
+  }
+}
+
+template <Fault F>
+struct Softmax {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::online,
+      .height = [](std::int64_t V) { return block_height(V, kThreads); },
+      .loads = 2,
+      .stores = 1,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(mutant<F, T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+
+template <Fault F, class T = f32>
+bool plant(const char* fault, const char* family, std::int64_t V, const char* check) {
+  Mutant m;
+  m.variant = detail::describe<Softmax<F>, T>(fault, __FILE__);
+  m.fault = fault;
+  m.family = family;
+  m.V = V;
+  m.check = check;
+  return register_mutant(std::move(m));
+}
+
+const bool planted[] = {
+    plant<Fault::none>("none", "normal_1", 1025, ""),
+    plant<Fault::no_rescale>("no_rescale", "normal_1", 129, "normalizer"),
+    plant<Fault::rescale_inverted>("rescale_inverted", "normal_1", 129, "normalizer"),
+    plant<Fault::max_from_zero>("max_from_zero", "far_below", 33, "element"),
+    plant<Fault::max_from_zero>("max_from_zero_near", "all_negative", 129, "normalizer"),
+    plant<Fault::max_from_minus_5e4>("max_from_minus_5e4", "far_below", 129, "normalizer"),
+    plant<Fault::no_identity_guard>("no_identity_guard", "normal_1", 33, "element"),
+    plant<Fault::no_identity_guard>("no_identity_guard_masked", "inf_thread", 1025, "element"),
+    plant<Fault::sum_skips_last>("sum_skips_last", "normal_1", 129, "row_sum"),
+    plant<Fault::write_skips_last>("write_skips_last", "normal_1", 129, "written"),
+    plant<Fault::writes_past_end>("writes_past_end", "normal_1", 129, "guard"),
+    plant<Fault::own_lane_maximum>("own_lane_maximum", "lane_maxima", 1025, "element"),
+    plant<Fault::lane_zero_maximum>("lane_zero_maximum", "normal_10", 4099, "coherence"),
+    plant<Fault::lane_zero_maximum>("lane_zero_maximum_far", "lane_maxima", 1025, "element"),
+    plant<Fault::half_below_maximum>("half_below_maximum", "normal_10", 4099, "coherence"),
+    plant<Fault::divisor_off>("divisor_off", "normal_1", 4099, "coherence"),
+    plant<Fault::butterfly_short>("butterfly_short", "normal_1", 129, "row_sum"),
+    plant<Fault::first_warp_only>("first_warp_only", "normal_1", 129, "row_sum"),
+    plant<Fault::no_barrier_before_merge>("no_barrier_before_merge", "normal_1", 129, "element"),
+    plant<Fault::no_barrier_before_read>("no_barrier_before_read", "normal_1", 129, "repeat"),
+    plant<Fault::divergent_barrier>("divergent_barrier", "normal_1", 129, "launch"),
+    plant<Fault::pitch_ignored>("pitch_ignored", "normal_1", 129, "element"),
+    plant<Fault::rows_swapped>("rows_swapped", "row_encoded", 129, "element"),
+    plant<Fault::inputs_overwritten>("inputs_overwritten", "normal_1", 129, "inputs"),
+    plant<Fault::separate_products>("separate_products", "shifted_1000", 1025, "coherence"),
+    plant<Fault::narrow_sum>("narrow_sum", "constant", 128256, "row_sum"),
+    plant<Fault::narrow_sum, f16>("narrow_sum_f16", "constant", 128256, "normalizer"),
+    plant<Fault::sentinel_hides_nan>("sentinel_hides_nan", "nan", 33, "special"),
+    plant<Fault::last_rows_skipped>("last_rows_skipped", "normal_1", 1025, "written"),
+    plant<Fault::reads_output>("reads_output", "normal_1", 33, "element"),
+    plant<Fault::all_zero>("all_zero", "normal_1", 4099, "element"),
+    plant<Fault::uniform>("uniform", "normal_1", 4099, "element"),
+};
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND
