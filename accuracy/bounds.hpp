@@ -23,7 +23,7 @@ struct Terms {
   double exp_slope = 0;     // eps(t) = exp_constant + exp_slope |t|, and 0 at t = 0
   double eta = 0;           // absolute error of the exp where its result is subnormal
   double D = 0;             // relative error of the division
-  double w_out = 0;         // half the output's smallest subnormal
+  double w_out = 0;         // absolute error of the output where it is subnormal
   double h = 0;             // additions on the highest path
   bool online = false;      // partial sums are rescaled
   bool shifted = true;      // exp(x - m); false: exp(x)
@@ -48,14 +48,15 @@ RoundedShift shift_of(const RowTruth& row, Dtype arithmetic, bool shifted);
 struct RowBounds {
   double b = 0;         // bounds |ln(computed sum / s)|
   double eta_s = 0;     // eta / s (naive: eta / (s e^m))
-  double w = 0;         // (1 + 2^-10) eta_s + w_out: absolute part of every element's bound
+  double w = 0;         // eta_s e^(b + lam(D) + lam(u_out)) + w_out: absolute part of every element's bound
   double row_sum = 0;   // bounds |sum of stored outputs - 1|
   double K_max = 0;
   std::vector<double> A;  // log-error bound of every element
 };
 RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift);
 
-/// Empty, or why the row is outside the claim's domain: "lse 1e4 is not below 88.7228".
-std::string outside_domain(const Claim& claim, const RowTruth& row);
+/// Empty, or why the row is outside the claim's domain: "lse 1e4 is not below 88.7228". `b` bounds the
+/// log-error of the computed sum, which must not overflow either.
+std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
 
 }  // namespace assay

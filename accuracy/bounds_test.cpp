@@ -84,14 +84,15 @@ TEST(Bounds, DomainsAreWhatTheClassesSay) {
   Claim naive = safe_claim();
   naive.algorithm = Algorithm::naive;
   naive.shift = Shift::none;
-  EXPECT_TRUE(outside_domain(naive, truth_of({88.0f, 1.0f})).empty());
-  EXPECT_FALSE(outside_domain(naive, truth_of({88.7f, 88.7f})).empty()) << "lse counts, not the maximum";
-  EXPECT_FALSE(outside_domain(naive, truth_of({-90.0f, -91.0f})).empty());
-  EXPECT_TRUE(outside_domain(safe_claim(), truth_of({3e38f, -3e38f})).empty());
+  EXPECT_TRUE(outside_domain(naive, truth_of({88.0f, 1.0f}), 0).empty());
+  EXPECT_FALSE(outside_domain(naive, truth_of({88.7f, 88.7f}), 0).empty()) << "lse counts, not the maximum";
+  EXPECT_FALSE(outside_domain(naive, truth_of({-90.0f, -91.0f}), 0).empty());
+  EXPECT_TRUE(outside_domain(safe_claim(), truth_of({3e38f, -3e38f}), 0).empty());
   Claim half = safe_claim();
   half.internals = Internals::f16;
-  EXPECT_TRUE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f))).empty());
-  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(65504, 1.0f))).empty());
+  EXPECT_TRUE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f)), 0).empty());
+  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(65504, 1.0f)), 0).empty());
+  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f)), 0.1).empty()) << "the computed sum must fit too";
 }
 
 // Every kernel stays inside its bound, and somewhere comes near it: a bound that is never approached tests

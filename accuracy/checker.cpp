@@ -65,7 +65,7 @@ class Judgement {
     for (std::int64_t row = 0; row < case_.rows(); ++row) judge_row(run, row, first);
   }
 
-  /// No element may hold poison 0 after the first launch and poison 1 after the second. At V = 0 an op other
+  /// No element may hold the poison of its launch: arithmetic makes neither pattern. At V = 0 an op other
   /// than top-k must leave its poison alone.
   void judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
     const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
@@ -75,15 +75,15 @@ class Judgement {
     };
     for (std::int64_t row = 0; row < case_.rows(); ++row) {
       for (std::int64_t j = 0; j < a.problem().out_columns(); ++j)
-        judge(a.value_poisoned(row, j) && b.value_poisoned(row, j), row, "element", j);
+        judge(a.value_poisoned(row, j) || b.value_poisoned(row, j), row, "element", j);
       if (a.has_indices())
-        for (std::int64_t j = 0; j < a.problem().k; ++j) judge(a.index_poisoned(row, j) && b.index_poisoned(row, j), row, "index", j);
+        for (std::int64_t j = 0; j < a.problem().k; ++j) judge(a.index_poisoned(row, j) || b.index_poisoned(row, j), row, "index", j);
       if (writes_normalizer) {
-        judge(a.m_poisoned(row) && b.m_poisoned(row), row, "m of row", row);
-        judge(a.d_poisoned(row) && b.d_poisoned(row), row, "d of row", row);
+        judge(a.m_poisoned(row) || b.m_poisoned(row), row, "m of row", row);
+        judge(a.d_poisoned(row) || b.d_poisoned(row), row, "d of row", row);
       }
       if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
-          !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row)) && tally.first(Check::special))
+          !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row) && b.m_poisoned(row) && b.d_poisoned(row)) && tally.first(Check::special))
         tally.at(Check::special).detail = fmt::format("row {}: V = 0 must write nothing", row);
     }
   }
@@ -143,13 +143,23 @@ class Judgement {
       got.d = static_cast<double>(run.d(row));
     }
 
-    if (std::string why = outside_domain(variant_.claim, t); !why.empty() && op_ != Op::topk) {
+    const bool sums = op_ != Op::topk;
+    std::optional<RowBounds> bounds;
+    RoundedShift own_shift;
+    const RoundedShift* shift = &case_.shift(row);
+    if (judged_by_element(t) && sums) {
+      if (terms_.arithmetic != Dtype::f32 || !terms_.shifted) {
+        own_shift = shift_of(t, terms_.arithmetic, terms_.shifted);
+        shift = &own_shift;
+      }
+      bounds = row_bounds(terms_, t, *shift);
+    }
+    if (std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : ""; !why.empty()) {
       if (first) {
         ++rows_outside;
         if (outside_reason.empty()) outside_reason = why;
         note_returned(row, got);
       }
-      // Top-k's positions do not depend on the sum: they are judged wherever they come from logits.
       return;
     }
     if (first) ++rows_judged;
@@ -157,20 +167,8 @@ class Judgement {
 
     const RowCase row_case{&t, row};
     ErrorStatistics ignored;
-    RowContext context{variant_.claim, terms_, variant_.dtype, row_case, nullptr, nullptr, tally, first ? statistics : ignored,
-                       first ? options_.observer : nullptr};
-    std::optional<RowBounds> bounds;
-    RoundedShift own_shift;
-    if (judged_by_element(t) && op_ != Op::topk) {
-      const RoundedShift* shift = &case_.shift(row);
-      if (terms_.arithmetic != Dtype::f32 || !terms_.shifted) {
-        own_shift = shift_of(t, terms_.arithmetic, terms_.shifted);
-        shift = &own_shift;
-      }
-      bounds = row_bounds(terms_, t, *shift);
-      context.bounds = &*bounds;
-      context.shift = shift;
-    }
+    const RowContext context{variant_.claim, terms_, variant_.dtype, row_case, bounds ? &*bounds : nullptr, bounds ? shift : nullptr,
+                             tally, first ? statistics : ignored, first ? options_.observer : nullptr};
     if (selects(op_))
       judge_topk(context, op_, got);
     else if (op_ == Op::softmax && context.bounds)
@@ -180,13 +178,17 @@ class Judgement {
     if (got.has_normalizer && t.kind != RowKind::empty) judge_normalizer(context, got);
   }
 
+  /// A NaN's sign means nothing and is not shown.
+  static std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", x); }
+
   void note_returned(std::int64_t row, const RowOutput& got) {
     if (!returned.empty()) return;
     if (!got.values.empty())
       returned = fmt::format("row {}: {}", row, describe_values(got.values));
     else if (case_.V() == 0)
       returned = "nothing written";
-    if (got.has_normalizer && case_.V() > 0) returned += fmt::format("{}(m, d) = ({:g}, {:g})", returned.empty() ? "" : "; ", got.m, got.d);
+    else if (got.has_normalizer)
+      returned = fmt::format("row {}: (m, d) = ({}, {})", row, word(got.m), word(got.d));
   }
 
   const Variant& variant_;

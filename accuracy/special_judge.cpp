@@ -39,8 +39,13 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
     if (c.claim.algorithm == Algorithm::online) require(got.m == -INFINITY && got.d == 0, "all -inf must give the identity (-inf, 0)");
     return;
   }
-  if (t.kind == RowKind::nan || t.kind == RowKind::pos_inf) {
-    if (c.claim.algorithm == Algorithm::online) require(std::isnan(got.d), "d must be NaN");
+  if (t.kind == RowKind::nan) {
+    require(std::isnan(got.d), "d must be NaN");
+    return;
+  }
+  if (t.kind == RowKind::pos_inf) {
+    if (!c.terms.shifted) require(got.d == INFINITY, "d must be +inf");
+    else if (c.claim.policy.pos_inf == PosInfRows::nan) require(std::isnan(got.d), "d must be NaN");
     return;
   }
   // m is exact; naive's m is the shift it applied, 0.

@@ -10,13 +10,26 @@
 namespace assay {
 namespace {
 
-/// Position r of the truth's order under the claim's NaN order.
-std::int32_t ranked(const RowTruth& t, NanOrder nan_order, std::int64_t r) {
+bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// The position that must stand in slot r: the truth's order under the claim's NaN order and tie rule.
+std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
   const auto n = static_cast<std::int64_t>(t.order.size());
-  if (nan_order == NanOrder::last) return t.order[static_cast<std::size_t>(r)];
-  std::int64_t nans = 0;
-  for (std::int64_t i = n; i-- > 0 && std::isnan(t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])]);) ++nans;
-  return t.order[static_cast<std::size_t>((r - nans + n) % n)];
+  const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])]; };
+  std::int64_t at = r;
+  if (claim.policy.nan_order == NanOrder::first) {
+    std::int64_t nans = 0;
+    while (nans < n && std::isnan(logit(n - 1 - nans))) ++nans;
+    at = (r - nans + n) % n;
+  }
+  if (claim.ties == Ties::larger_index) {
+    // A run of equal logits, mirrored.
+    std::int64_t first = at, last = at;
+    while (first > 0 && same_rank(logit(first - 1), logit(at))) --first;
+    while (last + 1 < n && same_rank(logit(last + 1), logit(at))) ++last;
+    at = first + last - at;
+  }
+  return t.order[static_cast<std::size_t>(at)];
 }
 
 bool judge_indices(const RowContext& c, const RowOutput& got) {
@@ -72,18 +85,32 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
                             t.x[i], best_left_at, best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
     previous = std::min(previous, high);
   }
+  if (c.claim.ties != Ties::smaller_index) return;
+  // Equal logits have equal probabilities: of each run the smallest positions are taken, in rising order.
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    if (got.indices[r] < 0) continue;
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    std::int64_t passed_over = -1;
+    for (std::size_t j = 0; j < i && passed_over < 0; ++j)
+      if (t.x[j] == t.x[i] && std::find(got.indices.begin(), got.indices.begin() + static_cast<std::ptrdiff_t>(r),
+                                        static_cast<std::int64_t>(j)) == got.indices.begin() + static_cast<std::ptrdiff_t>(r))
+        passed_over = static_cast<std::int64_t>(j);
+    if (!c.tally.require(Check::order, passed_over < 0) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail = fmt::format("row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}",
+                                                    c.row.row, r, i, passed_over, t.x[i]);
+  }
 }
 
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const auto n = std::min(got.indices.size(), t.order.size());
   for (std::size_t r = 0; r < n; ++r) {
-    const std::int64_t want = ranked(t, c.claim.policy.nan_order, static_cast<std::int64_t>(r));
+    const std::int64_t want = ranked(t, c.claim, static_cast<std::int64_t>(r));
     const std::int64_t have = got.indices[r];
     bool ok = want == have;
     if (!ok && c.claim.ties == Ties::unspecified && have >= 0 && have < static_cast<std::int64_t>(t.x.size())) {
       const double a = t.x[static_cast<std::size_t>(have)], b = t.x[static_cast<std::size_t>(want)];
-      ok = a == b || (std::isnan(a) && std::isnan(b));
+      ok = same_rank(a, b);
     }
     if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
       c.tally.at(Check::order).detail = fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,

@@ -12,6 +12,11 @@
 #include "kernels/claim.hpp"
 #include "kernels/registry.hpp"
 
+// Fast-math flags replace exp, division and subnormals behind a claim's back.
+#if defined(__FAST_MATH__) || defined(__USE_FAST_MATH__)
+#error "kernels cannot be compiled with fast-math flags: a claim names its exp and its division"
+#endif
+
 #if defined(__CUDACC__)
 
 #include <cuda_bf16.h>

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "kernels/device.hpp"
 #include "kernels/host/executor.hpp"
 #include "kernels/host/sanitizers.hpp"
 
@@ -81,6 +82,9 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   static DeviceMemory memory;
   static cudaStream_t stream = nullptr;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
+  // The current device belongs to the calling thread.
+  if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
+    return LaunchOutcome{std::string("CUDA: selecting the device: ") + cudaGetErrorString(e)};
   const auto fault = [](const char* what, cudaError_t e) {
     return LaunchOutcome{std::string("CUDA: ") + what + ": " + cudaGetErrorString(e)};
   };

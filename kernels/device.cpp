@@ -6,10 +6,14 @@
 
 namespace assay {
 
+namespace {
+int selected = 0;
+}
+int selected_device() { return selected; }
+
 #if defined(ASSAY_WITH_CUDA)
 
 namespace {
-int selected = 0;
 
 std::string version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
 

@@ -20,5 +20,6 @@ std::vector<std::pair<std::string, std::string>> describe_device();
 
 /// Selects the CUDA device ordinal for later launches. Returns an error sentence, empty if it worked.
 std::string select_device(int ordinal);
+int selected_device();
 
 }  // namespace assay

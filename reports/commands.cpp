@@ -1,6 +1,7 @@
 #include "reports/commands.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "reference/error.hpp"
@@ -17,7 +18,9 @@ int run_assay(int argc, const char* const* argv) {
   add_list_command(app, status);
   add_report_command(app, status);
   try {
-    if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1]))
+    const auto known = app.get_subcommands([](const CLI::App*) { return true; });
+    if (argc > 1 && argv[1][0] != '-' &&
+        std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; }))
       throw InputError(std::string(argv[1]) + ": no such command (assay --help)");
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -225,35 +225,44 @@ std::string histogram_panels(const Context& c, const std::string& backend) {
   std::string family;
   for (const std::string& f : profile_families(c))
     if (family.empty() || is_real_family(f)) family = f;
-  std::string figures;
-  double limit = 0, top = 1;
+  std::string figures, head;
   for (const std::string& variant : c.variants)
-    for (const std::string& d : c.dtypes)
-      if (const Profile* p = profile_of(c, variant, d, backend, family); has_histogram(p))
-        limit = std::max(limit, p->signed_limit), density(*p, top);
-  top = std::min(1.1 * top, 1.5);  // a spike of exact results would flatten everything else
-  std::string head;
-  for (const std::string& variant : c.variants) {
-    Plot plot({-limit, limit, false, "got - exact, ULP"}, {0, top, false, "density per ULP"},
-              fmt::format("{}: signed error on {}", variant, family));
-    plot.vertical(-0.5, "mark"), plot.vertical(0.5, "mark"), plot.vertical(0, "mark");
-    std::string note;
-    for (const std::string& d : c.dtypes) {
-      const Profile* p = profile_of(c, variant, d, backend, family);
-      if (!has_histogram(p)) continue;
-      const auto bars = density(*p, top);
-      plot.bars(bars, "area " + dtype_class(d));
-      plot.steps(bars, "ln " + dtype_class(d));
-      double mean = 0;
-      for (const Plot::Step& b : bars) mean += (b.lo + b.hi) / 2 * b.y * (b.hi - b.lo);
-      const double outside = static_cast<double>(p->below + p->above) / total(*p);
-      note += fmt::format("{}{}: mean {}", note.empty() ? "" : "; ", escape(d),
-                          std::fabs(mean) < 5e-4 ? "0" : fmt::format("{:+.2g}", mean));
-      if (outside > 0) note += fmt::format(", {} outside", escape(plain_percent(outside)));
-      if (head.empty()) head = fmt::format("<p><b>{}</b>, V = {}</p>", escape(family), grouped(p->V));
+    for (const bool wide : {false, true}) {  // f32 errors spread further than 16-bit ones: an axis of their own
+      double limit = 0, top = 1;
+      for (const std::string& d : c.dtypes)
+        if (const Profile* p = profile_of(c, variant, d, backend, family); (d == "f32") == wide && has_histogram(p))
+          limit = std::max(limit, p->signed_limit), density(*p, top);
+      if (limit == 0) continue;
+      // A spike of exact results would flatten everything else; where all errors are wide there is none.
+      if (wide) {
+        top = 0;
+        for (const std::string& d : c.dtypes)
+          if (const Profile* p = profile_of(c, variant, d, backend, family); d == "f32" && has_histogram(p)) density(*p, top);
+        top *= 1.1;
+      } else {
+        top = std::min(1.1 * top, 1.5);
+      }
+      Plot plot({-limit, limit, false, "got - exact, ULP"}, {0, top, false, "density per ULP"},
+                fmt::format("{}: signed error on {}", variant, family));
+      plot.vertical(-0.5, "mark"), plot.vertical(0.5, "mark"), plot.vertical(0, "mark");
+      std::string note;
+      for (const std::string& d : c.dtypes) {
+        const Profile* p = profile_of(c, variant, d, backend, family);
+        if ((d == "f32") != wide || !has_histogram(p)) continue;
+        double unused = 0;
+        const auto bars = density(*p, unused);
+        plot.bars(bars, "area " + dtype_class(d));
+        plot.steps(bars, "ln " + dtype_class(d));
+        double mean = 0;
+        for (const Plot::Step& b : bars) mean += (b.lo + b.hi) / 2 * b.y * (b.hi - b.lo);
+        const double outside = static_cast<double>(p->below + p->above) / total(*p);
+        note += fmt::format("{}{}: mean {}", note.empty() ? "" : "; ", escape(d),
+                            std::fabs(mean) < 5e-4 ? "0" : fmt::format("{:+.2g}", mean));
+        if (outside > 0) note += fmt::format(", {} outside", escape(plain_percent(outside)));
+        if (head.empty()) head = fmt::format("<p><b>{}</b>, V = {}</p>", escape(family), grouped(p->V));
+      }
+      figures += figure(variant, note, plot.str());
     }
-    if (!note.empty()) figures += figure(variant, note, plot.str());
-  }
   return figures.empty() ? "" : head + panels(figures);
 }
 

@@ -18,9 +18,6 @@ ProfileObserver::ProfileObserver(Profile& profile) : profile_(profile) {
     profile.bins[static_cast<std::size_t>(i)].distance_lo = kBinWidth * i;
     profile.bins[static_cast<std::size_t>(i)].distance_hi = kBinWidth * (i + 1);
   }
-  // 16-bit outputs stay within a few ulp, f32 spreads with the row's range.
-  profile.signed_limit = profile.dtype == "f32" ? 8 : 2;
-  profile.signed_counts.assign(kSignedBins, 0);
 }
 
 void ProfileObserver::element(double distance, double ulp_error, double signed_ulp, double bound_ulp) {
@@ -31,16 +28,30 @@ void ProfileObserver::element(double distance, double ulp_error, double signed_u
     b.mean_ulp += ulp_error;
     if (b.bound_ulp == 0 || bound_ulp < b.bound_ulp) b.bound_ulp = bound_ulp;
   }
-  const double at = (signed_ulp + profile_.signed_limit) / (2 * profile_.signed_limit) * kSignedBins;
-  if (!(at >= 0)) ++profile_.below;
-  else if (at >= kSignedBins) ++profile_.above;
-  else ++profile_.signed_counts[static_cast<std::size_t>(at)];
+  signed_.push_back(static_cast<float>(signed_ulp));
 }
 
 void ProfileObserver::finish() {
   for (Profile::Bin& b : profile_.bins)
     if (b.count > 0) b.mean_ulp /= static_cast<double>(b.count);
   std::erase_if(profile_.bins, [](const Profile::Bin& b) { return b.count == 0; });
+
+  // The smallest power of two that holds 99.8 % of the errors, so that one axis fits 0.5 ulp and 3000.
+  std::vector<float> size;
+  for (float e : signed_) size.push_back(std::isfinite(e) ? std::fabs(e) : 0);
+  profile_.signed_limit = 1;
+  profile_.signed_counts.assign(kSignedBins, 0);
+  if (!size.empty()) {
+    const auto at = size.begin() + static_cast<std::ptrdiff_t>(0.998 * static_cast<double>(size.size() - 1));
+    std::nth_element(size.begin(), at, size.end());
+    while (profile_.signed_limit < static_cast<double>(*at)) profile_.signed_limit *= 2;
+  }
+  for (float e : signed_) {
+    const double bin = (static_cast<double>(e) + profile_.signed_limit) / (2 * profile_.signed_limit) * kSignedBins;
+    if (!(bin >= 0)) ++profile_.below;
+    else if (bin >= kSignedBins) ++profile_.above;
+    else ++profile_.signed_counts[static_cast<std::size_t>(bin)];
+  }
 }
 
 bool profiled(const std::string& family, std::int64_t V) {

@@ -10,11 +10,12 @@ class ProfileObserver : public ElementObserver {
  public:
   explicit ProfileObserver(Profile& profile);
   void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) override;
-  /// Turns sums into means; drops empty bins.
+  /// Turns sums into means, drops empty bins, and bins the signed errors to a limit that holds nearly all.
   void finish();
 
  private:
   Profile& profile_;
+  std::vector<float> signed_;
 };
 
 /// True for the cases whose profiles the page draws: real logits, and the families with the widest range.

@@ -126,7 +126,7 @@ std::string terminal_table(const ReportData& data, const std::string& backend) {
 
 bool report_passed(const ReportData& data) {
   const Counts c = count(data);
-  return c.executed > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
+  return c.pass > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
 }
 
 std::string render_summary_markdown(const ReportData& data) {

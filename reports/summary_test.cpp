@@ -24,9 +24,17 @@ TEST(Summary, NothingRunOrTooLittleRunIsAFailure) {
   EXPECT_NE(render_page(data).find("<b>FAIL</b>"), std::string::npos);
   EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: 1 of"), std::string::npos);
   data.executed = data.planned = 0;
+  data.records.clear();
   EXPECT_FALSE(report_passed(data));
   EXPECT_NE(render_summary_markdown(data).find("FAIL: no case was executed"), std::string::npos);
   EXPECT_FALSE(report_passed(ReportData{}));
+}
+
+TEST(Summary, NothingJudgedIsAFailure) {
+  ReportData data = synthetic();
+  for (Record& r : data.records) r.status = Status::unsupported;
+  EXPECT_FALSE(report_passed(data));
+  EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: no case could be judged"), std::string::npos);
 }
 
 TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {

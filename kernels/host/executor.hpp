@@ -33,6 +33,7 @@ struct Fault : std::runtime_error {
 /// Largest launch the executor accepts: an H200's limits.
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxShared = 232448;
+inline constexpr std::size_t kMaxStaticShared = 49152;
 
 /// How launches of this OS thread are scheduled.
 struct Schedule {
@@ -53,7 +54,22 @@ struct Identity {
 extern constinit thread_local const Identity* current;
 
 enum class Collective : std::uint8_t {
-  sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, all, any, match_any, match_all, add, min, max, bit_and, bit_or, bit_xor,
+  sync,
+  shfl,
+  shfl_up,
+  shfl_down,
+  shfl_xor,
+  ballot,
+  all,
+  any,
+  match_any,
+  match_all,
+  add,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
 };
 enum class Barrier : std::uint8_t { plain, count, all, any };
 

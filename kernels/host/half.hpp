@@ -28,7 +28,7 @@ inline std::uint16_t to_half(float f) {
   const std::uint32_t b = std::bit_cast<std::uint32_t>(f);
   const std::uint16_t sign = static_cast<std::uint16_t>(b >> 16 & 0x8000);
   const std::uint32_t abs = b & 0x7fffffff;
-  if (abs > 0x7f800000) return 0x7fff;                                   // NaN: CUDA's canonical one
+  if (abs > 0x7f800000) return 0x7fff;                                      // NaN: CUDA's canonical one
   if (abs >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);  // 65520 and up round to infinity
   if (abs < 0x38800000) {
     // Below 2^-14 the result's unit is 2^-24: adding 0.5, whose ulp is 2^-24, rounds there in hardware.
@@ -39,7 +39,9 @@ inline std::uint16_t to_half(float f) {
   return static_cast<std::uint16_t>(sign | rounded >> 13);
 }
 
-inline float from_bfloat(std::uint16_t h) { return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16); }
+inline float from_bfloat(std::uint16_t h) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
+}
 
 inline std::uint16_t to_bfloat(float f) {
   const std::uint32_t b = std::bit_cast<std::uint32_t>(f);
@@ -71,6 +73,13 @@ inline float fused(double a, double b, double c) {
     odd = std::bit_cast<double>(std::bit_cast<std::uint64_t>(s) + (away ? 1 : std::uint64_t(-1)));
   }
   return odd_float(odd);
+}
+
+template <class T>
+T as(int pattern) {
+  T h;
+  h.x = static_cast<std::uint16_t>(pattern);
+  return h;
 }
 
 }  // namespace bits
@@ -109,24 +118,29 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
 
 // A sum, difference, product or quotient of two 16-bit values rounds to float with at most 24 bits, and
 // 24 >= 2 p + 2 for p = 11 and 8: rounding it again to p bits gives the correctly rounded result.
-#define ASSAY_HALF_OPERATIONS(T)                                                                             \
-  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                               \
-  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                               \
-  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                               \
-  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                               \
-  inline T __hneg(T a) { return T(-float(a)); }                                                              \
-  inline T __hfma(T a, T b, T c) { return T(bits::fused(float(a), float(b), float(c))); }                    \
-  inline T __hmax(T a, T b) { return T(std::fmax(float(a), float(b))); }                                     \
-  inline T __hmin(T a, T b) { return T(std::fmin(float(a), float(b))); }                                     \
-  inline bool __heq(T a, T b) { return float(a) == float(b); }                                               \
-  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                                \
-  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                               \
-  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                                \
-  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                               \
-  inline bool __hisnan(T a) { return float(a) != float(a); }                                                 \
-  inline T hexp(T a) { return T(bits::odd_float(std::exp(static_cast<double>(float(a))))); }                 \
-  inline T hexp2(T a) { return T(bits::odd_float(std::exp2(static_cast<double>(float(a))))); }               \
-  inline T hlog(T a) { return T(bits::odd_float(std::log(static_cast<double>(float(a))))); }                 \
+#define ASSAY_HALF_OPERATIONS(T)                                                               \
+  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                 \
+  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                 \
+  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                 \
+  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                 \
+  inline T __hneg(T a) { return T(-float(a)); }                                                \
+  inline T __hfma(T a, T b, T c) { return T(bits::fused(float(a), float(b), float(c))); }      \
+  /* Equal values have equal bits but for the zeros, and +0 is above -0. */                    \
+  inline T __hmax(T a, T b) {                                                                  \
+    return float(a) == float(b) ? bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
+  }                                                                                            \
+  inline T __hmin(T a, T b) {                                                                  \
+    return float(a) == float(b) ? bits::as<T>(a.x | b.x) : T(std::fmin(float(a), float(b)));   \
+  }                                                                                            \
+  inline bool __heq(T a, T b) { return float(a) == float(b); }                                 \
+  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                  \
+  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                 \
+  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                  \
+  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                 \
+  inline bool __hisnan(T a) { return float(a) != float(a); }                                   \
+  inline T hexp(T a) { return T(bits::odd_float(std::exp(static_cast<double>(float(a))))); }   \
+  inline T hexp2(T a) { return T(bits::odd_float(std::exp2(static_cast<double>(float(a))))); } \
+  inline T hlog(T a) { return T(bits::odd_float(std::log(static_cast<double>(float(a))))); }   \
   inline T hrcp(T a) { return T(1.0f / float(a)); }
 
 ASSAY_HALF_OPERATIONS(__half)

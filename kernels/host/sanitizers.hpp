@@ -10,9 +10,17 @@
 #endif
 #if defined(ASSAY_TSAN)
 #include <sanitizer/tsan_interface.h>
+extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
 #endif
 
 namespace assay::sanitizers {
+
+#if defined(ASSAY_TSAN)
+inline constexpr bool kThreads = true;
+#else
+inline constexpr bool kThreads = false;
+#endif
 
 inline void forbid([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -36,6 +44,17 @@ inline void acquire([[maybe_unused]] void* x) {
   __tsan_acquire(x);
 #endif
 }
+
+/// While it lives, ThreadSanitizer does not see this thread's writes: memset is watched in any code.
+struct Unseen {
+#if defined(ASSAY_TSAN)
+  Unseen() { AnnotateIgnoreWritesBegin(__FILE__, __LINE__); }
+  ~Unseen() { AnnotateIgnoreWritesEnd(__FILE__, __LINE__); }
+#else
+  Unseen() {}
+  ~Unseen() {}
+#endif
+};
 
 /// One stack known to the sanitizers: a fiber's, or the scheduler's own.
 struct Stack {
@@ -67,6 +86,15 @@ struct Stack {
 inline void before_switch([[maybe_unused]] Stack& from, [[maybe_unused]] const Stack& to) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.size);
+#endif
+#if defined(ASSAY_TSAN)
+  __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);
+#endif
+}
+/// The same from a stack that is never entered again.
+inline void before_last_switch([[maybe_unused]] const Stack& to) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(nullptr, to.bottom, to.size);
 #endif
 #if defined(ASSAY_TSAN)
   __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);

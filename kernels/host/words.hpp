@@ -28,12 +28,13 @@
 #define warpSize 32
 
 /// Static shared memory: plain CUDA's `__shared__ T name[N]`.
-#define ASSAY_SHARED(T, name, N)                                                                               \
-  T(&name)[N] = *static_cast<T(*)[N]>(::assay::executor::static_shared(                                        \
-      [] {                                                                                                     \
-        static const char tag = 0;                                                                             \
-        return static_cast<const void*>(&tag);                                                                 \
-      }(),                                                                                                     \
+#define ASSAY_SHARED(T, name, N)                                \
+  T(&name)                                                      \
+  [N] = *static_cast<T(*)[N]>(::assay::executor::static_shared( \
+      [] {                                                      \
+        static const char tag = 0;                              \
+        return static_cast<const void*>(&tag);                  \
+      }(),                                                      \
       sizeof(T) * (N), alignof(T)))
 /// Dynamic shared memory: plain CUDA's `extern __shared__ T name[]`.
 #define ASSAY_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::assay::executor::dynamic_shared())
@@ -45,7 +46,9 @@ using executor::Site;
 
 // ---- barriers and warp collectives ----
 
-inline void __syncthreads(const Site& site = Site::current()) { executor::block_barrier(executor::Barrier::plain, 0, site); }
+inline void __syncthreads(const Site& site = Site::current()) {
+  executor::block_barrier(executor::Barrier::plain, 0, site);
+}
 inline int __syncthreads_count(int p, const Site& site = Site::current()) {
   return executor::block_barrier(executor::Barrier::count, p, site);
 }
@@ -96,7 +99,8 @@ T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, const Site& sit
   return detail::shuffle(executor::Collective::shfl_xor, mask, v, lanes, width, site);
 }
 inline unsigned __ballot_sync(unsigned mask, int p, const Site& site = Site::current()) {
-  return static_cast<unsigned>(executor::warp_collective(executor::Collective::ballot, mask, p != 0, 0, 32, site));
+  return static_cast<unsigned>(
+      executor::warp_collective(executor::Collective::ballot, mask, p != 0, 0, 32, site));
 }
 inline int __all_sync(unsigned mask, int p, const Site& site = Site::current()) {
   return static_cast<int>(executor::warp_collective(executor::Collective::all, mask, p != 0, 0, 32, site));
@@ -106,7 +110,8 @@ inline int __any_sync(unsigned mask, int p, const Site& site = Site::current()) 
 }
 template <class T>
 unsigned __match_any_sync(unsigned mask, T v, const Site& site = Site::current()) {
-  return static_cast<unsigned>(executor::warp_collective(executor::Collective::match_any, mask, detail::pack(v), 0, 32, site));
+  return static_cast<unsigned>(
+      executor::warp_collective(executor::Collective::match_any, mask, detail::pack(v), 0, 32, site));
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T v, int* predicate, const Site& site = Site::current()) {
@@ -127,13 +132,15 @@ inline unsigned __reduce_min_sync(unsigned mask, unsigned v, const Site& site = 
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::min, mask, v, 0, 32, site));
 }
 inline unsigned __reduce_and_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
-  return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_and, mask, v, 0, 32, site));
+  return static_cast<unsigned>(
+      executor::warp_collective(executor::Collective::bit_and, mask, v, 0, 32, site));
 }
 inline unsigned __reduce_or_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_or, mask, v, 0, 32, site));
 }
 inline unsigned __reduce_xor_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
-  return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_xor, mask, v, 0, 32, site));
+  return static_cast<unsigned>(
+      executor::warp_collective(executor::Collective::bit_xor, mask, v, 0, 32, site));
 }
 
 // ---- memory ----
@@ -141,11 +148,17 @@ inline unsigned __reduce_xor_sync(unsigned mask, unsigned v, const Site& site = 
 inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 inline void __threadfence_block() {}
 template <class T>
-T __ldg(const T* p) { return *p; }
+T __ldg(const T* p) {
+  return *p;
+}
 template <class T>
-T __ldcs(const T* p) { return *p; }
+T __ldcs(const T* p) {
+  return *p;
+}
 template <class T>
-void __stcs(T* p, T v) { *p = v; }
+void __stcs(T* p, T v) {
+  *p = v;
+}
 
 template <class T, class F>
 T atomic_update(T* p, F f) {
@@ -156,17 +169,29 @@ T atomic_update(T* p, F f) {
   return old;
 }
 template <class T>
-T atomicAdd(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o + v); }); }
+T atomicAdd(T* p, std::type_identity_t<T> v) {
+  return atomic_update(p, [v](T o) { return static_cast<T>(o + v); });
+}
 template <class T>
-T atomicMax(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return o < v ? v : o; }); }
+T atomicMax(T* p, std::type_identity_t<T> v) {
+  return atomic_update(p, [v](T o) { return o < v ? v : o; });
+}
 template <class T>
-T atomicMin(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return v < o ? v : o; }); }
+T atomicMin(T* p, std::type_identity_t<T> v) {
+  return atomic_update(p, [v](T o) { return v < o ? v : o; });
+}
 template <class T>
-T atomicOr(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o | v); }); }
+T atomicOr(T* p, std::type_identity_t<T> v) {
+  return atomic_update(p, [v](T o) { return static_cast<T>(o | v); });
+}
 template <class T>
-T atomicAnd(T* p, std::type_identity_t<T> v) { return atomic_update(p, [v](T o) { return static_cast<T>(o & v); }); }
+T atomicAnd(T* p, std::type_identity_t<T> v) {
+  return atomic_update(p, [v](T o) { return static_cast<T>(o & v); });
+}
 template <class T>
-T atomicExch(T* p, std::type_identity_t<T> v) { return std::atomic_ref<T>(*p).exchange(v); }
+T atomicExch(T* p, std::type_identity_t<T> v) {
+  return std::atomic_ref<T>(*p).exchange(v);
+}
 template <class T>
 T atomicCAS(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
   std::atomic_ref<T>(*p).compare_exchange_strong(expected, v);
@@ -189,7 +214,8 @@ inline float __logf(float x) { return ::log2f(x) * 0x1.62e430p-1f; }
 /// x * (1/y), and 0 where 2^126 < |y| < 2^128, as the CUDA guide documents.
 inline float __fdividef(float x, float y) {
   const float a = ::fabsf(y);
-  if (a > 0x1p126f && a <= std::numeric_limits<float>::max()) return std::isinf(x) ? std::numeric_limits<float>::quiet_NaN() : 0.0f * x;
+  if (a > 0x1p126f && a <= std::numeric_limits<float>::max())
+    return std::isinf(x) ? std::numeric_limits<float>::quiet_NaN() : 0.0f * x;
   return x * (1.0f / y);
 }
 inline float __frcp_rn(float x) { return 1.0f / x; }
@@ -217,9 +243,13 @@ using std::min;
 template <class T, int N>
 struct alignas(sizeof(T) * N) Vector;
 template <class T>
-struct alignas(2 * sizeof(T)) Vector<T, 2> { T x, y; };
+struct alignas(2 * sizeof(T)) Vector<T, 2> {
+  T x, y;
+};
 template <class T>
-struct alignas(4 * sizeof(T)) Vector<T, 4> { T x, y, z, w; };
+struct alignas(4 * sizeof(T)) Vector<T, 4> {
+  T x, y, z, w;
+};
 using float2 = Vector<float, 2>;
 using float4 = Vector<float, 4>;
 using int2 = Vector<int, 2>;

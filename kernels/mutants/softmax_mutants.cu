@@ -17,6 +17,7 @@ enum class Fault {
   max_from_minus_5e4,
   no_identity_guard,
   sum_skips_last,
+  sum_reads_past_end,
   write_skips_last,
   writes_past_end,
   own_lane_maximum,
@@ -94,7 +95,7 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
     const T* x = F == Fault::pitch_ignored ? logits.base + row * V : logits.row(row);
     T* p = probs.row(F == Fault::rows_swapped && (row ^ 1) < logits.count ? row ^ 1 : row);
     Normalizer n = start<F>();
-    const std::int64_t summed = F == Fault::sum_skips_last ? V - 1 : V;
+    const std::int64_t summed = F == Fault::sum_skips_last ? V - 1 : F == Fault::sum_reads_past_end ? V + 1 : V;
     for (std::int64_t i = threadIdx.x; i < summed; i += kThreads) {
       n = merge<F>(n, leaf(to_float(x[i])));
       if (F == Fault::narrow_sum) n.d = to_float(from_float<bf16>(n.d));
@@ -177,6 +178,8 @@ const bool planted[] = {
     plant<Fault::no_identity_guard>("no_identity_guard", "normal_1", 33, "element"),
     plant<Fault::no_identity_guard>("no_identity_guard_masked", "inf_thread", 1025, "element"),
     plant<Fault::sum_skips_last>("sum_skips_last", "normal_1", 129, "row_sum"),
+    plant<Fault::sum_reads_past_end>("sum_reads_past_end", "normal_1", 4099, "row_sum"),
+    plant<Fault::sum_reads_past_end>("sum_reads_past_end_once", "long_tail", 4099, "element"),
     plant<Fault::write_skips_last>("write_skips_last", "normal_1", 129, "written"),
     plant<Fault::writes_past_end>("writes_past_end", "normal_1", 129, "guard"),
     plant<Fault::own_lane_maximum>("own_lane_maximum", "lane_maxima", 1025, "element"),

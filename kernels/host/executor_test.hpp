@@ -1,0 +1,60 @@
+// For tests of the host executor: CUDA's words in a backend of their own, a launch of any callable, and the
+// text of a launch's fault.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+
+#define ASSAY_BACKEND host_test
+#include "kernels/host/words.hpp"
+
+namespace assay::host_test {
+
+#if defined(__SANITIZE_THREAD__)
+// A fiber costs about a millisecond here, and every jump some fifty times more.
+inline constexpr bool kSlow = true;
+#else
+inline constexpr bool kSlow = false;
+#endif
+
+/// kernel<<<grid, block, shared>>>(), where the captures of the kernel are its arguments.
+template <class Kernel>
+void launch(dim3 grid, dim3 block, std::size_t shared, const Kernel& kernel) {
+  executor::run(
+      grid, block, shared, [](const void* k) { (*static_cast<const Kernel*>(k))(); }, &kernel);
+}
+template <class Kernel>
+void launch(dim3 grid, dim3 block, const Kernel& kernel) {
+  launch(grid, block, 0, kernel);
+}
+
+/// What the launch says against the kernel; empty if it runs to its end.
+template <class Kernel>
+std::string fault_of(dim3 grid, dim3 block, std::size_t shared, const Kernel& kernel) {
+  try {
+    launch(grid, block, shared, kernel);
+  } catch (const executor::Fault& fault) {
+    return fault.what();
+  }
+  return "";
+}
+template <class Kernel>
+std::string fault_of(dim3 grid, dim3 block, const Kernel& kernel) {
+  return fault_of(grid, block, 0, kernel);
+}
+
+/// Schedules this OS thread's launches by `seed` while it lives.
+struct Seeded {
+  explicit Seeded(std::uint64_t seed) { executor::set_schedule({seed}); }
+  ~Seeded() { executor::set_schedule({0}); }
+};
+
+/// Linear index of the calling thread in its block, of its block in the grid.
+inline unsigned thread_number() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+inline unsigned block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
+
+}  // namespace assay::host_test

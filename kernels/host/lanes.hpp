@@ -1,0 +1,72 @@
+// The executor's state: a CUDA thread, a warp, the fibers and the shared memory of a block; and the text that
+// says where a block's threads are.
+#pragma once
+
+#include <array>
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/host/executor.hpp"
+#include "kernels/host/sanitizers.hpp"
+#include "kernels/host/shared_memory.hpp"
+
+namespace assay::executor {
+
+namespace context = boost::context;
+
+// Under ThreadSanitizer a block and the next run on different fibers, and nothing orders the two: a race
+// between blocks is then a race between threads.
+inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
+
+/// Something that can be switched to: a CUDA thread's fiber, or the scheduler on the OS thread's own stack.
+struct Context {
+  context::fiber fiber;  // where it goes on, while it is suspended
+  sanitizers::Stack stack;
+};
+
+struct Lane : Context {
+  Identity identity;
+  unsigned index = 0;     // linear thread index in the block
+  unsigned position = 0;  // in its warp's running order
+  bool begun = false;     // has run any of the kernel in this block
+  bool done = true;
+  Collective op = Collective::sync;  // where it waits, for the text of a fault
+  Barrier barrier = Barrier::plain;
+  const Site* site = nullptr;
+  char arrival_edge = 0, wake_edge = 0;  // addresses of __syncwarp's happens-before edges
+};
+
+/// A warp's threads as bit masks, and the collectives they wait in.
+struct Warp {
+  unsigned alive = 0, runnable = 0, at_barrier = 0;
+  // Lanes waiting in a collective, grouped by their mask. Almost always one group, never more than lanes.
+  struct Group {
+    unsigned mask = 0, arrived = 0;
+    Collective op = Collective::sync;
+    int width = 32;
+  };
+  std::array<Group, 32> groups;
+  unsigned group_count = 0;
+  std::uint64_t offered[32] = {};  // what each lane brought to the collective it is in
+  int arguments[32] = {};
+  std::uint64_t results[32] = {};  // what each lane takes from the collective it was last in
+};
+
+/// Fibers, shared memory and edges of one block.
+struct Pool {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  SharedMemory memory;
+  // Addresses of happens-before edges. Two for barriers, in turn: a thread may arrive at the next barrier
+  // before another has left this one, and what it did in between must not be handed to that one.
+  char start_edge = 0, end_edge = 0, barrier_edge[2] = {};
+};
+
+/// `what`, the block, and each thread's state: the call and source line it waits in, elsewhere, or exited.
+std::string fault_text(const std::string& what, const std::vector<std::unique_ptr<Lane>>& lanes,
+                       const std::vector<Warp>& warps, unsigned threads);
+
+}  // namespace assay::executor

@@ -1,0 +1,222 @@
+#include "properties/float_generators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace assay {
+namespace {
+
+constexpr Dtype kLogitFormats[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
+
+Float rounded(Dtype t, double x) { return {t, encode(t, x)}; }
+Float negative_infinity(Dtype t) { return {t, format(t).sign_mask() | format(t).infinity_bits()}; }
+bool is_poison(Float x) {
+  return class_of(x) == FloatClass::nan || class_of(x) == FloatClass::positive_infinity;
+}
+bool is_finite(Float x) { return class_of(x) <= FloatClass::normal; }
+
+Float draw_moderate(Draw& draw, Dtype t) { return rounded(t, draw.between(-20, 20)); }
+
+Float draw_poison(Draw& draw, Dtype t) {
+  const Format f = format(t);
+  if (draw.one_in(2)) return {t, f.infinity_bits()};
+  const std::uint64_t payload = 1 + draw.below(f.mantissa_mask());
+  return {t, (draw.one_in(2) ? f.sign_mask() : 0) | f.exponent_mask() | payload};
+}
+
+/// Overwrites a run; half of the runs start at the front.
+void mask_run(Draw& draw, std::vector<Float>& x) {
+  const std::size_t first = draw.one_in(2) ? 0 : draw.below(x.size());
+  const std::size_t length = 1 + draw.below(x.size() - first);
+  std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(first), length, negative_infinity(x.front().format));
+}
+
+std::vector<Float> draw_logits(Draw& draw, Dtype t, Structure s, std::size_t n) {
+  std::vector<Float> x(n, Float{t, 0});
+  switch (s) {
+    case Structure::uniform:
+      for (Float& v : x) v = draw_float(draw, t, {});
+      break;
+    case Structure::equal_runs: {
+      Float current = draw_moderate(draw, t);
+      const Float other = draw_moderate(draw, t);
+      for (Float& v : x) {
+        if (draw.one_in(8)) current = draw.one_in(2) ? other : draw_moderate(draw, t);
+        v = current;
+      }
+      break;
+    }
+    case Structure::ramp: {
+      const Float start = rounded(t, draw.between(0.5, 20));  // positive: the next bits are the next value
+      for (std::size_t i = 0; i < n; ++i) x[i] = {t, start.bits + i};
+      break;
+    }
+    case Structure::huge:
+      for (Float& v : x) v = rounded(t, max_finite(t) * draw.between(-1, 1));
+      break;
+    case Structure::all_neg_inf:
+      for (Float& v : x) v = negative_infinity(t);
+      break;
+    case Structure::moderate:
+    case Structure::ascending:
+    case Structure::masked:
+    case Structure::poisoned:
+      for (Float& v : x) v = draw_moderate(draw, t);
+  }
+  if (s == Structure::ascending)
+    std::sort(x.begin(), x.end(), [](Float a, Float b) { return a.value() < b.value(); });
+  if (s == Structure::masked) {
+    const Float survivor = x.back();
+    for (std::uint64_t runs = 1 + draw.below(3); runs > 0; --runs) mask_run(draw, x);
+    x[draw.one_in(2) ? n - 1 : draw.below(n)] = survivor;
+  }
+  if (s == Structure::poisoned) {
+    if (draw.one_in(4)) mask_run(draw, x);
+    for (std::uint64_t i = 1 + draw.below(2); i > 0; --i) x[draw.below(n)] = draw_poison(draw, t);
+  }
+  return x;
+}
+
+/// What a shrunk row must still be.
+bool keeps_promise(const Row& row) {
+  if (row.structure == Structure::poisoned)
+    return std::any_of(row.logits.begin(), row.logits.end(), is_poison);
+  if (row.structure == Structure::all_neg_inf) return !row.logits.empty();
+  return std::any_of(row.logits.begin(), row.logits.end(), is_finite);
+}
+
+rc::Seq<Row> shrink_row(const Row& row) {
+  const Structure s = row.structure;
+  const auto with = [s](std::vector<Float> x) { return Row{s, std::move(x)}; };
+  auto shorter = rc::seq::map(rc::shrink::removeChunks(row.logits), with);
+  auto rounder_logits = rc::seq::map(
+      rc::shrink::eachElement(row.logits, [](Float v) { return rc::seq::fromContainer(rounder(v)); }), with);
+  return rc::seq::filter(rc::seq::concat(std::move(shorter), std::move(rounder_logits)), keeps_promise);
+}
+
+}  // namespace
+
+const char* name(FloatClass c) {
+  constexpr const char* kNames[kFloatClasses] = {"zero", "subnormal", "normal", "-inf", "+inf", "NaN"};
+  return kNames[static_cast<int>(c)];
+}
+
+const char* name(Structure s) {
+  constexpr const char* kNames[kStructures] = {"uniform", "moderate", "equal_runs",  "ascending", "ramp",
+                                               "huge",    "masked",   "all_neg_inf", "poisoned"};
+  return kNames[static_cast<int>(s)];
+}
+
+void showValue(const Float& x, std::ostream& os) {
+  os << fmt::format("{} {:#0{}x} ({:a})", name(x.format), x.bits, format(x.format).bits / 4 + 2, x.value());
+}
+
+void showValue(const Row& row, std::ostream& os) {
+  os << name(row.structure) << " row of " << row.logits.size() << " " << name(row.logits.front().format)
+     << ":";
+  for (const Float& x : row.logits) os << fmt::format(" {:a}", x.value());
+}
+
+FloatClass class_of(Float x) {
+  const Format f = format(x.format);
+  const std::uint64_t magnitude = x.bits & ~f.sign_mask();
+  if (magnitude > f.infinity_bits()) return FloatClass::nan;
+  if (magnitude == f.infinity_bits())
+    return x.bits & f.sign_mask() ? FloatClass::negative_infinity : FloatClass::positive_infinity;
+  if (magnitude > f.mantissa_mask()) return FloatClass::normal;
+  return magnitude == 0 ? FloatClass::zero : FloatClass::subnormal;
+}
+
+Float draw_float(Draw& draw, Dtype t, Specials specials) {
+  const Format f = format(t);
+  const std::uint64_t sign = draw.one_in(2) ? f.sign_mask() : 0;
+  const std::uint64_t mantissa = draw.bits() & f.mantissa_mask();
+  const std::uint64_t one = encode(t, 1.0);
+  const std::uint64_t extremes[] = {
+      1, f.mantissa_mask(), f.mantissa_mask() + 1, f.infinity_bits() - 1, one, one - 1, one + 1};
+  switch (draw.below(16)) {
+    case 0:
+      return {t, sign};
+    case 1:
+      return {t, sign | std::max<std::uint64_t>(mantissa, 1)};
+    case 2:
+      return {t, sign | extremes[draw.below(std::size(extremes))]};
+    case 3:
+      if (specials.infinities) return {t, sign | f.infinity_bits()};
+      break;
+    case 4:
+      if (specials.nan) return {t, sign | f.exponent_mask() | std::max<std::uint64_t>(mantissa, 1)};
+      break;
+    default:
+      break;
+  }
+  const std::uint64_t exponents = static_cast<std::uint64_t>(f.emax - f.emin + 1);
+  return {t, sign | (1 + draw.below(exponents)) << f.mantissa_bits() | mantissa};
+}
+
+std::vector<Float> rounder(Float x) {
+  const Format f = format(x.format);
+  const std::uint64_t sign = x.bits & f.sign_mask();
+  const std::uint64_t mantissa = x.bits & f.mantissa_mask();
+  std::vector<Float> result;
+  const auto offer = [&](std::uint64_t bits) {
+    if (bits != x.bits) result.push_back({x.format, bits});
+  };
+  switch (class_of(x)) {
+    case FloatClass::zero:
+      offer(0);
+      break;
+    case FloatClass::positive_infinity:
+    case FloatClass::negative_infinity:
+      break;
+    case FloatClass::nan:
+      offer(f.exponent_mask() | std::uint64_t{1} << (f.mantissa_bits() - 1));
+      break;
+    case FloatClass::subnormal:  // the order is sign, then size
+      offer(1);
+      offer(x.bits & ~f.sign_mask());
+      offer(sign | std::bit_floor(mantissa));
+      if (!std::has_single_bit(mantissa)) offer(sign | (mantissa & (mantissa - 1)));
+      break;
+    case FloatClass::normal: {  // the order is |exponent|, sign, ones in the mantissa
+      const std::uint64_t biased = (x.bits & f.exponent_mask()) >> f.mantissa_bits();
+      const std::int64_t e = static_cast<std::int64_t>(biased) - f.emax;
+      const auto scaled = [&](std::int64_t to) {
+        offer(sign | static_cast<std::uint64_t>(to + f.emax) << f.mantissa_bits() | mantissa);
+      };
+      offer(encode(x.format, 1.0));
+      offer(x.bits & ~f.sign_mask());
+      offer(x.bits & ~f.mantissa_mask());
+      scaled(0);
+      scaled(e / 2);
+      scaled(e > 0 ? e - 1 : e < 0 ? e + 1 : 0);
+      const std::uint64_t low_half = (std::uint64_t{1} << (f.mantissa_bits() / 2)) - 1;
+      offer(x.bits & ~low_half);
+      if (mantissa != 0) offer(x.bits & (x.bits - 1));
+      break;
+    }
+  }
+  return result;
+}
+
+rc::Gen<Float> floats(Dtype format, Specials specials) {
+  return [=](const rc::Random& random, int) {
+    Draw draw{random};
+    return rc::shrinkable::shrinkRecur(draw_float(draw, format, specials),
+                                       [](Float x) { return rc::seq::fromContainer(rounder(x)); });
+  };
+}
+
+rc::Gen<Row> rows(std::vector<Structure> structures) {
+  return [structures = std::move(structures)](const rc::Random& random, int size) {
+    Draw draw{random};
+    const Structure s = structures[draw.below(structures.size())];
+    const Dtype t = kLogitFormats[draw.below(std::size(kLogitFormats))];
+    const std::size_t n = 1 + draw.below(static_cast<std::uint64_t>(size) + 1);
+    return rc::shrinkable::shrinkRecur(Row{s, draw_logits(draw, t, s, n)}, shrink_row);
+  };
+}
+
+}  // namespace assay

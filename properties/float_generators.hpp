@@ -1,0 +1,81 @@
+// RapidCheck generators over the bit patterns of a format. Exponents are uniform, so every magnitude is as
+// likely as any other; zeros, subnormals and extremes come often; infinities and NaN on request. A value
+// shrinks to rounder values of its own class: a counterexample in the subnormals stays in the subnormals.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <iosfwd>
+#include <vector>
+
+#include "reference/formats.hpp"
+
+namespace assay {
+
+enum class FloatClass { zero, subnormal, normal, negative_infinity, positive_infinity, nan };
+inline constexpr int kFloatClasses = 6;
+const char* name(FloatClass c);
+
+/// One value of a format.
+struct Float {
+  Dtype format = Dtype::f32;
+  std::uint64_t bits = 0;
+  double value() const { return decode(format, bits); }
+  float as_float() const { return static_cast<float>(value()); }
+  bool operator==(const Float&) const = default;
+};
+void showValue(const Float& x, std::ostream& os);
+FloatClass class_of(Float x);
+
+/// A stream of random numbers: what every generator here is written over.
+struct Draw {
+  rc::Random random;
+  std::uint64_t bits() { return random.next(); }
+  std::uint64_t below(std::uint64_t n) { return random.next() % n; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  double between(double lo, double hi) {
+    return lo + (hi - lo) * static_cast<double>(bits() >> 11) * 0x1p-53;
+  }
+};
+
+struct Specials {
+  bool infinities = false;
+  bool nan = false;
+};
+Float draw_float(Draw& draw, Dtype format, Specials specials);
+rc::Gen<Float> floats(Dtype format, Specials specials = {});
+
+/// Rounder values of the same class, the roundest first. Each is smaller in a well-founded order.
+std::vector<Float> rounder(Float x);
+
+/// What a row of logits is built to attack.
+enum class Structure {
+  uniform,      // any finite value: differences overflow, exps underflow
+  moderate,     // within 20 of 0: every term counts
+  equal_runs,   // few distinct values in long runs: ties, exact counts
+  ascending,    // the maximum changes at every step: a rescale each
+  ramp,         // one ulp apart: exps next to 1
+  huge,         // near the largest finite value: differences are all or nothing
+  masked,       // moderate with runs of -inf, often a whole prefix; at least one finite value
+  all_neg_inf,  // nothing to sum
+  poisoned,     // moderate with NaN or +inf somewhere
+};
+inline constexpr int kStructures = 9;
+const char* name(Structure s);
+/// Rows with a finite maximum.
+inline constexpr Structure kFiniteMaximum[] = {
+    Structure::uniform, Structure::moderate, Structure::equal_runs, Structure::ascending,
+    Structure::ramp,    Structure::huge,     Structure::masked};
+
+struct Row {
+  Structure structure = Structure::moderate;
+  std::vector<Float> logits;  // never empty
+};
+void showValue(const Row& row, std::ostream& os);
+
+/// Rows of one of the structures in one of f16, bf16, f32; up to 1 + size logits. A row shrinks by losing
+/// logits, then by rounding them, and keeps what its structure promises.
+rc::Gen<Row> rows(std::vector<Structure> structures);
+
+}  // namespace assay

@@ -1,0 +1,139 @@
+// The generators, tested: every class and structure really comes, and shrinking stays inside the class.
+#include "properties/float_generators.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+
+namespace assay {
+namespace {
+
+constexpr int kSamples = 4000;
+
+class FloatGenerators : public testing::TestWithParam<Dtype> {};
+INSTANTIATE_TEST_SUITE_P(, FloatGenerators, testing::Values(Dtype::f16, Dtype::bf16, Dtype::f32),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+TEST_P(FloatGenerators, EveryClassAppears) {
+  const Format f = format(GetParam());
+  std::array<int, kFloatClasses> seen{};
+  std::set<std::uint64_t> exponents, payloads, extremes;
+  const auto gen = floats(GetParam(), {true, true});
+  rc::Random random(1);
+  for (int i = 0; i < kSamples; ++i) {
+    const Float x = gen(random.split(), 100).value();
+    ++seen[static_cast<std::size_t>(class_of(x))];
+    exponents.insert((x.bits & f.exponent_mask()) >> f.mantissa_bits());
+    if (class_of(x) == FloatClass::nan) payloads.insert(x.bits & ~f.exponent_mask());
+    if (x.bits == f.infinity_bits() - 1 || x.bits == f.mantissa_mask() || x.bits == f.mantissa_mask() + 1)
+      extremes.insert(x.bits);
+  }
+  for (int c = 0; c < kFloatClasses; ++c)
+    EXPECT_GT(seen[static_cast<std::size_t>(c)], kSamples / 100) << name(static_cast<FloatClass>(c));
+  EXPECT_GT(exponents.size(), std::size_t{1} << (f.bits - f.precision - 1)) << "exponents are not spread";
+  EXPECT_GT(payloads.size(), 50u);
+  EXPECT_EQ(extremes.size(), 3u);
+}
+
+TEST_P(FloatGenerators, SpecialsComeOnRequestOnly) {
+  const auto gen = floats(GetParam());
+  rc::Random random(2);
+  for (int i = 0; i < kSamples; ++i)
+    ASSERT_LE(class_of(gen(random.split(), 100).value()), FloatClass::normal);
+}
+
+/// Follows the first, the last and the middle shrink down from a value: each ends, inside the class.
+TEST_P(FloatGenerators, ShrinkingKeepsTheClassAndEnds) {
+  const auto gen = floats(GetParam(), {true, true});
+  rc::Random random(3);
+  for (int i = 0; i < kSamples / 4; ++i) {
+    const Float start = gen(random.split(), 100).value();
+    for (int path = 0; path < 3; ++path) {
+      Float x = start;
+      int steps = 0;
+      for (auto next = rounder(x); !next.empty(); next = rounder(x)) {
+        for (Float y : next)
+          ASSERT_EQ(class_of(y), class_of(start)) << std::hex << start.bits << " " << y.bits;
+        x = path == 0 ? next.front() : path == 1 ? next.back() : next[next.size() / 2];
+        ASSERT_LT(++steps, 400) << std::hex << start.bits;
+      }
+      if (class_of(start) == FloatClass::normal) {
+        ASSERT_EQ(x.value(), 1.0);
+      }
+    }
+  }
+}
+
+/// A planted failure, "at least 3": the counterexample is the roundest such value.
+TEST_P(FloatGenerators, ShrinkingFindsTheRoundestCounterexample) {
+  Float x{GetParam(), encode(GetParam(), 1234.5)};
+  const auto fails = [](Float y) { return y.value() >= 3; };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Float y : rounder(x))
+      if (fails(y)) {
+        x = y;
+        moved = true;
+        break;
+      }
+  }
+  EXPECT_EQ(x.value(), 4.0);
+}
+
+TEST(RowGenerators, EveryStructureIsWhatItSays) {
+  for (int k = 0; k < kStructures; ++k) {
+    const auto s = static_cast<Structure>(k);
+    const auto gen = rows({s});
+    rc::Random random(4);
+    std::set<Dtype> formats;
+    std::size_t longest = 0, with_ties = 0, masked_in_front = 0;
+    for (int i = 0; i < 300; ++i) {
+      const Row row = gen(random.split(), 100).value();
+      ASSERT_FALSE(row.logits.empty());
+      formats.insert(row.logits[0].format);
+      longest = std::max(longest, row.logits.size());
+      std::set<double> distinct;
+      int poison = 0, finite = 0, neg_inf = 0;
+      for (Float x : row.logits) {
+        const FloatClass c = class_of(x);
+        (c <= FloatClass::normal ? finite : c == FloatClass::negative_infinity ? neg_inf : poison)++;
+        if (c <= FloatClass::normal) distinct.insert(x.value());
+      }
+      with_ties += static_cast<int>(distinct.size()) < finite;
+      masked_in_front += class_of(row.logits[0]) == FloatClass::negative_infinity;
+      EXPECT_EQ(poison > 0, s == Structure::poisoned) << name(s);
+      EXPECT_EQ(finite == 0 && poison == 0, s == Structure::all_neg_inf) << name(s);
+      if (s == Structure::ascending || s == Structure::ramp) {
+        EXPECT_TRUE(std::is_sorted(row.logits.begin(), row.logits.end(),
+                                   [](Float a, Float b) { return a.value() < b.value(); }));
+      }
+    }
+    EXPECT_EQ(formats.size(), 3u) << name(s);
+    EXPECT_GT(longest, 80u) << name(s);
+    if (s == Structure::equal_runs) {
+      EXPECT_GT(with_ties, 200u);
+    }
+    if (s == Structure::masked) {
+      EXPECT_GT(masked_in_front, 80u);
+    }
+  }
+}
+
+TEST(RowGenerators, ShrinkingKeepsThePromise) {
+  for (Structure s : {Structure::masked, Structure::poisoned, Structure::all_neg_inf}) {
+    auto shrinkable = rows({s})(rc::Random(5), 60);
+    int steps = 0;
+    for (auto next = shrinkable.shrinks().next(); next; next = shrinkable.shrinks().next()) {
+      shrinkable = std::move(*next);
+      ASSERT_LT(++steps, 1000);
+    }
+    ASSERT_EQ(shrinkable.value().logits.size(), 1u) << name(s);
+    EXPECT_EQ(class_of(shrinkable.value().logits[0]) <= FloatClass::normal, s == Structure::masked);
+  }
+}
+
+}  // namespace
+}  // namespace assay
