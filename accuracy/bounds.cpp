@@ -10,7 +10,8 @@ namespace assay {
 namespace {
 
 // Every bound is computed in double. Its own rounding (a plain sum of up to 2^26 terms, series cut after
-// terms of relative size 2^-30, a difference of neighbouring doubles) is covered by raising it by this factor.
+// terms of relative size 2^-30, a difference of neighbouring doubles) is covered by raising it by this
+// factor.
 constexpr double kInflate = 1 + 0x1p-24;
 
 /// An upper bound of e^b - 1 for b >= 0, without a call where b is small: e^b - 1 <= b + 0.719 b^2 on [0, 1].
@@ -31,9 +32,12 @@ struct ExpError {
 ExpError exp_error(Exp e, Backend backend) {
   const bool cuda = backend == Backend::cuda;
   switch (e) {
-    case Exp::accurate: return cuda ? ExpError{2, 0, true} : ExpError{0.01, 0, false};
-    case Exp::fast: return {2, 2.346, cuda};
-    case Exp::half: return {0, 0, true};
+    case Exp::accurate:
+      return cuda ? ExpError{2, 0, true} : ExpError{0.01, 0, false};
+    case Exp::fast:
+      return {2, 2.346, cuda};
+    case Exp::half:
+      return {0, 0, true};
   }
   return {};
 }
@@ -44,7 +48,9 @@ double lam(double t) { return t < 1 ? -std::log1p(-t) : std::numeric_limits<doub
 
 Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   Terms t;
-  t.arithmetic = claim.internals == Internals::f32 ? Dtype::f32 : claim.internals == Internals::f16 ? Dtype::f16 : Dtype::bf16;
+  t.arithmetic = claim.internals == Internals::f32   ? Dtype::f32
+                 : claim.internals == Internals::f16 ? Dtype::f16
+                                                     : Dtype::bf16;
   t.narrow = claim.internals != Internals::f32;
   t.u = unit_roundoff(t.arithmetic);
   t.u_out = t.arithmetic == out ? 0 : unit_roundoff(out);
@@ -92,8 +98,9 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.A.resize(n);
   const double rescale = t.exp_constant + lam(t.u);
   const double tree = t.h * lam(t.u);
-  double excess = 0;        // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
-  double online_excess = 0;  // sum p_i (e^tau_i - 1), tau_i what separates a numerator from its term in the sum
+  double excess = 0;  // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
+  double online_excess =
+      0;  // sum p_i (e^tau_i - 1), tau_i what separates a numerator from its term in the sum
   for (std::size_t i = 0; i < n; ++i) {
     const double p = row.hi[i];
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
@@ -101,7 +108,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     const double K = t.online || t.kept ? std::min(t.h, static_cast<double>(row.larger[i])) : 0;
     // A term rescaled more than once was shifted in several steps, each rounded: together at most |d| u,
     // because the running maximum only rises.
-    const double steps = K >= 2 && std::isfinite(shift.f[i]) ? std::max(sigma, std::fabs(row.d[i]) * t.u) : sigma;
+    const double steps =
+        K >= 2 && std::isfinite(shift.f[i]) ? std::max(sigma, std::fabs(row.d[i]) * t.u) : sigma;
     const double term = sigma + eps;
     const double beta = steps + eps + K * rescale + tree;
     const double tau = sigma + steps + 2 * eps + K * rescale;
@@ -113,7 +121,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       r.K_max = std::max(r.K_max, K);
     }
     // A kept exp was rounded at its own, older maximum: |d| u for the shift, and its rescales.
-    const double kept = t.kept && row.d[i] != 0 && std::isfinite(row.d[i]) ? std::fabs(row.d[i]) * t.u + K * rescale : 0;
+    const double kept =
+        t.kept && row.d[i] != 0 && std::isfinite(row.d[i]) ? std::fabs(row.d[i]) * t.u + K * rescale : 0;
     r.A[i] = term + kept;
   }
   // Naive's terms are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m = e^lse.
@@ -121,14 +130,16 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.eta_s = scale > 0 ? t.eta / scale : std::numeric_limits<double>::infinity();
   // Absolute errors of subnormal exps, grown by everything that happens to them on the way up.
   const double relative = std::log1p(excess);
-  const double subnormal_terms = lam(static_cast<double>(row.finite) * (1 + r.K_max) * r.eta_s * std::exp(relative));
+  const double subnormal_terms =
+      lam(static_cast<double>(row.finite) * (1 + r.K_max) * r.eta_s * std::exp(relative));
   r.b = (relative + subnormal_terms) * kInflate;
   const double common = lam(t.D) + lam(t.u_out) + r.b;
   r.w = (std::exp(common) * r.eta_s + t.w_out) * kInflate;
   for (double& A : r.A) A = (A + common) * kInflate;
   // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
   const double apart = t.online || t.kept ? std::log1p(online_excess) + subnormal_terms : 0;
-  r.row_sum = (std::expm1(tree + lam(t.D) + lam(t.u_out) + apart) + static_cast<double>(row.finite) * r.w) * kInflate;
+  r.row_sum =
+      (std::expm1(tree + lam(t.D) + lam(t.u_out) + apart) + static_cast<double>(row.finite) * r.w) * kInflate;
   return r;
 }
 
@@ -139,11 +150,13 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
       double largest = -std::numeric_limits<double>::infinity();
       for (double x : row.x)
         if (std::isfinite(x)) largest = std::max(largest, x);
-      if (!(largest < log_max_f32)) return fmt::format("a finite logit {:g} overflows exp (from {:.4f})", largest, log_max_f32);
+      if (!(largest < log_max_f32))
+        return fmt::format("a finite logit {:g} overflows exp (from {:.4f})", largest, log_max_f32);
     }
     if (row.kind == RowKind::finite || row.kind == RowKind::masked) {
       const double limit = claim.division == Division::approximate ? 87.33 : log_max_f32;
-      if (!(row.lse.hi + b < limit)) return fmt::format("lse {:.6g} is not below {:.4f}", row.lse.hi, limit - b);
+      if (!(row.lse.hi + b < limit))
+        return fmt::format("lse {:.6g} is not below {:.4f}", row.lse.hi, limit - b);
       const double lowest = std::log(min_normal(Dtype::f32)) + 1;
       if (!(row.m >= lowest)) return fmt::format("maximum {:.6g} is below {:.4f}", row.m, lowest);
     }

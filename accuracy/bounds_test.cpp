@@ -13,7 +13,9 @@ namespace {
 
 constexpr double u = 0x1p-24;
 
-RowTruth truth_of(const std::vector<float>& x) { return row_truth(Dtype::f32, x.data(), static_cast<std::int64_t>(x.size()), Dtype::f32); }
+RowTruth truth_of(const std::vector<float>& x) {
+  return row_truth(Dtype::f32, x.data(), static_cast<std::int64_t>(x.size()), Dtype::f32);
+}
 
 Claim safe_claim() {
   Claim c;
@@ -92,7 +94,8 @@ TEST(Bounds, DomainsAreWhatTheClassesSay) {
   half.internals = Internals::f16;
   EXPECT_TRUE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f)), 0).empty());
   EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(65504, 1.0f)), 0).empty());
-  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f)), 0.1).empty()) << "the computed sum must fit too";
+  EXPECT_FALSE(outside_domain(half, truth_of(std::vector<float>(60000, 1.0f)), 0.1).empty())
+      << "the computed sum must fit too";
 }
 
 // Every kernel stays inside its bound, and somewhere comes near it: a bound that is never approached tests

@@ -16,7 +16,9 @@ Case::Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows,
   prepare();
 }
 
-Case::Case(std::string name, Tensor logits) : family_(std::move(name)), logits_(std::move(logits)) { prepare(); }
+Case::Case(std::string name, Tensor logits) : family_(std::move(name)), logits_(std::move(logits)) {
+  prepare();
+}
 
 void Case::prepare() {
   truth_ = assay::truth(logits_);
@@ -30,8 +32,8 @@ std::int64_t Case::undecided() const {
   return n;
 }
 
-Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V, std::int64_t rows, int k,
-                    std::uint64_t seed) {
+Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
+                    std::int64_t rows, int k, std::uint64_t seed) {
   Record r;
   r.key = variant.key();
   r.variant = variant.variant;
@@ -43,7 +45,8 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.V = V;
   r.k = selects(op) ? k : 0;
   r.seed = seed;
-  r.reproduce = fmt::format("assay report --key {} --family {} --V {} --rows {} --seed {}", r.key, family, V, rows, seed);
+  r.reproduce = fmt::format("assay report --key {} --family {} --V {} --rows {} --seed {}", r.key, family, V,
+                            rows, seed);
   if (selects(op)) r.reproduce += fmt::format(" --k {}", k);
   if (op != variant.op) r.reproduce += fmt::format(" --op {}", name(op));
   return r;
@@ -57,7 +60,10 @@ bool judged_by_element(const RowTruth& t) { return t.kind == RowKind::finite || 
 class Judgement {
  public:
   Judgement(const Variant& variant, const Case& c, Op op, const CheckOptions& options)
-      : variant_(variant), case_(c), op_(op), options_(options),
+      : variant_(variant),
+        case_(c),
+        op_(op),
+        options_(options),
         terms_(terms_of(variant.claim, variant.backend, variant.dtype, c.V())) {}
 
   /// Judges all rows of one launch. Statistics are only gathered from the first.
@@ -77,13 +83,16 @@ class Judgement {
       for (std::int64_t j = 0; j < a.problem().out_columns(); ++j)
         judge(a.value_poisoned(row, j) || b.value_poisoned(row, j), row, "element", j);
       if (a.has_indices())
-        for (std::int64_t j = 0; j < a.problem().k; ++j) judge(a.index_poisoned(row, j) || b.index_poisoned(row, j), row, "index", j);
+        for (std::int64_t j = 0; j < a.problem().k; ++j)
+          judge(a.index_poisoned(row, j) || b.index_poisoned(row, j), row, "index", j);
       if (writes_normalizer) {
         judge(a.m_poisoned(row) || b.m_poisoned(row), row, "m of row", row);
         judge(a.d_poisoned(row) || b.d_poisoned(row), row, "d of row", row);
       }
       if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
-          !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row) && b.m_poisoned(row) && b.d_poisoned(row)) && tally.first(Check::special))
+          !tally.require(Check::special,
+                         a.m_poisoned(row) && a.d_poisoned(row) && b.m_poisoned(row) && b.d_poisoned(row)) &&
+          tally.first(Check::special))
         tally.at(Check::special).detail = fmt::format("row {}: V = 0 must write nothing", row);
     }
   }
@@ -98,16 +107,20 @@ class Judgement {
     for (std::int64_t row = 0; row < case_.rows(); ++row) {
       for (std::int64_t j = 0; j < a.problem().out_columns(); ++j) {
         const std::uint64_t x = a.value_bits(row, j), y = b.value_bits(row, j);
-        if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y))) return differ(row, "element", j, decode(t, x), decode(t, y));
+        if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
+          return differ(row, "element", j, decode(t, x), decode(t, y));
       }
       if (a.has_indices())
         for (std::int64_t j = 0; j < a.problem().k; ++j)
           if (a.index(row, j) != b.index(row, j))
-            return differ(row, "index", j, static_cast<double>(a.index(row, j)), static_cast<double>(b.index(row, j)));
+            return differ(row, "index", j, static_cast<double>(a.index(row, j)),
+                          static_cast<double>(b.index(row, j)));
       if (a.has_normalizer() && case_.V() > 0) {
         const auto same = [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); };
-        if (!same(a.m(row), b.m(row))) return differ(row, "m of row", row, static_cast<double>(a.m(row)), static_cast<double>(b.m(row)));
-        if (!same(a.d(row), b.d(row))) return differ(row, "d of row", row, static_cast<double>(a.d(row)), static_cast<double>(b.d(row)));
+        if (!same(a.m(row), b.m(row)))
+          return differ(row, "m of row", row, static_cast<double>(a.m(row)), static_cast<double>(b.m(row)));
+        if (!same(a.d(row), b.d(row)))
+          return differ(row, "d of row", row, static_cast<double>(a.d(row)), static_cast<double>(b.d(row)));
       }
     }
     return true;
@@ -134,7 +147,8 @@ class Judgement {
     got.bits = bits_;
     if (run.has_indices()) {
       indices_.resize(static_cast<std::size_t>(run.problem().k));
-      for (std::int64_t j = 0; j < run.problem().k; ++j) indices_[static_cast<std::size_t>(j)] = run.index(row, j);
+      for (std::int64_t j = 0; j < run.problem().k; ++j)
+        indices_[static_cast<std::size_t>(j)] = run.index(row, j);
       got.indices = indices_;
     }
     if (run.has_normalizer()) {
@@ -154,7 +168,8 @@ class Judgement {
       }
       bounds = row_bounds(terms_, t, *shift);
     }
-    if (std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : ""; !why.empty()) {
+    if (std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : "";
+        !why.empty()) {
       if (first) {
         ++rows_outside;
         if (outside_reason.empty()) outside_reason = why;
@@ -167,8 +182,15 @@ class Judgement {
 
     const RowCase row_case{&t, row};
     ErrorStatistics ignored;
-    const RowContext context{variant_.claim, terms_, variant_.dtype, row_case, bounds ? &*bounds : nullptr, bounds ? shift : nullptr,
-                             tally, first ? statistics : ignored, first ? options_.observer : nullptr};
+    const RowContext context{variant_.claim,
+                             terms_,
+                             variant_.dtype,
+                             row_case,
+                             bounds ? &*bounds : nullptr,
+                             bounds ? shift : nullptr,
+                             tally,
+                             first ? statistics : ignored,
+                             first ? options_.observer : nullptr};
     if (selects(op_))
       judge_topk(context, op_, got);
     else if (op_ == Op::softmax && context.bounds)
@@ -239,7 +261,9 @@ void decide_status(Record& r, const Variant& variant, const Judgement& j) {
     r.reason = "bound too weak";
   } else {
     r.status = Status::pass;
-    if (j.rows_outside > 0) r.reason = fmt::format("{} of {} rows outside the domain: {}", j.rows_outside, r.rows, j.outside_reason);
+    if (j.rows_outside > 0)
+      r.reason =
+          fmt::format("{} of {} rows outside the domain: {}", j.rows_outside, r.rows, j.outside_reason);
   }
 }
 
@@ -272,7 +296,8 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   Judgement j(variant, c, op, options);
   const auto run = [&](GuardedLaunch& launch) {
     const LaunchOutcome outcome = launch.run();
-    if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch)) j.tally.at(Check::launch).detail = outcome.fault;
+    if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
+      j.tally.at(Check::launch).detail = outcome.fault;
     if (outcome.ok()) launch.inspect(j.tally);
     return outcome.ok();
   };

@@ -49,8 +49,8 @@ struct CheckOptions {
 };
 
 /// A record with its identity and reproduce line filled in, status not_run.
-Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V, std::int64_t rows, int k,
-                    std::uint64_t seed);
+Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
+                    std::int64_t rows, int k, std::uint64_t seed);
 
 /// Runs and judges. `k` is ignored by ops without one.
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options = {});

@@ -15,10 +15,10 @@ namespace assay {
 /// How one launch lays out its buffers and how it is scheduled. Two layouts differ in everything a right
 /// kernel must not depend on.
 struct Layout {
-  std::int64_t in_gap = 0;    // elements between rows
+  std::int64_t in_gap = 0;  // elements between rows
   std::int64_t out_gap = 0;
-  std::int64_t offset = 0;    // elements from a 256-byte boundary to the first row
-  int poison = 0;             // 0 or 1: which NaN payload fills the outputs
+  std::int64_t offset = 0;  // elements from a 256-byte boundary to the first row
+  int poison = 0;           // 0 or 1: which NaN payload fills the outputs
   LaunchOptions launch;
 };
 
@@ -54,8 +54,8 @@ class GuardedLaunch {
  private:
   void fill(Image& image, std::size_t element, std::uint64_t pattern);
   void judge_guard(Tally& tally, const Image& image, const char* what) const;
-  void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns, std::int64_t pitch,
-                  std::uint64_t pattern, const char* what) const;
+  void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
+                  std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 
   const Variant& variant_;
   Problem problem_;

@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStatusNames[] = {"pass", "fail", "inconclusive", "unsupported", "not_run", "crashed", "hung"};
+constexpr const char* kStatusNames[] = {"pass",    "fail",    "inconclusive", "unsupported",
+                                        "not_run", "crashed", "hung"};
 
 /// JSON has no infinity and no NaN: they travel as strings.
 json number(double x) {
@@ -47,10 +48,14 @@ json to_json(const Record& r) {
   json worst = nullptr;
   if (r.worst) {
     const WorstElement& w = *r.worst;
-    worst = {{"row", w.row},           {"column", w.column},
-             {"logit", number(w.logit)}, {"distance", number(w.distance)},
-             {"got", number(w.got)},     {"exact", {number(w.exact_lo), number(w.exact_hi)}},
-             {"ulp_error", number(w.ulp_error)}, {"bound_ratio", number(w.bound_ratio)}};
+    worst = {{"row", w.row},
+             {"column", w.column},
+             {"logit", number(w.logit)},
+             {"distance", number(w.distance)},
+             {"got", number(w.got)},
+             {"exact", {number(w.exact_lo), number(w.exact_hi)}},
+             {"ulp_error", number(w.ulp_error)},
+             {"bound_ratio", number(w.bound_ratio)}};
   }
   return {{"key", r.key},
           {"variant", r.variant},

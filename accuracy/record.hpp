@@ -15,12 +15,12 @@ const char* name(Status s);
 
 /// The outcome of one named check over all judged rows of a record.
 struct CheckResult {
-  std::string name;      // element, coherence, row_sum, monotone, range, argmax, special, guard, ...
-  std::int64_t judged = 0;  // comparisons made
-  std::int64_t failed = 0;  // comparisons that proved a violation
+  std::string name;            // element, coherence, row_sum, monotone, range, argmax, special, guard, ...
+  std::int64_t judged = 0;     // comparisons made
+  std::int64_t failed = 0;     // comparisons that proved a violation
   std::int64_t undecided = 0;  // neither proved
-  double utilisation = 0;   // largest error/bound seen; 0 where the check is exact
-  std::string detail;    // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
+  double utilisation = 0;      // largest error/bound seen; 0 where the check is exact
+  std::string detail;          // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
 };
 
 /// The element with the largest ulp error (or, where something failed, the first failing element).
@@ -37,7 +37,7 @@ struct WorstElement {
 };
 
 struct Record {
-  std::string key;      // variant/dtype@backend
+  std::string key;  // variant/dtype@backend
   std::string variant;
   std::string dtype;
   std::string backend;
@@ -48,7 +48,7 @@ struct Record {
   int k = 0;
   std::uint64_t seed = 0;
   Status status = Status::not_run;
-  std::string reason;    // always set unless status is pass
+  std::string reason;  // always set unless status is pass
   // Statistics over judged elements; empty where nothing was judged (then JSON null).
   std::optional<double> max_ulp, p99_ulp, mean_ulp;
   std::optional<double> correctly_rounded;  // share of elements, 0..1

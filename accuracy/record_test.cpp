@@ -36,8 +36,26 @@ Record sample() {
 TEST(Record, SurvivesJson) {
   const nlohmann::json j = nlohmann::json::parse(to_json(sample()).dump());
   EXPECT_EQ(to_json(record_from_json(j)), j);
-  for (const char* field : {"key", "variant", "dtype", "backend", "op", "family", "rows", "V", "k", "seed", "status", "reason", "max_ulp",
-                            "p99_ulp", "mean_ulp", "correctly_rounded", "max_bound_ratio", "checks", "worst", "reproduce"})
+  for (const char* field : {"key",
+                            "variant",
+                            "dtype",
+                            "backend",
+                            "op",
+                            "family",
+                            "rows",
+                            "V",
+                            "k",
+                            "seed",
+                            "status",
+                            "reason",
+                            "max_ulp",
+                            "p99_ulp",
+                            "mean_ulp",
+                            "correctly_rounded",
+                            "max_bound_ratio",
+                            "checks",
+                            "worst",
+                            "reproduce"})
     EXPECT_TRUE(j.contains(field)) << field;
   EXPECT_TRUE(j["mean_ulp"].is_null()) << "a statistic nothing was measured for is absent, not 0";
 }
@@ -68,7 +86,8 @@ TEST(UlpError, IsARealNumberOfTheExactValue) {
   // Subnormal results are measured in the smallest subnormal, and so is 0.
   EXPECT_EQ(ulp_error(Dtype::f32, 0x1p-149, {0x1p-150, 0x1p-150}).hi, 0.5);
   EXPECT_EQ(ulp_error(Dtype::f16, 0x1p-24, {0, 0}).hi, 1);
-  for (double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) EXPECT_TRUE(std::isinf(ulp_error(Dtype::f32, bad, {1, 1}).lo));
+  for (double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)})
+    EXPECT_TRUE(std::isinf(ulp_error(Dtype::f32, bad, {1, 1}).lo));
   // An enclosure gives an enclosure; a result inside it may be exact.
   const Enclosure e = ulp_error(Dtype::f32, 1.0, {1 - 0x1p-40, 1 + 0x1p-40});
   EXPECT_EQ(e.lo, 0);

@@ -43,7 +43,8 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
   if (std::isinf(t.d[i])) {  // x = -inf: exactly 0, no tolerance
     const bool ok = tally.require(Check::special, g == 0);
     if (!ok && tally.first(Check::special))
-      tally.at(Check::special).detail = fmt::format("{}: logit -inf must give exactly 0, got {:g}", at(c, j), g);
+      tally.at(Check::special).detail =
+          fmt::format("{}: logit -inf must give exactly 0, got {:g}", at(c, j), g);
     return ok;
   }
 
@@ -55,11 +56,13 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
   double ratio;
   if (!(g < p)) {  // also NaN
     const double room = limit.upper_hi - p + b.w;
-    ok = tally.judge(Check::element, g - t.hi[i], g - t.lo[i], limit.upper_lo - t.lo[i] + b.w, limit.upper_hi - t.lo[i] + b.w);
+    ok = tally.judge(Check::element, g - t.hi[i], g - t.lo[i], limit.upper_lo - t.lo[i] + b.w,
+                     limit.upper_hi - t.lo[i] + b.w);
     ratio = room > 0 ? (g - p) / room : (g == p ? 0 : kInf);
   } else {
     const double room = p - limit.lower_lo + b.w;
-    ok = tally.judge(Check::element, t.lo[i] - g, t.hi[i] - g, t.hi[i] - limit.lower_hi + b.w, t.hi[i] - limit.lower_lo + b.w);
+    ok = tally.judge(Check::element, t.lo[i] - g, t.hi[i] - g, t.hi[i] - limit.lower_hi + b.w,
+                     t.hi[i] - limit.lower_lo + b.w);
     ratio = room > 0 ? (p - g) / room : kInf;
   }
 
@@ -74,14 +77,16 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
     ++s.visible;
     s.visible_weak += weak;
   }
-  const bool replaces = !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
+  const bool replaces =
+      !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
   if (replaces) {
     s.worst = {c.row.row, j, t.x[i], t.d[i], g, t.lo[i], t.hi[i], error, std::isnan(ratio) ? kInf : ratio};
     s.worst_failed = !ok;
   }
   if (!ok && tally.first(Check::element))
-    tally.at(Check::element).detail = fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}",
-                                                  at(c, j), g, p, error, ratio, t.d[i]);
+    tally.at(Check::element).detail =
+        fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}", at(c, j),
+                    g, p, error, ratio, t.d[i]);
   if (c.observer)
     c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
                         (std::max(limit.upper_hi - p, p - limit.lower_lo) + b.w) / ulp(c.out, p));
@@ -98,7 +103,8 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
   const double ga = got.values[a];
   if (!(ga > 4 * b.w)) return;
   const double pa = 0.5 * (t.lo[a] + t.hi[a]);
-  const double fixed = 2 * lam(k.D) + 2 * lam(k.u_out) + lam(b.w / ga) + (k.shifted ? 0 : k.eps(c.shift->f[a]));
+  const double fixed =
+      2 * lam(k.D) + 2 * lam(k.u_out) + lam(b.w / ga) + (k.shifted ? 0 : k.eps(c.shift->f[a]));
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
     if (!(g > 4 * b.w) || std::isinf(t.d[j]) || std::isinf(c.shift->f[j])) continue;
@@ -114,7 +120,8 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&
         c.tally.first(Check::coherence))
       c.tally.at(Check::coherence).detail =
-          fmt::format("{}: ln(p/p_argmax) is off the rounded shift by {:.4g}, bound {:.4g}", at(c, static_cast<std::int64_t>(j)), error, bound);
+          fmt::format("{}: ln(p/p_argmax) is off the rounded shift by {:.4g}, bound {:.4g}",
+                      at(c, static_cast<std::int64_t>(j)), error, bound);
   }
 }
 
@@ -128,17 +135,19 @@ void judge_row_sum(const RowContext& c, const RowOutput& got) {
   }
   const double error = std::fabs((sum - 1) + rest);
   const double bound = c.bounds->row_sum;
-  if (!c.tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bound, bound * (1 + 0x1p-40)) && c.tally.first(Check::row_sum))
-    c.tally.at(Check::row_sum).detail = fmt::format("row {}: the stored outputs add up to {:.12g}, off by {:.4g}, bound {:.4g}",
-                                                    c.row.row, sum + rest, error, bound);
+  if (!c.tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bound, bound * (1 + 0x1p-40)) &&
+      c.tally.first(Check::row_sum))
+    c.tally.at(Check::row_sum).detail =
+        fmt::format("row {}: the stored outputs add up to {:.12g}, off by {:.4g}, bound {:.4g}", c.row.row,
+                    sum + rest, error, bound);
 }
 
 void judge_monotone(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
   const std::size_t n = t.order.size();
-  double least = kInf;     // smallest output among strictly larger logits
-  double worst_eps = 0;    // largest eps among them
+  double least = kInf;   // smallest output among strictly larger logits
+  double worst_eps = 0;  // largest eps among them
   std::int64_t least_at = -1;
   std::size_t i = 0;
   while (i < n) {
@@ -151,10 +160,11 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
       const auto j = static_cast<std::size_t>(t.order[e]);
       if (t.x[j] != t.x[first]) break;
       const double g = got.values[j];
-      if (e > i && !c.tally.require(Check::monotone, got.bits[j] == got.bits[first]) && c.tally.first(Check::monotone))
+      if (e > i && !c.tally.require(Check::monotone, got.bits[j] == got.bits[first]) &&
+          c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
-            fmt::format("row {}: columns {} and {} hold the same logit {:g} and got {:a} and {:a}", c.row.row, first, j,
-                        t.x[j], got.values[first], g);
+            fmt::format("row {}: columns {} and {} hold the same logit {:g} and got {:a} and {:a}", c.row.row,
+                        first, j, t.x[j], got.values[first], g);
       if (!(g >= group_least)) {
         group_least = g;
         group_least_at = static_cast<std::int64_t>(j);
@@ -169,9 +179,9 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
       // With a monotone exp and a correctly rounded division the order is exact, with no absolute part.
       const double floor = slack == 0 ? g : g * (1 - slack) - c.bounds->w;
       if (!c.tally.require(Check::monotone, least >= floor) && c.tally.first(Check::monotone))
-        c.tally.at(Check::monotone).detail =
-            fmt::format("row {}: column {} has the larger logit {:g} but got {:a}, column {} with {:g} got {:a}", c.row.row,
-                        least_at, t.x[static_cast<std::size_t>(least_at)], least, first, t.x[first], g);
+        c.tally.at(Check::monotone).detail = fmt::format(
+            "row {}: column {} has the larger logit {:g} but got {:a}, column {} with {:g} got {:a}",
+            c.row.row, least_at, t.x[static_cast<std::size_t>(least_at)], least, first, t.x[first], g);
     }
     worst_eps = std::max(worst_eps, eps);
     if (!(group_least >= least)) {
@@ -187,9 +197,10 @@ void judge_range(const RowContext& c, const RowOutput& got) {
   const std::uint64_t sign = format(c.out).sign_mask();
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
-    if (!c.tally.require(Check::range, g >= 0 && g <= top && !(got.bits[j] & sign)) && c.tally.first(Check::range))
-      c.tally.at(Check::range).detail = fmt::format("{}: got {:a}, outside [0, {}]", at(c, static_cast<std::int64_t>(j)), g,
-                                                    top == 1 ? "1" : "1 + D");
+    if (!c.tally.require(Check::range, g >= 0 && g <= top && !(got.bits[j] & sign)) &&
+        c.tally.first(Check::range))
+      c.tally.at(Check::range).detail = fmt::format(
+          "{}: got {:a}, outside [0, {}]", at(c, static_cast<std::int64_t>(j)), g, top == 1 ? "1" : "1 + D");
   }
 }
 
@@ -203,20 +214,25 @@ void judge_argmax(const RowContext& c, const RowOutput& got) {
   // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum; otherwise the exp's own error.
   const double slack = (k.shifted ? 0 : 2 * k.eps(t.m)) + (k.D > k.u ? 2 * k.D : 0) +
                        (k.kept ? 4 * (k.exp_constant + lam(k.u)) : 0);
-  if (!c.tally.require(Check::argmax, ga >= got.values[largest] * (1 - slack)) && c.tally.first(Check::argmax))
-    c.tally.at(Check::argmax).detail = fmt::format("row {}: the maximum is in column {} with {:a}, column {} got {:a}", c.row.row,
-                                                   t.argmax, ga, largest, got.values[largest]);
+  if (!c.tally.require(Check::argmax, ga >= got.values[largest] * (1 - slack)) &&
+      c.tally.first(Check::argmax))
+    c.tally.at(Check::argmax).detail =
+        fmt::format("row {}: the maximum is in column {} with {:a}, column {} got {:a}", c.row.row, t.argmax,
+                    ga, largest, got.values[largest]);
 }
 
 }  // namespace
 
 void judge_probabilities(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  for (std::size_t j = 0; j < got.values.size(); ++j) judge_element(c, static_cast<std::int64_t>(j), got.values[j], got.bits[j]);
+  for (std::size_t j = 0; j < got.values.size(); ++j)
+    judge_element(c, static_cast<std::int64_t>(j), got.values[j], got.bits[j]);
   if (t.finite == 1 && t.x.size() == 1) {
     const double allowed = c.claim.division == Division::ieee ? 0 : c.terms.D;
-    if (!c.tally.require(Check::special, std::fabs(got.values[0] - 1) <= allowed) && c.tally.first(Check::special))
-      c.tally.at(Check::special).detail = fmt::format("row {}: V = 1 must give 1, got {:a}", c.row.row, got.values[0]);
+    if (!c.tally.require(Check::special, std::fabs(got.values[0] - 1) <= allowed) &&
+        c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}: V = 1 must give 1, got {:a}", c.row.row, got.values[0]);
   }
   judge_coherence(c, got);
   judge_row_sum(c, got);
@@ -228,11 +244,16 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
 std::string describe_values(std::span<const double> values) {
   std::int64_t nan = 0, inf = 0, zero = 0, one = 0, other = 0;
   for (double g : values) {
-    if (std::isnan(g)) ++nan;
-    else if (std::isinf(g)) ++inf;
-    else if (g == 0) ++zero;
-    else if (g == 1) ++one;
-    else ++other;
+    if (std::isnan(g))
+      ++nan;
+    else if (std::isinf(g))
+      ++inf;
+    else if (g == 0)
+      ++zero;
+    else if (g == 1)
+      ++one;
+    else
+      ++other;
   }
   std::string s;
   const auto add = [&s](const char* what, std::int64_t n) {

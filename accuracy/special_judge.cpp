@@ -19,11 +19,14 @@ void judge_special(const RowContext& c, const RowOutput& got) {
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     Want want = Want::nan;
     if (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) want = Want::zero;
-    if (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only && !(t.x[j] == INFINITY)) want = Want::zero;
+    if (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only && !(t.x[j] == INFINITY))
+      want = Want::zero;
     if (!c.tally.require(Check::special, matches(want, got.values[j])) && c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
           fmt::format("row {}, column {} ({}): logit {:g} must give {}, got {:g}", c.row.row, j,
-                      t.kind == RowKind::nan ? "a NaN in the row" : t.kind == RowKind::pos_inf ? "+inf in the row" : "all -inf",
+                      t.kind == RowKind::nan       ? "a NaN in the row"
+                      : t.kind == RowKind::pos_inf ? "+inf in the row"
+                                                   : "all -inf",
                       t.x[j], want == Want::nan ? "NaN" : "0", got.values[j]);
   }
 }
@@ -33,10 +36,12 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
   Tally& tally = c.tally;
   const auto require = [&](bool holds, const std::string& what) {
     if (!tally.require(Check::normalizer, holds) && tally.first(Check::normalizer))
-      tally.at(Check::normalizer).detail = fmt::format("row {}: {}: (m, d) = ({:a}, {:a})", c.row.row, what, got.m, got.d);
+      tally.at(Check::normalizer).detail =
+          fmt::format("row {}: {}: (m, d) = ({:a}, {:a})", c.row.row, what, got.m, got.d);
   };
   if (t.kind == RowKind::all_neg_inf) {
-    if (c.claim.algorithm == Algorithm::online) require(got.m == -INFINITY && got.d == 0, "all -inf must give the identity (-inf, 0)");
+    if (c.claim.algorithm == Algorithm::online)
+      require(got.m == -INFINITY && got.d == 0, "all -inf must give the identity (-inf, 0)");
     return;
   }
   if (t.kind == RowKind::nan) {
@@ -44,8 +49,10 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
     return;
   }
   if (t.kind == RowKind::pos_inf) {
-    if (!c.terms.shifted) require(got.d == INFINITY, "d must be +inf");
-    else if (c.claim.policy.pos_inf == PosInfRows::nan) require(std::isnan(got.d), "d must be NaN");
+    if (!c.terms.shifted)
+      require(got.d == INFINITY, "d must be +inf");
+    else if (c.claim.policy.pos_inf == PosInfRows::nan)
+      require(std::isnan(got.d), "d must be NaN");
     return;
   }
   // m is exact; naive's m is the shift it applied, 0.
@@ -53,9 +60,12 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
   const double exact = c.terms.shifted ? std::log(0.5 * (t.s.lo + t.s.hi)) : 0.5 * (t.lse.lo + t.lse.hi);
   const double error = std::fabs(std::log(got.d) - exact);
   const double slack = 0x1p-50 * (1 + std::fabs(exact));
-  if (!tally.judge(Check::normalizer, error - slack, error + slack, c.bounds->b, c.bounds->b * (1 + 0x1p-40)) && tally.first(Check::normalizer))
-    tally.at(Check::normalizer).detail = fmt::format("row {}: ln d is off by {:.4g}, bound {:.4g}: d = {:a}, exact {:a}", c.row.row,
-                                                     error, c.bounds->b, got.d, std::exp(exact));
+  if (!tally.judge(Check::normalizer, error - slack, error + slack, c.bounds->b,
+                   c.bounds->b * (1 + 0x1p-40)) &&
+      tally.first(Check::normalizer))
+    tally.at(Check::normalizer).detail =
+        fmt::format("row {}: ln d is off by {:.4g}, bound {:.4g}: d = {:a}, exact {:a}", c.row.row, error,
+                    c.bounds->b, got.d, std::exp(exact));
   if (c.claim.algorithm == Algorithm::online) {
     // 1 <= d <= j, exactly while j <= 2^p; past it the last roundings may carry d above j.
     const auto j = static_cast<double>(t.finite);

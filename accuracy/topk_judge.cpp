@@ -15,7 +15,9 @@ bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isn
 /// The position that must stand in slot r: the truth's order under the claim's NaN order and tie rule.
 std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
   const auto n = static_cast<std::int64_t>(t.order.size());
-  const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])]; };
+  const auto logit = [&](std::int64_t i) {
+    return t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])];
+  };
   std::int64_t at = r;
   if (claim.policy.nan_order == NanOrder::first) {
     std::int64_t nans = 0;
@@ -44,7 +46,9 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
     all &= ok;
     if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
       c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,
-                                                      past ? "not the -1 of an empty slot" : i < 0 || i >= V ? "out of range" : "there twice");
+                                                      past              ? "not the -1 of an empty slot"
+                                                      : i < 0 || i >= V ? "out of range"
+                                                                        : "there twice");
   }
   return all;
 }
@@ -55,7 +59,9 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
   const auto own = [&](std::size_t i) {
-    return std::isinf(t.d[i]) || std::isinf(c.shift->f[i]) ? 0 : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D);
+    return std::isinf(t.d[i]) || std::isinf(c.shift->f[i])
+               ? 0
+               : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D);
   };
   const double w = c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32);
   std::vector<bool> selected(t.x.size(), false);
@@ -80,9 +86,11 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
     if (!c.tally.require(Check::order, high >= best_left && low <= previous) && c.tally.first(Check::order))
       c.tally.at(Check::order).detail =
           high >= best_left
-              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller probability", c.row.row, r, i)
-              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})", c.row.row, r, i,
-                            t.x[i], best_left_at, best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
+              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller probability", c.row.row,
+                            r, i)
+              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})",
+                            c.row.row, r, i, t.x[i], best_left_at,
+                            best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
     previous = std::min(previous, high);
   }
   if (c.claim.ties != Ties::smaller_index) return;
@@ -92,12 +100,14 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
     const auto i = static_cast<std::size_t>(got.indices[r]);
     std::int64_t passed_over = -1;
     for (std::size_t j = 0; j < i && passed_over < 0; ++j)
-      if (t.x[j] == t.x[i] && std::find(got.indices.begin(), got.indices.begin() + static_cast<std::ptrdiff_t>(r),
-                                        static_cast<std::int64_t>(j)) == got.indices.begin() + static_cast<std::ptrdiff_t>(r))
+      if (t.x[j] == t.x[i] &&
+          std::find(got.indices.begin(), got.indices.begin() + static_cast<std::ptrdiff_t>(r),
+                    static_cast<std::int64_t>(j)) == got.indices.begin() + static_cast<std::ptrdiff_t>(r))
         passed_over = static_cast<std::int64_t>(j);
     if (!c.tally.require(Check::order, passed_over < 0) && c.tally.first(Check::order))
-      c.tally.at(Check::order).detail = fmt::format("row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}",
-                                                    c.row.row, r, i, passed_over, t.x[i]);
+      c.tally.at(Check::order).detail = fmt::format(
+          "row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}", c.row.row,
+          r, i, passed_over, t.x[i]);
   }
 }
 
@@ -108,14 +118,17 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
     const std::int64_t want = ranked(t, c.claim, static_cast<std::int64_t>(r));
     const std::int64_t have = got.indices[r];
     bool ok = want == have;
-    if (!ok && c.claim.ties == Ties::unspecified && have >= 0 && have < static_cast<std::int64_t>(t.x.size())) {
+    if (!ok && c.claim.ties == Ties::unspecified && have >= 0 &&
+        have < static_cast<std::int64_t>(t.x.size())) {
       const double a = t.x[static_cast<std::size_t>(have)], b = t.x[static_cast<std::size_t>(want)];
       ok = same_rank(a, b);
     }
     if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
-      c.tally.at(Check::order).detail = fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
-                                                    have >= 0 && have < static_cast<std::int64_t>(t.x.size()) ? t.x[static_cast<std::size_t>(have)] : NAN,
-                                                    want, t.x[static_cast<std::size_t>(want)]);
+      c.tally.at(Check::order).detail = fmt::format(
+          "row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
+          have >= 0 && have < static_cast<std::int64_t>(t.x.size()) ? t.x[static_cast<std::size_t>(have)]
+                                                                    : NAN,
+          want, t.x[static_cast<std::size_t>(want)]);
   }
 }
 
@@ -126,13 +139,16 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
     const std::int64_t i = got.indices[r];
     const double g = got.values[r];
     if (!c.bounds) {
-      // Special row: the value softmax would have there. Where the policy is `zero` or `inf_only`, 0 is right.
-      const bool may_be_zero = (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) ||
-                               (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only &&
-                                t.x[static_cast<std::size_t>(i)] != INFINITY);
-      if (!c.tally.require(Check::special, may_be_zero ? g == 0 : std::isnan(g)) && c.tally.first(Check::special))
-        c.tally.at(Check::special).detail = fmt::format("row {}, slot {} (index {}): must be {}, got {:g}", c.row.row, r, i,
-                                                        may_be_zero ? "0" : "NaN", g);
+      // Special row: the value softmax would have there. Where the policy is `zero` or `inf_only`, 0 is
+      // right.
+      const bool may_be_zero =
+          (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) ||
+          (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only &&
+           t.x[static_cast<std::size_t>(i)] != INFINITY);
+      if (!c.tally.require(Check::special, may_be_zero ? g == 0 : std::isnan(g)) &&
+          c.tally.first(Check::special))
+        c.tally.at(Check::special).detail = fmt::format("row {}, slot {} (index {}): must be {}, got {:g}",
+                                                        c.row.row, r, i, may_be_zero ? "0" : "NaN", g);
       continue;
     }
     judge_element(c, i, g, got.bits[r]);
@@ -149,7 +165,8 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
     const double g = got.values[r];
     const bool ok = std::isnan(x) ? std::isnan(g) : g == x && std::signbit(g) == std::signbit(x);
     if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
-      c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}", c.row.row, r, got.indices[r], x, g);
+      c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}",
+                                                     c.row.row, r, got.indices[r], x, g);
   }
 }
 
@@ -168,7 +185,8 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
     judge_selected_probabilities(c, got);
   for (std::size_t r = t.x.size(); r < got.values.size(); ++r)
     if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
-      c.tally.at(Check::special).detail = fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
 }
 
 }  // namespace assay

@@ -70,4 +70,8 @@ if(ASSAY_WITH_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   find_package(CUDAToolkit QUIET REQUIRED)
+  # nvcc tells the code nothing of these flags, so they are refused here: a claim names its exp and division.
+  if("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}" MATCHES "use_fast_math|ftz=true|prec-div=false|prec-sqrt=false")
+    message(FATAL_ERROR "kernels cannot be compiled with fast-math flags, found in CMAKE_CUDA_FLAGS: ${CMAKE_CUDA_FLAGS}")
+  endif()
 endif()

@@ -12,8 +12,9 @@
 #include "kernels/claim.hpp"
 #include "kernels/registry.hpp"
 
-// Fast-math flags replace exp, division and subnormals behind a claim's back.
-#if defined(__FAST_MATH__) || defined(__USE_FAST_MATH__)
+// Fast-math flags replace exp, division and subnormals behind a claim's back. (nvcc's are refused in
+// cmake/cuda.cmake: it defines no macro for them.)
+#if defined(__FAST_MATH__)
 #error "kernels cannot be compiled with fast-math flags: a claim names its exp and its division"
 #endif
 
@@ -25,8 +26,8 @@
 
 #define ASSAY_BACKEND cuda
 #define ASSAY_SHARED(T, name, N) __shared__ T name[N]
-#define ASSAY_DYNAMIC_SHARED(T, name)                                       \
-  extern __shared__ __align__(16) unsigned char assay_dynamic_shared[];     \
+#define ASSAY_DYNAMIC_SHARED(T, name)                                   \
+  extern __shared__ __align__(16) unsigned char assay_dynamic_shared[]; \
   T* const name = reinterpret_cast<T*>(assay_dynamic_shared)
 
 namespace assay::cuda {
@@ -34,7 +35,8 @@ inline constexpr Backend kBackend = Backend::cuda;
 
 /// kernel<<<grid, threads, shared, stream>>>(arguments...)
 template <class... P, class... A>
-void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream& stream, A... arguments) {
+void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream& stream,
+            A... arguments) {
   kernel<<<grid, threads, shared, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<P>(arguments)...);
 }
 }  // namespace assay::cuda
@@ -56,16 +58,20 @@ inline constexpr Backend host_fma = Backend::host_fma;
 inline constexpr Backend kBackend = backend_names::ASSAY_BACKEND;
 
 template <class... P, class... A>
-void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream&, A... arguments) {
+void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream&,
+            A... arguments) {
   struct Call {
     void (*kernel)(P...);
     std::tuple<P...> arguments;
   };
   const Call call{kernel, std::tuple<P...>(static_cast<P>(arguments)...)};
-  executor::run(grid, threads, shared, [](const void* c) {
-    const Call& k = *static_cast<const Call*>(c);
-    std::apply(k.kernel, k.arguments);
-  }, &call);
+  executor::run(
+      grid, threads, shared,
+      [](const void* c) {
+        const Call& k = *static_cast<const Call*>(c);
+        std::apply(k.kernel, k.arguments);
+      },
+      &call);
 }
 }  // namespace assay::ASSAY_BACKEND
 
@@ -80,11 +86,17 @@ using f32 = float;
 template <class T>
 struct DtypeOf;
 template <>
-struct DtypeOf<f16> { static constexpr Dtype value = Dtype::f16; };
+struct DtypeOf<f16> {
+  static constexpr Dtype value = Dtype::f16;
+};
 template <>
-struct DtypeOf<bf16> { static constexpr Dtype value = Dtype::bf16; };
+struct DtypeOf<bf16> {
+  static constexpr Dtype value = Dtype::bf16;
+};
 template <>
-struct DtypeOf<f32> { static constexpr Dtype value = Dtype::f32; };
+struct DtypeOf<f32> {
+  static constexpr Dtype value = Dtype::f32;
+};
 
 __host__ __device__ __forceinline__ float to_float(f32 x) { return x; }
 __host__ __device__ __forceinline__ float to_float(f16 x) { return __half2float(x); }
@@ -92,11 +104,17 @@ __host__ __device__ __forceinline__ float to_float(bf16 x) { return __bfloat162f
 template <class T>
 __host__ __device__ T from_float(float x);
 template <>
-__host__ __device__ __forceinline__ f32 from_float<f32>(float x) { return x; }
+__host__ __device__ __forceinline__ f32 from_float<f32>(float x) {
+  return x;
+}
 template <>
-__host__ __device__ __forceinline__ f16 from_float<f16>(float x) { return __float2half_rn(x); }
+__host__ __device__ __forceinline__ f16 from_float<f16>(float x) {
+  return __float2half_rn(x);
+}
 template <>
-__host__ __device__ __forceinline__ bf16 from_float<bf16>(float x) { return __float2bfloat16_rn(x); }
+__host__ __device__ __forceinline__ bf16 from_float<bf16>(float x) {
+  return __float2bfloat16_rn(x);
+}
 
 /// Rows `pitch` elements apart; offsets are 64-bit.
 template <class T>
@@ -146,11 +164,11 @@ Variant describe(const char* name, const char* file) {
 }  // namespace detail
 
 /// ASSAY_REGISTER_KERNEL(Type, "name", f16, bf16, f32): registers Type for each dtype, before main.
-#define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                           \
-  template <class... T>                                                                     \
-  bool assay_register_##Type() {                                                            \
+#define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                                           \
+  template <class... T>                                                                                     \
+  bool assay_register_##Type() {                                                                            \
     return (register_variant(::assay::ASSAY_BACKEND::detail::describe<Type, T>(variant, __FILE__)) && ...); \
-  }                                                                                         \
+  }                                                                                                         \
   const bool assay_registered_##Type = assay_register_##Type<__VA_ARGS__>()
 
 }  // namespace assay::ASSAY_BACKEND

@@ -16,7 +16,9 @@
 namespace assay {
 
 Image::Image(std::size_t payload, std::size_t offset, std::size_t guard)
-    : size_((guard + offset + payload + guard + 255) / 256 * 256), offset_(guard + offset), payload_(payload) {
+    : size_((guard + offset + payload + guard + 255) / 256 * 256),
+      offset_(guard + offset),
+      payload_(payload) {
   bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(256, size_)));
   if (!bytes_) throw std::bad_alloc();
 }
@@ -26,7 +28,8 @@ namespace {
 
 std::array<Image*, 6> all(Images& i) { return {&i.logits, &i.probs, &i.indices, &i.m, &i.d, &i.workspace}; }
 
-LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images,
+                             const LaunchOptions& options) {
   // Under AddressSanitizer a kernel that touches a guard band stops with its own stack trace.
   for (Image* i : all(images))
     if (!i->empty()) {
@@ -77,7 +80,8 @@ class DeviceMemory {
   std::array<Slot, 6> slots_;
 };
 
-LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, Images& images,
+                               const LaunchOptions& options) {
   static std::mutex one_at_a_time;
   static DeviceMemory memory;
   static cudaStream_t stream = nullptr;
@@ -100,7 +104,8 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
     std::byte*& p = on_device[static_cast<std::size_t>(i)];
     p = memory.at_least(i, image.size());
     if (!p) return fault("allocating device memory", cudaGetLastError());
-    if (const cudaError_t e = cudaMemcpyAsync(p, image.data(), image.size(), cudaMemcpyHostToDevice, stream); e != cudaSuccess)
+    if (const cudaError_t e = cudaMemcpyAsync(p, image.data(), image.size(), cudaMemcpyHostToDevice, stream);
+        e != cudaSuccess)
       return fault("copying to the device", e);
   }
   const auto at = [&](int i) {
@@ -120,8 +125,8 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   for (int i = 0; i < 6; ++i) {
     const Image& image = *list[static_cast<std::size_t>(i)];
     if (image.empty()) continue;
-    if (const cudaError_t e =
-            cudaMemcpy(image.data(), on_device[static_cast<std::size_t>(i)], image.size(), cudaMemcpyDeviceToHost);
+    if (const cudaError_t e = cudaMemcpy(image.data(), on_device[static_cast<std::size_t>(i)], image.size(),
+                                         cudaMemcpyDeviceToHost);
         e != cudaSuccess)
       return fault("copying from the device", e);
   }
@@ -132,7 +137,8 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
 
 }  // namespace
 
-LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options) {
+LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
+                     const LaunchOptions& options) {
   if (on_host(variant.backend)) return launch_on_host(variant, problem, images, options);
 #if defined(ASSAY_WITH_CUDA)
   return launch_on_device(variant, problem, images, options);

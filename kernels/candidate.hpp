@@ -49,6 +49,7 @@ struct LaunchOutcome {
   bool ok() const { return fault.empty(); }
 };
 
-LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images, const LaunchOptions& options);
+LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
+                     const LaunchOptions& options);
 
 }  // namespace assay

@@ -6,18 +6,18 @@
 
 namespace assay {
 
-enum class Algorithm { naive, safe, online };     // the paper's: naive subtracts no maximum
-enum class Shift { none, subtract };              // exp(x), or exp(fl(x - m))
-enum class Exp { accurate, fast, half };          // expf; __expf; hexp of the 16-bit type
-enum class Division { ieee, approximate };        // correctly rounded; __fdividef
-enum class Normalise { recomputed, kept };        // output exp taken with the final maximum, or an older one
-enum class Internals { f32, f16, bf16 };          // the type all arithmetic is done in
+enum class Algorithm { naive, safe, online };  // the paper's: naive subtracts no maximum
+enum class Shift { none, subtract };           // exp(x), or exp(fl(x - m))
+enum class Exp { accurate, fast, half };       // expf; __expf; hexp of the 16-bit type
+enum class Division { ieee, approximate };     // correctly rounded; __fdividef
+enum class Normalise { recomputed, kept };     // output exp taken with the final maximum, or an older one
+enum class Internals { f32, f16, bf16 };       // the type all arithmetic is done in
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
-enum class Select { none, logits, probs };        // what top-k ranks by
-enum class NegInfRows { nan, zero };              // a row of nothing but -inf
-enum class PosInfRows { nan, inf_only };          // NaN everywhere, or NaN at +inf and 0 elsewhere
-enum class NanOrder { first, last };              // where top-k puts NaN
+enum class Select { none, logits, probs };  // what top-k ranks by
+enum class NegInfRows { nan, zero };        // a row of nothing but -inf
+enum class PosInfRows { nan, inf_only };    // NaN everywhere, or NaN at +inf and 0 elsewhere
+enum class NanOrder { first, last };        // where top-k puts NaN
 
 struct Policy {
   NegInfRows all_neg_inf = NegInfRows::nan;
@@ -46,16 +46,22 @@ struct Claim {
 constexpr const char* name(Algorithm a) {
   return a == Algorithm::naive ? "naive" : a == Algorithm::safe ? "safe" : "online";
 }
-constexpr const char* name(Exp e) { return e == Exp::accurate ? "accurate" : e == Exp::fast ? "fast" : "half"; }
+constexpr const char* name(Exp e) {
+  return e == Exp::accurate ? "accurate" : e == Exp::fast ? "fast" : "half";
+}
 constexpr const char* name(Division d) { return d == Division::ieee ? "ieee" : "approximate"; }
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";
 }
 constexpr const char* name(Determinism d) {
-  return d == Determinism::not_guaranteed ? "not_guaranteed" : d == Determinism::run_to_run ? "run_to_run" : "gpu_to_gpu";
+  return d == Determinism::not_guaranteed ? "not_guaranteed"
+         : d == Determinism::run_to_run   ? "run_to_run"
+                                          : "gpu_to_gpu";
 }
 constexpr const char* name(Ties t) {
-  return t == Ties::smaller_index ? "smaller_index" : t == Ties::larger_index ? "larger_index" : "unspecified";
+  return t == Ties::smaller_index  ? "smaller_index"
+         : t == Ties::larger_index ? "larger_index"
+                                   : "unspecified";
 }
 
 }  // namespace assay

@@ -53,7 +53,8 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
           {"compute capability", std::to_string(p.major) + "." + std::to_string(p.minor)},
           {"multiprocessors", std::to_string(p.multiProcessorCount)},
           {"L2 bytes", std::to_string(p.l2CacheSize)},
-          {"clocks", std::to_string(clock / 1000) + " MHz, memory " + std::to_string(memory_clock / 1000) + " MHz (maximum)"},
+          {"clocks", std::to_string(clock / 1000) + " MHz, memory " + std::to_string(memory_clock / 1000) +
+                         " MHz (maximum)"},
           {"driver API", version(driver)},
           {"CUDA runtime", version(runtime)}};
 }
@@ -72,9 +73,12 @@ std::string cuda_reason() { return "this build has no CUDA side"; }
 std::string unavailable_reason(Backend backend) {
   static const std::string cuda = cuda_reason();
   switch (backend) {
-    case Backend::cuda: return cuda;
-    case Backend::host_fma: return __builtin_cpu_supports("fma") ? "" : "this CPU has no FMA";
-    case Backend::host: break;
+    case Backend::cuda:
+      return cuda;
+    case Backend::host_fma:
+      return __builtin_cpu_supports("fma") ? "" : "this CPU has no FMA";
+    case Backend::host:
+      break;
   }
   return {};
 }

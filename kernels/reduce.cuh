@@ -1,5 +1,6 @@
 // Reductions over a warp and over a block: one pattern for sum, maximum and ⊕. A reduction is a type with
-// `T neutral()` and `T merge(T, T)`; merge is commutative bit for bit, so every lane ends with the same value.
+// `T neutral()` and `T merge(T, T)`; merge is commutative bit for bit, so every lane ends with the same
+// value.
 #pragma once
 
 #include "kernels/normalizer.cuh"
@@ -8,9 +9,13 @@ namespace assay::ASSAY_BACKEND {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
-__device__ __forceinline__ float shuffle_xor(float v, int lanes) { return __shfl_xor_sync(kAllLanes, v, lanes); }
+__device__ __forceinline__ float shuffle_xor(float v, int lanes) {
+  return __shfl_xor_sync(kAllLanes, v, lanes);
+}
 __device__ __forceinline__ f16 shuffle_xor(f16 v, int lanes) { return __shfl_xor_sync(kAllLanes, v, lanes); }
-__device__ __forceinline__ bf16 shuffle_xor(bf16 v, int lanes) { return __shfl_xor_sync(kAllLanes, v, lanes); }
+__device__ __forceinline__ bf16 shuffle_xor(bf16 v, int lanes) {
+  return __shfl_xor_sync(kAllLanes, v, lanes);
+}
 __device__ __forceinline__ Normalizer shuffle_xor(Normalizer v, int lanes) {
   unsigned long long word;  // both halves travel together
   memcpy(&word, &v, sizeof word);

@@ -46,13 +46,15 @@ struct Variant {
   Op op = Op::softmax;  // its own op; softmax variants also do `normalizer`
   int max_k = 0;        // 0 for ops without k
   Claim claim;
-  std::string file;     // source, relative to the project
+  std::string file;  // source, relative to the project
   void (*run)(const Problem&, const Buffers&, const Stream&) = nullptr;
   std::size_t (*workspace_bytes)(const Problem&) = nullptr;
 
   std::string key() const { return variant + "/" + name(dtype) + "@" + name(backend); }
   /// Ops this variant answers; for any other the verdict is `unsupported`.
-  bool does(Op o) const { return o == op || (o == Op::normalizer && (op == Op::softmax || op == Op::softmax_topk)); }
+  bool does(Op o) const {
+    return o == op || (o == Op::normalizer && (op == Op::softmax || op == Op::softmax_topk));
+  }
 };
 
 /// Sorted by variant (in order of registration file name), dtype, backend.

@@ -39,7 +39,9 @@ TEST(Registry, EveryVariantHasItsDtypes) {
   for (const Variant& v : registry()) dtypes[v.variant + "@" + name(v.backend)].insert(v.dtype);
   for (const auto& [variant, have] : dtypes) {
     const bool narrow = variant.starts_with("safe_block_half");
-    EXPECT_EQ(have, narrow ? (std::set<Dtype>{Dtype::f16, Dtype::bf16}) : (std::set<Dtype>{Dtype::f16, Dtype::bf16, Dtype::f32})) << variant;
+    EXPECT_EQ(have, narrow ? (std::set<Dtype>{Dtype::f16, Dtype::bf16})
+                           : (std::set<Dtype>{Dtype::f16, Dtype::bf16, Dtype::f32}))
+        << variant;
   }
 }
 

@@ -74,8 +74,8 @@ __device__ __forceinline__ void store_index(void* indices, std::int64_t at, long
 /// writes index and `value_of(index)`. Slots past the last element get index -1 and value 0. All threads
 /// call it.
 template <int kThreads, class T, class ValueOf>
-__device__ void write_best(const ThreadList& list, int k, T* values, void* indices, std::int64_t first_index, bool wide,
-                           ValueOf value_of) {
+__device__ void write_best(const ThreadList& list, int k, T* values, void* indices, std::int64_t first_index,
+                           bool wide, ValueOf value_of) {
   constexpr int kWarps = kThreads / 32;
   ASSAY_SHARED(Ranked, of_warp, kWarps * kMaxK);
   const int lane = static_cast<int>(threadIdx.x) % 32;

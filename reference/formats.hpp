@@ -33,10 +33,14 @@ struct Format {
 
 constexpr Format format(Dtype t) {
   switch (t) {
-    case Dtype::f16: return {"f16", 16, 11, -14, 15};
-    case Dtype::bf16: return {"bf16", 16, 8, -126, 127};
-    case Dtype::f32: return {"f32", 32, 24, -126, 127};
-    case Dtype::f64: return {"f64", 64, 53, -1022, 1023};
+    case Dtype::f16:
+      return {"f16", 16, 11, -14, 15};
+    case Dtype::bf16:
+      return {"bf16", 16, 8, -126, 127};
+    case Dtype::f32:
+      return {"f32", 32, 24, -126, 127};
+    case Dtype::f64:
+      return {"f64", 64, 53, -1022, 1023};
   }
   return {};
 }
@@ -108,8 +112,9 @@ constexpr std::uint64_t encode(Dtype t, double x) {
   if (e < f.emin - f.precision) return sign;  // below half the smallest subnormal
   if (e > f.emax) return sign | f.infinity_bits();
   // The significand as a 53-bit integer, shifted right so that its unit is the format's ulp.
-  const std::uint64_t significand =
-      (abs >> 52) ? ((abs & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52) : abs << (52 - (e + 1074));
+  const std::uint64_t significand = (abs >> 52)
+                                        ? ((abs & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52)
+                                        : abs << (52 - (e + 1074));
   const int quantum = (e < f.emin ? f.emin : e) - f.mantissa_bits();
   const int shift = 52 - e + quantum;  // 1 <= shift <= 54 for formats narrower than f64
   const std::uint64_t kept = shift >= 64 ? 0 : significand >> shift;
@@ -141,16 +146,24 @@ constexpr bool is_nan_bits(Dtype t, std::uint64_t b) {
 /// Reads or writes one element's bits in memory.
 inline std::uint64_t load_bits(Dtype t, const void* p, std::int64_t i) {
   switch (size_of(t)) {
-    case 2: return static_cast<const std::uint16_t*>(p)[i];
-    case 4: return static_cast<const std::uint32_t*>(p)[i];
-    default: return static_cast<const std::uint64_t*>(p)[i];
+    case 2:
+      return static_cast<const std::uint16_t*>(p)[i];
+    case 4:
+      return static_cast<const std::uint32_t*>(p)[i];
+    default:
+      return static_cast<const std::uint64_t*>(p)[i];
   }
 }
 inline void store_bits(Dtype t, void* p, std::int64_t i, std::uint64_t b) {
   switch (size_of(t)) {
-    case 2: static_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(b); return;
-    case 4: static_cast<std::uint32_t*>(p)[i] = static_cast<std::uint32_t>(b); return;
-    default: static_cast<std::uint64_t*>(p)[i] = b;
+    case 2:
+      static_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(b);
+      return;
+    case 4:
+      static_cast<std::uint32_t*>(p)[i] = static_cast<std::uint32_t>(b);
+      return;
+    default:
+      static_cast<std::uint64_t*>(p)[i] = b;
   }
 }
 

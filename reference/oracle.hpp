@@ -31,21 +31,21 @@ enum class RowKind {
 /// Truth of one row. Vectors have V entries; probs, d and larger are only filled for finite and masked rows.
 struct RowTruth {
   RowKind kind = RowKind::empty;
-  std::int64_t finite = 0;  // number of finite logits
-  std::int64_t argmax = -1;  // first position of the maximum (finite, masked)
-  double m = 0;             // exact maximum
-  Enclosure s;              // sum of e^(x_i - m)
-  Enclosure lse;            // m + ln s
-  double weighted_distance = 0;  // sum p_i |x_i - m|, with 0 for -inf; nearest, not an enclosure
-  std::vector<double> x;         // the logits, exact
-  std::vector<double> d;         // x_i - m, correctly rounded to double (-inf for -inf)
-  std::vector<double> lo, hi;    // enclosure of p_i; {0, 0} for -inf
+  std::int64_t finite = 0;             // number of finite logits
+  std::int64_t argmax = -1;            // first position of the maximum (finite, masked)
+  double m = 0;                        // exact maximum
+  Enclosure s;                         // sum of e^(x_i - m)
+  Enclosure lse;                       // m + ln s
+  double weighted_distance = 0;        // sum p_i |x_i - m|, with 0 for -inf; nearest, not an enclosure
+  std::vector<double> x;               // the logits, exact
+  std::vector<double> d;               // x_i - m, correctly rounded to double (-inf for -inf)
+  std::vector<double> lo, hi;          // enclosure of p_i; {0, 0} for -inf
   std::vector<std::uint64_t> rounded;  // bits of p_i correctly rounded to the output dtype
-  std::vector<std::int32_t> order;     // positions by descending logit, equal logits by smaller index, NaN last
-  std::vector<std::int32_t> larger;    // number of distinct finite logits larger than x_i (0 for the maximum)
-  std::uint64_t lse_rounded = 0;       // bits of lse correctly rounded to the output dtype
-  std::int64_t undecided = 0;          // roundings 4096 bits could not decide
-  int bits = 0;                        // largest precision used
+  std::vector<std::int32_t> order;   // positions by descending logit, equal logits by smaller index, NaN last
+  std::vector<std::int32_t> larger;  // number of distinct finite logits larger than x_i (0 for the maximum)
+  std::uint64_t lse_rounded = 0;     // bits of lse correctly rounded to the output dtype
+  std::int64_t undecided = 0;        // roundings 4096 bits could not decide
+  int bits = 0;                      // largest precision used
 };
 
 struct OracleOptions {
@@ -55,7 +55,8 @@ struct OracleOptions {
 };
 
 /// Truth of one row of V logits stored as `in`, its results rounded to `out`.
-RowTruth row_truth(Dtype in, const void* logits, std::int64_t V, Dtype out, const OracleOptions& options = {});
+RowTruth row_truth(Dtype in, const void* logits, std::int64_t V, Dtype out,
+                   const OracleOptions& options = {});
 
 /// Truth of every row of a tensor; output dtype = input dtype.
 std::vector<RowTruth> truth(const Tensor& logits, const OracleOptions& options = {});

@@ -13,16 +13,23 @@ namespace assay {
 
 enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk };
 
-inline constexpr Op kOps[] = {Op::softmax, Op::log_softmax, Op::lse, Op::normalizer, Op::topk, Op::softmax_topk};
+inline constexpr Op kOps[] = {Op::softmax,    Op::log_softmax, Op::lse,
+                              Op::normalizer, Op::topk,        Op::softmax_topk};
 
 constexpr const char* name(Op op) {
   switch (op) {
-    case Op::softmax: return "softmax";
-    case Op::log_softmax: return "log_softmax";
-    case Op::lse: return "lse";
-    case Op::normalizer: return "normalizer";
-    case Op::topk: return "topk";
-    case Op::softmax_topk: return "softmax_topk";
+    case Op::softmax:
+      return "softmax";
+    case Op::log_softmax:
+      return "log_softmax";
+    case Op::lse:
+      return "lse";
+    case Op::normalizer:
+      return "normalizer";
+    case Op::topk:
+      return "topk";
+    case Op::softmax_topk:
+      return "softmax_topk";
   }
   return "?";
 }

@@ -19,7 +19,9 @@ struct Tensor {
   Tensor(Dtype t, std::int64_t r, std::int64_t v)
       : dtype(t), rows(r), V(v), bytes(static_cast<std::size_t>(r * v) * size_of(t)) {}
 
-  const std::byte* row(std::int64_t r) const { return bytes.data() + static_cast<std::size_t>(r * V) * size_of(dtype); }
+  const std::byte* row(std::int64_t r) const {
+    return bytes.data() + static_cast<std::size_t>(r * V) * size_of(dtype);
+  }
   std::byte* row(std::int64_t r) { return bytes.data() + static_cast<std::size_t>(r * V) * size_of(dtype); }
   double at(std::int64_t r, std::int64_t j) const { return decode(dtype, load_bits(dtype, row(r), j)); }
   void set(std::int64_t r, std::int64_t j, double x) { store_bits(dtype, row(r), j, encode(dtype, x)); }

@@ -39,23 +39,24 @@ void bench_executor(const Variant& v) {
   GuardedLaunch launch(v, p, logits, plain_layout());
   launch.run();
   const double s = median_seconds([&] { launch.run(); });
-  std::printf("executor  %-28s V = %lld: %7.1f million elements a second\n", v.key().c_str(), static_cast<long long>(V),
-              static_cast<double>(rows * V) / s / 1e6);
+  std::printf("executor  %-28s V = %lld: %7.1f million elements a second\n", v.key().c_str(),
+              static_cast<long long>(V), static_cast<double>(rows * V) / s / 1e6);
 }
 
 void bench_oracle(const char* family, Dtype dtype, std::int64_t V) {
   const Tensor logits = make_input(*find_family(family), dtype, V, 1, 1);
   row_truth(dtype, logits.row(0), V, dtype);
   const double s = median_seconds([&] { row_truth(dtype, logits.row(0), V, dtype); });
-  std::printf("oracle    %-10s %-17s V = %lld: %7.1f ns an element\n", family, name(dtype), static_cast<long long>(V),
-              s * 1e9 / static_cast<double>(V));
+  std::printf("oracle    %-10s %-17s V = %lld: %7.1f ns an element\n", family, name(dtype),
+              static_cast<long long>(V), s * 1e9 / static_cast<double>(V));
 }
 
 }  // namespace
 }  // namespace assay
 
 int main() {
-  for (const auto& [label, value] : assay::environment()) std::printf("%s: %s\n", label.c_str(), value.c_str());
+  for (const auto& [label, value] : assay::environment())
+    std::printf("%s: %s\n", label.c_str(), value.c_str());
   for (const assay::Variant& v : assay::registry())
     if (v.backend == assay::Backend::host) assay::bench_executor(v);
   for (const assay::Dtype t : {assay::Dtype::f32, assay::Dtype::f16, assay::Dtype::bf16})

@@ -1,6 +1,8 @@
-// assay list: every key, its claims, where it can run; with --families, every input family and why it is there.
-#include <CLI/CLI.hpp>
+// assay list: every key, its claims, where it can run; with --families, every input family and why it is
+// there.
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 
 #include "kernels/device.hpp"
 #include "reports/commands.hpp"
@@ -10,11 +12,12 @@ namespace assay {
 namespace {
 
 void list_keys() {
-  fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp", "division", "in", "accesses", "runs here");
+  fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp",
+             "division", "in", "accesses", "runs here");
   for (const Variant& v : registry()) {
     const KeyInfo k = key_info(v);
-    fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp, k.division, k.internals,
-               k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
+    fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp,
+               k.division, k.internals, k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
   }
   if (!built_with_cuda()) fmt::print("cuda keys are absent: this build has no CUDA side\n");
   fmt::print("{} keys\n", registry().size());

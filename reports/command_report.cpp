@@ -1,9 +1,9 @@
 // assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "kernels/device.hpp"
@@ -35,7 +35,8 @@ class Progress {
     if (terminal_) {
       if (percent == shown_) return;
       const int filled = percent * 40 / 100;
-      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records", std::string(static_cast<std::size_t>(filled), '#'),
+      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records",
+                 std::string(static_cast<std::size_t>(filled), '#'),
                  std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
       if (done == planned) fmt::print(stderr, "\n");
     } else {
@@ -53,7 +54,8 @@ class Progress {
 
 int run(const Options& o) {
   if (!o.require.empty()) {
-    if (o.require != "cuda" && o.require != "host") throw InputError("--require " + o.require + ": must be cuda or host");
+    if (o.require != "cuda" && o.require != "host")
+      throw InputError("--require " + o.require + ": must be cuda or host");
     if (o.require == "cuda")
       if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
         fmt::print(stderr, "assay: --require cuda: {}\n", why);
@@ -66,7 +68,8 @@ int run(const Options& o) {
   if (!o.compare.empty()) old = read_records(o.compare);
 
   const Selection& s = o.selection;
-  const bool narrowed = !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
+  const bool narrowed =
+      !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
   // A narrowed run must not replace the whole report it was copied from.
   const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
   const Plan plan = make_plan(s);
@@ -97,8 +100,11 @@ int run(const Options& o) {
 void add_report_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   Selection& s = o->selection;
-  CLI::App* c = app.add_subcommand("report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
-  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
+  CLI::App* c = app.add_subcommand(
+      "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
+  c->add_option(
+      "--out", o->out,
+      "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
   c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
   c->add_option("--family", s.families, "input families (all)");
   c->add_option("--V", s.sizes, "row lengths (18 from 0 to 128256)");

@@ -10,9 +10,11 @@
 namespace assay {
 
 int run_assay(int argc, const char* const* argv) {
-  CLI::App app{"assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure."};
+  CLI::App app{
+      "assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure."};
   app.name("assay");
-  app.set_version_flag("--version", std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
+  app.set_version_flag("--version",
+                       std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
   app.require_subcommand(1);
   int status = kPassed;
   add_list_command(app, status);

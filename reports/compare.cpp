@@ -55,17 +55,21 @@ std::string compare_records(const std::vector<Record>& before, const std::vector
     const Record& o = *it->second;
     old.erase(it);
     if (o.status != r.status)
-      verdicts.push_back(fmt::format("  {}: {} -> {} ({})\n", identity(r), name(o.status), name(r.status), r.reason));
+      verdicts.push_back(
+          fmt::format("  {}: {} -> {} ({})\n", identity(r), name(o.status), name(r.status), r.reason));
     if (o.max_ulp && r.max_ulp && *o.max_ulp != *r.max_ulp) {
       const double factor = *r.max_ulp / *o.max_ulp;
       auto& list = factor > 1 ? worse : better;
-      list.push_back({factor > 1 ? factor : 1 / factor, fmt::format("  {}: max ulp {:.4g} -> {:.4g}\n", identity(r), *o.max_ulp, *r.max_ulp)});
+      list.push_back({factor > 1 ? factor : 1 / factor,
+                      fmt::format("  {}: max ulp {:.4g} -> {:.4g}\n", identity(r), *o.max_ulp, *r.max_ulp)});
     } else if (o.status == r.status) {
       ++same;
     }
   }
-  std::string s = fmt::format("compared: {} records the same, {} less accurate, {} more accurate, {} verdicts changed, {} new, {} gone\n",
-                              same, worse.size(), better.size(), verdicts.size(), fresh, old.size());
+  std::string s = fmt::format(
+      "compared: {} records the same, {} less accurate, {} more accurate, {} verdicts changed, {} new, {} "
+      "gone\n",
+      same, worse.size(), better.size(), verdicts.size(), fresh, old.size());
   const auto most = [&s](const char* title, std::vector<Change>& list) {
     if (list.empty()) return;
     std::sort(list.begin(), list.end(), [](const Change& a, const Change& b) { return a.factor > b.factor; });

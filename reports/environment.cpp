@@ -25,7 +25,8 @@ std::string driver_version() {
   std::string line;
   if (!std::getline(in, line)) return {};
   const std::size_t at = line.find("Module");
-  const std::size_t begin = at == std::string::npos ? std::string::npos : line.find_first_of("0123456789", at);
+  const std::size_t begin =
+      at == std::string::npos ? std::string::npos : line.find_first_of("0123456789", at);
   return begin == std::string::npos ? line : line.substr(begin, line.find(' ', begin) - begin);
 }
 

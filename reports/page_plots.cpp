@@ -227,17 +227,20 @@ std::string histogram_panels(const Context& c, const std::string& backend) {
     if (family.empty() || is_real_family(f)) family = f;
   std::string figures, head;
   for (const std::string& variant : c.variants)
-    for (const bool wide : {false, true}) {  // f32 errors spread further than 16-bit ones: an axis of their own
+    for (const bool wide :
+         {false, true}) {  // f32 errors spread further than 16-bit ones: an axis of their own
       double limit = 0, top = 1;
       for (const std::string& d : c.dtypes)
-        if (const Profile* p = profile_of(c, variant, d, backend, family); (d == "f32") == wide && has_histogram(p))
+        if (const Profile* p = profile_of(c, variant, d, backend, family);
+            (d == "f32") == wide && has_histogram(p))
           limit = std::max(limit, p->signed_limit), density(*p, top);
       if (limit == 0) continue;
       // A spike of exact results would flatten everything else; where all errors are wide there is none.
       if (wide) {
         top = 0;
         for (const std::string& d : c.dtypes)
-          if (const Profile* p = profile_of(c, variant, d, backend, family); d == "f32" && has_histogram(p)) density(*p, top);
+          if (const Profile* p = profile_of(c, variant, d, backend, family); d == "f32" && has_histogram(p))
+            density(*p, top);
         top *= 1.1;
       } else {
         top = std::min(1.1 * top, 1.5);

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr int kDefaultK = 5;      // the paper's
+constexpr int kDefaultK = 5;  // the paper's
 constexpr int kLargestK = 64;
 constexpr std::int64_t kMostV = std::int64_t{1} << 26;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
@@ -45,9 +45,11 @@ std::vector<const Family*> select_families(const Selection& s) {
   std::vector<const Family*> out;
   if (!s.logits.empty()) return out;
   for (const Family& f : families())
-    if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end()) out.push_back(&f);
+    if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end())
+      out.push_back(&f);
   for (const std::string& name : s.families)
-    if (!find_family(name)) throw InputError("--family " + name + ": unknown; assay list --families names them all");
+    if (!find_family(name))
+      throw InputError("--family " + name + ": unknown; assay list --families names them all");
   return out;
 }
 
@@ -59,8 +61,8 @@ std::vector<int> ks_for(const Selection& s, const Family* family, std::int64_t V
   return {kDefaultK};
 }
 
-Unit make_unit(const Selection& s, const std::vector<const Variant*>& keys, const Family* family, Dtype dtype, std::int64_t V,
-               std::int64_t rows) {
+Unit make_unit(const Selection& s, const std::vector<const Variant*>& keys, const Family* family, Dtype dtype,
+               std::int64_t V, std::int64_t rows) {
   Unit u{family, dtype, V, rows, {}, 0};
   for (const Variant* v : keys) {
     if (v->dtype != dtype) continue;
@@ -78,17 +80,21 @@ Unit make_unit(const Selection& s, const std::vector<const Variant*>& keys, cons
 Plan make_plan(const Selection& s) {
   Plan plan;
   if (s.op && !parse_op(*s.op)) throw InputError("--op " + *s.op + ": unknown operation");
-  if (s.k && (*s.k < 1 || *s.k > 1 << 20)) throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
-  if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24)) throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
+  if (s.k && (*s.k < 1 || *s.k > 1 << 20))
+    throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
+  if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24))
+    throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
   for (std::int64_t V : s.sizes)
     if (V < 0 || V > kMostV) throw InputError(fmt::format("--V {}: must be 0 to {}", V, kMostV));
-  if (!s.logits.empty() && (!s.families.empty() || !s.sizes.empty())) throw InputError("--logits stands in for --family and --V");
+  if (!s.logits.empty() && (!s.families.empty() || !s.sizes.empty()))
+    throw InputError("--logits stands in for --family and --V");
   plan.keys = select_keys(s);
   plan.families = select_families(s);
   if (!s.logits.empty()) {
     const Tensor t = read_npy(s.logits);
     plan.sizes = {t.V};
-    plan.units.push_back(make_unit(s, plan.keys, nullptr, t.dtype, t.V, s.rows ? std::min(*s.rows, t.rows) : t.rows));
+    plan.units.push_back(
+        make_unit(s, plan.keys, nullptr, t.dtype, t.V, s.rows ? std::min(*s.rows, t.rows) : t.rows));
     if (plan.units[0].jobs.empty())
       throw InputError(s.logits + ": its dtype is " + name(t.dtype) + ", and no selected key takes that");
   } else {
@@ -98,13 +104,15 @@ Plan make_plan(const Selection& s) {
       for (const Family* family : plan.families)
         for (std::int64_t V : plan.sizes) {
           if (!applies(*family, dtype, V)) continue;
-          Unit u = make_unit(s, plan.keys, family, dtype, V, s.rows ? *s.rows : report_rows(*family, dtype, V, s.full));
+          Unit u = make_unit(s, plan.keys, family, dtype, V,
+                             s.rows ? *s.rows : report_rows(*family, dtype, V, s.full));
           if (!u.jobs.empty()) plan.units.push_back(std::move(u));
         }
   }
   for (Unit& u : plan.units) {
     if (u.V > 0 && u.rows > kMostElements / u.V)
-      throw InputError(fmt::format("{} rows of V = {} are more than {} elements in one case", u.rows, u.V, kMostElements));
+      throw InputError(
+          fmt::format("{} rows of V = {} are more than {} elements in one case", u.rows, u.V, kMostElements));
     u.first_record = static_cast<std::size_t>(plan.records);
     plan.records += static_cast<std::int64_t>(u.jobs.size());
     plan.elements += static_cast<std::int64_t>(u.jobs.size()) * u.rows * u.V;
@@ -115,8 +123,8 @@ Plan make_plan(const Selection& s) {
 
 std::string describe(const Plan& p) {
   return fmt::format("{} keys x {} x {} V: {} records, {:.1f} million elements", p.keys.size(),
-                     p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()), p.sizes.size(), p.records,
-                     static_cast<double>(p.elements) / 1e6);
+                     p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()),
+                     p.sizes.size(), p.records, static_cast<double>(p.elements) / 1e6);
 }
 
 }  // namespace assay

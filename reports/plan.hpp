@@ -21,7 +21,7 @@ struct Selection {
   std::optional<std::int64_t> rows;
   std::optional<int> k;
   std::optional<std::string> op;
-  std::string logits;                 // .npy file in place of families
+  std::string logits;  // .npy file in place of families
   std::uint64_t seed = 1;
   bool full = false;
 };

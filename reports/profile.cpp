@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr int kBins = 54;          // of 2 nats: up to 108, past the last subnormal f32 output
+constexpr int kBins = 54;  // of 2 nats: up to 108, past the last subnormal f32 output
 constexpr double kBinWidth = 2;
 constexpr int kSignedBins = 80;
 
@@ -47,15 +47,20 @@ void ProfileObserver::finish() {
     while (profile_.signed_limit < static_cast<double>(*at)) profile_.signed_limit *= 2;
   }
   for (float e : signed_) {
-    const double bin = (static_cast<double>(e) + profile_.signed_limit) / (2 * profile_.signed_limit) * kSignedBins;
-    if (!(bin >= 0)) ++profile_.below;
-    else if (bin >= kSignedBins) ++profile_.above;
-    else ++profile_.signed_counts[static_cast<std::size_t>(bin)];
+    const double bin =
+        (static_cast<double>(e) + profile_.signed_limit) / (2 * profile_.signed_limit) * kSignedBins;
+    if (!(bin >= 0))
+      ++profile_.below;
+    else if (bin >= kSignedBins)
+      ++profile_.above;
+    else
+      ++profile_.signed_counts[static_cast<std::size_t>(bin)];
   }
 }
 
 bool profiled(const std::string& family, std::int64_t V) {
-  return (family == "gpt_logits" && V == 32000) || (family == "uniform_80" && V == 4099) || (family == "normal_10" && V == 4099);
+  return (family == "gpt_logits" && V == 32000) || (family == "uniform_80" && V == 4099) ||
+         (family == "normal_10" && V == 4099);
 }
 
 }  // namespace assay

@@ -1,10 +1,11 @@
 #include "reports/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <fmt/format.h>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -31,7 +32,8 @@ class Run {
     // Largest first, so that no worker starts a long unit when the others are done.
     order_.resize(plan.units.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
   }
 
   void work() {
@@ -55,8 +57,9 @@ class Run {
 
   void run_unit(const Unit& u) {
     const std::string family = u.family ? u.family->name : "logits";
-    const bool any_runs = std::any_of(u.jobs.begin(), u.jobs.end(),
-                                      [](const Job& j) { return unavailable_reason(j.variant->backend).empty(); });
+    const bool any_runs = std::any_of(u.jobs.begin(), u.jobs.end(), [](const Job& j) {
+      return unavailable_reason(j.variant->backend).empty();
+    });
     std::optional<Case> inputs;
     if (any_runs) {
       if (u.family)
@@ -67,7 +70,8 @@ class Run {
     for (std::size_t j = 0; j < u.jobs.size(); ++j) run_job(u, u.jobs[j], u.first_record + j, family, inputs);
   }
 
-  void run_job(const Unit& u, const Job& job, std::size_t at, const std::string& family, const std::optional<Case>& inputs) {
+  void run_job(const Unit& u, const Job& job, std::size_t at, const std::string& family,
+               const std::optional<Case>& inputs) {
     Record r;
     Profile profile;
     bool has_profile = false;
@@ -79,8 +83,17 @@ class Run {
       has_profile = profiled(family, u.V) && job.op == Op::softmax;
       std::optional<ProfileObserver> observer;
       if (has_profile) {
-        profile = {job.variant->key(), job.variant->variant, name(job.variant->dtype), name(job.variant->backend), family, u.V,
-                   {}, 0, {}, 0, 0};
+        profile = {job.variant->key(),
+                   job.variant->variant,
+                   name(job.variant->dtype),
+                   name(job.variant->backend),
+                   family,
+                   u.V,
+                   {},
+                   0,
+                   {},
+                   0,
+                   0};
         observer.emplace(profile);
         options.observer = &*observer;
       }
@@ -88,7 +101,8 @@ class Run {
       if (observer) observer->finish();
     }
     if (!u.family) {
-      r.reproduce = fmt::format("assay report --key {} --logits {} --rows {}", r.key, selection_.logits, u.rows);
+      r.reproduce =
+          fmt::format("assay report --key {} --logits {} --rows {}", r.key, selection_.logits, u.rows);
       if (selects(job.op)) r.reproduce += fmt::format(" --k {}", job.k);
       if (job.op != job.variant->op) r.reproduce += fmt::format(" --op {}", name(job.op));
     }
@@ -128,7 +142,8 @@ KeyInfo key_info(const Variant& v) {
   k.internals = sums ? name(c.internals) : "none";
   k.accesses = fmt::format("{}+{}", c.loads, c.stores);
   k.policy = !sums ? fmt::format("NaN ranks {}", c.policy.nan_order == NanOrder::last ? "last" : "first")
-                   : fmt::format("all -inf: {}; +inf: {}; NaN: NaN", c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
+                   : fmt::format("all -inf: {}; +inf: {}; NaN: NaN",
+                                 c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
                                  c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
   k.determinism = name(c.determinism);
   k.not_run = unavailable_reason(v.backend);

@@ -11,7 +11,8 @@ namespace assay {
 
 struct RunOptions {
   int threads = 0;  // 0: one per core
-  std::function<void(std::int64_t done, std::int64_t planned)> progress;  // called from any thread, serialised
+  std::function<void(std::int64_t done, std::int64_t planned)>
+      progress;  // called from any thread, serialised
 };
 
 /// Never throws for a failing kernel; throws InputError for broken data files.

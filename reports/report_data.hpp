@@ -14,15 +14,15 @@ namespace assay {
 /// What one key is, as `assay list` shows it.
 struct KeyInfo {
   std::string key, variant, dtype, backend;
-  std::string op;            // its main op
-  std::string algorithm;     // naive, safe, online
-  std::string exp;           // accurate, fast, half
-  std::string division;      // ieee, approximate
-  std::string internals;     // f32, f16, bf16
-  std::string accesses;      // claimed memory accesses per element, "2+1" = loads + stores
-  std::string policy;        // "all -inf: NaN; +inf: NaN; NaN: NaN"
-  std::string determinism;   // run_to_run, ...
-  std::string not_run;       // empty, or why the key cannot run here: "no GPU: ..."
+  std::string op;           // its main op
+  std::string algorithm;    // naive, safe, online
+  std::string exp;          // accurate, fast, half
+  std::string division;     // ieee, approximate
+  std::string internals;    // f32, f16, bf16
+  std::string accesses;     // claimed memory accesses per element, "2+1" = loads + stores
+  std::string policy;       // "all -inf: NaN; +inf: NaN; NaN: NaN"
+  std::string determinism;  // run_to_run, ...
+  std::string not_run;      // empty, or why the key cannot run here: "no GPU: ..."
 };
 
 /// Errors of one key on one family at one V, resolved by |x - m| and by sign.
@@ -47,10 +47,11 @@ struct FamilyInfo {
 };
 
 struct ReportData {
-  std::vector<std::pair<std::string, std::string>> environment;  // label, value; commit, machine, GPU, driver, ...
+  std::vector<std::pair<std::string, std::string>>
+      environment;  // label, value; commit, machine, GPU, driver, ...
   std::vector<KeyInfo> keys;
   std::vector<FamilyInfo> families;
-  std::vector<Record> records;   // every planned case, in plan order, not_run ones included
+  std::vector<Record> records;  // every planned case, in plan order, not_run ones included
   std::vector<Profile> profiles;
   std::int64_t planned = 0, executed = 0;  // cases; planned does not count not_run keys
   double seconds = 0;

@@ -27,8 +27,9 @@ namespace fs = std::filesystem;
 class ReportFiles : public testing::Test {
  protected:
   void SetUp() override {
-    folder = fs::temp_directory_path() / ("assay-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "-" +
-                                          std::to_string(::getpid()));
+    folder = fs::temp_directory_path() /
+             ("assay-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "-" +
+              std::to_string(::getpid()));
     fs::remove_all(folder);
     fs::create_directories(folder);
   }
@@ -64,7 +65,8 @@ void expect_all_pass(const ReportData& data) {
   EXPECT_EQ(data.executed, data.planned);
   for (const Record& r : data.records)
     if (r.status != Status::pass && r.status != Status::unsupported && r.status != Status::not_run)
-      ADD_FAILURE() << "key " << r.key << ", family " << r.family << ", V " << r.V << ": " << r.reason << "\n  " << r.reproduce;
+      ADD_FAILURE() << "key " << r.key << ", family " << r.family << ", V " << r.V << ": " << r.reason
+                    << "\n  " << r.reproduce;
 }
 
 /// Keys of a backend on every family, at sizes on both sides of a warp, a block and a slice.
@@ -143,7 +145,8 @@ TEST(Report, NaiveOverflowIsOutsideItsDomainAndShown) {
 }
 
 TEST(Report, KeysThatCannotRunAreVisibleAndNeverAPass) {
-  if (!built_with_cuda() || unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "needs a CUDA build and no GPU";
+  if (!built_with_cuda() || unavailable_reason(Backend::cuda).empty())
+    GTEST_SKIP() << "needs a CUDA build and no GPU";
   Selection s;
   s.keys = {"safe_block/f32@cuda"};
   s.families = {"normal_1"};
@@ -156,8 +159,10 @@ TEST(Report, KeysThatCannotRunAreVisibleAndNeverAPass) {
 }
 
 TEST_F(ReportFiles, ReproduceLinesReproduce) {
-  const Outcome all = call("assay report --key *@host --family normal_1 --family inf_warp --family overflow --family nan --V 33 --V 1000 --out " +
-                           (folder / "all").string());
+  const Outcome all = call(
+      "assay report --key *@host --family normal_1 --family inf_warp --family overflow --family nan --V 33 "
+      "--V 1000 --out " +
+      (folder / "all").string());
   EXPECT_EQ(all.status, kPassed) << all.err;
   std::vector<std::string> lines;
   std::istringstream text(read_file(folder / "all/records.jsonl"));
@@ -166,21 +171,25 @@ TEST_F(ReportFiles, ReproduceLinesReproduce) {
   for (std::size_t i = 0; i < lines.size(); i += lines.size() / 20) {
     const std::string command = nlohmann::json::parse(lines[i])["reproduce"];
     const Outcome one = call(command + " --out " + (folder / "one").string());
-    EXPECT_EQ(one.status == kPassed, nlohmann::json::parse(lines[i])["status"] == "pass") << command << one.err;
+    EXPECT_EQ(one.status == kPassed, nlohmann::json::parse(lines[i])["status"] == "pass")
+        << command << one.err;
     EXPECT_EQ(read_file(folder / "one/records.jsonl"), lines[i] + "\n") << command;
     EXPECT_NE(one.out.find(lines[i]), std::string::npos) << "a single record is printed too";
   }
 }
 
 TEST_F(ReportFiles, LeavesPageSummaryAndRecords) {
-  const Outcome o = call("assay report --key safe_block/f16@host --family normal_1 --V 33 --out " + folder.string());
+  const Outcome o =
+      call("assay report --key safe_block/f16@host --family normal_1 --V 33 --out " + folder.string());
   EXPECT_EQ(o.status, kPassed) << o.err;
   EXPECT_NE(o.out.find("plan: "), std::string::npos);
   EXPECT_NE(o.out.find((folder / "index.html").string()), std::string::npos);
-  for (const char* file : {"records.jsonl", "summary.md", "index.html"}) EXPECT_GT(fs::file_size(folder / file), 100u) << file;
-  for (const auto& e : fs::directory_iterator(folder)) EXPECT_EQ(e.path().string().find(".part"), std::string::npos);
-  const Outcome again = call("assay report --key safe_block/f16@host --family normal_1 --V 33 --compare " + (folder / "records.jsonl").string() +
-                             " --out " + (folder / "b").string());
+  for (const char* file : {"records.jsonl", "summary.md", "index.html"})
+    EXPECT_GT(fs::file_size(folder / file), 100u) << file;
+  for (const auto& e : fs::directory_iterator(folder))
+    EXPECT_EQ(e.path().string().find(".part"), std::string::npos);
+  const Outcome again = call("assay report --key safe_block/f16@host --family normal_1 --V 33 --compare " +
+                             (folder / "records.jsonl").string() + " --out " + (folder / "b").string());
   EXPECT_EQ(again.status, kPassed);
   EXPECT_NE(again.out.find("1 records the same, 0 less accurate"), std::string::npos) << again.out;
 }
@@ -190,12 +199,14 @@ TEST_F(ReportFiles, JudgesOnAnyNpy) {
   for (int r = 0; r < 3; ++r)
     for (int j = 0; j < 50; ++j) t.set(r, j, 0.1 * r - 0.01 * j * j);
   write_npy(folder / "mine.npy", t);
-  const Outcome o = call("assay report --logits " + (folder / "mine.npy").string() + " --key online_*@host --out " + (folder / "o").string());
+  const Outcome o = call("assay report --logits " + (folder / "mine.npy").string() +
+                         " --key online_*@host --out " + (folder / "o").string());
   EXPECT_EQ(o.status, kPassed) << o.err;
   std::istringstream text(read_file(folder / "o/records.jsonl"));
   std::string first;
   std::getline(text, first);
-  const Outcome one = call(nlohmann::json::parse(first)["reproduce"].get<std::string>() + " --out " + (folder / "p").string());
+  const Outcome one = call(nlohmann::json::parse(first)["reproduce"].get<std::string>() + " --out " +
+                           (folder / "p").string());
   EXPECT_EQ(read_file(folder / "p/records.jsonl"), first + "\n");
 }
 
@@ -223,8 +234,10 @@ TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
       {"assay report --logits " + (folder / "absent.npy").string(), "absent.npy"},
       {"assay report --logits " + (folder / "short.npy").string(), "short.npy"},
       {"assay report --logits " + (folder / "short.npy").string() + " --V 3", "--logits"},
-      {"assay report --compare " + (folder / "text.jsonl").string() + " --key safe_block/f32@host --V 1", "text.jsonl: line 1"},
-      {"assay report --compare " + (folder / "absent.jsonl").string() + " --key safe_block/f32@host --V 1", "absent.jsonl"}};
+      {"assay report --compare " + (folder / "text.jsonl").string() + " --key safe_block/f32@host --V 1",
+       "text.jsonl: line 1"},
+      {"assay report --compare " + (folder / "absent.jsonl").string() + " --key safe_block/f32@host --V 1",
+       "absent.jsonl"}};
   for (const auto& [line, what] : calls) {
     const Outcome o = call(line + (line == "assay" || line == "assay nosuch" ? "" : out));
     EXPECT_EQ(o.status, kBadCall) << line << "\n" << o.err;
@@ -232,7 +245,8 @@ TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
     EXPECT_FALSE(fs::exists(folder / "never/records.jsonl"));
   }
-  const Outcome o = call("assay report --key safe_block/f32@host --family normal_1 --V 1 --out " + (folder / "file/sub").string());
+  const Outcome o = call("assay report --key safe_block/f32@host --family normal_1 --V 1 --out " +
+                         (folder / "file/sub").string());
   EXPECT_EQ(o.status, kBadCall);
   EXPECT_NE(o.err.find("file/sub"), std::string::npos) << o.err;
 }
@@ -260,7 +274,8 @@ TEST(Report, ThreadsDoNotChangeRecords) {
   const ReportData one = run_report(plan, s, {1, {}});
   const ReportData two = run_report(plan, s, {2, {}});
   ASSERT_EQ(one.records.size(), two.records.size());
-  for (std::size_t i = 0; i < one.records.size(); ++i) EXPECT_EQ(to_json(one.records[i]), to_json(two.records[i]));
+  for (std::size_t i = 0; i < one.records.size(); ++i)
+    EXPECT_EQ(to_json(one.records[i]), to_json(two.records[i]));
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace assay {
 
 /// False where nothing passed, less ran than was planned, or any record is fail, inconclusive, crashed or
-/// hung. Records outside a kernel's domain and keys that cannot run here do not fail a report that judged others.
+/// hung. Records outside a kernel's domain and keys that cannot run here do not fail a report that judged
+/// others.
 bool report_passed(const ReportData& data);
 
 std::string render_summary_markdown(const ReportData& data);

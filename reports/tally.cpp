@@ -192,7 +192,8 @@ std::string verdict_reason(const ReportData& data) {
   part(c.hung, "hung");
   part(c.fail, "failed a check");
   part(c.inconclusive, "stayed undecided");
-  if (parts.empty() && c.pass == 0) return "no case could be judged: all lie outside a domain or are not expressible";
+  if (parts.empty() && c.pass == 0)
+    return "no case could be judged: all lie outside a domain or are not expressible";
   if (parts.empty())
     return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
                          : "all planned cases ran and passed";

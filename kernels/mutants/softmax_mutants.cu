@@ -58,7 +58,8 @@ __device__ Normalizer merge(Normalizer a, Normalizer b) {
   if (F == Fault::rescale_inverted) {
     if (a.m == negative_infinity()) return b;
     if (b.m == negative_infinity()) return a;
-    return a.m > b.m ? Normalizer{a.m, a.d + b.d * expf(a.m - b.m)} : Normalizer{b.m, b.d + a.d * expf(b.m - a.m)};
+    return a.m > b.m ? Normalizer{a.m, a.d + b.d * expf(a.m - b.m)}
+                     : Normalizer{b.m, b.d + a.d * expf(b.m - a.m)};
   }
   return combine(a, b);
 }
@@ -70,7 +71,8 @@ __device__ Normalizer reduce(Normalizer v) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const auto butterfly = [](Normalizer n) {
-    for (int lanes = 16; lanes > (F == Fault::butterfly_short ? 1 : 0); lanes /= 2) n = merge<F>(n, shuffle_xor(n, lanes));
+    for (int lanes = 16; lanes > (F == Fault::butterfly_short ? 1 : 0); lanes /= 2)
+      n = merge<F>(n, shuffle_xor(n, lanes));
     return n;
   };
   v = butterfly(v);
@@ -95,7 +97,9 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
     const T* x = F == Fault::pitch_ignored ? logits.base + row * V : logits.row(row);
     T* p = probs.row(F == Fault::rows_swapped && (row ^ 1) < logits.count ? row ^ 1 : row);
     Normalizer n = start<F>();
-    const std::int64_t summed = F == Fault::sum_skips_last ? V - 1 : F == Fault::sum_reads_past_end ? V + 1 : V;
+    const std::int64_t summed = F == Fault::sum_skips_last       ? V - 1
+                                : F == Fault::sum_reads_past_end ? V + 1
+                                                                 : V;
     for (std::int64_t i = threadIdx.x; i < summed; i += kThreads) {
       n = merge<F>(n, leaf(to_float(x[i])));
       if (F == Fault::narrow_sum) n.d = to_float(from_float<bf16>(n.d));
@@ -118,7 +122,9 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
     }
     if (F == Fault::divisor_off && threadIdx.x == 5) n.d = n.d * (1.0f + 1e-5f);
     if (F == Fault::sentinel_hides_nan && n.d != n.d) n = {0.0f, 1.0f};
-    const std::int64_t written = F == Fault::write_skips_last ? V - 1 : F == Fault::writes_past_end ? V + 1 : V;
+    const std::int64_t written = F == Fault::write_skips_last  ? V - 1
+                                 : F == Fault::writes_past_end ? V + 1
+                                                               : V;
     for (std::int64_t i = threadIdx.x; i < written; i += kThreads) {
       const float xi = i < V ? to_float(x[i]) : 0.0f;
       float y = expf(xi - shift) / n.d;

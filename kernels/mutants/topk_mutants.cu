@@ -7,10 +7,20 @@ namespace {
 
 constexpr int kThreads = 64;
 
-enum class Fault { none, skips_tail, larger_index, half_lists, running_maximum, unsorted, pad_index, off_by_one };
+enum class Fault {
+  none,
+  skips_tail,
+  larger_index,
+  half_lists,
+  running_maximum,
+  unsorted,
+  pad_index,
+  off_by_one
+};
 
 template <Fault F, class T>
-__global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, float* m, float* d, int k, bool wide, std::int64_t V) {
+__global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, float* m, float* d, int k,
+                       bool wide, std::int64_t V) {
   ThreadList list;
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
@@ -21,7 +31,8 @@ __global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, floa
       n = combine(n, leaf(xi));
       if (F == Fault::skips_tail && i >= V / 4 * 4) continue;
       const long long at = F == Fault::larger_index ? V - 1 - i : F == Fault::off_by_one ? i + 1 : i;
-      list.insert(F == Fault::larger_index ? to_float(x[V - 1 - i]) : xi, F == Fault::larger_index ? -at : at, k);
+      list.insert(F == Fault::larger_index ? to_float(x[V - 1 - i]) : xi, F == Fault::larger_index ? -at : at,
+                  k);
     }
     if (F == Fault::half_lists)
       for (int j = (k + 1) / 2; j < k; ++j) {
@@ -32,7 +43,11 @@ __global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, floa
     n = block_reduce<Combine<AccurateExp>, kThreads>(n);
     if (F == Fault::running_maximum) n.d = own.d;
     write_best<kThreads>(list, k, values.row(row), indices, row * values.pitch, wide, [=](long long i) {
-      return from_float<T>(expf(to_float(x[F == Fault::off_by_one ? (i - 1) : F == Fault::larger_index ? -i : i]) - n.m) / n.d);
+      return from_float<T>(expf(to_float(x[F == Fault::off_by_one     ? (i - 1)
+                                           : F == Fault::larger_index ? -i
+                                                                      : i]) -
+                                n.m) /
+                           n.d);
     });
     if (threadIdx.x == 0) {
       int* index = static_cast<int*>(indices) + row * values.pitch;
@@ -72,7 +87,8 @@ struct Topk {
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(mutant<F, T>, grid_for(p.rows, stream), kThreads, 0, stream,
            Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k, p.index_bytes() == 8, p.V);
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k,
+           p.index_bytes() == 8, p.V);
   }
 };
 

@@ -8,7 +8,8 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) naive_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+__global__ void __launch_bounds__(kThreads)
+    naive_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     float sum = 0.0f;
@@ -16,7 +17,8 @@ __global__ void __launch_bounds__(kThreads) naive_block(Rows<const T> logits, Ro
     sum = block_reduce<Sum, kThreads>(sum);
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kThreads) p[i] = from_float<T>(expf(to_float(x[i])) / sum);
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+        p[i] = from_float<T>(expf(to_float(x[i])) / sum);
     }
     if (m && threadIdx.x == 0) {
       m[row] = 0.0f;  // the shift that was applied: none

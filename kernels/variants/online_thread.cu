@@ -11,7 +11,8 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     online_thread(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; row < logits.count; row += step) {
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; row < logits.count;
+       row += step) {
     const T* x = logits.row(row);
     Normalizer n = identity();
     for (std::int64_t i = 0; i < V; ++i) n = combine(n, leaf(to_float(x[i])));

@@ -9,11 +9,13 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) online_warp(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+__global__ void __launch_bounds__(kThreads)
+    online_warp(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
   // A warp's lanes share the row, so they leave the loop together.
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; row < logits.count; row += step) {
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+       row < logits.count; row += step) {
     const T* x = logits.row(row);
     Normalizer n = identity();
     for (std::int64_t i = lane; i < V; i += 32) n = combine(n, leaf(to_float(x[i])));

@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(kThreads)
     sum = block_reduce<HalfSum<T>, kThreads>(sum);
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kThreads) p[i] = __hdiv(hexp(__hsub(x[i], maximum)), sum);
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+        p[i] = __hdiv(hexp(__hsub(x[i], maximum)), sum);
     }
     if (m && threadIdx.x == 0) {
       m[row] = to_float(maximum);

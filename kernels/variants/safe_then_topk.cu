@@ -22,7 +22,8 @@ __global__ void __launch_bounds__(kSoftmaxThreads)
     sum = block_reduce<Sum, kSoftmaxThreads>(sum);
     if (probs.base) {
       float* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kSoftmaxThreads) p[i] = expf(to_float(x[i]) - maximum) / sum;
+      for (std::int64_t i = threadIdx.x; i < V; i += kSoftmaxThreads)
+        p[i] = expf(to_float(x[i]) - maximum) / sum;
     }
     if (m && threadIdx.x == 0) {
       m[row] = maximum;
@@ -66,8 +67,9 @@ struct SafeThenTopk {
            Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch}, probs, b.m, b.d, p.V);
     if (selects_too)
       launch(topk_of_probs<T>, grid_for(p.rows, stream), kTopkThreads, 0, stream,
-             Rows<const float>{probs.base, p.rows, p.V}, Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch},
-             b.indices, p.k, p.index_bytes() == 8, p.V);
+             Rows<const float>{probs.base, p.rows, p.V},
+             Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, p.k, p.index_bytes() == 8,
+             p.V);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeThenTopk, "safe_then_topk", f16, bf16, f32);

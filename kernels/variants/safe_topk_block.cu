@@ -8,8 +8,9 @@ namespace {
 constexpr int kThreads = 128;
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) safe_topk_block(Rows<const T> logits, Rows<T> values, void* indices, float* m,
-                                                            float* d, int k, bool wide, std::int64_t V) {
+__global__ void __launch_bounds__(kThreads)
+    safe_topk_block(Rows<const T> logits, Rows<T> values, void* indices, float* m, float* d, int k, bool wide,
+                    std::int64_t V) {
   ThreadList list;
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
@@ -49,7 +50,8 @@ struct SafeTopkBlock {
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(safe_topk_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
            Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k, p.index_bytes() == 8, p.V);
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k,
+           p.index_bytes() == 8, p.V);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeTopkBlock, "safe_topk_block", f16, bf16, f32);

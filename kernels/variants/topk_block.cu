@@ -15,7 +15,8 @@ __global__ void __launch_bounds__(kThreads)
     const T* x = logits.row(row);
     list.clear(k);
     for (std::int64_t i = threadIdx.x; i < V; i += kThreads) list.insert(to_float(x[i]), i, k);
-    write_best<kThreads>(list, k, values.row(row), indices, row * values.pitch, wide, [x](long long i) { return x[i]; });
+    write_best<kThreads>(list, k, values.row(row), indices, row * values.pitch, wide,
+                         [x](long long i) { return x[i]; });
   }
 }
 
