@@ -154,11 +154,11 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
         return fmt::format("a finite logit {:g} overflows exp (from {:.4f})", largest, log_max_f32);
     }
     if (row.kind == RowKind::finite || row.kind == RowKind::masked) {
+      const double lowest = std::log(min_normal(Dtype::f32)) + 1;
+      if (!(row.m >= lowest)) return fmt::format("maximum {:.6g} is below {:.4f}", row.m, lowest);
       const double limit = claim.division == Division::approximate ? 87.33 : log_max_f32;
       if (!(row.lse.hi + b < limit))
         return fmt::format("lse {:.6g} is not below {:.4f}", row.lse.hi, limit - b);
-      const double lowest = std::log(min_normal(Dtype::f32)) + 1;
-      if (!(row.m >= lowest)) return fmt::format("maximum {:.6g} is below {:.4f}", row.m, lowest);
     }
   }
   if (claim.internals == Internals::f16 && (row.kind == RowKind::finite || row.kind == RowKind::masked) &&

@@ -4,49 +4,23 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <vector>
+#include <string>
 
-#include "accuracy/bounds.hpp"
+#include "accuracy/case.hpp"
 #include "accuracy/record.hpp"
 #include "accuracy/row_judge.hpp"
 #include "kernels/registry.hpp"
-#include "reference/inputs.hpp"
 
 namespace assay {
 
-/// Inputs and truth of (family, dtype, V, rows, seed): computed once, shared by all keys of the dtype.
-class Case {
- public:
-  Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed);
-  /// Logits from elsewhere, under a name for the record.
-  Case(std::string name, Tensor logits);
-
-  const std::string& family() const { return family_; }
-  Dtype dtype() const { return logits_.dtype; }
-  std::int64_t V() const { return logits_.V; }
-  std::int64_t rows() const { return logits_.rows; }
-  std::uint64_t seed() const { return seed_; }
-  const Tensor& logits() const { return logits_; }
-  const RowTruth& truth(std::int64_t row) const { return truth_[static_cast<std::size_t>(row)]; }
-  /// Cached for fp32 arithmetic with a subtracted maximum, which nearly every key has.
-  const RoundedShift& shift(std::int64_t row) const { return shift_[static_cast<std::size_t>(row)]; }
-  std::int64_t undecided() const;
-
- private:
-  void prepare();
-
-  std::string family_;
-  std::uint64_t seed_ = 0;
-  Tensor logits_;
-  std::vector<RowTruth> truth_;
-  std::vector<RoundedShift> shift_;
-};
-
 struct CheckOptions {
   ElementObserver* observer = nullptr;
+  std::int64_t pitch = 0;  // distance between row starts in the first launch; 0: V
 };
+
+/// The problem of one job, its rows `pitch` elements apart (outputs of V columns too).
+Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
+                   std::int64_t pitch);
 
 /// A record with its identity and reproduce line filled in, status not_run.
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,

@@ -265,6 +265,18 @@ TEST(Checker, NothingMayBeWrittenAtVZero) {
   expect_caught(check_case(v, inputs, Op::softmax, 0), "special");
 }
 
+TEST(Checker, RefusesAClaimThatBuysALooseBound) {
+  const Case inputs(*find_family("normal_1"), Dtype::f32, 1000, 1, 1);
+  for (const std::int64_t height :
+       {std::int64_t{1} << 62, std::int64_t{1} << 40, std::int64_t{1000000}, std::int64_t{-1}}) {
+    static std::int64_t claimed;
+    claimed = height;
+    Variant v = fake();
+    v.claim.height = [](std::int64_t) { return claimed; };
+    expect_caught(check_case(v, inputs, Op::softmax, 0), "claim");
+  }
+}
+
 TEST(Checker, SaysWhatItCannotJudge) {
   const Case inputs(*find_family("overflow"), Dtype::f32, 33, 3, 1);
   Variant naive = fake();

@@ -29,8 +29,9 @@ enum class Check {
   order,       // top-k: the right elements in the right order
   gather,      // top-k of logits: values are the logits at the indices, bit for bit
   repeat,      // same bits under another schedule, poison and grid
+  claim,       // the claim is possible: no sum of V terms is more than V additions high
 };
-inline constexpr int kChecks = static_cast<int>(Check::repeat) + 1;
+inline constexpr int kChecks = static_cast<int>(Check::claim) + 1;
 const char* name(Check c);
 
 class Tally {
@@ -65,8 +66,6 @@ class Tally {
     if (!holds) ++r.failed;
     return holds;
   }
-  /// Counts `n` exact comparisons that held.
-  void held(Check c, std::int64_t n) { at(c).judged += n; }
 
   /// True for the first failure of the check: the moment to write its detail.
   bool first(Check c) const { return at(c).failed == 1 && at(c).detail.empty(); }

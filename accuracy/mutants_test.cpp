@@ -19,7 +19,7 @@ TEST_P(Mutants, DieByTheNamedCheck) {
   ASSERT_NE(family, nullptr) << m.family;
   const Case c(*family, m.variant.dtype, m.V,
                std::max<std::int64_t>(3, report_rows(*family, m.variant.dtype, m.V, false)), 1);
-  const Record r = check_case(m.variant, c, m.variant.op, 5);
+  const Record r = check_case(m.variant, c, m.variant.op, m.k);
   if (std::string_view(m.check).empty()) {
     EXPECT_EQ(r.status, Status::pass) << r.reason;
     return;

@@ -42,6 +42,8 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
   if (t.kind == RowKind::all_neg_inf) {
     if (c.claim.algorithm == Algorithm::online)
       require(got.m == -INFINITY && got.d == 0, "all -inf must give the identity (-inf, 0)");
+    else if (c.terms.shifted)
+      require(got.m == -INFINITY, "m must be -inf");
     return;
   }
   if (t.kind == RowKind::nan) {
@@ -49,6 +51,7 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
     return;
   }
   if (t.kind == RowKind::pos_inf) {
+    if (c.terms.shifted) require(got.m == INFINITY, "m must be +inf");
     if (!c.terms.shifted)
       require(got.d == INFINITY, "d must be +inf");
     else if (c.claim.policy.pos_inf == PosInfRows::nan)

@@ -50,6 +50,8 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
     variant.run(problem, b, Stream{nullptr, options.max_blocks});
   } catch (const executor::Fault& fault) {
     outcome.fault = std::string("executor: ") + fault.what();
+  } catch (const std::exception& e) {
+    outcome.fault = std::string("the launcher threw: ") + e.what();
   }
   for (Image* i : all(images))
     if (!i->empty()) sanitizers::allow(i->data(), i->size());

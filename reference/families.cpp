@@ -69,8 +69,10 @@ void constant(Row& r) {
   r.fill(kValue[r.which]);
 }
 
-// Positions above V = 1025: 64 seeded ones, then the first and the last 65 and every multiple of 1024
-// with its neighbours, ascending, so that the very last is V - 1.
+// Positions above V = 1025: one of every residue modulo 256, so that no thread's slice goes without; 64
+// seeded ones; then the first and the last 65 and every multiple of 1024 with its neighbours, ascending, so
+// that the very last is V - 1.
+constexpr std::int64_t kSlices = 256;
 std::vector<std::int64_t> spike_positions(std::int64_t V, std::uint64_t seed) {
   std::vector<std::int64_t> edges;
   for (std::int64_t i = 0; i < 65; ++i) edges.insert(edges.end(), {i, V - 1 - i});
@@ -80,19 +82,23 @@ std::vector<std::int64_t> spike_positions(std::int64_t V, std::uint64_t seed) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<std::int64_t> all;
   Random random(mix(seed) ^ static_cast<std::uint64_t>(V));
+  for (std::int64_t q = 0; q < kSlices; ++q)
+    all.push_back(q + kSlices * random.below((V - q + kSlices - 1) / kSlices));
   for (int i = 0; i < 64; ++i) all.push_back(random.below(V));
   all.insert(all.end(), edges.begin(), edges.end());
   return all;
 }
 
-// A report of few rows must see positions spread over the list, one of n rows every position once: row 0
-// is the tail, the others walk the rest of the list in steps near the golden ratio, coprime to its length.
+// Row 0 is the tail. Below V = 8192 the others follow the list, whose first 256 are one of every residue;
+// above, a report of few rows must see positions spread over the list: they walk it in steps near the golden
+// ratio, coprime to its length, so that one of n rows sees every position once.
 std::int64_t spike_position(const Row& r) {
   if (r.V <= 1025) return r.index % r.V;
   const auto list = spike_positions(r.V, r.seed);
   const auto rest = static_cast<std::int64_t>(list.size()) - 1;
   const std::int64_t k = r.index % (rest + 1);
   if (k == 0) return list.back();
+  if (r.V < 8192) return list[static_cast<std::size_t>(k - 1)];
   std::int64_t stride = rest * 618 / 1000;
   while (std::gcd(stride, rest) != 1) ++stride;
   const auto start = static_cast<std::int64_t>(r.seed % static_cast<std::uint64_t>(rest));
@@ -109,7 +115,7 @@ void spike(Row& r) {
 std::int64_t spike_rows(std::int64_t V, bool full) {
   if (V <= 1025) return V;
   if (full) return static_cast<std::int64_t>(spike_positions(V, 0).size());  // the same for every seed
-  return V < 8192 ? 12 : V < 40000 ? 4 : 3;
+  return V < 8192 ? 1 + kSlices : V < 40000 ? 4 : 3;
 }
 
 // Zipf's law: the element of rank k has about -1.1 ln k; k is drawn instead of permuted.

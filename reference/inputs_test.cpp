@@ -88,7 +88,7 @@ TEST(Plan, SizesAndRowsAreTheReports) {
     EXPECT_EQ(report_rows(family(name), Dtype::f16, 4099, false), 1) << name;
     EXPECT_EQ(report_rows(family(name), Dtype::f16, 4099, true), cases) << name;
   }
-  for (auto [V, rows] : {std::pair{1, 1}, {1025, 1025}, {4099, 12}, {32000, 4}, {50257, 3}, {128256, 3}})
+  for (auto [V, rows] : {std::pair{1, 1}, {1025, 1025}, {4099, 257}, {32000, 4}, {50257, 3}, {128256, 3}})
     EXPECT_EQ(report_rows(family("spike"), Dtype::f32, V, false), rows) << V;
   EXPECT_TRUE(applies(family("gpt_logits"), Dtype::f64, 32000));
   EXPECT_FALSE(applies(family("gpt_logits"), Dtype::f64, 32001));

@@ -85,9 +85,9 @@ int run(const Options& o) {
 
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_file(out / "records.jsonl", lines);
-  write_file(out / "summary.md", render_summary_markdown(data));
-  write_file(out / "index.html", render_page(data));
+  write_files({{out / "records.jsonl", lines},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
 
   if (data.records.size() <= 3) fmt::print("{}", lines);
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
@@ -100,6 +100,18 @@ int run(const Options& o) {
 void add_report_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   Selection& s = o->selection;
+  // CLI11 takes "" for 0, 010 for 8, and wraps what is too large: numbers here are plain decimal.
+  const CLI::Validator whole(
+      [](std::string& text) {
+        const std::string digits = text.starts_with('-') ? text.substr(1) : text;
+        const bool plain = !digits.empty() && digits.size() < 20 &&
+                           digits.find_first_not_of("0123456789") == std::string::npos &&
+                           (digits == "0" || digits[0] != '0');
+        return plain ? std::string() : "'" + text + "' is not a whole number";
+      },
+      "");
+  const CLI::Validator natural(
+      [](std::string& text) { return text.starts_with('-') ? "must be 0 or more" : std::string(); }, "");
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
   c->add_option(
@@ -107,16 +119,18 @@ void add_report_command(CLI::App& app, int& status) {
       "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
   c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
   c->add_option("--family", s.families, "input families (all)");
-  c->add_option("--V", s.sizes, "row lengths (18 from 0 to 128256)");
+  c->add_option("--V", s.sizes, "row lengths (18 from 0 to 128256)")->check(whole);
   c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
-  c->add_option("--rows", s.rows, "rows of every case (by family and V)");
-  c->add_option("--k", s.k, "k of top-k (5, and 64 at V = 1000)");
+  c->add_option("--rows", s.rows, "rows of every case (by family and V)")->check(whole);
+  c->add_option("--k", s.k, "k of top-k (5->check(whole); also 1, V and 64 at some V)");
+  c->add_option("--pitch", s.pitch, "distance between row starts, in elements, in the first launch (V)")
+      ->check(whole);
   c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
-  c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str();
+  c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str()->check(whole)->check(natural);
   c->add_option("--logits", s.logits, "judge on the rows of this .npy file instead of the families");
   c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
   c->add_option("--threads", o->threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
   c->callback([o, &status] { status = run(*o); });

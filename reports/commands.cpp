@@ -37,6 +37,14 @@ int run_assay(int argc, const char* const* argv) {
   } catch (const InputError& e) {
     std::fprintf(stderr, "assay: %s\n", e.what());
     return kBadCall;
+  } catch (const std::exception& e) {
+    // Memory, threads: what the machine could not give.
+    std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
+    return kEnvironment;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "assay: standard output cannot be written\n");
+    return kEnvironment;
   }
   return status;
 }

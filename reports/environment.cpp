@@ -2,7 +2,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -24,10 +26,11 @@ std::string driver_version() {
   std::ifstream in("/proc/driver/nvidia/version");
   std::string line;
   if (!std::getline(in, line)) return {};
-  const std::size_t at = line.find("Module");
-  const std::size_t begin =
-      at == std::string::npos ? std::string::npos : line.find_first_of("0123456789", at);
-  return begin == std::string::npos ? line : line.substr(begin, line.find(' ', begin) - begin);
+  // The first word that looks like 580.159.04.
+  std::istringstream words(line);
+  for (std::string word; words >> word;)
+    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) return word;
+  return line;
 }
 
 }  // namespace

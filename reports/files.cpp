@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <system_error>
@@ -22,21 +24,25 @@ void prepare_folder(const fs::path& folder) {
   if (!fs::remove(probe, error)) throw InputError("--out " + folder.string() + ": cannot be written");
 }
 
-void write_file(const fs::path& file, std::string_view content) {
-  const fs::path temporary = file.string() + ".part-" + std::to_string(getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
+void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
+  std::vector<fs::path> parts;
   std::error_code error;
-  if (!out) {
-    fs::remove(temporary, error);
-    throw InputError(file.string() + ": cannot be written");
-  }
-  fs::rename(temporary, file, error);
-  if (error) {
-    const std::string why = error.message();
-    fs::remove(temporary, error);
+  const auto give_up = [&](const fs::path& file, const std::string& why) {
+    for (const fs::path& part : parts) fs::remove(part, error);
     throw InputError(file.string() + ": cannot be written: " + why);
+  };
+  for (const auto& [file, content] : files) {
+    if (fs::is_directory(file)) give_up(file, "it is a folder");
+    parts.push_back(file.string() + ".part-" + std::to_string(getpid()));
+    errno = 0;
+    std::ofstream out(parts.back(), std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    if (!out) give_up(file, errno ? std::strerror(errno) : "unknown error");
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    fs::rename(parts[i], files[i].first, error);
+    if (error) give_up(files[i].first, error.message());
   }
 }
 

@@ -264,7 +264,7 @@ std::string histogram_panels(const Context& c, const std::string& backend) {
         if (outside > 0) note += fmt::format(", {} outside", escape(plain_percent(outside)));
         if (head.empty()) head = fmt::format("<p><b>{}</b>, V = {}</p>", escape(family), grouped(p->V));
       }
-      figures += figure(variant, note, plot.str());
+      figures += figure(variant + (wide ? ", f32" : ", 16-bit"), note, plot.str());
     }
   return figures.empty() ? "" : head + panels(figures);
 }

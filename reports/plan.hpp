@@ -20,6 +20,7 @@ struct Selection {
   std::vector<std::string> dtypes;
   std::optional<std::int64_t> rows;
   std::optional<int> k;
+  std::optional<std::int64_t> pitch;  // distance between row starts in the first launch; V by default
   std::optional<std::string> op;
   std::string logits;  // .npy file in place of families
   std::uint64_t seed = 1;
@@ -48,6 +49,7 @@ struct Plan {
   std::vector<const Family*> families;
   std::vector<std::int64_t> sizes;
   std::vector<Unit> units;
+  std::int64_t rows = 0;  // rows of input, over all units
   std::int64_t records = 0;
   std::int64_t elements = 0;  // rows x V over all records
 };
@@ -55,7 +57,7 @@ struct Plan {
 /// Throws InputError for an unknown key, family or dtype, an impossible V, k or rows, an empty plan.
 Plan make_plan(const Selection& selection);
 
-/// "32 keys x 36 families x 18 V: 20,412 records, 214 million elements".
+/// "32 keys x 36 families x 18 V, 25000 rows of input: 20412 records, 214.0 million elements".
 std::string describe(const Plan& plan);
 
 }  // namespace assay

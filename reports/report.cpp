@@ -6,8 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "accuracy/checker.hpp"
@@ -17,6 +19,16 @@
 
 namespace assay {
 namespace {
+
+/// A word as a shell reads it back.
+std::string shell_quoted(const std::string& word) {
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@") ==
+      std::string::npos)
+    return word;
+  std::string s = "'";
+  for (char ch : word) s += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
+  return s + "'";
+}
 
 Tensor first_rows(Tensor t, std::int64_t rows) {
   t.rows = rows;
@@ -80,6 +92,7 @@ class Run {
       r.reason = why;
     } else {
       CheckOptions options;
+      options.pitch = selection_.pitch.value_or(0);
       has_profile = profiled(family, u.V) && job.op == Op::softmax;
       std::optional<ProfileObserver> observer;
       if (has_profile) {
@@ -101,11 +114,12 @@ class Run {
       if (observer) observer->finish();
     }
     if (!u.family) {
-      r.reproduce =
-          fmt::format("assay report --key {} --logits {} --rows {}", r.key, selection_.logits, u.rows);
+      r.reproduce = fmt::format("assay report --key {} --logits {} --rows {}", r.key,
+                                shell_quoted(std::filesystem::absolute(selection_.logits).string()), u.rows);
       if (selects(job.op)) r.reproduce += fmt::format(" --k {}", job.k);
       if (job.op != job.variant->op) r.reproduce += fmt::format(" --op {}", name(job.op));
     }
+    if (selection_.pitch) r.reproduce += fmt::format(" --pitch {}", *selection_.pitch);
     const std::lock_guard<std::mutex> lock(mutex_);
     data_.records[at] = std::move(r);
     if (has_profile) data_.profiles.push_back(std::move(profile));
@@ -164,7 +178,11 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = options.threads > 0 ? options.threads : cores;
   std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) workers.emplace_back([&run] { run.work(); });
+  try {
+    for (int i = 1; i < threads; ++i) workers.emplace_back([&run] { run.work(); });
+  } catch (const std::system_error&) {
+    // Fewer threads than asked for do the same work.
+  }
   run.work();
   for (std::thread& w : workers) w.join();
   run.rethrow();

@@ -210,9 +210,43 @@ TEST_F(ReportFiles, JudgesOnAnyNpy) {
   EXPECT_EQ(read_file(folder / "p/records.jsonl"), first + "\n");
 }
 
+TEST_F(ReportFiles, PitchIsPartOfTheCase) {
+  const std::string line =
+      "assay report --key online_block/bf16@host --family normal_1 --V 33 --rows 3 --pitch 40 --out ";
+  const Outcome o = call(line + (folder / "a").string());
+  EXPECT_EQ(o.status, kPassed) << o.err;
+  const std::string record = read_file(folder / "a/records.jsonl");
+  EXPECT_NE(record.find("--pitch 40"), std::string::npos) << record;
+  call(nlohmann::json::parse(record)["reproduce"].get<std::string>() + " --out " + (folder / "b").string());
+  EXPECT_EQ(read_file(folder / "b/records.jsonl"), record);
+}
+
+TEST_F(ReportFiles, ASetOfFilesIsReplacedTogether) {
+  write_files({{folder / "a", "1"}, {folder / "b", "1"}});
+  fs::create_directory(folder / "c");
+  EXPECT_THROW(write_files({{folder / "a", "2"}, {folder / "c", "2"}, {folder / "b", "2"}}), InputError);
+  EXPECT_EQ(read_file(folder / "a"), "1");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 3);
+}
+
+/// The README explains a real record: the command it quotes must still make it.
+TEST_F(ReportFiles, ReadmeQuotesARealRecord) {
+  if (!__builtin_cpu_supports("fma")) GTEST_SKIP() << "glibc rounds expf differently without FMA";
+  const fs::path readme = fs::path(ASSAY_SOURCE_DIR) / "README.md";
+  if (!fs::exists(readme)) GTEST_SKIP() << "no source tree beside this binary";
+  const std::string text = read_file(readme);
+  const std::size_t begin = text.find("```json\n") + 8;
+  std::string quoted = text.substr(begin, text.find("```", begin) - begin);
+  const nlohmann::json record = nlohmann::json::parse(quoted);
+  const Outcome o = call(record["reproduce"].get<std::string>() + " --out " + folder.string());
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder / "records.jsonl")), record)
+      << read_file(folder / "records.jsonl");
+}
+
 TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
   const std::string out = " --out " + (folder / "never").string();
   std::ofstream(folder / "short.npy") << "\x93NUMPY";
+  write_npy(folder / "empty.npy", Tensor(Dtype::f32, 3, 0));
   std::ofstream(folder / "text.jsonl") << "{\"key\": 1}\n";
   std::ofstream(folder / "file") << "x";
   const std::vector<std::pair<std::string, std::string>> calls = {
@@ -225,7 +259,13 @@ TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
       {"assay report --V many", "--V"},
       {"assay report --rows 0", "--rows 0"},
       {"assay report --k 0", "--k 0"},
+      {"assay report --k 65 --key topk_block/f32@host", "--k 65"},
+      {"assay report --V 010", "010"},
+      {"assay report --seed -1", "--seed"},
+      {"assay report --seed 99999999999999999999", "--seed"},
+      {"assay report --pitch 10 --V 33 --key safe_block/f32@host", "--pitch"},
       {"assay report --threads 0", "--threads"},
+      {"assay report --logits " + (folder / "empty.npy").string(), "empty.npy"},
       {"assay report --family attention_causal --V 4099", "plan is empty"},
       {"assay report --nosuch", "--nosuch"},
       {"assay nosuch", "nosuch"},

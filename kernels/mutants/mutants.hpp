@@ -14,6 +14,7 @@ struct Mutant {
   const char* fault = "";   // what is wrong, in words
   const char* family = "";  // an input family that must expose it
   std::int64_t V = 0;
+  int k = 5;                // of top-k
   const char* check = "";  // the check that must fail there, perhaps among others
 };
 

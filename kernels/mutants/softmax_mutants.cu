@@ -22,6 +22,7 @@ enum class Fault {
   writes_past_end,
   own_lane_maximum,
   lane_zero_maximum,
+  slice_lost_from_maximum,
   half_below_maximum,
   divisor_off,
   butterfly_short,
@@ -104,6 +105,7 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
       n = merge<F>(n, leaf(to_float(x[i])));
       if (F == Fault::narrow_sum) n.d = to_float(from_float<bf16>(n.d));
     }
+    if (F == Fault::slice_lost_from_maximum && threadIdx.x == 77 && V > 2000) n = identity();
     const float own = n.m;
     n = reduce<F>(n);
     float shift = n.m;
@@ -191,6 +193,7 @@ const bool planted[] = {
     plant<Fault::own_lane_maximum>("own_lane_maximum", "lane_maxima", 1025, "element"),
     plant<Fault::lane_zero_maximum>("lane_zero_maximum", "normal_10", 4099, "coherence"),
     plant<Fault::lane_zero_maximum>("lane_zero_maximum_far", "lane_maxima", 1025, "element"),
+    plant<Fault::slice_lost_from_maximum>("slice_lost_from_maximum", "spike", 4099, "element"),
     plant<Fault::half_below_maximum>("half_below_maximum", "normal_10", 4099, "coherence"),
     plant<Fault::divisor_off>("divisor_off", "normal_1", 4099, "coherence"),
     plant<Fault::butterfly_short>("butterfly_short", "normal_1", 129, "row_sum"),

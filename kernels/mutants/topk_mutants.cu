@@ -9,6 +9,8 @@ constexpr int kThreads = 64;
 
 enum class Fault {
   none,
+  short_lists,
+  k_is_v,
   skips_tail,
   larger_index,
   half_lists,
@@ -31,8 +33,9 @@ __global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, floa
       n = combine(n, leaf(xi));
       if (F == Fault::skips_tail && i >= V / 4 * 4) continue;
       const long long at = F == Fault::larger_index ? V - 1 - i : F == Fault::off_by_one ? i + 1 : i;
+      if (F == Fault::k_is_v && k == V) continue;
       list.insert(F == Fault::larger_index ? to_float(x[V - 1 - i]) : xi, F == Fault::larger_index ? -at : at,
-                  k);
+                  F == Fault::short_lists && k > 8 ? 8 : k);
     }
     if (F == Fault::half_lists)
       for (int j = (k + 1) / 2; j < k; ++j) {
@@ -93,18 +96,21 @@ struct Topk {
 };
 
 template <Fault F>
-bool plant(const char* fault, const char* family, std::int64_t V, const char* check) {
+bool plant(const char* fault, const char* family, std::int64_t V, const char* check, int k = 5) {
   Mutant m;
   m.variant = detail::describe<Topk<F>, f32>(fault, __FILE__);
   m.fault = fault;
   m.family = family;
   m.V = V;
   m.check = check;
+  m.k = k;
   return register_mutant(std::move(m));
 }
 
 const bool planted[] = {
     plant<Fault::none>("topk_none", "normal_1", 1025, ""),
+    plant<Fault::short_lists>("topk_short_lists", "clustered_top", 4099, "order", 64),
+    plant<Fault::k_is_v>("topk_k_is_v", "normal_1", 33, "indices", 33),
     plant<Fault::skips_tail>("topk_skips_tail", "ramp_1e4", 1023, "order"),
     plant<Fault::larger_index>("topk_larger_index", "ties", 1025, "order"),
     plant<Fault::half_lists>("topk_half_lists", "clustered_top", 1025, "order"),

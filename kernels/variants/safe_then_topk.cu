@@ -7,7 +7,7 @@ namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kSoftmaxThreads = 256;
-constexpr int kTopkThreads = 128;
+constexpr int kTopkThreads = 64;
 
 template <class T>
 __global__ void __launch_bounds__(kSoftmaxThreads)

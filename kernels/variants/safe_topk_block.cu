@@ -5,7 +5,7 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 64;
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)

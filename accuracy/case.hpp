@@ -1,0 +1,41 @@
+// A case: inputs, their truth, and what every key's bound needs of them, computed once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/bounds.hpp"
+#include "reference/inputs.hpp"
+
+namespace assay {
+
+/// Inputs and truth of (family, dtype, V, rows, seed): computed once, shared by all keys of the dtype.
+class Case {
+ public:
+  Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed);
+  /// Logits from elsewhere, under a name for the record.
+  Case(std::string name, Tensor logits);
+
+  const std::string& family() const { return family_; }
+  Dtype dtype() const { return logits_.dtype; }
+  std::int64_t V() const { return logits_.V; }
+  std::int64_t rows() const { return logits_.rows; }
+  std::uint64_t seed() const { return seed_; }
+  const Tensor& logits() const { return logits_; }
+  const RowTruth& truth(std::int64_t row) const { return truth_[static_cast<std::size_t>(row)]; }
+  /// Cached for fp32 arithmetic with a subtracted maximum, which nearly every key has.
+  const RoundedShift& shift(std::int64_t row) const { return shift_[static_cast<std::size_t>(row)]; }
+  std::int64_t undecided() const;
+
+ private:
+  void prepare();
+
+  std::string family_;
+  std::uint64_t seed_ = 0;
+  Tensor logits_;
+  std::vector<RowTruth> truth_;
+  std::vector<RoundedShift> shift_;
+};
+
+}  // namespace assay

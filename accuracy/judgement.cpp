@@ -1,0 +1,161 @@
+#include "accuracy/judgement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace assay {
+namespace {
+
+bool judged_by_element(const RowTruth& t) { return t.kind == RowKind::finite || t.kind == RowKind::masked; }
+
+/// A NaN's sign means nothing and is not shown.
+std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", x); }
+
+}  // namespace
+
+Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer)
+    : variant_(variant),
+      case_(c),
+      op_(op),
+      observer_(observer),
+      terms_(terms_of(variant.claim, variant.backend, variant.dtype, c.V())) {}
+
+void Judgement::judge_rows(const GuardedLaunch& run, bool first) {
+  for (std::int64_t row = 0; row < run.problem().rows; ++row) judge_row(run, row, first);
+}
+
+void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
+  const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
+  const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
+    if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
+      tally.at(Check::written).detail = fmt::format("row {}: {} {} was never written", row, what, j);
+  };
+  for (std::int64_t row = 0; row < a.problem().rows; ++row) {
+    const bool twice = row < b.problem().rows;
+    for (std::int64_t j = 0; j < a.problem().out_columns(); ++j)
+      judge(a.value_poisoned(row, j) || (twice && b.value_poisoned(row, j)), row, "element", j);
+    if (a.has_indices())
+      for (std::int64_t j = 0; j < a.problem().k; ++j)
+        judge(a.index_poisoned(row, j) || (twice && b.index_poisoned(row, j)), row, "index", j);
+    if (writes_normalizer) {
+      judge(a.m_poisoned(row) || (twice && b.m_poisoned(row)), row, "m of row", row);
+      judge(a.d_poisoned(row) || (twice && b.d_poisoned(row)), row, "d of row", row);
+    }
+    if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
+        !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row) &&
+                                           (!twice || (b.m_poisoned(row) && b.d_poisoned(row)))) &&
+        tally.first(Check::special))
+      tally.at(Check::special).detail = fmt::format("row {}: V = 0 must write nothing", row);
+  }
+}
+
+bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std::string* where) const {
+  const auto differ = [&](std::int64_t row, const char* what, std::int64_t j, double x, double y) {
+    if (where) *where = fmt::format("row {}, {} {}: {:a} and {:a}", row, what, j, x, y);
+    return false;
+  };
+  const Dtype t = variant_.dtype;
+  const std::int64_t rows = std::min(a.problem().rows, b.problem().rows);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t j = 0; j < a.problem().out_columns(); ++j) {
+      const std::uint64_t x = a.value_bits(row, j), y = b.value_bits(row, j);
+      if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
+        return differ(row, "element", j, decode(t, x), decode(t, y));
+    }
+    if (a.has_indices())
+      for (std::int64_t j = 0; j < a.problem().k; ++j)
+        if (a.index(row, j) != b.index(row, j))
+          return differ(row, "index", j, static_cast<double>(a.index(row, j)),
+                        static_cast<double>(b.index(row, j)));
+    if (a.has_normalizer() && case_.V() > 0) {
+      const auto same = [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+      if (!same(a.m(row), b.m(row)))
+        return differ(row, "m of row", row, static_cast<double>(a.m(row)), static_cast<double>(b.m(row)));
+      if (!same(a.d(row), b.d(row)))
+        return differ(row, "d of row", row, static_cast<double>(a.d(row)), static_cast<double>(b.d(row)));
+    }
+  }
+  return true;
+}
+
+void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first) {
+  const RowTruth& t = case_.truth(row);
+  RowOutput got;
+  const std::int64_t columns = run.problem().out_columns();
+  values_.resize(static_cast<std::size_t>(columns));
+  bits_.resize(values_.size());
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const std::uint64_t b = run.value_bits(row, j);
+    bits_[static_cast<std::size_t>(j)] = b;
+    values_[static_cast<std::size_t>(j)] = decode(variant_.dtype, b);
+  }
+  got.values = values_;
+  got.bits = bits_;
+  if (run.has_indices()) {
+    indices_.resize(static_cast<std::size_t>(run.problem().k));
+    for (std::int64_t j = 0; j < run.problem().k; ++j)
+      indices_[static_cast<std::size_t>(j)] = run.index(row, j);
+    got.indices = indices_;
+  }
+  if (run.has_normalizer()) {
+    got.has_normalizer = true;
+    got.m = static_cast<double>(run.m(row));
+    got.d = static_cast<double>(run.d(row));
+  }
+
+  const bool sums = op_ != Op::topk;
+  std::optional<RowBounds> bounds;
+  RoundedShift own_shift;
+  const RoundedShift* shift = &case_.shift(row);
+  if (judged_by_element(t) && sums) {
+    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted) {
+      own_shift = shift_of(t, terms_.arithmetic, terms_.shifted);
+      shift = &own_shift;
+    }
+    bounds = row_bounds(terms_, t, *shift);
+  }
+  if (std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : ""; !why.empty()) {
+    if (first) {
+      ++rows_outside;
+      if (outside_reason.empty()) outside_reason = why;
+      note_returned(row, got);
+    }
+    return;
+  }
+  if (first) ++rows_judged;
+  if (first && !judged_by_element(t)) note_returned(row, got);
+
+  const RowCase row_case{&t, row};
+  ErrorStatistics ignored;
+  const RowContext context{variant_.claim,
+                           terms_,
+                           variant_.dtype,
+                           row_case,
+                           bounds ? &*bounds : nullptr,
+                           bounds ? shift : nullptr,
+                           tally,
+                           first ? statistics : ignored,
+                           first ? observer_ : nullptr};
+  if (selects(op_))
+    judge_topk(context, op_, got);
+  else if (op_ == Op::softmax && context.bounds)
+    judge_probabilities(context, got);
+  else if (op_ == Op::softmax)
+    judge_special(context, got);
+  if (got.has_normalizer && t.kind != RowKind::empty) judge_normalizer(context, got);
+}
+
+void Judgement::note_returned(std::int64_t row, const RowOutput& got) {
+  if (!returned.empty()) return;
+  if (!got.values.empty())
+    returned = fmt::format("row {}: {}", row, describe_values(got.values));
+  else if (case_.V() == 0)
+    returned = "nothing written";
+  else if (got.has_normalizer)
+    returned = fmt::format("row {}: (m, d) = ({}, {})", row, word(got.m), word(got.d));
+}
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+// What check_case knows while it judges one case: the tally of its checks, the statistics, and what came
+// back where nothing could be judged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/case.hpp"
+#include "accuracy/guarded.hpp"
+#include "accuracy/row_judge.hpp"
+
+namespace assay {
+
+class Judgement {
+ public:
+  Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer);
+
+  /// Judges all rows of one launch. Statistics are only gathered from the first.
+  void judge_rows(const GuardedLaunch& run, bool first);
+
+  /// No element may hold the poison of its launch: arithmetic makes neither pattern. At V = 0 an op other
+  /// than top-k must leave its poison alone.
+  void judge_written(const GuardedLaunch& a, const GuardedLaunch& b);
+
+  /// Bitwise equality of the rows two launches have in common, NaN by class; otherwise says where the first
+  /// difference is.
+  bool same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std::string* where) const;
+
+  Tally tally;
+  ErrorStatistics statistics;
+  std::int64_t rows_judged = 0, rows_outside = 0;
+  std::string outside_reason;  // of the first row outside the declared domain
+  std::string returned;        // by the first row that is special or outside the domain
+
+ private:
+  void judge_row(const GuardedLaunch& run, std::int64_t row, bool first);
+  void note_returned(std::int64_t row, const RowOutput& got);
+
+  const Variant& variant_;
+  const Case& case_;
+  Op op_;
+  ElementObserver* observer_;
+  Terms terms_;
+  std::vector<double> values_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::int64_t> indices_;
+};
+
+}  // namespace assay

@@ -1,0 +1,89 @@
+// 64-bit offsets: two rows more than 2^31 elements apart, in memory that is reserved and never touched but
+// for the rows themselves. A kernel that multiplies row by pitch in 32 bits reads and writes elsewhere.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cmath>
+
+#include "kernels/candidate.hpp"
+
+namespace assay {
+namespace {
+
+/// Reserved, zero-filled address space; no page exists before it is touched.
+class Reserved {
+ public:
+  explicit Reserved(std::size_t bytes) : bytes_(bytes) {
+    void* p =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    data_ = p == MAP_FAILED ? nullptr : static_cast<std::byte*>(p);
+  }
+  ~Reserved() {
+    if (data_) munmap(data_, bytes_);
+  }
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's shadow of 8 GiB is too much";
+#endif
+  constexpr std::int64_t V = 100, pitch = (std::int64_t{1} << 31) + 8;
+  constexpr std::size_t element = 2, bytes = static_cast<std::size_t>(pitch + V) * element;
+  const Reserved logits(bytes), probs(bytes), indices(2 * bytes);
+  if (!logits.data() || !probs.data() || !indices.data()) GTEST_SKIP() << "no address space";
+  for (std::int64_t r = 0; r < 2; ++r)
+    for (std::int64_t i = 0; i < V; ++i)
+      store_bits(Dtype::bf16, logits.data(), r * pitch + i,
+                 encode(Dtype::bf16, 0.25 * static_cast<double>((7 * i + 31 * r) % 23)));
+  int ran = 0;
+  for (const Variant& v : registry()) {
+    if (v.backend != Backend::host || v.dtype != Dtype::bf16 || v.workspace_bytes) continue;
+    ++ran;
+    Problem p;
+    p.op = v.op;
+    p.in = p.out = v.dtype;
+    p.V = V;
+    p.in_pitch = p.out_pitch = pitch;
+    p.k = selects(v.op) ? 5 : 0;
+    const std::int64_t columns = p.out_columns();
+    const auto clear = [&] {
+      for (std::int64_t r = 0; r < 2; ++r)
+        for (std::int64_t i = 0; i < columns; ++i)
+          store_bits(Dtype::bf16, probs.data(), r * pitch + i, 0x7fda);
+    };
+    float m[2], d[2];
+    Buffers b;
+    b.logits = logits.data();
+    b.probs = probs.data();
+    b.indices = selects(v.op) ? indices.data() : nullptr;
+    b.m = v.op == Op::topk ? nullptr : m;
+    b.d = v.op == Op::topk ? nullptr : d;
+    // The far row alone, then both: it must come out the same.
+    clear();
+    p.rows = 1;
+    Buffers far = b;
+    far.logits = logits.data() + static_cast<std::size_t>(pitch) * element;
+    far.probs = probs.data() + static_cast<std::size_t>(pitch) * element;
+    v.run(p, far, {});
+    std::uint64_t alone[V];
+    for (std::int64_t i = 0; i < columns; ++i) alone[i] = load_bits(Dtype::bf16, probs.data(), pitch + i);
+    clear();
+    p.rows = 2;
+    v.run(p, b, {});
+    for (std::int64_t i = 0; i < columns; ++i) {
+      ASSERT_NE(alone[i], 0x7fdau) << v.key();
+      ASSERT_EQ(load_bits(Dtype::bf16, probs.data(), pitch + i), alone[i]) << v.key() << " column " << i;
+    }
+  }
+  EXPECT_GE(ran, 10);
+}
+
+}  // namespace
+}  // namespace assay
