@@ -33,7 +33,7 @@ inline void allow([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n
 #endif
 }
 
-/// What happened before release(x) is visible after acquire(x): the edges of barriers and shuffles.
+/// What happened before release(x) is visible after acquire(x): the edges of barriers and __syncwarp.
 inline void release([[maybe_unused]] void* x) {
 #if defined(ASSAY_TSAN)
   __tsan_release(x);
