@@ -22,6 +22,9 @@ std::string cuda_reason() {
   const cudaError_t e = cudaGetDeviceCount(&count);
   if (e != cudaSuccess) {
     cudaGetLastError();
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+      return "no GPU: no NVIDIA driver is installed";
     return std::string("no GPU: ") + cudaGetErrorString(e);
   }
   return count == 0 ? "no GPU: the driver reports none" : "";
