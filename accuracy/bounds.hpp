@@ -1,5 +1,5 @@
-// Error bounds: the names in a claim become formulas here and nowhere else. Derivations are in the
-// project's numerics notes, section by section in BOUNDS.md beside this file; the symbols are the same:
+// Error bounds: the names in a claim become formulas here and nowhere else. BOUNDS.md beside this file
+// derives them; the symbols are the same:
 // u, eps, eta, sigma, K, h, D, w, A, b, lam(t) = -ln(1 - t).
 #pragma once
 
