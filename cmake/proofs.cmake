@@ -1,0 +1,56 @@
+# Runs the machine-checked proofs of reference/NAME.hpp: NAME.sollya (certified error of the polynomial) and
+# NAME.gappa (rounding errors), and asserts that all three files speak of the same polynomial and the same bound.
+# Run as a test: cmake -DNAME=fast_exp -DROOT=<source> -DGAPPA= -DSOLLYA= -P proofs.cmake
+set(base ${ROOT}/reference/${NAME})
+
+# Coefficients, in the order of rising degree: "c0 = ...;" in the .gappa, literals of Q in the .sollya; the code
+# writes Horner from the highest.
+set(hex "0x[0-9a-f.]+p[-+]?[0-9]+")
+file(READ ${base}.gappa gappa)
+string(REGEX MATCHALL "\nc[0-9]+ = -?${hex}" lines "${gappa}")
+set(proved "")
+foreach(line ${lines})
+  string(REGEX MATCH "-?${hex}" c "${line}")
+  list(APPEND proved ${c})
+endforeach()
+list(LENGTH proved count)
+if(count LESS 5)
+  message(FATAL_ERROR "${NAME}.gappa: ${count} coefficients, cannot be right")
+endif()
+
+file(READ ${base}.sollya sollya)
+string(REGEX MATCH "\nQ = [^;]*;" polynomial "${sollya}")
+string(REGEX MATCHALL "-?${hex}" approximated "${polynomial}")
+
+file(READ ${base}.hpp code)
+string(REGEX MATCHALL "(double q = |q = fma\\(q, [a-z_]+, )-?${hex}" lines "${code}")
+set(coded "")
+foreach(line ${lines})
+  string(REGEX MATCH "-?${hex}" c "${line}")
+  list(APPEND coded ${c})
+endforeach()
+list(REVERSE coded)
+if(NOT proved STREQUAL approximated)
+  message(FATAL_ERROR "${NAME}.gappa and ${NAME}.sollya have different coefficients:\n  ${proved}\n  ${approximated}")
+endif()
+if(NOT proved STREQUAL coded)
+  message(FATAL_ERROR "${NAME}.gappa and ${NAME}.hpp have different coefficients:\n  ${proved}\n  ${coded}")
+endif()
+
+# The bound: the last "<= HEX" of the .gappa is the k...Error of the header.
+string(REGEX MATCHALL "<= ${hex}" goals "${gappa}")
+list(POP_BACK goals goal)
+string(REPLACE "<= " "" goal "${goal}")
+if(NOT code MATCHES "Error = ${goal};")
+  message(FATAL_ERROR "${NAME}.hpp does not declare the bound that ${NAME}.gappa proves, ${goal}")
+endif()
+
+execute_process(COMMAND ${SOLLYA} ${base}.sollya RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT status EQUAL 0 OR NOT text MATCHES "\nproved: " OR text MATCHES "REFUSED")
+  message(FATAL_ERROR "${NAME}.sollya: ${status} ${text}")
+endif()
+execute_process(COMMAND ${GAPPA} ${base}.gappa RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${NAME}.gappa: ${status} ${text}")
+endif()
+message(STATUS "${NAME}: ${count} coefficients, relative error ${goal} proved")
