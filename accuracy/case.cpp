@@ -2,17 +2,31 @@
 
 namespace assay {
 
-Case::Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed)
-    : family_(family.name), seed_(seed), logits_(make_input(family, dtype, V, rows, seed)) {
+Case::Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
+           Tier tier)
+    : family_(family.name), seed_(seed), tier_(tier), logits_(make_input(family, dtype, V, rows, seed)) {
   prepare();
 }
 
-Case::Case(std::string name, Tensor logits) : family_(std::move(name)), logits_(std::move(logits)) {
+Case::Case(std::string name, Tensor logits, Tier tier)
+    : family_(std::move(name)), tier_(tier), logits_(std::move(logits)) {
   prepare();
+}
+
+const Case& Case::by_mpfr() const {
+  if (tier_ == Tier::mpfr) return *this;
+  std::call_once(mpfr_once_, [this] {
+    auto exact = std::make_unique<Case>(family_, logits_, Tier::mpfr);
+    exact->seed_ = seed_;
+    mpfr_ = std::move(exact);
+  });
+  return *mpfr_;
 }
 
 void Case::prepare() {
-  truth_ = assay::truth(logits_);
+  OracleOptions options;
+  options.tier = tier_;
+  truth_ = assay::truth(logits_, options);
   shift_.reserve(truth_.size());
   for (const RowTruth& t : truth_) shift_.push_back(shift_of(t, Dtype::f32, true));
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,9 +15,15 @@ namespace assay {
 /// Inputs and truth of (family, dtype, V, rows, seed): computed once, shared by all keys of the dtype.
 class Case {
  public:
-  Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed);
+  Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
+       Tier tier = Tier::fast);
   /// Logits from elsewhere, under a name for the record.
-  Case(std::string name, Tensor logits);
+  Case(std::string name, Tensor logits, Tier tier = Tier::fast);
+
+  /// The same case with every enclosure from MPFR: for verdicts that this one's leave undecided. Made at the
+  /// first call, by any thread.
+  const Case& by_mpfr() const;
+  Tier tier() const { return tier_; }
 
   const std::string& family() const { return family_; }
   Dtype dtype() const { return logits_.dtype; }
@@ -33,9 +41,12 @@ class Case {
 
   std::string family_;
   std::uint64_t seed_ = 0;
+  Tier tier_;
   Tensor logits_;
   std::vector<RowTruth> truth_;
   std::vector<RoundedShift> shift_;
+  mutable std::once_flag mpfr_once_;
+  mutable std::unique_ptr<const Case> mpfr_;
 };
 
 }  // namespace assay

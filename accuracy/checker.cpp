@@ -93,6 +93,100 @@ void decide_status(Record& r, const Variant& variant, const Case& c, const Judge
   }
 }
 
+/// The two launches of a case, and how a judgement looks at them. They are made once, and may be judged by
+/// both tiers of the oracle.
+class Launches {
+ public:
+  Launches(const Variant& variant, const Case& c, const Problem& p)
+      : variant_(variant),
+        case_(c),
+        first_(first_layout(p)),
+        p_(p),
+        again_p_(first_rows(p)),
+        plain_(variant, p_, c.logits(), first_),
+        hostile_(variant, again_p_, c.logits(), hostile_layout()),
+        plain_outcome_(plain_.run()),
+        hostile_outcome_(hostile_.run()) {}
+
+  void judge(Judgement& j) {
+    if (variant_.claim.height) {
+      // Padding and merges with an identity may add a few levels to a short row; a claim beyond that only
+      // buys a bound that judges nothing.
+      const std::int64_t height = variant_.claim.height(case_.V());
+      if (!j.tally.require(Check::claim, height >= 0 && height <= case_.V() + 64))
+        j.tally.at(Check::claim).detail =
+            fmt::format("height({}) = {}: no sum of {} terms is that high", case_.V(), height, case_.V());
+    }
+    const bool plain_ok = inspect(j, plain_, plain_outcome_);
+    const bool hostile_ok = inspect(j, hostile_, hostile_outcome_);
+    if (plain_ok) j.judge_rows(plain_, true);
+    if (plain_ok && hostile_ok) {
+      j.judge_written(plain_, hostile_);
+      judge_repeats(j);
+    }
+  }
+
+ private:
+  static Layout first_layout(const Problem& p) {
+    Layout l = plain_layout();
+    l.in_gap = p.in_pitch - p.V;
+    l.out_gap = p.out_pitch - p.out_columns();
+    return l;
+  }
+  /// A sweep of many rows is judged whole once; what the second launch looks for shows in its first rows.
+  static Problem first_rows(Problem p) {
+    p.rows = std::min<std::int64_t>(p.rows, 64);
+    return p;
+  }
+
+  static bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) {
+    if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
+      j.tally.at(Check::launch).detail = outcome.fault;
+    if (outcome.ok()) launch.inspect(j.tally);
+    return outcome.ok();
+  }
+
+  void judge_repeats(Judgement& j) {
+    std::string where;
+    bool same = j.same_outputs(plain_, hostile_, &where);
+    // Another layout may round differently; then it must be just as right, and each layout must repeat
+    // itself bit for bit whatever the schedule.
+    if (!same) j.judge_rows(hostile_, false);
+    if (variant_.claim.determinism == Determinism::not_guaranteed) return;
+    if (!same) {
+      same = true;
+      for (int n = 1; n <= 4 && same; ++n) {
+        const bool as_first = n <= 2;
+        Layout again = as_first ? first_ : hostile_layout();
+        again.poison = 1 - again.poison;
+        again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
+        GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again);
+        same = inspect(j, repeated, repeated.run()) &&
+               j.same_outputs(as_first ? plain_ : hostile_, repeated, &where);
+      }
+    }
+    if (!j.tally.require(Check::repeat, same) && j.tally.first(Check::repeat))
+      j.tally.at(Check::repeat).detail = "two launches on the same inputs differ: " + where;
+  }
+
+  const Variant& variant_;
+  const Case& case_;
+  const Layout first_;
+  const Problem p_, again_p_;
+  GuardedLaunch plain_, hostile_;
+  const LaunchOutcome plain_outcome_, hostile_outcome_;
+};
+
+Record finished(Record r, const Variant& variant, const Case& c, Judgement& j) {
+  r.rows_judged = j.rows_judged;
+  r.rows_outside = j.rows_outside;
+  r.returned = j.returned;
+  fill_statistics(r, j);
+  r.checks = j.tally.results();
+  decide_status(r, variant, c, j);
+  return r;
+}
+
 }  // namespace
 
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options) {
@@ -112,64 +206,18 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     return r;
   }
 
-  const Problem p = problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V());
-  Judgement j(variant, c, op, options.observer);
-  if (variant.claim.height) {
-    // Padding and merges with an identity may add a few levels to a short row; a claim beyond that only
-    // buys a bound that judges nothing.
-    const std::int64_t height = variant.claim.height(c.V());
-    if (!j.tally.require(Check::claim, height >= 0 && height <= c.V() + 64))
-      j.tally.at(Check::claim).detail =
-          fmt::format("height({}) = {}: no sum of {} terms is that high", c.V(), height, c.V());
-  }
-  const auto run = [&](GuardedLaunch& launch) {
-    const LaunchOutcome outcome = launch.run();
-    if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault;
-    if (outcome.ok()) launch.inspect(j.tally);
-    return outcome.ok();
-  };
-  Layout first = plain_layout();
-  first.in_gap = p.in_pitch - p.V;
-  first.out_gap = p.out_pitch - p.out_columns();
-  GuardedLaunch plain(variant, p, c.logits(), first);
-  // A sweep of many rows is judged whole once; what the second launch looks for shows in its first rows.
-  Problem again_p = p;
-  again_p.rows = std::min<std::int64_t>(p.rows, 64);
-  GuardedLaunch hostile(variant, again_p, c.logits(), hostile_layout());
-  const bool plain_ok = run(plain);
-  const bool hostile_ok = run(hostile);
-  if (plain_ok) j.judge_rows(plain, true);
-  if (plain_ok && hostile_ok) {
-    j.judge_written(plain, hostile);
-    std::string where;
-    bool same = j.same_outputs(plain, hostile, &where);
-    // Another layout may round differently; then it must be just as right, and each layout must repeat
-    // itself bit for bit whatever the schedule.
-    if (!same) j.judge_rows(hostile, false);
-    if (variant.claim.determinism != Determinism::not_guaranteed) {
-      if (!same) {
-        same = true;
-        for (int n = 1; n <= 4 && same; ++n) {
-          const bool as_first = n <= 2;
-          Layout again = as_first ? first : hostile_layout();
-          again.poison = 1 - again.poison;
-          again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
-          GuardedLaunch repeated(variant, as_first ? p : again_p, c.logits(), again);
-          same = run(repeated) && j.same_outputs(as_first ? plain : hostile, repeated, &where);
-        }
-      }
-      if (!j.tally.require(Check::repeat, same) && j.tally.first(Check::repeat))
-        j.tally.at(Check::repeat).detail = "two launches on the same inputs differ: " + where;
-    }
-  }
-  r.rows_judged = j.rows_judged;
-  r.rows_outside = j.rows_outside;
-  r.returned = j.returned;
-  fill_statistics(r, j);
-  r.checks = j.tally.results();
-  decide_status(r, variant, c, j);
-  return r;
+  Launches launches(variant, c,
+                    problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V()));
+  Judgement judged(variant, c, op, options.observer);
+  launches.judge(judged);
+  const std::int64_t open = judged.tally.undecided();
+  if (open == 0 || c.tier() == Tier::mpfr) return finished(std::move(r), variant, c, judged);
+  // What fp64 enclosures leave undecided, MPFR's decide.
+  if (options.observer) options.observer->restart();
+  Judgement exact(variant, c.by_mpfr(), op, options.observer);
+  launches.judge(exact);
+  r.escalated = open;
+  return finished(std::move(r), variant, c.by_mpfr(), exact);
 }
 
 }  // namespace assay

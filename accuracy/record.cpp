@@ -57,30 +57,32 @@ json to_json(const Record& r) {
              {"ulp_error", number(w.ulp_error)},
              {"bound_ratio", number(w.bound_ratio)}};
   }
-  return {{"key", r.key},
-          {"variant", r.variant},
-          {"dtype", r.dtype},
-          {"backend", r.backend},
-          {"op", r.op},
-          {"family", r.family},
-          {"rows", r.rows},
-          {"V", r.V},
-          {"k", r.k},
-          {"seed", r.seed},
-          {"status", name(r.status)},
-          {"reason", r.reason},
-          {"max_ulp", number(r.max_ulp)},
-          {"p99_ulp", number(r.p99_ulp)},
-          {"mean_ulp", number(r.mean_ulp)},
-          {"correctly_rounded", number(r.correctly_rounded)},
-          {"max_bound_ratio", number(r.max_bound_ratio)},
-          {"weak_share", number(r.weak_share)},
-          {"rows_judged", r.rows_judged},
-          {"rows_outside", r.rows_outside},
-          {"returned", r.returned},
-          {"checks", std::move(checks)},
-          {"worst", std::move(worst)},
-          {"reproduce", r.reproduce}};
+  json record = {{"key", r.key},
+                 {"variant", r.variant},
+                 {"dtype", r.dtype},
+                 {"backend", r.backend},
+                 {"op", r.op},
+                 {"family", r.family},
+                 {"rows", r.rows},
+                 {"V", r.V},
+                 {"k", r.k},
+                 {"seed", r.seed},
+                 {"status", name(r.status)},
+                 {"reason", r.reason},
+                 {"max_ulp", number(r.max_ulp)},
+                 {"p99_ulp", number(r.p99_ulp)},
+                 {"mean_ulp", number(r.mean_ulp)},
+                 {"correctly_rounded", number(r.correctly_rounded)},
+                 {"max_bound_ratio", number(r.max_bound_ratio)},
+                 {"weak_share", number(r.weak_share)},
+                 {"rows_judged", r.rows_judged},
+                 {"rows_outside", r.rows_outside},
+                 {"returned", r.returned},
+                 {"checks", std::move(checks)},
+                 {"worst", std::move(worst)},
+                 {"reproduce", r.reproduce}};
+  if (r.escalated > 0) record["escalated"] = r.escalated;
+  return record;
 }
 
 Record record_from_json(const json& j) {
@@ -118,6 +120,8 @@ Record record_from_json(const json& j) {
     r.weak_share = number(get("weak_share"));
     r.rows_judged = get("rows_judged").get<std::int64_t>();
     r.rows_outside = get("rows_outside").get<std::int64_t>();
+    field = "escalated";
+    r.escalated = j.value("escalated", std::int64_t{0});
     r.returned = get("returned").get<std::string>();
     r.reproduce = get("reproduce").get<std::string>();
     for (const auto& [check, c] : get("checks").items()) {

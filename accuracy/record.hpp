@@ -56,6 +56,7 @@ struct Record {
   double weak_share = 0;                    // share of elements whose bound cannot judge (A >= ln 2)
   std::int64_t rows_judged = 0;
   std::int64_t rows_outside = 0;  // rows outside the declared domain
+  std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case
   std::string returned;           // what came back for special rows and rows outside the domain, in words
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;

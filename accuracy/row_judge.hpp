@@ -45,6 +45,8 @@ struct ErrorStatistics {
 struct ElementObserver {
   virtual ~ElementObserver() = default;
   virtual void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) = 0;
+  /// The case is judged again from the start, by a finer oracle: forget what was seen.
+  virtual void restart() = 0;
 };
 
 struct RowContext {

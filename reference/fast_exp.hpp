@@ -9,7 +9,7 @@
 #if defined(__CUDACC__)
 #define ASSAY_HOST_DEVICE __host__ __device__ __forceinline__
 #else
-#define ASSAY_HOST_DEVICE inline
+#define ASSAY_HOST_DEVICE inline __attribute__((always_inline))
 #endif
 
 namespace assay::fast {

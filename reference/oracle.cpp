@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "reference/error.hpp"
+#include "reference/fast_row.hpp"
 #include "reference/oracle_row.hpp"
 
 namespace assay {
@@ -110,6 +111,11 @@ RowTruth row_truth(Dtype in, const void* logits, std::int64_t V, Dtype out, cons
       t.larger[position] = static_cast<std::int32_t>(g);
       t.d[position] = d;
     }
+  }
+  if (options.tier == Tier::fast && groups.size() > 1 && in != Dtype::f64 && out != Dtype::f64 &&
+      V <= fast::kMostTerms && solve_row_fast(t, out)) {
+    t.bits = 53;
+    return t;
   }
   solve_row(t, groups, out, options);
   return t;

@@ -1,6 +1,7 @@
-// The oracle, MPFR tier: truth for softmax, lse, the normalizer (m, d) and top-k, as enclosures proved to
-// contain the exact value. Precision is raised until the correctly rounded result is decided (Ziv's
-// strategy); what stays undecided at 4096 bits is counted. It sees the inputs as stored.
+// The oracle: truth for softmax, lse, the normalizer (m, d) and top-k, as enclosures proved to contain the
+// exact value. Two tiers, one meaning: MPFR raises its precision until the correctly rounded result is
+// decided (Ziv's strategy; what stays undecided at 4096 bits is counted), the fast tier (fast_row.hpp) gets
+// by with fp64 where that decides as much. It sees the inputs as stored.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,15 @@ struct RowTruth {
   std::vector<std::int32_t> larger;  // number of distinct finite logits larger than x_i (0 for the maximum)
   std::uint64_t lse_rounded = 0;     // bits of lse correctly rounded to the output dtype
   std::int64_t undecided = 0;        // roundings 4096 bits could not decide
-  int bits = 0;                      // largest precision used
+  int bits = 0;                      // largest precision used; 53: the fast tier
 };
 
+/// fast: fp64 enclosures some 2^-50 wide, MPFR for the rows where those leave a rounding open. mpfr: MPFR for
+/// all, neighbouring doubles. Both contain the exact value; f64 is always MPFR's.
+enum class Tier { fast, mpfr };
+
 struct OracleOptions {
+  Tier tier = Tier::mpfr;
   int first_precision = 128;
   int last_precision = 4096;
   bool selection_only = false;  // fill order alone (op topk): no exp is computed

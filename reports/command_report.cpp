@@ -128,6 +128,11 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
   c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str()->check(whole)->check(natural);
   c->add_option("--logits", s.logits, "judge on the rows of this .npy file instead of the families");
+  c->add_option("--oracle", s.tier,
+                "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Tier>{{"fast", Tier::fast}, {"mpfr", Tier::mpfr}}))
+      ->default_str("fast");
   c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
   c->add_option("--threads", o->threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);

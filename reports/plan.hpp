@@ -9,6 +9,7 @@
 
 #include "kernels/registry.hpp"
 #include "reference/inputs.hpp"
+#include "reference/oracle.hpp"
 
 namespace assay {
 
@@ -25,6 +26,7 @@ struct Selection {
   std::string logits;  // .npy file in place of families
   std::uint64_t seed = 1;
   bool full = false;
+  Tier tier = Tier::fast;  // of the oracle; verdicts are the same
 };
 
 /// One record to make.

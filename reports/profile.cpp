@@ -12,11 +12,14 @@ constexpr int kSignedBins = 80;
 
 }  // namespace
 
-ProfileObserver::ProfileObserver(Profile& profile) : profile_(profile) {
-  profile.bins.resize(kBins);
+ProfileObserver::ProfileObserver(Profile& profile) : profile_(profile) { restart(); }
+
+void ProfileObserver::restart() {
+  signed_.clear();
+  profile_.bins.assign(kBins, {});
   for (int i = 0; i < kBins; ++i) {
-    profile.bins[static_cast<std::size_t>(i)].distance_lo = kBinWidth * i;
-    profile.bins[static_cast<std::size_t>(i)].distance_hi = kBinWidth * (i + 1);
+    profile_.bins[static_cast<std::size_t>(i)].distance_lo = kBinWidth * i;
+    profile_.bins[static_cast<std::size_t>(i)].distance_hi = kBinWidth * (i + 1);
   }
 }
 

@@ -75,9 +75,9 @@ class Run {
     std::optional<Case> inputs;
     if (any_runs) {
       if (u.family)
-        inputs.emplace(*u.family, u.dtype, u.V, u.rows, selection_.seed);
+        inputs.emplace(*u.family, u.dtype, u.V, u.rows, selection_.seed, selection_.tier);
       else
-        inputs.emplace(family, first_rows(read_npy(selection_.logits), u.rows));
+        inputs.emplace(family, first_rows(read_npy(selection_.logits), u.rows), selection_.tier);
     }
     for (std::size_t j = 0; j < u.jobs.size(); ++j) run_job(u, u.jobs[j], u.first_record + j, family, inputs);
   }
