@@ -7,6 +7,7 @@
 
 #include "reference/fast_row_kernel.hpp"
 #include "reference/mpfr_value.hpp"
+#include "reference/oracle_exp.hpp"
 
 namespace assay {
 namespace fast {
@@ -77,6 +78,20 @@ bool solve_row_fast(RowTruth& row, Dtype out) {
     decided &= row.rounded[i] == round_double(out, row.hi[i]);
   }
   return decided;
+}
+
+void refine(RowTruth& row, std::size_t j) {
+  free_mpfr_cache_at_thread_exit();
+  if (row.x[j] - row.m < kCut) return;
+  MpfrValue e(kTablePrecision), radius(kTablePrecision), lo(kTablePrecision), hi(kTablePrecision);
+  exp_difference(e, row.x[j], row.m);
+  mpfr_mul_2si(radius, e, 15 - static_cast<long>(kTablePrecision), MPFR_RNDU);
+  mpfr_sub(lo, e, radius, MPFR_RNDD);
+  mpfr_add(hi, e, radius, MPFR_RNDU);
+  mpfr_div_d(lo, lo, row.s.hi, MPFR_RNDD);
+  mpfr_div_d(hi, hi, row.s.lo, MPFR_RNDU);
+  row.lo[j] = std::max(row.lo[j], down(lo));
+  row.hi[j] = std::min(row.hi[j], up(hi));
 }
 
 }  // namespace assay

@@ -39,4 +39,7 @@ void probabilities(const double* e, std::size_t n, double s, double* lo, double*
 /// decide it. The row must have two distinct finite logits; neither dtype may be f64.
 bool solve_row_fast(RowTruth& row, Dtype out);
 
+/// Narrows the enclosure of p_j, finite and not masked, by one MPFR exp over the s that the row has.
+void refine(RowTruth& row, std::size_t j);
+
 }  // namespace assay

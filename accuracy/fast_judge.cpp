@@ -1,0 +1,136 @@
+#include "accuracy/fast_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "accuracy/fast_judge_kernel.hpp"
+#include "accuracy/fast_judge_open.hpp"
+
+namespace assay {
+
+namespace fast {
+
+namespace {
+/// The float not above v >= 0.
+float below(double v) {
+  const auto f = static_cast<float>(v);
+  return static_cast<double>(f) > v ? std::nextafter(f, 0.0f) : f;
+}
+
+const JudgeKernel& judge_kernel() {
+  static const JudgeKernel& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                                       ? avx2::judge_kernel
+                                       : generic::judge_kernel;
+  return best;
+}
+
+void decode_row(Dtype t, const void* from, std::int64_t n, float* to) {
+  if (t == Dtype::f32) {
+    std::copy_n(static_cast<const float*>(from), n, to);
+    return;
+  }
+  const auto* bits = static_cast<const std::uint16_t*>(from);
+  if (t == Dtype::bf16) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t{bits[i]} << 16);
+    return;
+  }
+  static const std::vector<float> table = [] {
+    std::vector<float> v(0x10000);
+    for (std::size_t b = 0; b < v.size(); ++b) v[b] = static_cast<float>(decode(Dtype::f16, b));
+    return v;
+  }();
+  for (std::int64_t i = 0; i < n; ++i) to[i] = table[bits[i]];
+}
+
+const std::byte* row_of(const void* base, Dtype t, std::int64_t row, std::int64_t pitch) {
+  return static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size_of(t);
+}
+
+}  // namespace
+
+ClaimConstants claim_constants(const Terms& t) {
+  ClaimConstants c;
+  c.eps_0 = below(t.exp_constant);
+  c.slope = below(t.exp_slope);
+  c.tree = t.h * lam(t.u) * (1 - 0x1p-50);
+  c.output = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.eta = t.eta;
+  c.w_out = t.w_out;
+  c.top = t.D > t.u ? below(1 + t.D) : 1;
+  return c;
+}
+
+}  // namespace fast
+
+void FastJudgement::add(const FastJudgement& o) {
+  elements += o.elements;
+  failed += o.failed;
+  open += o.open;
+  rows_open += o.rows_open;
+  by_mpfr += o.by_mpfr;
+  unjudged += o.unjudged;
+  statistics.max_ulp = std::max(statistics.max_ulp, o.statistics.max_ulp);
+  statistics.sum_ulp += o.statistics.sum_ulp;
+  statistics.correctly_rounded += o.statistics.correctly_rounded;
+  statistics.rounding_undecided += o.statistics.rounding_undecided;
+  statistics.utilisation = std::max(statistics.utilisation, o.statistics.utilisation);
+  if (first_failure.empty()) first_failure = o.first_failure;
+}
+
+std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
+  if (in == Dtype::f64 || out == Dtype::f64) return "f64 is judged by MPFR";
+  if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift otherwise";
+  if (claim.shift != Shift::subtract) return "no maximum is subtracted";
+  if (claim.normalise != Normalise::recomputed) return "kept exps";
+  return {};
+}
+
+FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, int threads) {
+  const Terms terms = terms_of(claim, backend, o.out, o.V);
+  fast::ClaimConstants constants = fast::claim_constants(terms);
+  constants.emin = format(o.out).emin;
+  constants.mantissa_bits = format(o.out).mantissa_bits();
+  FastJudgement all;
+  std::mutex mutex;
+  std::atomic<std::int64_t> next{0};
+  const auto work = [&] {
+    std::vector<float> x(static_cast<std::size_t>(o.V)), g(x.size());
+    std::vector<double> e(x.size());
+    FastJudgement mine;
+    for (std::int64_t r; (r = next++) < o.rows;) {
+      const std::byte* logits = fast::row_of(o.logits, o.in, r, o.in_pitch);
+      const std::byte* probs = fast::row_of(o.probs, o.out, r, o.out_pitch);
+      fast::decode_row(o.in, logits, o.V, x.data());
+      fast::decode_row(o.out, probs, o.V, g.data());
+      const fast::RowLook look = fast::judge_kernel().row(constants, x.data(), g.data(), o.V, e.data());
+      FastJudgement one;
+      one.statistics = look.statistics;
+      one.elements = o.V;
+      if (look.open > 0) one = judge_open_row(claim, terms, o, r, logits, probs, look.open);
+      mine.add(one);
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    all.add(mine);
+  };
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> workers;
+  for (int i = 1; i < (threads > 0 ? threads : cores); ++i) workers.emplace_back(work);
+  work();
+  for (std::thread& w : workers) w.join();
+  return all;
+}
+
+#if !defined(ASSAY_WITH_CUDA)
+FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double*) {
+  throw std::runtime_error("this build has no CUDA side");
+}
+#endif
+
+}  // namespace assay

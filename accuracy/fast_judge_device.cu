@@ -1,0 +1,281 @@
+// The fast judge where the outputs lie: one block per row, the row's maximum, its sums, then every verdict.
+// Rows with anything open come back to the host. Compiled with -fmad=false, as all oracle code.
+//
+// Cost of an element, f32: about 100 fp64 instructions (two exps of 21, conversions counted at 4), and 16
+// bytes read: logits three times, of which two mostly from cache, and outputs once.
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "accuracy/fast_judge.hpp"
+#include "accuracy/fast_judge_kernel.hpp"
+#include "accuracy/fast_judge_open.hpp"
+#include "kernels/device.hpp"
+
+namespace assay {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+__device__ __forceinline__ float decoded(float x) { return x; }
+__device__ __forceinline__ float decoded(__half x) { return __half2float(x); }
+__device__ __forceinline__ float decoded(Bf16 x) { return __uint_as_float(std::uint32_t{x.bits} << 16); }
+
+/// What a row leaves behind.
+struct RowResult {
+  std::int64_t open;
+  double sum_ulp, utilisation;
+  float max_ulp;
+  int correctly_rounded, rounding_undecided;
+};
+
+/// A double-double; adding keeps the error of every addition.
+struct Sum {
+  double hi = 0, lo = 0;
+  __device__ __forceinline__ void add(double v) {
+    const double t = hi + v;
+    const double z = t - hi;
+    lo += (hi - (t - z)) + (v - z);
+    hi = t;
+  }
+  __device__ __forceinline__ void add(Sum o) {
+    add(o.hi);
+    lo += o.lo;
+  }
+};
+
+__device__ __forceinline__ double shuffled(double v, int by) { return __shfl_xor_sync(0xffffffffu, v, by); }
+
+/// Folds every thread's value with op; all threads get the result.
+template <class T, class Shuffle, class Op>
+__device__ T block_fold(T v, T* shared, Shuffle shuffle, Op op) {
+  for (int by = 16; by > 0; by /= 2) v = op(v, shuffle(v, by));
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  T all = shared[0];
+  for (int w = 1; w < kWarps; ++w) all = op(all, shared[w]);
+  return all;
+}
+
+__device__ Sum block_sum(Sum s, Sum* shared) {
+  return block_fold(
+      s, shared,
+      [](Sum v, int by) {
+        Sum o;
+        o.hi = shuffled(v.hi, by);
+        o.lo = shuffled(v.lo, by);
+        return o;
+      },
+      [](Sum a, Sum b) {
+        a.add(b);
+        return a;
+      });
+}
+__device__ double block_sum(double s, double* shared) {
+  return block_fold(s, shared, shuffled, [](double a, double b) { return a + b; });
+}
+
+/// Calls each(element) for every element of a row, four at a time where the row allows 16-byte (f32) or
+/// 8-byte loads. Elements come in no particular order.
+template <int kWidth, class T>
+struct alignas(kWidth * sizeof(T)) Pack {
+  T v[kWidth];
+};
+template <class T>
+__device__ __forceinline__ bool packs(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % (4 * sizeof(T)) == 0;
+}
+template <class T, class Each>
+__device__ __forceinline__ void for_each(const T* x, std::int64_t V, Each each) {
+  std::int64_t from = 0;
+  if (packs(x)) {
+    const std::int64_t quads = V / 4;
+    for (std::int64_t i = threadIdx.x; i < quads; i += kThreads) {
+      const Pack<4, T> p = reinterpret_cast<const Pack<4, T>*>(x)[i];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) each(decoded(p.v[k]));
+    }
+    from = quads * 4;
+  }
+  for (std::int64_t i = from + threadIdx.x; i < V; i += kThreads) each(decoded(x[i]));
+}
+template <class T, class U, class Each>
+__device__ __forceinline__ void for_each(const T* x, const U* g, std::int64_t V, Each each) {
+  std::int64_t from = 0;
+  if (packs(x) && packs(g)) {
+    const std::int64_t quads = V / 4;
+    for (std::int64_t i = threadIdx.x; i < quads; i += kThreads) {
+      const Pack<4, T> p = reinterpret_cast<const Pack<4, T>*>(x)[i];
+      const Pack<4, U> q = reinterpret_cast<const Pack<4, U>*>(g)[i];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) each(decoded(p.v[k]), decoded(q.v[k]));
+    }
+    from = quads * 4;
+  }
+  for (std::int64_t i = from + threadIdx.x; i < V; i += kThreads) each(decoded(x[i]), decoded(g[i]));
+}
+
+template <class T, class U>
+__global__ void __launch_bounds__(kThreads)
+    judge_rows(fast::ClaimConstants c, const T* logits, std::int64_t in_pitch, const U* probs,
+               std::int64_t out_pitch, std::int64_t rows, std::int64_t V, RowResult* results) {
+  __shared__ float maxima[kWarps];
+  __shared__ Sum sums[kWarps];
+  __shared__ double doubles[kWarps];
+  const auto shuffled_float = [](float v, int by) { return __shfl_xor_sync(0xffffffffu, v, by); };
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    const T* x = logits + row * in_pitch;
+    const U* g = probs + row * out_pitch;
+
+    // A NaN anywhere makes the maximum NaN.
+    float m = -__builtin_huge_valf();
+    for_each(x, V, [&](float v) { m = v > m || v != v ? v : m; });
+    m = block_fold(m, maxima, shuffled_float, [](float a, float b) { return b > a || b != b ? b : a; });
+    const bool judged = m >= -0x1.fffffep127f && m <= 0x1.fffffep127f;
+    if (!judged) {  // the same for every thread
+      if (threadIdx.x == 0) results[row] = {V, 0, 0, 0, 0, 0};
+      continue;
+    }
+
+    Sum s;
+    float weighted = 0;
+    for_each(x, V, [&](float v) {
+      float f, err;
+      fast::round_shift(v, m, f, err);
+      const double e = fast::exp_shift(f, err);
+      s.add(e);
+      const float part = static_cast<float>(e) * fast::own_error(c, f, err);
+      weighted += part > 0 ? part : 0;
+    });
+    s = block_sum(s, sums);
+    const double all_weighted = block_sum(static_cast<double>(weighted), doubles);
+    const fast::RowConstants r = fast::row_constants(c, m, s.hi + s.lo, all_weighted);
+
+    Sum sum;
+    int open = 0, correctly_rounded = 0, undecided = 0;
+    float max_ulp = 0, sum_ulp = 0;
+    double worst_error = 0, worst_bound = 1;
+    for_each(x, g, V, [&](float xi, float gi) {
+      float f, err;
+      fast::round_shift(xi, m, f, err);
+      const fast::ElementVerdict v = fast::judge(c, r, xi, gi, fast::exp_shift(f, err));
+      open += !v.pass;
+      sum.add(static_cast<double>(gi));
+      max_ulp = fmaxf(max_ulp, v.ulp);
+      sum_ulp += v.ulp;
+      const bool near = v.ulp > 0.5f - fast::kRoundingSlack && v.ulp < 0.5f + fast::kRoundingSlack;
+      correctly_rounded += v.ulp <= 0.5f && !near;
+      undecided += near;
+      if (v.error * worst_bound > worst_error * v.bound && v.bound > 0) {
+        worst_error = v.error;
+        worst_bound = v.bound;
+      }
+    });
+    sum = block_sum(sum, sums);
+    const auto plus = [](int a, int b) { return a + b; };
+    const auto larger = [](float a, float b) { return fmaxf(a, b); };
+    const auto shuffled_int = [](int v, int by) { return __shfl_xor_sync(0xffffffffu, v, by); };
+    int* ints = reinterpret_cast<int*>(maxima);
+    open = block_fold(open, ints, shuffled_int, plus);
+    correctly_rounded = block_fold(correctly_rounded, ints, shuffled_int, plus);
+    undecided = block_fold(undecided, ints, shuffled_int, plus);
+    max_ulp = block_fold(max_ulp, maxima, shuffled_float, larger);
+    const double all_ulp = block_sum(static_cast<double>(sum_ulp), doubles);
+    const double utilisation = block_fold(worst_error / worst_bound, doubles, shuffled,
+                                          [](double a, double b) { return fmax(a, b); });
+    if (threadIdx.x == 0) {
+      if (open == 0 && !fast::row_sum_passes(c, r, sum.hi + sum.lo)) open = 1;
+      results[row] = {open, all_ulp, utilisation, max_ulp, correctly_rounded, undecided};
+    }
+    __syncthreads();
+  }
+}
+
+void check(cudaError_t e, const char* what) {
+  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
+}
+
+template <class T, class U>
+void launch(const fast::ClaimConstants& c, const Outputs& o, RowResult* results) {
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(o.rows, 1 << 20));
+  judge_rows<T, U><<<blocks, kThreads>>>(c, static_cast<const T*>(o.logits), o.in_pitch,
+                                         static_cast<const U*>(o.probs), o.out_pitch, o.rows, o.V, results);
+}
+
+/// Device memory that frees itself.
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t bytes) { check(cudaMalloc(&data_, bytes), "allocating"); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  ~DeviceArray() { cudaFree(data_); }
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace
+
+FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& o, double* seconds) {
+  FastJudgement all;
+  if (o.rows == 0 || o.V == 0) return all;
+  check(cudaSetDevice(selected_device()), "selecting the device");
+  const Terms terms = terms_of(claim, backend, o.out, o.V);
+  fast::ClaimConstants c = fast::claim_constants(terms);
+  c.emin = format(o.out).emin;
+  c.mantissa_bits = format(o.out).mantissa_bits();
+  const std::size_t bytes = static_cast<std::size_t>(o.rows) * sizeof(RowResult);
+  const DeviceArray on_device(bytes);
+  auto* results = static_cast<RowResult*>(on_device.data());
+  std::vector<RowResult> host(static_cast<std::size_t>(o.rows));
+  check(cudaDeviceSynchronize(), "work before the judge");
+  const auto begin = std::chrono::steady_clock::now();
+  const bool same = o.in == o.out;
+  if (o.in == Dtype::f32 && same)
+    launch<float, float>(c, o, results);
+  else if (o.in == Dtype::f16 && same)
+    launch<__half, __half>(c, o, results);
+  else if (o.in == Dtype::bf16 && same)
+    launch<Bf16, Bf16>(c, o, results);
+  else
+    throw std::runtime_error("the fast judge takes logits and outputs of one dtype");
+  check(cudaGetLastError(), "launching the judge");
+  check(cudaMemcpy(host.data(), results, bytes, cudaMemcpyDeviceToHost), "the judge");
+
+  std::vector<std::byte> logits(static_cast<std::size_t>(o.V) * size_of(o.in)), probs(logits.size());
+  for (std::int64_t row = 0; row < o.rows; ++row) {
+    const RowResult& r = host[static_cast<std::size_t>(row)];
+    if (r.open == 0) {
+      all.elements += o.V;
+      all.statistics.max_ulp = std::max(all.statistics.max_ulp, r.max_ulp);
+      all.statistics.sum_ulp += r.sum_ulp;
+      all.statistics.correctly_rounded += r.correctly_rounded;
+      all.statistics.rounding_undecided += r.rounding_undecided;
+      all.statistics.utilisation = std::max(all.statistics.utilisation, r.utilisation);
+      continue;
+    }
+    const auto fetch = [&](void* to, const void* base, std::int64_t pitch) {
+      const std::size_t size = size_of(o.in);
+      check(cudaMemcpy(to, static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size,
+                       static_cast<std::size_t>(o.V) * size, cudaMemcpyDeviceToHost),
+            "copying an open row");
+    };
+    fetch(logits.data(), o.logits, o.in_pitch);
+    fetch(probs.data(), o.probs, o.out_pitch);
+    all.add(judge_open_row(claim, terms, o, row, logits.data(), probs.data(), r.open));
+  }
+  if (seconds) *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return all;
+}
+
+}  // namespace assay
