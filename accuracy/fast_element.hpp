@@ -74,7 +74,7 @@ struct ElementVerdict {
 };
 
 /// Errors this close to half an ulp leave the rounding undecided.
-inline constexpr float kRoundingSlack = 0x1p-22f;
+inline constexpr double kRoundingSlack = 0x1p-22;
 
 /// One output g against p = e / s, e = exp_shift of x - m.
 ASSAY_HOST_DEVICE ElementVerdict judge(const ClaimConstants& c, const RowConstants& r, float x, float g,
@@ -82,7 +82,8 @@ ASSAY_HOST_DEVICE ElementVerdict judge(const ClaimConstants& c, const RowConstan
   float f, err;
   round_shift(x, r.m, f, err);
   const double p = e * r.inverse_s;
-  const bool masked = !(x >= -0x1.fffffep127f);  // -inf must give exactly 0
+  // Conditions are of the width of what they choose between: mixed ones keep a loop from being vectorised.
+  const bool masked = !(static_cast<double>(x) >= -0x1.fffffep127);  // -inf must give exactly 0
   const bool near = f >= kNearest;
   // 1 - e^-A >= A - A^2/2, which grows up to A = 1. The factor covers the fp32 roundings here and the width
   // of p's enclosure: 2^-49 of p is below 2^-20 of A, which is 2^-24 or more.
@@ -93,11 +94,12 @@ ASSAY_HOST_DEVICE ElementVerdict judge(const ClaimConstants& c, const RowConstan
   const double difference = static_cast<double>(g) - p;
   v.error = difference < 0 ? -difference : difference;
   v.bound = masked ? 0 : fma(p, static_cast<double>(allowed), r.w);
-  v.pass = v.error <= v.bound && g <= c.top && !(bits_of(static_cast<double>(g)) < 0);
+  const double G = static_cast<double>(g);
+  v.pass = (v.error <= v.bound) & (G <= c.top) & (bits_of(G) >= 0);
 
-  const int exponent = static_cast<int>(bits_of(p) >> 52) - 1023;
-  const int unit = (exponent < c.emin ? c.emin : exponent) - c.mantissa_bits;
-  v.ulp = static_cast<float>(v.error * from_bits(static_cast<std::int64_t>(1023 - unit) << 52));
+  const std::int64_t exponent = (bits_of(p) >> 52) - 1023;
+  const std::int64_t unit = (exponent < c.emin ? c.emin : exponent) - c.mantissa_bits;
+  v.ulp = static_cast<float>(v.error * from_bits((1023 - unit) << 52));
   return v;
 }
 

@@ -131,6 +131,9 @@ FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, 
 FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double*) {
   throw std::runtime_error("this build has no CUDA side");
 }
+FastJudgement judge_fast_by_device(const Claim&, Backend, const Outputs&) {
+  throw std::runtime_error("this build has no CUDA side");
+}
 #endif
 
 }  // namespace assay

@@ -49,4 +49,7 @@ FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& out
 FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& outputs,
                                    double* seconds = nullptr);
 
+/// Host memory, copied to the selected device and judged there.
+FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& outputs);
+
 }  // namespace assay

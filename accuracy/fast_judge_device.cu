@@ -172,7 +172,8 @@ __global__ void __launch_bounds__(kThreads)
       sum.add(static_cast<double>(gi));
       max_ulp = fmaxf(max_ulp, v.ulp);
       sum_ulp += v.ulp;
-      const bool near = v.ulp > 0.5f - fast::kRoundingSlack && v.ulp < 0.5f + fast::kRoundingSlack;
+      const bool near = v.ulp > 0.5f - static_cast<float>(fast::kRoundingSlack) &&
+                        v.ulp < 0.5f + static_cast<float>(fast::kRoundingSlack);
       correctly_rounded += v.ulp <= 0.5f && !near;
       undecided += near;
       if (v.error * worst_bound > worst_error * v.bound && v.bound > 0) {
@@ -276,6 +277,23 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   }
   if (seconds) *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return all;
+}
+
+FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& o) {
+  if (o.rows == 0 || o.V == 0) return {};
+  check(cudaSetDevice(selected_device()), "selecting the device");
+  const auto bytes = [&](std::int64_t pitch) {
+    return static_cast<std::size_t>((o.rows - 1) * pitch + o.V) * size_of(o.in);
+  };
+  const DeviceArray logits(bytes(o.in_pitch)), probs(bytes(o.out_pitch));
+  check(cudaMemcpy(logits.data(), o.logits, bytes(o.in_pitch), cudaMemcpyHostToDevice),
+        "copying to the device");
+  check(cudaMemcpy(probs.data(), o.probs, bytes(o.out_pitch), cudaMemcpyHostToDevice),
+        "copying to the device");
+  Outputs there = o;
+  there.logits = logits.data();
+  there.probs = probs.data();
+  return judge_fast_on_device(claim, backend, there);
 }
 
 }  // namespace assay

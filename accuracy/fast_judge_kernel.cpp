@@ -1,40 +1,108 @@
-// Compiled twice, as reference/fast_row_kernel.cpp: ASSAY_CPU is generic or avx2. The loops over e are shaped
-// for the vectoriser: no branch, one store, reductions in lanes.
+// Compiled twice, as reference/fast_row_kernel.cpp: ASSAY_CPU is generic or avx2. A row is walked in blocks
+// that stay in the first cache: loops over a block's elements without branches, which the vectoriser takes,
+// then sums in lanes, in an order that no compiler may change.
 #include "accuracy/fast_judge_kernel.hpp"
 
 namespace assay::fast::ASSAY_CPU {
 namespace {
 
+constexpr std::int64_t kBlock = 256;
 constexpr std::int64_t kLanes = 8;
+typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
+
+template <class Vector, class Element>
+Vector load(const Element* p) {
+  Vector v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
 
 /// A double-double sum in eight lanes: each addition's error is kept.
 struct LaneSum {
-  double hi[kLanes] = {}, lo[kLanes] = {};
-  void add(std::int64_t lane, double v) {
-    const double t = hi[lane] + v;
-    const double z = t - hi[lane];
-    lo[lane] += (hi[lane] - (t - z)) + (v - z);
-    hi[lane] = t;
+  Doubles hi{}, lo{};
+  void add(Doubles v) {
+    const Doubles t = hi + v;
+    const Doubles z = t - hi;
+    lo += (hi - (t - z)) + (v - z);
+    hi = t;
   }
   double total() const {
-    LaneSum s;
+    double sum = 0, rest = 0;
     for (std::int64_t l = 0; l < kLanes; ++l) {
-      s.add(0, hi[l]);
-      s.lo[0] += lo[l];
+      const double t = sum + hi[l];
+      const double z = t - sum;
+      rest += (sum - (t - z)) + (hi[l] - z) + lo[l];
+      sum = t;
     }
-    return s.hi[0] + s.lo[0];
+    return sum + rest;
   }
 };
 
-/// The largest logit; NaN or +inf where there is one (their rows are not judged here).
+/// The largest logit; NaN where there is one (such rows are not judged here).
 float maximum(const float* x, std::int64_t V) {
-  float m = -__builtin_inff();
-  bool nan = false;
-  for (std::int64_t i = 0; i < V; ++i) {
-    m = x[i] > m ? x[i] : m;
-    nan |= x[i] != x[i];
+  Floats m = Floats{} - __builtin_inff(), nan = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= V; i += kLanes) {
+    const Floats v = load<Floats>(x + i);
+    m = v > m ? v : m;
+    nan += v != v ? Floats{} + 1 : Floats{};
   }
-  return nan ? __builtin_nanf("") : m;
+  float all = -__builtin_inff(), any_nan = 0;
+  for (std::int64_t l = 0; l < kLanes; ++l) {
+    all = m[l] > all ? m[l] : all;
+    any_nan += nan[l];
+  }
+  for (; i < V; ++i) {
+    all = x[i] > all ? x[i] : all;
+    any_nan += x[i] != x[i] ? 1 : 0;
+  }
+  return any_nan > 0 ? __builtin_nanf("") : all;
+}
+
+/// A block of elements. The last one of a row is filled up with -inf logits and outputs of 0, which pass and
+/// add nothing (their ulp error is 0, and they are taken out of the counts).
+struct Block {
+  float x[kBlock], g[kBlock];
+  double e[kBlock], weighted[kBlock];
+  double error[kBlock], bound[kBlock], ulp[kBlock], open[kBlock], right[kBlock], near_half[kBlock];
+};
+
+// The constants are taken by value: as locals they need no loads under a condition.
+void exps(const ClaimConstants c, float m, const float* __restrict x, double* __restrict e,
+          double* __restrict weighted) {
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    float f, err;
+    round_shift(x[i], m, f, err);
+    e[i] = exp_shift(f, err);
+    const bool near = f >= kNearest;
+    weighted[i] = e[i] * static_cast<double>(near ? own_error(c, f, err) : 0.0f);
+  }
+}
+
+void verdicts(const ClaimConstants c, const RowConstants r, const float* __restrict x,
+              const float* __restrict g, const double* __restrict e, Block& b) {
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    const ElementVerdict v = judge(c, r, x[i], g[i], e[i]);
+    b.error[i] = v.error;
+    b.bound[i] = v.bound;
+    b.ulp[i] = static_cast<double>(v.ulp);
+    b.open[i] = v.pass ? 0.0 : 1.0;
+    b.right[i] = v.ulp <= 0.5f - kRoundingSlack ? 1.0 : 0.0;
+    b.near_half[i] =
+        (v.ulp > 0.5f - kRoundingSlack ? 1.0 : 0.0) * (v.ulp < 0.5f + kRoundingSlack ? 1.0 : 0.0);
+  }
+}
+
+double lanes_sum(Doubles v) {
+  double s = 0;
+  for (std::int64_t l = 0; l < kLanes; ++l) s += v[l];
+  return s;
+}
+double lanes_max(Doubles v) {
+  double s = 0;
+  for (std::int64_t l = 0; l < kLanes; ++l) s = v[l] > s ? v[l] : s;
+  return s;
 }
 
 RowLook row(const ClaimConstants& c, const float* x, const float* g, std::int64_t V, double* e) {
@@ -44,51 +112,63 @@ RowLook row(const ClaimConstants& c, const float* x, const float* g, std::int64_
     look.open = V;
     return look;
   }
-  for (std::int64_t i = 0; i < V; ++i) {
-    float f, err;
-    round_shift(x[i], m, f, err);
-    e[i] = exp_shift(f, err);
-  }
+  Block b;
+  const std::int64_t full = V / kBlock * kBlock;
+  const auto fill = [&](const float* from, float* to, float with) {
+    for (std::int64_t i = 0; i < kBlock; ++i) to[i] = full + i < V ? from[full + i] : with;
+  };
+
   LaneSum s;
-  double weighted[kLanes] = {};
-  for (std::int64_t i = 0; i < V; i += kLanes)
-    for (std::int64_t l = 0; l < kLanes && i + l < V; ++l) {
-      float f, err;
-      round_shift(x[i + l], m, f, err);
-      s.add(l, e[i + l]);
-      weighted[l] += e[i + l] > 0 ? e[i + l] * own_error(c, f, err) : 0;
+  Doubles weighted{};
+  const auto sum_block = [&](const double* block) {
+    for (std::int64_t i = 0; i < kBlock; i += kLanes) {
+      s.add(load<Doubles>(block + i));
+      weighted += load<Doubles>(b.weighted + i);
     }
-  double all_weighted = 0;
-  for (double w : weighted) all_weighted += w;
-  const RowConstants r = row_constants(c, m, s.total(), all_weighted);
+  };
+  for (std::int64_t i = 0; i < full; i += kBlock) {
+    exps(c, m, x + i, e + i, b.weighted);
+    sum_block(e + i);
+  }
+  if (full < V) {
+    fill(x, b.x, -__builtin_inff());
+    fill(g, b.g, 0.0f);
+    exps(c, m, b.x, b.e, b.weighted);
+    sum_block(b.e);
+  }
+  const RowConstants r = row_constants(c, m, s.total(), lanes_sum(weighted));
 
   LaneSum sum;
-  float max_ulp[kLanes] = {};
-  double sum_ulp[kLanes] = {}, utilisation[kLanes] = {};
-  std::int64_t open = 0, correctly_rounded = 0, undecided = 0;
-  for (std::int64_t i = 0; i < V; i += kLanes)
-    for (std::int64_t l = 0; l < kLanes && i + l < V; ++l) {
-      const ElementVerdict v = judge(c, r, x[i + l], g[i + l], e[i + l]);
-      open += !v.pass;
-      sum.add(l, static_cast<double>(g[i + l]));
-      max_ulp[l] = v.ulp > max_ulp[l] ? v.ulp : max_ulp[l];
-      sum_ulp[l] += static_cast<double>(v.ulp);
-      const bool near = v.ulp > 0.5f - kRoundingSlack && v.ulp < 0.5f + kRoundingSlack;
-      correctly_rounded += v.ulp <= 0.5f && !near;
-      undecided += near;
-      const double ratio = v.bound > 0 ? v.error / v.bound : 0;
-      utilisation[l] = ratio > utilisation[l] ? ratio : utilisation[l];
+  Doubles max_ulp{}, sum_ulp{}, open{}, right{}, near_half{}, worst{};
+  const auto tally_block = [&](const float* outputs) {
+    for (std::int64_t i = 0; i < kBlock; i += kLanes) {
+      sum.add(__builtin_convertvector(load<Floats>(outputs + i), Doubles));
+      const Doubles ulp = load<Doubles>(b.ulp + i);
+      max_ulp = ulp > max_ulp ? ulp : max_ulp;
+      sum_ulp += ulp;
+      open += load<Doubles>(b.open + i);
+      right += load<Doubles>(b.right + i);
+      near_half += load<Doubles>(b.near_half + i);
+      const Doubles ratio = load<Doubles>(b.error + i) / load<Doubles>(b.bound + i);
+      worst = ratio > worst ? ratio : worst;  // false for 0 / 0
     }
-  look.open = open;
+  };
+  for (std::int64_t i = 0; i < full; i += kBlock) {
+    verdicts(c, r, x + i, g + i, e + i, b);
+    tally_block(g + i);
+  }
+  if (full < V) {
+    verdicts(c, r, b.x, b.g, b.e, b);
+    tally_block(b.g);
+  }
+  look.open = static_cast<std::int64_t>(lanes_sum(open));
   look.sum = sum.total();
   Statistics& t = look.statistics;
-  t.correctly_rounded = correctly_rounded;
-  t.rounding_undecided = undecided;
-  for (std::int64_t l = 0; l < kLanes; ++l) {
-    t.max_ulp = max_ulp[l] > t.max_ulp ? max_ulp[l] : t.max_ulp;
-    t.sum_ulp += sum_ulp[l];
-    t.utilisation = utilisation[l] > t.utilisation ? utilisation[l] : t.utilisation;
-  }
+  t.correctly_rounded = static_cast<std::int64_t>(lanes_sum(right)) - (full < V ? full + kBlock - V : 0);
+  t.rounding_undecided = static_cast<std::int64_t>(lanes_sum(near_half));
+  t.max_ulp = static_cast<float>(lanes_max(max_ulp));
+  t.sum_ulp = lanes_sum(sum_ulp);
+  t.utilisation = lanes_max(worst);
   if (!row_sum_passes(c, r, look.sum) && look.open == 0) look.open = 1;
   return look;
 }

@@ -148,6 +148,35 @@ TEST_P(FastJudge, FindsOneWrongElementInAMillion) {
   EXPECT_NE(wrong.first_failure.find("row 17, column 31000"), std::string::npos) << wrong.first_failure;
 }
 
+/// The same source on a GPU: no element that fails passes there, and the counts are the host's.
+TEST_P(FastJudge, IsTheSameOnTheDevice) {
+  if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  std::mt19937_64 random(3);
+  std::int64_t failing_rows = 0;
+  for (const Claim& claim : claims())
+    for (const Family& family : families())
+      for (const std::int64_t V : {1, 2, 33, 1000, 4099})
+        for (const double part : {0.0, 0.97, 1.0001, 1.1}) {
+          if (!applies(family, GetParam(), V)) continue;
+          const Tensor x = make_input(family, GetParam(), V, 1, static_cast<std::uint64_t>(V));
+          const RowTruth t = row_truth(x.dtype, x.row(0), V, x.dtype);
+          if (t.kind != RowKind::finite && t.kind != RowKind::masked) continue;
+          const Pushed g = push(claim, x, part, random);
+          const FastJudgement host = judge_fast(claim, Backend::cuda, outputs_of(x, g.probs), 1);
+          const FastJudgement device = judge_fast_by_device(claim, Backend::cuda, outputs_of(x, g.probs));
+          failing_rows += host.failed > 0;
+          ASSERT_EQ(host.failed, device.failed) << family.name << ", V = " << V << ", " << part;
+          ASSERT_EQ(host.elements, device.elements);
+          ASSERT_EQ(host.unjudged, device.unjudged);
+          ASSERT_TRUE(host.failed == 0 || device.open > 0);
+          if (host.open > 0 || device.open > 0) continue;
+          EXPECT_NEAR(host.statistics.max_ulp, device.statistics.max_ulp,
+                      1e-4f * host.statistics.max_ulp + 1e-6f);
+          EXPECT_EQ(host.statistics.correctly_rounded, device.statistics.correctly_rounded);
+        }
+  EXPECT_GT(failing_rows, 100);
+}
+
 TEST(FastJudgeSpecial, LeavesRowsWithoutABoundToTheFullCheck) {
   Tensor x(Dtype::f32, 3, 4), g(Dtype::f32, 3, 4);
   for (int i = 0; i < 4; ++i) {
