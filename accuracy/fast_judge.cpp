@@ -128,12 +128,17 @@ FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, 
 }
 
 #if !defined(ASSAY_WITH_CUDA)
-FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double*) {
-  throw std::runtime_error("this build has no CUDA side");
+namespace {
+[[noreturn]] void no_cuda() { throw std::runtime_error("this build has no CUDA side"); }
+}  // namespace
+FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double*,
+                                   std::vector<fast::RowConstants>*) {
+  no_cuda();
 }
-FastJudgement judge_fast_by_device(const Claim&, Backend, const Outputs&) {
-  throw std::runtime_error("this build has no CUDA side");
+FastJudgement judge_fast_by_device(const Claim&, Backend, const Outputs&, std::vector<fast::RowConstants>*) {
+  no_cuda();
 }
+std::vector<double> exps_by_device(const std::vector<double>&, const std::vector<double>&) { no_cuda(); }
 #endif
 
 }  // namespace assay

@@ -44,12 +44,17 @@ std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out);
 FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& outputs, int threads = 0);
 
 /// Device memory, on the selected device. `seconds` (may be null) gets the time from the first kernel to the
-/// last verdict, escalation included. Throws std::runtime_error with CUDA's words; only where
-/// built_with_cuda().
+/// last verdict, escalation included; `constants` (may be null) what the device found of every row. Throws
+/// std::runtime_error with CUDA's words; only where built_with_cuda().
 FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& outputs,
-                                   double* seconds = nullptr);
+                                   double* seconds = nullptr,
+                                   std::vector<fast::RowConstants>* constants = nullptr);
 
 /// Host memory, copied to the selected device and judged there.
-FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& outputs);
+FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& outputs,
+                                   std::vector<fast::RowConstants>* constants = nullptr);
+
+/// fast::exp(t[i], t_lo[i]) as the device computes it: for tests.
+std::vector<double> exps_by_device(const std::vector<double>& t, const std::vector<double>& t_lo);
 
 }  // namespace assay

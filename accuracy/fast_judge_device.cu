@@ -35,6 +35,7 @@ struct RowResult {
   double sum_ulp, utilisation;
   float max_ulp;
   int correctly_rounded, rounding_undecided;
+  fast::RowConstants constants;
 };
 
 /// A double-double; adding keeps the error of every addition.
@@ -125,7 +126,8 @@ __device__ __forceinline__ void for_each(const T* x, const U* g, std::int64_t V,
 }
 
 template <class T, class U>
-__global__ void __launch_bounds__(kThreads)
+// Three blocks an SM: 80 registers. Four or five spill and are slower.
+__global__ void __launch_bounds__(kThreads, 3)
     judge_rows(fast::ClaimConstants c, const T* logits, std::int64_t in_pitch, const U* probs,
                std::int64_t out_pitch, std::int64_t rows, std::int64_t V, RowResult* results) {
   __shared__ float maxima[kWarps];
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(kThreads)
     m = block_fold(m, maxima, shuffled_float, [](float a, float b) { return b > a || b != b ? b : a; });
     const bool judged = m >= -0x1.fffffep127f && m <= 0x1.fffffep127f;
     if (!judged) {  // the same for every thread
-      if (threadIdx.x == 0) results[row] = {V, 0, 0, 0, 0, 0};
+      if (threadIdx.x == 0) results[row] = {V, 0, 0, 0, 0, 0, {}};
       continue;
     }
 
@@ -195,10 +197,16 @@ __global__ void __launch_bounds__(kThreads)
                                           [](double a, double b) { return fmax(a, b); });
     if (threadIdx.x == 0) {
       if (open == 0 && !fast::row_sum_passes(c, r, sum.hi + sum.lo)) open = 1;
-      results[row] = {open, all_ulp, utilisation, max_ulp, correctly_rounded, undecided};
+      results[row] = {open, all_ulp, utilisation, max_ulp, correctly_rounded, undecided, r};
     }
     __syncthreads();
   }
+}
+
+__global__ void exps(const double* t, const double* t_lo, double* out, std::int64_t n) {
+  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < n;
+       i += std::int64_t{gridDim.x} * blockDim.x)
+    out[i] = fast::exp(t[i], t_lo[i]);
 }
 
 void check(cudaError_t e, const char* what) {
@@ -227,7 +235,8 @@ class DeviceArray {
 
 }  // namespace
 
-FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& o, double* seconds) {
+FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& o, double* seconds,
+                                   std::vector<fast::RowConstants>* constants) {
   FastJudgement all;
   if (o.rows == 0 || o.V == 0) return all;
   check(cudaSetDevice(selected_device()), "selecting the device");
@@ -253,6 +262,8 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   check(cudaGetLastError(), "launching the judge");
   check(cudaMemcpy(host.data(), results, bytes, cudaMemcpyDeviceToHost), "the judge");
 
+  if (constants)
+    for (const RowResult& r : host) constants->push_back(r.constants);
   std::vector<std::byte> logits(static_cast<std::size_t>(o.V) * size_of(o.in)), probs(logits.size());
   for (std::int64_t row = 0; row < o.rows; ++row) {
     const RowResult& r = host[static_cast<std::size_t>(row)];
@@ -279,7 +290,8 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   return all;
 }
 
-FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& o) {
+FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& o,
+                                   std::vector<fast::RowConstants>* constants) {
   if (o.rows == 0 || o.V == 0) return {};
   check(cudaSetDevice(selected_device()), "selecting the device");
   const auto bytes = [&](std::int64_t pitch) {
@@ -293,7 +305,21 @@ FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Ou
   Outputs there = o;
   there.logits = logits.data();
   there.probs = probs.data();
-  return judge_fast_on_device(claim, backend, there);
+  return judge_fast_on_device(claim, backend, there, nullptr, constants);
+}
+
+std::vector<double> exps_by_device(const std::vector<double>& t, const std::vector<double>& t_lo) {
+  check(cudaSetDevice(selected_device()), "selecting the device");
+  const std::size_t bytes = t.size() * sizeof(double);
+  const DeviceArray arguments(bytes), low(bytes), results(bytes);
+  check(cudaMemcpy(arguments.data(), t.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
+  check(cudaMemcpy(low.data(), t_lo.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
+  exps<<<1024, 256>>>(static_cast<const double*>(arguments.data()), static_cast<const double*>(low.data()),
+                      static_cast<double*>(results.data()), static_cast<std::int64_t>(t.size()));
+  check(cudaGetLastError(), "launching exps");
+  std::vector<double> out(t.size());
+  check(cudaMemcpy(out.data(), results.data(), bytes, cudaMemcpyDeviceToHost), "exps");
+  return out;
 }
 
 }  // namespace assay

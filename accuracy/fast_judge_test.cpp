@@ -177,6 +177,54 @@ TEST_P(FastJudge, IsTheSameOnTheDevice) {
   EXPECT_GT(failing_rows, 100);
 }
 
+TEST(FastJudgeDevice, ExpIsTheHostsBitForBit) {
+  if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 16; ++round) {
+    std::vector<double> t(1 << 22), t_lo(t.size());
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      t[i] = -708 * static_cast<double>(random() >> 11) * 0x1p-53;
+      if (i % 3 == 0) t[i] = -t[i] / (i % 1000 + 1);
+      t_lo[i] = i % 2 ? 0 : static_cast<double>(static_cast<std::int64_t>(random())) * 0x1p-107;
+    }
+    const std::vector<double> device = exps_by_device(t, t_lo);
+    for (std::size_t i = 0; i < t.size(); ++i) ASSERT_EQ(device[i], fast::exp(t[i], t_lo[i])) << t[i];
+  }
+}
+
+/// What the device found of a row, against the truth: its enclosures contain MPFR's, its bounds are below the
+/// full ones.
+TEST_P(FastJudge, DeviceEnclosuresContainMpfr) {
+  if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  std::int64_t elements = 0;
+  for (const Claim& claim : claims())
+    for (const Family& family : families())
+      for (const std::int64_t V : {2, 33, 4099, 50257}) {
+        if (!applies(family, GetParam(), V)) continue;
+        const Tensor x = make_input(family, GetParam(), V, 1, 3);
+        const RowTruth t = row_truth(x.dtype, x.row(0), V, x.dtype);
+        if (t.kind != RowKind::finite && t.kind != RowKind::masked) continue;
+        std::vector<fast::RowConstants> found;
+        judge_fast_by_device(claim, Backend::cuda, outputs_of(x, x), &found);
+        ASSERT_EQ(found.size(), 1u);
+        const Terms terms = terms_of(claim, Backend::cuda, x.dtype, V);
+        const RowBounds b = row_bounds(terms, t, shift_of(t, Dtype::f32, true));
+        ASSERT_LE(static_cast<double>(found[0].common), lam(terms.D) + lam(terms.u_out) + b.b) << family.name;
+        ASSERT_LE(found[0].w, b.w) << family.name;
+        for (std::int64_t j = 0; j < V; ++j) {
+          float f, err;
+          fast::round_shift(static_cast<float>(x.at(0, j)), found[0].m, f, err);
+          if (!(f >= fast::kNearest)) continue;
+          const double p = fast::exp_shift(f, err) * found[0].inverse_s;
+          const auto i = static_cast<std::size_t>(j);
+          ASSERT_TRUE(p * (1 - 0x1p-50) <= t.lo[i] && t.hi[i] <= p * (1 + 0x1p-50))
+              << family.name << " " << j;
+          ++elements;
+        }
+      }
+  EXPECT_GE(elements, 1'000'000);
+}
+
 TEST(FastJudgeSpecial, LeavesRowsWithoutABoundToTheFullCheck) {
   Tensor x(Dtype::f32, 3, 4), g(Dtype::f32, 3, 4);
   for (int i = 0; i < 4; ++i) {
