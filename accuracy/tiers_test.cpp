@@ -54,7 +54,8 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
               static_cast<long long>(counts.records), static_cast<long long>(counts.failed),
               static_cast<long long>(counts.escalated));
   EXPECT_GT(counts.records, 500);
-  if (GetParam() == Dtype::f32) EXPECT_GT(counts.failed, 500);  // most mutants are f32
+  // Most mutants are f32.
+  EXPECT_GE(counts.failed, GetParam() == Dtype::f32 ? 500 : 0);
 }
 
 }  // namespace
