@@ -1,6 +1,5 @@
+// Row by row: BOUNDS.md section 3 on, in its order. One pass over the row, two sums.
 #include "accuracy/bounds.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,9 @@ namespace {
 // terms of relative size 2^-30, a difference of neighbouring doubles) is covered by raising it by this
 // factor.
 constexpr double kInflate = 1 + 0x1p-24;
+
+/// |log2e - fl(log2e)| / log2e is below 0.2241 u in f32.
+constexpr double kLog2e = 0.2241;
 
 /// An upper bound of e^b - 1 for b >= 0, without a call where b is small: e^b - 1 <= b + 0.719 b^2 on [0, 1].
 double growth(double b) { return b < 1 ? b + 0.719 * b * b : std::expm1(b); }
@@ -28,7 +30,8 @@ struct ExpError {
 /// on an H200. accurate, host: glibc 2.36, below 1.02 u (expf_test measures it); monotonicity not assumed.
 /// fast: CUDA guide, __expf: 2 + floor(|1.173 x|) ulp, that is 2.346 |x| u, from the rounded product with
 /// log2 e; the host's __expf is the same product and a better exp2. half: hexp is correctly rounded (H200,
-/// all 2^16 inputs; the host's by construction, half_test).
+/// all 2^16 inputs; the host's by construction, half_test). exp2_fma: exp2f, 2 ulp by the guide; its
+/// arguments may be positive, where its order was not measured. glibc's is below 1.02 u (exp2f_test).
 ExpError exp_error(Exp e, Backend backend) {
   const bool cuda = backend == Backend::cuda;
   switch (e) {
@@ -38,9 +41,62 @@ ExpError exp_error(Exp e, Backend backend) {
       return {2, 2.346, cuda};
     case Exp::half:
       return {0, 0, true};
+    case Exp::exp2_fma:
+      return cuda ? ExpError{2, 0, false} : ExpError{0.01, 0, false};
   }
   return {};
 }
+
+/// logf: 1 ulp by the CUDA guide; glibc 2.36: below 1.32 u over every input (exp2f_test).
+double log_error(Backend backend) { return backend == Backend::cuda ? 3 : 1.35; }
+
+/// How often a term is rescaled on its way into the sum, at most, and how far its path is.
+struct Path {
+  double exps = 0;      // exps applied to it
+  double products = 0;  // rounded products
+  double length = 0;    // sum of their arguments, without sign
+};
+
+/// The number of distinct finite logits above x_i - reach, for descending i: THEOREM_ONLINE.md section 5.
+class LazyPaths {
+ public:
+  LazyPaths(const Terms& t, const RowTruth& row) : t_(t), row_(row) {
+    if (t.tau == 0) return;
+    above_.assign(row.x.size(), 0);
+    // Positions by descending logit; -inf stands last, NaN does not occur.
+    std::size_t end = 0;
+    const auto logit = [&](std::size_t r) { return row.x[static_cast<std::size_t>(row.order[r])]; };
+    while (end < row.order.size() && std::isfinite(logit(end))) ++end;
+    if (end == 0) return;
+    lowest_ = logit(end - 1);
+    const double distinct = row.larger[static_cast<std::size_t>(row.order[end - 1])] + 1;
+    for (std::size_t r = 0, below = 0; r < end; ++r) {
+      const double floor = logit(r) - t.tau * (1 + t.u);
+      while (below < end && logit(below) > floor) ++below;
+      above_[static_cast<std::size_t>(row.order[r])] =
+          below < end ? row.larger[static_cast<std::size_t>(row.order[below])] : distinct;
+    }
+  }
+
+  Path of(std::size_t i) const {
+    const double d = std::isinf(row_.d[i]) ? 0 : std::fabs(row_.d[i]);
+    if (t_.tau == 0) {
+      const double larger = row_.larger[i];
+      return {std::min(t_.h + 1, larger), std::min(t_.h, larger), d};
+    }
+    const double reach = std::min(t_.tau * (1 + t_.u), row_.x[i] - lowest_);
+    if (!(reach >= 0)) return {};  // -inf
+    // x_i may be its own reference; what lies above it otherwise is counted from the lowest reference on.
+    const double above = reach == 0 ? row_.larger[i] : above_[i];
+    return {std::min(t_.h + 2, above + (reach > 0)), std::min(t_.h + 1, above), d + 2 * reach};
+  }
+
+ private:
+  const Terms& t_;
+  const RowTruth& row_;
+  std::vector<double> above_;
+  double lowest_ = 0;
+};
 
 }  // namespace
 
@@ -56,115 +112,111 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   t.u_out = t.arithmetic == out ? 0 : unit_roundoff(out);
   const ExpError e = exp_error(claim.exp, backend);
   t.exp_constant = lam((2 * e.k + 1) * t.u);
-  t.exp_slope = e.slope * t.u;
+  // lam is convex: lam(a + c |t|) <= lam(a) + c |t| / (1 - a - c |t|), and e^t is 0 or infinite past 110.
+  const double steep = e.slope * t.u;
+  t.exp_slope = steep / (1 - (2 * e.k + 1) * t.u - 110 * steep);
   t.eta = (2 * e.k + 1) * 0.5 * min_subnormal(t.arithmetic);
   t.monotone_exp = e.monotone;
-  t.D = claim.division == Division::ieee ? t.u : 5 * t.u;
+  t.log_error = log_error(backend) * t.u;
+  t.D = claim.division == Division::ieee          ? t.u
+        : claim.division == Division::approximate ? 5 * t.u
+                                                  : 2 * t.u + t.u * t.u;  // reciprocal and product: (1 + u)^2
+  t.D_own = claim.division == Division::reciprocal ? t.u : t.D;
   // Half the smallest subnormal for the output's rounding; an approximate division of 2 ulp adds two whole
   // ones where its own result is subnormal.
   t.w_out = (t.u_out == 0 && claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(out);
   t.h = claim.height ? static_cast<double>(claim.height(V)) : 0;
   t.online = claim.algorithm == Algorithm::online;
+  t.tau = t.online ? claim.rescale_threshold : 0;
   t.shifted = claim.shift == Shift::subtract;
+  t.exp2 = claim.exp == Exp::exp2_fma;
   t.kept = claim.normalise == Normalise::kept;
+  t.absorb = claim.log_form == LogForm::absorb;
   return t;
-}
-
-RoundedShift shift_of(const RowTruth& row, Dtype arithmetic, bool shifted) {
-  const std::size_t n = row.x.size();
-  RoundedShift s;
-  s.f.resize(n);
-  s.delta.assign(n, 0);
-  if (!shifted) {
-    s.f = row.x;
-    return s;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const double exact = row.x[i] - row.m;  // inexact by at most 2^-53 |d|, far below u |d|
-    double f;
-    if (arithmetic == Dtype::f32)
-      f = static_cast<double>(static_cast<float>(row.x[i]) - static_cast<float>(row.m));
-    else
-      f = round_to(arithmetic, exact);
-    s.f[i] = f;
-    s.delta[i] = std::isinf(f) ? 0 : f - exact;
-  }
-  return s;
 }
 
 RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift) {
   const std::size_t n = row.x.size();
   RowBounds r;
   r.A.resize(n);
-  const double rescale = t.exp_constant + lam(t.u);
+  const bool rescaled = t.online || t.kept;
   const double tree = t.h * lam(t.u);
-  double excess = 0;  // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
-  double online_excess =
-      0;  // sum p_i (e^tau_i - 1), tau_i what separates a numerator from its term in the sum
+  // Successive shifts are each off by u of their length; as a product with log2e by more.
+  const double per_nat = (t.exp2 ? 2 + kLog2e + 0x1p-12 : 1) * t.u + t.exp_slope * (1 + t.u);
+  const LazyPaths paths(t, row);
+  double excess = 0;      // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
+  double own_excess = 0;  // sum p_i (e^own_i - 1), own_i the log-error of its numerator
+  double range_top = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const double p = row.hi[i];
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
-    const double eps = std::isinf(shift.f[i]) ? 0 : t.eps(shift.f[i]);
-    const double K = t.online || t.kept ? std::min(t.h, static_cast<double>(row.larger[i])) : 0;
-    // A term rescaled more than once was shifted in several steps, each rounded: together at most |d| u,
-    // because the running maximum only rises.
-    const double steps =
-        K >= 2 && std::isfinite(shift.f[i]) ? std::max(sigma, std::fabs(row.d[i]) * t.u) : sigma;
-    const double term = sigma + eps;
-    const double beta = steps + eps + K * rescale + tree;
-    const double tau = sigma + steps + 2 * eps + K * rescale;
+    const bool vanishes = std::isinf(shift.f[i]);
+    double own = vanishes ? 0 : sigma + t.eps(shift.f[i]);
+    double beta = own;
+    if (rescaled) {
+      const Path path = paths.of(i);
+      // A single subtraction is known exactly. Of several, each is rounded; they add up to the path.
+      const bool single = path.exps <= 1 && !t.exp2;
+      if (!vanishes) {
+        beta = path.exps * t.exp_constant + path.products * lam(t.u) +
+               (single ? sigma + t.exp_slope * (1 + t.u) * path.length : per_nat * path.length);
+        // A kept exp was rounded at its own, older maximum, and rescaled at most twice.
+        if (t.kept) {
+          const double twice = std::min(2.0, path.products);
+          own += std::fabs(row.d[i]) * t.u + twice * (t.exp_constant + lam(t.u));
+        }
+      }
+      if (p > 0) r.K_max = std::max(r.K_max, path.exps);
+    }
+    beta += tree;
+    r.A[i] = own;
     if (p > 0) {
       // Past 1 the product p e^beta is formed as one exponential: on far rows p is the smallest double and
       // beta is huge.
       excess += beta < 1 ? p * growth(beta) : std::exp(row.d[i] + beta) / row.s.lo;
-      online_excess += tau < 1 ? p * growth(tau) : std::exp(row.d[i] + tau) / row.s.lo;
-      r.K_max = std::max(r.K_max, K);
+      own_excess += own < 1 ? p * growth(own) : std::exp(row.d[i] + own) / row.s.lo;
+      range_top = std::max(range_top, row.d[i] + own);
     }
-    // A kept exp was rounded at its own, older maximum: |d| u for the shift, and its rescales.
-    const double kept =
-        t.kept && row.d[i] != 0 && std::isfinite(row.d[i]) ? std::fabs(row.d[i]) * t.u + K * rescale : 0;
-    r.A[i] = term + kept;
   }
+  const auto finite = static_cast<double>(row.finite);
+  r.anchor = row.argmax >= 0 ? shift.f[static_cast<std::size_t>(row.argmax)] : 0;
   // Naive's terms are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m = e^lse.
-  const double scale = t.shifted ? row.s.lo : std::exp(std::min(700.0, row.lse.lo));
+  const double scale =
+      t.shifted ? row.s.lo * std::exp(std::min(0.0, r.anchor)) : std::exp(std::min(700.0, row.lse.lo));
   r.eta_s = scale > 0 ? t.eta / scale : std::numeric_limits<double>::infinity();
-  // Absolute errors of subnormal exps, grown by everything that happens to them on the way up.
-  const double relative = std::log1p(excess);
-  const double subnormal_terms =
-      lam(static_cast<double>(row.finite) * (1 + r.K_max) * r.eta_s * std::exp(relative));
-  r.b = (relative + subnormal_terms) * kInflate;
+  double relative = std::log1p(excess);
+  // The sum of an online kernel is moved to the numerators' scale by one more exp and product.
+  if (t.exp2 && rescaled) relative += t.eps(r.anchor) + lam(t.u);
+  // Absolute errors of subnormal exps, grown by everything that happens to them on the way up: one in a term
+  // itself, and at most two in its rescales.
+  const double subnormals = (1 + std::min(2.0, r.K_max)) * std::exp(t.tau);
+  const double absolute = lam(finite * subnormals * r.eta_s * std::exp(2 * relative));
+  r.b = (relative + absolute) * kInflate;
   const double common = lam(t.D) + lam(t.u_out) + r.b;
-  r.w = (std::exp(common) * r.eta_s + t.w_out) * kInflate;
+  r.w = (std::exp(common) * (t.kept ? 4 : 1) * r.eta_s + t.w_out) * kInflate;
   for (double& A : r.A) A = (A + common) * kInflate;
   // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
-  const double apart = t.online || t.kept ? std::log1p(online_excess) + subnormal_terms : 0;
-  r.row_sum =
-      (std::expm1(tree + lam(t.D) + lam(t.u_out) + apart) + static_cast<double>(row.finite) * r.w) * kInflate;
+  const double divided = lam(t.D) + lam(t.u_out);
+  const double apart = rescaled ? r.b + std::log1p(own_excess) : tree;
+  r.row_sum = (std::expm1(apart + divided) + finite * r.w) * kInflate;
+  r.range_top = t.unit_maximum() || !rescaled ? (t.D_own > t.u ? 1 + t.D : 1) : std::exp(range_top + common);
   return r;
 }
 
-std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
-  const double log_max_f32 = std::log(max_finite(Dtype::f32));
-  if (claim.algorithm == Algorithm::naive) {
-    if (row.kind == RowKind::pos_inf) {
-      double largest = -std::numeric_limits<double>::infinity();
-      for (double x : row.x)
-        if (std::isfinite(x)) largest = std::max(largest, x);
-      if (!(largest < log_max_f32))
-        return fmt::format("a finite logit {:g} overflows exp (from {:.4f})", largest, log_max_f32);
-    }
-    if (row.kind == RowKind::finite || row.kind == RowKind::masked) {
-      const double lowest = std::log(min_normal(Dtype::f32)) + 1;
-      if (!(row.m >= lowest)) return fmt::format("maximum {:.6g} is below {:.4f}", row.m, lowest);
-      const double limit = claim.division == Division::approximate ? 87.33 : log_max_f32;
-      if (!(row.lse.hi + b < limit))
-        return fmt::format("lse {:.6g} is not below {:.4f}", row.lse.hi, limit - b);
-    }
-  }
-  if (claim.internals == Internals::f16 && (row.kind == RowKind::finite || row.kind == RowKind::masked) &&
-      !(row.s.hi * std::exp(b) < max_finite(Dtype::f16)))
-    return fmt::format("the sum {:.6g} is not below {:.6g}", row.s.hi, max_finite(Dtype::f16) * std::exp(-b));
-  return {};
+LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
+  LogBounds r;
+  // Naive takes the log of s e^m, which is lse itself; the others that of s, at least 1.
+  const double log_s =
+      t.shifted ? std::log(row.s.hi) : std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
+  r.log_sum = (b.b + t.log_error * (log_s + b.b) + (t.shifted ? std::fabs(b.anchor) : 0)) * kInflate;
+  const double lse = std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
+  r.lse = (t.shifted ? r.log_sum + t.u * (lse + r.log_sum) : r.log_sum) * kInflate;
+  return r;
+}
+
+double LogBounds::element(const Terms& t, double y, double sigma) const {
+  const double before = t.absorb || !t.shifted ? lse : log_sum + sigma;
+  return (before + t.u * (std::fabs(y) + before)) * kInflate;
 }
 
 }  // namespace assay

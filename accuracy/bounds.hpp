@@ -1,5 +1,5 @@
-// Error bounds: the names in a claim become formulas here and nowhere else. BOUNDS.md beside this file
-// derives them; the symbols are the same:
+// Error bounds: the names in a claim become formulas here and nowhere else. BOUNDS.md and its companions
+// beside this file derive them; the symbols are the same:
 // u, eps, eta, sigma, K, h, D, w, A, b, lam(t) = -ln(1 - t).
 #pragma once
 
@@ -22,38 +22,59 @@ struct Terms {
   double exp_constant = 0;    // eps_0
   double exp_slope = 0;       // eps(t) = exp_constant + exp_slope |t|, and 0 at t = 0
   double eta = 0;             // absolute error of the exp where its result is subnormal
+  double log_error = 0;       // E_log: relative error of the log
   double D = 0;               // relative error of the division
+  double D_own = 0;           // the part of D that two elements of a row do not share
   double w_out = 0;           // absolute error of the output where it is subnormal
   double h = 0;               // additions on the highest path
+  double tau = 0;             // how far the reference of a partial sum may lie below its maximum
   bool online = false;        // partial sums are rescaled
   bool shifted = true;        // exp(x - m); false: exp(x)
+  bool exp2 = false;          // exp2(fma(x, log2e, -fl(m log2e)))
   bool kept = false;          // outputs keep an exp taken with an older maximum
+  bool absorb = false;        // log-softmax as x - lse
   bool narrow = false;        // all arithmetic in a 16-bit type
   bool monotone_exp = false;  // the exp was found monotone over every input
   Dtype arithmetic = Dtype::f32;
 
   double eps(double t) const { return t == 0 ? 0 : exp_constant + exp_slope * (t < 0 ? -t : t); }
+  /// The maximum contributes exactly 1 to the sum, and no factor exceeds 1.
+  bool unit_maximum() const { return shifted && !exp2 && tau == 0; }
 };
 
 Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V);
 
-/// The shift as the arithmetic rounds it: shared by all keys with the same format and shift.
+/// The argument of the exp as the arithmetic rounds it.
 struct RoundedShift {
-  std::vector<double> f;      // argument of the exp: fl(x_i - m), or x_i where nothing is subtracted
-  std::vector<double> delta;  // f_i - (x_i - m); 0 where f_i is -inf
+  std::vector<double> f;  // fl(x_i - m); x_i where nothing is subtracted; ln 2 fma(x_i, log2e, -fl(m log2e))
+  std::vector<double> delta;  // f_i - f_argmax - (x_i - m); 0 where f_i is -inf
 };
+/// Shared by all keys with the same format and shift.
 RoundedShift shift_of(const RowTruth& row, Dtype arithmetic, bool shifted);
+/// What a claim's own arithmetic rounds to.
+RoundedShift shift_of(const RowTruth& row, const Terms& t);
 
 /// Everything about one row that the checks need.
 struct RowBounds {
-  double b = 0;        // bounds |ln(computed sum / s)|
-  double eta_s = 0;    // eta / s (naive: eta / (s e^m))
-  double w = 0;        // eta_s e^(b + lam(D) + lam(u_out)) + w_out: absolute part of every element's bound
-  double row_sum = 0;  // bounds |sum of stored outputs - 1|
+  double b = 0;          // bounds |ln(computed sum / (s e^anchor))|
+  double anchor = 0;     // argument of the exp at the maximum: 0 for a subtracted maximum, m for naive
+  double eta_s = 0;      // eta / (s e^anchor)
+  double w = 0;          // absolute part of every element's bound
+  double row_sum = 0;    // bounds |sum of stored outputs - 1|
+  double range_top = 1;  // no output may be larger
   double K_max = 0;
   std::vector<double> A;  // log-error bound of every element
 };
 RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift);
+
+/// Bounds of lse and log-softmax, in absolute terms and before the last rounding to the output's format.
+struct LogBounds {
+  double log_sum = 0;  // of the computed ln s
+  double lse = 0;      // of the computed m + ln s
+  /// Of log-softmax at an element with log-probability y and shift error sigma.
+  double element(const Terms& t, double y, double sigma) const;
+};
+LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b);
 
 /// Empty, or why the row is outside the claim's domain: "lse 1e4 is not below 88.7228". `b` bounds the
 /// log-error of the computed sum, which must not overflow either.

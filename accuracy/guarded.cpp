@@ -75,7 +75,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     if (p.V > 0)
       std::memcpy(images_.logits.payload() + bytes(r * p.in_pitch, in), logits.row(r), bytes(p.V, in));
 
-  if (selects(p.op) || p.op == Op::softmax || p.op == Op::log_softmax) {
+  if (p.op != Op::normalizer) {
     images_.probs = Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), off * out, kGuard);
     fill(images_.probs, out, poison(p.out, layout.poison));
   }
@@ -84,7 +84,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), off * size, kGuard);
     fill(images_.indices, size, index_poison(layout.poison));
   }
-  if (p.op != Op::topk) {
+  if (p.op == Op::softmax || p.op == Op::softmax_topk || p.op == Op::normalizer) {
     images_.m = Image(rows * sizeof(float), off * sizeof(float), kGuard);
     images_.d = Image(rows * sizeof(float), off * sizeof(float), kGuard);
     fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison));

@@ -111,8 +111,8 @@ void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first
   RoundedShift own_shift;
   const RoundedShift* shift = &case_.shift(row);
   if (judged_by_element(t) && sums) {
-    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted) {
-      own_shift = shift_of(t, terms_.arithmetic, terms_.shifted);
+    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted || terms_.exp2) {
+      own_shift = shift_of(t, terms_);
       shift = &own_shift;
     }
     bounds = row_bounds(terms_, t, *shift);
@@ -141,6 +141,8 @@ void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first
                            first ? observer_ : nullptr};
   if (selects(op_))
     judge_topk(context, op_, got);
+  else if (op_ == Op::log_softmax || op_ == Op::lse)
+    judge_logs(context, op_, got);
   else if (op_ == Op::softmax && context.bounds)
     judge_probabilities(context, got);
   else if (op_ == Op::softmax)

@@ -103,8 +103,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
   const double ga = got.values[a];
   if (!(ga > 4 * b.w)) return;
   const double pa = 0.5 * (t.lo[a] + t.hi[a]);
-  const double fixed =
-      2 * lam(k.D) + 2 * lam(k.u_out) + lam(b.w / ga) + (k.shifted ? 0 : k.eps(c.shift->f[a]));
+  const double fixed = 2 * lam(k.D_own) + 2 * lam(k.u_out) + lam(b.w / ga) + k.eps(c.shift->f[a]);
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
     if (!(g > 4 * b.w) || std::isinf(t.d[j]) || std::isinf(c.shift->f[j])) continue;
@@ -177,7 +176,8 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
     const double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
     if (least_at >= 0) {
       // The exps found monotone were tried below 0 only. A kept exp carries the rescales of its own tile.
-      const double slack = (k.monotone_exp && k.shifted ? 0 : worst_eps + eps) + (k.D > k.u ? 2 * k.D : 0) +
+      const double slack = (k.monotone_exp && k.shifted ? 0 : worst_eps + eps) +
+                           (k.D_own > k.u ? 2 * k.D_own : 0) +
                            (k.kept ? 4 * (k.exp_constant + lam(k.u)) + 2 * std::fabs(t.d[first]) * k.u : 0);
       const double g = got.values[first];
       // With a monotone exp and a correctly rounded division the order is exact, with no absolute part.
@@ -197,14 +197,14 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
 }
 
 void judge_range(const RowContext& c, const RowOutput& got) {
-  const double top = c.terms.D > c.terms.u ? 1 + c.terms.D : 1;
+  const double top = c.bounds->range_top;
   const std::uint64_t sign = format(c.out).sign_mask();
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
     if (!c.tally.require(Check::range, g >= 0 && g <= top && !(got.bits[j] & sign)) &&
         c.tally.first(Check::range))
-      c.tally.at(Check::range).detail = fmt::format(
-          "{}: got {:a}, outside [0, {}]", at(c, static_cast<std::int64_t>(j)), g, top == 1 ? "1" : "1 + D");
+      c.tally.at(Check::range).detail =
+          fmt::format("{}: got {:a}, outside [0, {:.9g}]", at(c, static_cast<std::int64_t>(j)), g, top);
   }
 }
 
@@ -215,8 +215,9 @@ void judge_argmax(const RowContext& c, const RowOutput& got) {
   std::size_t largest = static_cast<std::size_t>(t.argmax);
   for (std::size_t j = 0; j < got.values.size(); ++j)
     if (got.values[j] > got.values[largest]) largest = j;
-  // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum; otherwise the exp's own error.
-  const double slack = (k.shifted ? 0 : 2 * k.eps(t.m)) + (k.D > k.u ? 2 * k.D : 0) +
+  // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum (eps(0) = 0); otherwise the exp's own
+  // error.
+  const double slack = 2 * k.eps(c.bounds->anchor) + (k.D_own > k.u ? 2 * k.D_own : 0) +
                        (k.kept ? 4 * (k.exp_constant + lam(k.u)) : 0);
   if (!c.tally.require(Check::argmax, ga >= got.values[largest] * (1 - slack)) &&
       c.tally.first(Check::argmax))

@@ -65,6 +65,8 @@ struct RowContext {
 void judge_probabilities(const RowContext& c, const RowOutput& got);
 /// Softmax outputs of an all -inf, +inf or NaN row, by policy.
 void judge_special(const RowContext& c, const RowOutput& got);
+/// Log-softmax or lse of any row.
+void judge_logs(const RowContext& c, Op op, const RowOutput& got);
 /// (m, d) of any row.
 void judge_normalizer(const RowContext& c, const RowOutput& got);
 /// Indices and order of top-k on any row; values of op topk; probabilities of op softmax_topk.

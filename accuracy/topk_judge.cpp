@@ -61,7 +61,7 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const auto own = [&](std::size_t i) {
     return std::isinf(t.d[i]) || std::isinf(c.shift->f[i])
                ? 0
-               : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D);
+               : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own);
   };
   const double w = c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32);
   std::vector<bool> selected(t.x.size(), false);
@@ -134,7 +134,7 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
 
 void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  const double top = c.terms.D > c.terms.u ? 1 + c.terms.D : 1;
+  const double top = c.bounds ? c.bounds->range_top : 1;
   for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
     const std::int64_t i = got.indices[r];
     const double g = got.values[r];

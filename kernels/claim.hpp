@@ -8,10 +8,15 @@ namespace assay {
 
 enum class Algorithm { naive, safe, online };  // the paper's: naive subtracts no maximum
 enum class Shift { none, subtract };           // exp(x), or exp(fl(x - m))
-enum class Exp { accurate, fast, half };       // expf; __expf; hexp of the 16-bit type
-enum class Division { ieee, approximate };     // correctly rounded; __fdividef
-enum class Normalise { recomputed, kept };     // output exp taken with the final maximum, or an older one
-enum class Internals { f32, f16, bf16 };       // the type all arithmetic is done in
+/// expf; __expf; hexp of the 16-bit type; exp2f(fmaf(x, log2e, -(m * log2e))). An online kernel of the last
+/// kind rescales by exp2f((m_lo - m_hi) * log2e) and ends with d *= exp2f(fmaf(m, log2e, -(m * log2e))).
+enum class Exp { accurate, fast, half, exp2_fma };
+/// Correctly rounded; __fdividef; a product with one correctly rounded reciprocal per row.
+enum class Division { ieee, approximate, reciprocal };
+/// log_softmax as (x - m) - log d, or as x - lse.
+enum class LogForm { shifted, absorb };
+enum class Normalise { recomputed, kept };  // output exp taken with the final maximum, or an older one
+enum class Internals { f32, f16, bf16 };    // the type all arithmetic is done in
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
@@ -32,6 +37,10 @@ struct Claim {
   Division division = Division::ieee;
   Normalise normalise = Normalise::recomputed;
   Internals internals = Internals::f32;
+  LogForm log_form = LogForm::shifted;
+  /// Online: partial sums refer to a logit that may lie up to this many nats below their maximum (rescaling
+  /// is put off until then), and are moved to the maximum at the end. 0: rescaled at once.
+  double rescale_threshold = 0;
   /// Largest number of floating-point additions on a path from a term to the sum, for a row of V.
   std::int64_t (*height)(std::int64_t V) = nullptr;
   Determinism determinism = Determinism::run_to_run;
@@ -47,9 +56,12 @@ constexpr const char* name(Algorithm a) {
   return a == Algorithm::naive ? "naive" : a == Algorithm::safe ? "safe" : "online";
 }
 constexpr const char* name(Exp e) {
-  return e == Exp::accurate ? "accurate" : e == Exp::fast ? "fast" : "half";
+  return e == Exp::accurate ? "accurate" : e == Exp::fast ? "fast" : e == Exp::half ? "half" : "exp2_fma";
 }
-constexpr const char* name(Division d) { return d == Division::ieee ? "ieee" : "approximate"; }
+constexpr const char* name(Division d) {
+  return d == Division::ieee ? "ieee" : d == Division::approximate ? "approximate" : "reciprocal";
+}
+constexpr const char* name(LogForm f) { return f == LogForm::shifted ? "shifted" : "absorb"; }
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";
 }

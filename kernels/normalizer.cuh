@@ -23,6 +23,17 @@ struct FastExp {
   __device__ __forceinline__ static float of(float t) { return __expf(t); }
 };
 
+inline constexpr float kLog2e = 0x1.715476p+0f;  // log2 e, off by 0.2241 u
+/// e^t as 2^(t log2e), the product rounded: off by |t| times 1.2241 u.
+struct Exp2OfProduct {
+  __device__ __forceinline__ static float of(float t) { return exp2f(t * kLog2e); }
+};
+/// e^(x - m) with a single rounding of the argument; scaled_m = fl(m log2e). It is off by the rounding of
+/// scaled_m too, by the same factor for every x of a row: whatever is divided by it must be made with it.
+__device__ __forceinline__ float exp2_shifted(float x, float scaled_m) {
+  return exp2f(fmaf(x, kLog2e, -scaled_m));
+}
+
 __device__ __forceinline__ Normalizer identity() { return {negative_infinity(), 0.0f}; }
 
 /// (x, 1); the identity for -inf. +inf and NaN have no finite normalizer: their d is NaN from the start, so

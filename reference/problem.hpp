@@ -43,7 +43,7 @@ inline std::optional<Op> parse_op(std::string_view s) {
 constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk; }
 
 /// Logits are rows x V in `in`, rows `in_pitch` elements apart. Values written per row: V for softmax and
-/// log_softmax, k for topk (logits) and softmax_topk (probabilities), rows `out_pitch` apart.
+/// log_softmax, one for lse, k for topk (logits) and softmax_topk (probabilities), rows `out_pitch` apart.
 struct Problem {
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
@@ -55,9 +55,11 @@ struct Problem {
   float scale = 1.0f;  // logits are fl(scale * x) in fp32
   int k = 0;
 
-  /// Elements written per row (0 where the op writes only (m, d) or one lse).
+  /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const {
-    return selects(op) ? k : (op == Op::softmax || op == Op::log_softmax ? V : 0);
+    if (selects(op)) return k;
+    if (op == Op::lse) return V > 0 ? 1 : 0;
+    return op == Op::softmax || op == Op::log_softmax ? V : 0;
   }
   /// Bytes of one index: int32, or int64 above V = 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }

@@ -1,0 +1,48 @@
+// The rows a claim says nothing about, and why.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accuracy/bounds.hpp"
+
+namespace assay {
+
+std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
+  const double log_max_f32 = std::log(max_finite(Dtype::f32));
+  if (claim.algorithm == Algorithm::naive) {
+    if (row.kind == RowKind::pos_inf) {
+      double largest = -std::numeric_limits<double>::infinity();
+      for (double x : row.x)
+        if (std::isfinite(x)) largest = std::max(largest, x);
+      if (!(largest < log_max_f32))
+        return fmt::format("a finite logit {:g} overflows exp (from {:.4f})", largest, log_max_f32);
+    }
+    if (row.kind == RowKind::finite || row.kind == RowKind::masked) {
+      const double lowest = std::log(min_normal(Dtype::f32)) + 1;
+      if (!(row.m >= lowest)) return fmt::format("maximum {:.6g} is below {:.4f}", row.m, lowest);
+      // A divisor above 2^126 gives 0 in an approximate division, and has a subnormal reciprocal.
+      const double limit = claim.division == Division::ieee ? log_max_f32 : 87.33;
+      if (!(row.lse.hi + b < limit))
+        return fmt::format("lse {:.6g} is not below {:.4f}", row.lse.hi, limit - b);
+    }
+  }
+  const bool judged = row.kind == RowKind::finite || row.kind == RowKind::masked;
+  // Past it fl(m log2e) is off by several nats, which exp2 of the maximum must hold.
+  constexpr double kExp2Limit = 1e8;
+  if (claim.exp == Exp::exp2_fma && judged && !(std::fabs(row.m) <= kExp2Limit))
+    return fmt::format("maximum {:.6g} is beyond {:g}", row.m, kExp2Limit);
+  if (claim.rescale_threshold > 0 && judged &&
+      !(row.s.hi * std::exp(claim.rescale_threshold + b) < max_finite(Dtype::f32)))
+    return fmt::format("the sum {:.6g} times e^{:g} overflows", row.s.hi, claim.rescale_threshold);
+  // x - lse keeps nothing of a log-probability near lse's own last place.
+  const double most_lse = 0.25 / unit_roundoff(Dtype::f32);
+  if (claim.log_form == LogForm::absorb && judged && !(std::fabs(row.lse.lo) <= most_lse))
+    return fmt::format("lse {:.6g} is beyond {:g}: x - lse absorbs the result", row.lse.lo, most_lse);
+  if (claim.internals == Internals::f16 && judged && !(row.s.hi * std::exp(b) < max_finite(Dtype::f16)))
+    return fmt::format("the sum {:.6g} is not below {:.6g}", row.s.hi, max_finite(Dtype::f16) * std::exp(-b));
+  return {};
+}
+
+}  // namespace assay
