@@ -179,6 +179,9 @@ std::vector<Named> classes() {
   add("Kept", [](Claim& c) { c.algorithm = Algorithm::online, c.normalise = Normalise::kept; });
   add("Absorb", [](Claim& c) { c.algorithm = Algorithm::online, c.log_form = LogForm::absorb; });
   add("Half", [](Claim& c) { c.exp = Exp::half, c.internals = Internals::f16; });
+  add("HalfSerial", [](Claim& c) {
+    c.exp = Exp::half, c.internals = Internals::f16, c.height = [](std::int64_t V) { return V; };
+  });
   add("Bfloat", [](Claim& c) { c.exp = Exp::half, c.internals = Internals::bf16; });
   return all;
 }
@@ -199,6 +202,15 @@ Tensor by_hand(Dtype dtype) {
     rows.set(6, i, -k);
   }
   return rows;
+}
+
+/// One logit above a floor whose exps are subnormal in f16: absolute errors, and a bound beyond 1 if summed
+/// serially.
+Tensor one_high(Dtype dtype) {
+  constexpr std::int64_t V = 3000;
+  Tensor row(dtype, 1, V);
+  for (std::int64_t i = 0; i < V; ++i) row.set(0, i, i == 0 ? 0 : -9.75);
+  return row;
 }
 
 void compare(const Named& c, Backend backend, const Tensor& logits) {
@@ -247,6 +259,7 @@ TEST_P(BoundFormula, IsTheDocumentsOne) {
     if (narrow && dtype != (c.claim.internals == Internals::f16 ? Dtype::f16 : Dtype::bf16)) continue;
     for (Backend backend : {Backend::host, Backend::cuda}) {
       compare(c, backend, by_hand(dtype));
+      if (narrow) compare(c, backend, one_high(dtype));
       for (const char* family :
            {"normal_1", "normal_10", "uniform_80", "ramp_1ulp", "lane_maxima", "long_tail", "shifted_1000",
             "mixed_magnitudes", "subnormal_out", "far_below"})

@@ -100,6 +100,87 @@ TEST(Bounds, DomainsAreWhatTheClassesSay) {
       << "the computed sum must fit too";
 }
 
+TEST(Bounds, ReciprocalsRoundTwiceAndShareOne) {
+  Claim c = safe_claim();
+  c.division = Division::reciprocal;
+  const Terms t = terms_of(c, Backend::cuda, Dtype::f32, 10);
+  EXPECT_EQ(t.D, 2 * u + u * u);
+  EXPECT_EQ(t.D_own, u);
+  EXPECT_EQ(t.w_out, 0x1p-150);
+  Claim naive = c;
+  naive.algorithm = Algorithm::naive;
+  naive.shift = Shift::none;
+  EXPECT_FALSE(outside_domain(naive, truth_of({87.4f, -100}), 0).empty()) << "1 / s would be subnormal";
+  naive.division = Division::ieee;
+  EXPECT_TRUE(outside_domain(naive, truth_of({87.4f, -100}), 0).empty());
+}
+
+TEST(Bounds, Exp2CarriesTheRoundingOfTheScaledMaximum) {
+  Claim c = safe_claim();
+  c.exp = Exp::exp2_fma;
+  const Terms t = terms_of(c, Backend::cuda, Dtype::f32, 2);
+  const RowTruth row = truth_of({1000, 1000});
+  const RoundedShift s = shift_of(row, t);
+  // gamma = fl(1000 L) - 1000 L with L = 0x1.715476p+0, in nats.
+  const double exact = 1000 * 0x1.715476p+0;
+  const double anchor = (exact - static_cast<double>(static_cast<float>(exact))) * std::log(2.0);
+  ASSERT_NE(anchor, 0);
+  EXPECT_NEAR(s.f[0], anchor, 1e-18);
+  EXPECT_EQ(s.delta[1], 0);
+  const RowBounds b = row_bounds(t, row, s);
+  // The exp is inexact at the maximum too; the two roundings of the sum; the division.
+  EXPECT_NEAR(b.b, lam(5 * u) + 2 * lam(u), 1e-12);
+  EXPECT_NEAR(b.A[0], 2 * lam(5 * u) + 3 * lam(u), 2e-12);
+  EXPECT_EQ(b.range_top, 1);
+  c.algorithm = Algorithm::online;
+  const RowBounds online = row_bounds(terms_of(c, Backend::cuda, Dtype::f32, 2), row, s);
+  EXPECT_NEAR(online.b, lam(5 * u) + 3 * lam(u), 1e-12) << "one exp and product for the whole row";
+  EXPECT_GT(online.range_top, 1);
+  EXPECT_FALSE(outside_domain(c, truth_of({1.1e8f, 0}), 0).empty());
+  EXPECT_TRUE(outside_domain(c, truth_of({-1e8f, -2e8f}), 0).empty());
+}
+
+TEST(Bounds, LateRescalingCountsThePathUpAndDown) {
+  Claim c = safe_claim();
+  c.algorithm = Algorithm::online;
+  c.rescale_threshold = 2;
+  c.height = [](std::int64_t) { return std::int64_t{10}; };
+  const Terms t = terms_of(c, Backend::cuda, Dtype::f32, 2);
+  const RowTruth row = truth_of({0, 1});
+  const RowBounds b = row_bounds(t, row, shift_of(row, t));
+  // 1 may have been absorbed at reference 0: up by 1, down by 1, three exps at most (two logits above -1),
+  // two products. 0 is its own reference, moved to 1 at most once.
+  const double upper = 2 * u + 3 * lam(5 * u) + 2 * lam(u) + 10 * lam(u);
+  const double lower = 0 + 1 * lam(5 * u) + 1 * lam(u) + 10 * lam(u);  // fl(0 - 1) is exact
+  const double p = 1 / (1 + std::exp(-1.0));
+  EXPECT_NEAR(b.b, p * upper + (1 - p) * lower, 1e-11);
+  EXPECT_GT(b.range_top, 1);
+  // No logit is further than the threshold above another: 10 nats apart counts the way down alone.
+  c.rescale_threshold = 0;
+  const RowBounds at_once =
+      row_bounds(terms_of(c, Backend::cuda, Dtype::f32, 2), row, shift_of(row, Dtype::f32, true));
+  EXPECT_NEAR(at_once.b, (1 - p) * lower + p * 10 * lam(u), 1e-11);
+  EXPECT_EQ(at_once.range_top, 1);
+}
+
+TEST(Bounds, LogarithmsAreBoundedAbsolutely) {
+  const RowTruth row = truth_of({1000, 1000});
+  const Terms t = terms_of(safe_claim(), Backend::cuda, Dtype::f32, 2);
+  const RowBounds b = row_bounds(t, row, shift_of(row, Dtype::f32, true));
+  const LogBounds logs = log_bounds(t, row, b);
+  const double ln2 = std::log(2.0);
+  EXPECT_NEAR(logs.log_sum, 2 * u + 3 * u * ln2, 1e-12);
+  EXPECT_NEAR(logs.lse, logs.log_sum + u * (1000 + ln2), 1e-11);
+  EXPECT_NEAR(logs.element(t, -ln2, 0), logs.log_sum + u * ln2, 1e-12);
+  Claim absorb = safe_claim();
+  absorb.log_form = LogForm::absorb;
+  EXPECT_NEAR(logs.element(terms_of(absorb, Backend::cuda, Dtype::f32, 2), -ln2, 0), logs.lse + u * ln2,
+              1e-11);
+  EXPECT_FALSE(outside_domain(absorb, truth_of({5e6f, 1}), 0).empty());
+  EXPECT_TRUE(outside_domain(absorb, truth_of({4e6f, 1}), 0).empty());
+  EXPECT_TRUE(outside_domain(safe_claim(), truth_of({5e6f, 1}), 0).empty());
+}
+
 // Every kernel stays inside its bound, and somewhere comes near it: a bound that is never approached tests
 // nothing. The floor is far below what is seen (0.3 to 0.99) and far above what a broken bound would give.
 TEST(Bounds, AreSharpSomewhere) {

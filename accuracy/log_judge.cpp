@@ -82,7 +82,7 @@ void judge_log_coherence(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
   const double u = k.u + k.u_out + k.u * k.u_out;
-  const double w = k.u_out > 0 ? 2 * k.w_out : 0;
+  const double w = k.u_out > 0 ? 2 * k.w_out * (1 + 2 * u) : 0;
   const double ya = got.values[static_cast<std::size_t>(t.argmax)];
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double y = got.values[j];

@@ -7,9 +7,9 @@
 namespace assay {
 namespace {
 
-constexpr double kUnit = 0x1p-53;
+constexpr double kUnit = 0x1p-52;  // 1 + 2^-53 would be 1
 
-/// Widened by `units` of 2^-53 relative; x >= 0.
+/// Widened by `units` of 2^-52 relative; x >= 0.
 double down(double x, double units) { return x * (1 - units * kUnit); }
 double up(double x, double units) { return x * (1 + units * kUnit) + std::numeric_limits<double>::min(); }
 

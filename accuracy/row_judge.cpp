@@ -176,12 +176,12 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
     const double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
     if (least_at >= 0) {
       // The exps found monotone were tried below 0 only. A kept exp carries the rescales of its own tile.
-      const double slack = (k.monotone_exp && k.shifted ? 0 : worst_eps + eps) +
+      const double slack = (k.monotone_exp && k.shifted && !k.kept ? 0 : worst_eps + eps) +
                            (k.D_own > k.u ? 2 * k.D_own : 0) +
                            (k.kept ? 4 * (k.exp_constant + lam(k.u)) + 2 * std::fabs(t.d[first]) * k.u : 0);
       const double g = got.values[first];
       // With a monotone exp and a correctly rounded division the order is exact, with no absolute part.
-      const double floor = slack == 0 ? g : g * (1 - slack) - c.bounds->w;
+      const double floor = slack == 0 ? g : g * (1 - slack) - 2 * c.bounds->w;
       if (!c.tally.require(Check::monotone, least >= floor) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail = fmt::format(
             "row {}: column {} has the larger logit {:g} but got {:a}, column {} with {:g} got {:a}",

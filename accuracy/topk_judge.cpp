@@ -63,7 +63,9 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
                ? 0
                : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own);
   };
-  const double w = c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32);
+  // Relative to the computed sum, which is off by e^b either way.
+  const double w =
+      (c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32)) * std::exp(2 * c.bounds->b + lam(c.terms.u));
   std::vector<bool> selected(t.x.size(), false);
   for (std::int64_t i : got.indices)
     if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
