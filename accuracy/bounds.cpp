@@ -173,8 +173,11 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     if (p > 0) {
       // Past 1 the product p e^beta is formed as one exponential: on far rows p is the smallest double and
       // beta is huge.
-      excess += beta < 1 ? p * growth(beta) : std::exp(row.d[i] + beta) / row.s.lo;
-      own_excess += own < 1 ? p * growth(own) : std::exp(row.d[i] + own) / row.s.lo;
+      const auto grown = [&](double by) {
+        return by < 1 ? p * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
+      };
+      excess += grown(beta);
+      own_excess += grown(own);
       range_top = std::max(range_top, row.d[i] + own);
     }
   }

@@ -63,7 +63,7 @@ ClaimConstants claim_constants(const Terms& t) {
   c.output = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
   c.eta = t.eta;
   c.w_out = t.w_out;
-  c.top = t.D > t.u ? below(1 + t.D) : 1;
+  c.top = t.D_own > t.u ? below(1 + t.D) : 1;
   return c;
 }
 
@@ -88,6 +88,7 @@ std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
   if (in == Dtype::f64 || out == Dtype::f64) return "f64 is judged by MPFR";
   if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift otherwise";
   if (claim.shift != Shift::subtract) return "no maximum is subtracted";
+  if (claim.exp == Exp::exp2_fma) return "exp2 of an FMA rounds the shift otherwise";
   if (claim.normalise != Normalise::recomputed) return "kept exps";
   return {};
 }
