@@ -1,0 +1,189 @@
+#include "accuracy/probe_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "accuracy/checker.hpp"
+#include "accuracy/guarded.hpp"
+
+namespace assay::probe {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr float kLog2E = 0x1.715476p+0f;
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+
+/// splitmix64, as in the input families.
+std::uint64_t mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// The i-th of `count` candidates in (lo, hi): evenly spread, jittered, rounded to the dtype.
+double candidate(Dtype dtype, double lo, double hi, std::uint64_t i, std::uint64_t count) {
+  const double jitter = static_cast<double>(mix(i) >> 11) * 0x1p-53;
+  return round_to(dtype, lo + (hi - lo) * (static_cast<double>(i) + jitter) / static_cast<double>(count));
+}
+
+}  // namespace
+
+Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows) {
+  Tensor t(dtype, static_cast<std::int64_t>(rows.size()), V);
+  for (std::int64_t r = 0; r < t.rows; ++r) {
+    for (std::int64_t j = 0; j < V; ++j) t.set(r, j, -kInf);
+    for (const auto& [column, x] : rows[static_cast<std::size_t>(r)]) t.set(r, column, x);
+  }
+  return t;
+}
+
+Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options) {
+  Output o;
+  o.V = logits.V;
+  if (selects(variant.op)) o.k = std::min(k, variant.max_k);
+  Layout layout = plain_layout();
+  layout.launch = options;
+  GuardedLaunch run(variant, problem_of(variant, variant.op, logits.rows, logits.V, o.k, logits.V), logits,
+                    layout);
+  if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
+    o.fault = outcome.fault;
+    return o;
+  }
+  const auto rows = static_cast<std::size_t>(logits.rows);
+  o.value.assign(rows * static_cast<std::size_t>(logits.V), std::numeric_limits<double>::quiet_NaN());
+  for (std::int64_t r = 0; r < logits.rows; ++r) {
+    double* value = o.value.data() + r * logits.V;
+    if (run.has_indices())
+      for (int j = 0; j < o.k; ++j) {
+        const std::int64_t i = run.index(r, j);
+        o.indices.push_back(i);
+        if (i >= 0 && i < logits.V) value[i] = decode(variant.dtype, run.value_bits(r, j));
+      }
+    else if (run.has_values())
+      for (std::int64_t j = 0; j < logits.V; ++j) value[j] = decode(variant.dtype, run.value_bits(r, j));
+    if (run.has_normalizer()) {
+      o.m.push_back(static_cast<double>(run.m(r)));
+      o.d.push_back(static_cast<double>(run.d(r)));
+    }
+  }
+  return o;
+}
+
+Enclosure exp_of(double t) {
+  const double e = std::exp(t);
+  return {e * (1 - 0x1p-50), e * (1 + 0x1p-50)};
+}
+
+double fast_exp_ideal(double t) { return std::exp2(static_cast<double>(static_cast<float>(t) * kLog2E)); }
+
+std::vector<double> slope_arguments(Dtype dtype, double lo, double hi, int count) {
+  constexpr int kTries = 32;
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i) {
+    double best = 0, best_error = -1;
+    for (int k = 0; k < kTries; ++k) {
+      const auto at = static_cast<std::uint64_t>(i * kTries + k);
+      const double t = candidate(dtype, lo, hi, at, static_cast<std::uint64_t>(count * kTries));
+      const double product = static_cast<double>(static_cast<float>(t) * kLog2E);
+      const double error = std::fabs(product * kLn2 - t);
+      if (error > best_error) best = t, best_error = error;
+    }
+    out.push_back(best);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+Enclosure one_plus_exp(const Terms& terms, double t) {
+  const Enclosure e = exp_of(t);
+  const double eps = terms.eps(t);
+  // A double's rounding of 1 + e, 2^-53, is covered by 2^-51 on either side before the one rounding of the
+  // arithmetic.
+  const double lo = 1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51;
+  const double hi = 1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51;
+  return {round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
+}
+
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count) {
+  constexpr std::uint64_t kCandidates = 1 << 15;
+  std::vector<std::pair<double, Pair>> found;  // margin relative to e^t, negated
+  for (std::uint64_t i = 0; i < kCandidates; ++i) {
+    Pair p{0, candidate(dtype, -9, -0.5, i, kCandidates)};
+    // 16-bit logits alone have few differences; a small high one multiplies them.
+    if (dtype != Dtype::f32 && sharp.shifted) {
+      const std::uint64_t bits = mix(~i);
+      p.high = round_to(
+          dtype, std::ldexp(static_cast<double>(bits >> 11) * 0x1p-52 - 1, -static_cast<int>(bits % 12)));
+    }
+    const double t = p.t();
+    if (!(t < -0.25 && round_to(sharp.arithmetic, t) == t)) continue;
+    const Enclosure d = one_plus_exp(sharp, t);
+    if (d.lo != d.hi) continue;
+    // The midpoints above and below the only possible value; d lies in (1, 2).
+    const double u = sharp.u, fast = 1 + fast_exp_ideal(t);
+    const double margin = std::max(fast - (d.hi + u), (d.lo - u) - fast);
+    if (margin > 0) found.emplace_back(-margin / std::exp(t), p);
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Pair> out;
+  double last = 0;
+  for (const auto& [margin, p] : found) {
+    if (static_cast<int>(out.size()) == count) break;
+    if (p.t() != last) out.push_back(p);
+    last = p.t();
+  }
+  return out;
+}
+
+RowTruth quick_truth(const Tensor& logits, std::int64_t row) {
+  RowTruth t;
+  const auto n = static_cast<std::size_t>(logits.V);
+  t.kind = RowKind::finite;
+  t.x.resize(n);
+  t.m = -kInf;
+  for (std::size_t j = 0; j < n; ++j) {
+    t.x[j] = logits.at(row, static_cast<std::int64_t>(j));
+    t.finite += std::isfinite(t.x[j]);
+    if (t.x[j] > t.m) t.m = t.x[j], t.argmax = static_cast<std::int64_t>(j);
+  }
+  t.d.resize(n);
+  t.lo.resize(n);
+  t.hi.resize(n);
+  t.larger.resize(n);
+  t.order.resize(n);
+  std::iota(t.order.begin(), t.order.end(), 0);
+  const auto above = [&](std::int32_t a, std::int32_t b) {
+    return t.x[static_cast<std::size_t>(a)] > t.x[static_cast<std::size_t>(b)];
+  };
+  if (std::is_sorted(t.x.begin(), t.x.end())) std::reverse(t.order.begin(), t.order.end());
+  std::stable_sort(t.order.begin(), t.order.end(), above);
+  long double s = 0;
+  double last = t.m, e = 1;
+  std::int32_t larger = 0;
+  for (std::int32_t at : t.order) {
+    const auto j = static_cast<std::size_t>(at);
+    if (t.x[j] != last) {
+      last = t.x[j];
+      e = std::isinf(last) ? 0 : std::exp(last - t.m);
+      ++larger;
+    }
+    t.larger[j] = larger;
+    t.d[j] = last - t.m;
+    t.hi[j] = e;
+    s += static_cast<long double>(e);
+  }
+  // n <= 2^20 additions of 64 bits and exponentials within 2^-51 of the truth.
+  t.s = {static_cast<double>(s) * (1 - 0x1p-44), static_cast<double>(s) * (1 + 0x1p-44)};
+  t.lse = {t.m + std::log(t.s.lo), t.m + std::log(t.s.hi)};
+  for (std::size_t j = 0; j < n; ++j) {
+    t.lo[j] = t.hi[j] * (1 - 0x1p-50) / t.s.hi;
+    t.hi[j] = t.hi[j] * (1 + 0x1p-50) / t.s.lo;
+  }
+  return t;
+}
+
+}  // namespace assay::probe

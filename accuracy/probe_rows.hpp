@@ -1,0 +1,81 @@
+// What the probes share: rows built element by element, one launch of a candidate on them, and exponentials
+// with their enclosure. Internal to accuracy/probe*.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accuracy/bounds.hpp"
+#include "accuracy/probes.hpp"
+#include "kernels/candidate.hpp"
+#include "reference/tensor.hpp"
+
+namespace assay::probe {
+
+/// Elements of a row that are not -inf: (column, logit).
+using Sparse = std::vector<std::pair<std::int64_t, double>>;
+Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows);
+
+/// What one launch left behind. Values are by column; top-k kernels fill the columns they selected.
+struct Output {
+  std::string fault;  // empty, or why there is nothing below
+  std::int64_t V = 0;
+  int k = 0;
+  std::vector<double> value;          // rows x V; NaN where nothing is known
+  std::vector<std::int64_t> indices;  // rows x k
+  std::vector<double> m, d;           // one per row
+
+  double at(std::int64_t row, std::int64_t column) const {
+    return value[static_cast<std::size_t>(row * V + column)];
+  }
+  double sum(std::int64_t row) const { return d[static_cast<std::size_t>(row)]; }
+};
+/// Top-k kernels are asked for `k` elements, at most what they can.
+Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options = {});
+
+/// e^t for t in [-700, 700]: the C library's double exp, whose error is below one unit in the last place,
+/// widened by four.
+Enclosure exp_of(double t);
+
+/// 2^fl(t log2 e), what __expf forms before the hardware's own rounding, in double.
+double fast_exp_ideal(double t);
+
+/// Arguments in (lo, hi) that the dtype holds, spread evenly, each the one of its neighbourhood where the
+/// ideal __expf is farthest from e^t.
+std::vector<double> slope_arguments(Dtype dtype, double lo, double hi, int count);
+
+/// Two logits of the dtype whose difference t = low - high is exact in the arithmetic.
+struct Pair {
+  double high = 0, low = 0;
+  double t() const { return low - high; }
+};
+/// Pairs for which fl(1 + e^t) is one value for every exp within `sharp`, and another for the ideal __expf:
+/// those farthest from the rounding boundary first. May be fewer than `count`. Unshifted kernels get high =
+/// 0.
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count);
+
+/// What fl(1 + E) can be, in the format of the arithmetic, for an exp with the error of `terms`.
+Enclosure one_plus_exp(const Terms& terms, double t);
+
+/// Truth of a row as the bounds need it, from double exponentials: m, s, lse, d, upper ends of p, larger.
+RowTruth quick_truth(const Tensor& logits, std::int64_t row);
+
+/// The claim with one name changed.
+template <class T>
+Claim with(Claim claim, T Claim::*field, T value) {
+  claim.*field = value;
+  return claim;
+}
+
+}  // namespace assay::probe
+
+namespace assay {
+
+// One function per file of probes; run_probes calls them in this order.
+void probe_sums(const Variant& v, std::vector<Observation>& out);      // accumulator, sum_exp, height, order
+void probe_outputs(const Variant& v, std::vector<Observation>& out);   // numerators, division, shift
+void probe_policies(const Variant& v, std::vector<Observation>& out);  // repeats, special values, selection
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// Probes: constructed inputs that tell what a kernel really does, whatever it claims to do. An ordinary row
+// hides an exp or a division inside a bound that must allow for every rounding of a tree; on these rows the
+// tree is exact, or the divisor is 1, or the claim leaves a single value, so that a false claim is proved
+// false. A probe that cannot look says why; it never guesses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.hpp"
+
+namespace assay {
+
+/// What one probe saw, and what that proves about the claim.
+struct Observation {
+  std::string probe;         // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
+  std::string trait = {};    // what the kernel behaves like: "exp accurate"; empty where nothing was seen
+  std::string saw = {};      // the evidence: input, output, error
+  std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"
+  bool sharper = false;      // the trait is sharper than the claim
+  std::int64_t judged = 0;   // consequences of the claim that were compared with the outputs
+  std::int64_t refuted = 0;  // those that do not hold
+  std::string proof = {};    // the first one that does not hold, and why the claim implies it
+
+  void refute(std::string how) {
+    if (++refuted == 1) proof = std::move(how);
+  }
+};
+
+/// Runs every probe on the variant, in a fixed order. Never throws for a failing kernel.
+std::vector<Observation> run_probes(const Variant& variant);
+
+/// The longest row of any probe.
+inline constexpr std::int64_t kProbeV = 16385;
+
+}  // namespace assay

@@ -1,0 +1,284 @@
+// Probes of the outputs: the exp in the numerators, the division, whether numerators are taken with the final
+// maximum, and how the shift is formed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accuracy/probe_rows.hpp"
+
+namespace assay {
+namespace {
+
+using namespace probe;
+
+/// Arguments whose exps, all together, vanish beside 1 in the arithmetic's format: the divisor is then the
+/// number of zeros in the row, exactly.
+struct Tiny {
+  double lo, hi;
+  int per_row;
+};
+Tiny tiny_range(Dtype arithmetic) {
+  // f16: normal results end at -9.7, and one exp below e^-8.4 vanishes beside 1 where two would not.
+  if (arithmetic == Dtype::f16) return {-9.69, -8.4, 1};
+  return {-80, -34, 40};
+}
+
+/// Rows of n zeros and a few tiny exps: the divisor is n, known exactly. With n = 1 the numerators come back
+/// themselves; with other n each output is one quotient of two known numbers.
+void numerators_and_division(const Variant& v, const Terms& terms, Observation& exp, Observation& division) {
+  const Tiny tiny = tiny_range(terms.arithmetic);
+  const int sets = terms.arithmetic == Dtype::f16 ? 32 : selects(v.op) ? 1 : 4;
+  constexpr std::int64_t V = 64;
+  constexpr std::int64_t kFirst = 24;  // columns before it are for zeros
+  const std::vector<double> ts = slope_arguments(v.dtype, tiny.lo, tiny.hi, sets * tiny.per_row);
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t n = 1; n <= kFirst; ++n)
+    if (tiny.per_row > 1 || n % 2 || n == 6 || n == 10) divisors.push_back(n);
+  const auto groups = static_cast<std::int64_t>(ts.size()) / tiny.per_row;
+  std::vector<Sparse> rows;
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (std::int64_t n : divisors) {
+      Sparse row;
+      for (std::int64_t j = 0; j < n; ++j) row.emplace_back(j, 0.0);
+      for (int i = 0; i < tiny.per_row; ++i)
+        row.emplace_back(kFirst + i, ts[static_cast<std::size_t>(g * tiny.per_row + i)]);
+      rows.push_back(std::move(row));
+    }
+  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
+  if (!got.fault.empty()) {
+    exp.skipped = division.skipped = got.fault;
+    return;
+  }
+
+  const auto quotient = [&](double a, double b) {
+    return terms.arithmetic == Dtype::f32 ? static_cast<double>(static_cast<float>(a) / static_cast<float>(b))
+                                          : round_to(terms.arithmetic, a / b);
+  };
+  const auto product = [&](double a, double b) {
+    return terms.arithmetic == Dtype::f32 ? static_cast<double>(static_cast<float>(a) * static_cast<float>(b))
+                                          : round_to(terms.arithmetic, a * b);
+  };
+  const bool ieee = v.claim.division == Division::ieee;
+  const bool kept = v.claim.normalise == Normalise::kept;
+  const double numerator_slack = ieee ? 0 : lam(terms.D);
+  const Terms exps[2] = {
+      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.dtype, V),
+      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::fast), v.backend, v.dtype, V)};
+  bool consistent[2] = {true, true};
+  double worst = 0, worst_t = 0, mean = 0, per_nat = 0;
+  std::int64_t numerators = 0, quotients = 0, differ = 0, as_product = 0, known = 0;
+  double worst_quotient = 0;
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (int i = 0; i < tiny.per_row; ++i) {
+      const double t = ts[static_cast<std::size_t>(g * tiny.per_row + i)];
+      const std::int64_t first = g * static_cast<std::int64_t>(divisors.size());
+      const double e = got.at(first, kFirst + i);
+      if (std::isnan(e) && selects(v.op)) continue;  // not selected
+      ++known;
+      const Enclosure exact = exp_of(t);
+      const double off = e > 0 ? std::log(e / exact.lo) : -std::numeric_limits<double>::infinity();
+      ++numerators;
+      mean += off / terms.u;
+      per_nat = std::max(per_nat, std::fabs(off / terms.u / t));
+      if (!(std::fabs(off) <= worst)) worst = std::fabs(off), worst_t = t;
+      const auto within = [&](const Terms& k) {
+        return std::fabs(off) - 0x1p-48 <= k.eps(t) + numerator_slack;
+      };
+      for (int c = 0; c < 2; ++c) consistent[c] = consistent[c] && within(exps[c]);
+      if (!kept) {
+        ++exp.judged;
+        if (!within(terms))
+          exp.refute(
+              fmt::format("one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
+                          "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp is "
+                          "within {:.4g} u",
+                          t, e, std::fabs(off) / terms.u, (terms.eps(t) + numerator_slack) / terms.u));
+      }
+      for (std::size_t k = 1; k < divisors.size(); ++k) {
+        const auto n = static_cast<double>(divisors[k]);
+        const double p = got.at(first + static_cast<std::int64_t>(k), kFirst + i);
+        const double right = quotient(e, n);
+        ++quotients;
+        const double error = std::fabs(p - e / n) / (e / n) / terms.u;
+        if (!(error <= worst_quotient)) worst_quotient = error;
+        as_product += p == product(e, quotient(1, n));
+        if (p != right) ++differ;
+        if (kept) continue;
+        ++division.judged;
+        if (ieee ? p != right
+                 : !(std::fabs(std::log(p * n / e)) - 0x1p-48 <= 2 * lam(terms.D) + terms.eta / p))
+          division.refute(
+              fmt::format("{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the "
+                          "output is {:a}",
+                          n, e, ieee ? "the correctly rounded quotient" : "the quotient", right, p));
+      }
+    }
+  if (known == 0) {
+    exp.skipped = division.skipped = "no numerator came back";
+    return;
+  }
+  const auto count = static_cast<double>(numerators);
+  exp.saw = fmt::format(
+      "{} numerators over t in [{}, {}]: at most {:.3g} u off (t = {}), {:.2g} u per nat, "
+      "mean {:+.2f} u",
+      numerators, tiny.lo, tiny.hi, worst / terms.u, worst_t, per_nat, mean / count);
+  if (terms.narrow)
+    exp.trait = consistent[0] ? "exp half" : "exp worse than half";
+  else
+    exp.trait = consistent[0] ? "exp accurate" : consistent[1] ? "exp fast" : "exp worse than fast";
+  exp.sharper = !terms.narrow && consistent[0] && v.claim.exp != Exp::accurate;
+  const bool correct = differ == 0;
+  division.saw = fmt::format(
+      "{} quotients of known numbers: {} differ from the correctly rounded one, by at "
+      "most {:.3g} u",
+      quotients, differ, worst_quotient);
+  division.trait = correct                   ? "division ieee"
+                   : as_product == quotients ? "division by a product with the rounded reciprocal"
+                   : worst_quotient <= 5     ? "division approximate"
+                                             : "division worse than approximate";
+  division.sharper = correct && !ieee;
+  if (kept) exp.skipped = division.skipped = "kept numerators are not the same from row to row";
+}
+
+/// The same row with its maximum first or last. Divisor 1 either way, so an output that is recomputed with
+/// the final maximum is the same number; one that was taken with an older maximum and rescaled is not.
+Observation numerators(const Variant& v, const Terms& terms) {
+  Observation o{.probe = "numerators"};
+  if (terms.arithmetic == Dtype::f16) {
+    o.skipped = "f16 has no room for exps that vanish beside 1";
+    return o;
+  }
+  // Top-k shows at most k elements: the others are -inf. Strides of several lengths share a thread.
+  const std::int64_t V = selects(v.op) ? 2049 : 4099;
+  const std::int64_t step = selects(v.op) ? 64 : 1;
+  const std::vector<double> ts = slope_arguments(v.dtype, -80, -34, 64);
+  std::vector<Sparse> rows(2);
+  std::size_t i = 0;
+  std::vector<std::int64_t> columns;
+  for (std::int64_t j = step; j + 1 < V && (step == 1 || i < 30); j += step, ++i) {
+    const double t = ts[(i * 37 + 11) % ts.size()];
+    for (Sparse& row : rows) row.emplace_back(j, t);
+    columns.push_back(j);
+  }
+  rows[0].emplace_back(0, 0.0);
+  rows[1].emplace_back(V - 1, 0.0);
+  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 64);
+  if (!got.fault.empty()) {
+    o.skipped = got.fault;
+    return o;
+  }
+  std::int64_t differ = 0;
+  for (std::int64_t j : columns) {
+    const double a = got.at(0, j), b = got.at(1, j);
+    const bool same = a == b || (std::isnan(a) && std::isnan(b));
+    differ += !same;
+    if (v.claim.normalise == Normalise::kept) continue;
+    ++o.judged;
+    if (!same)
+      o.refute(
+          fmt::format("column {} of two rows that differ in the place of the maximum alone, both with "
+                      "divisor 1: {:a} with the maximum first, {:a} with it last; recomputed numerators "
+                      "are one function of x - m",
+                      j, a, b));
+  }
+  o.trait = differ ? "numerators kept" : "numerators recomputed";
+  o.sharper = !differ && v.claim.normalise == Normalise::kept;
+  o.saw = fmt::format("{} of {} outputs change when the maximum moves from the first column to the last",
+                      differ, columns.size());
+  return o;
+}
+
+/// x + c for several c, every x + c exact: exp(fl(x - m)) sees the same arguments.
+Observation shift(const Variant& v, const Terms& terms) {
+  Observation o{.probe = "shift"};
+  constexpr std::int64_t V = 64;
+  std::vector<double> shifts = {0, 8, 96, -96};
+  if (v.dtype != Dtype::bf16) shifts.push_back(1024);
+  std::vector<Sparse> rows;
+  for (double c : shifts) {
+    Sparse row;
+    for (std::int64_t j = 0; j < V; ++j) row.emplace_back(j, c - 0.5 * static_cast<double>(j * 29 % V));
+    rows.push_back(std::move(row));
+  }
+  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
+  if (!got.fault.empty()) {
+    o.skipped = got.fault;
+    return o;
+  }
+  const bool judge = terms.shifted && v.claim.determinism != Determinism::not_guaranteed;
+  bool none = false, same_all = true;
+  std::string first;
+  for (std::size_t r = 1; r < shifts.size(); ++r) {
+    const auto row = static_cast<std::int64_t>(r);
+    std::string where;
+    for (std::int64_t j = 0; j < V && where.empty(); ++j) {
+      const double a = got.at(0, j), b = got.at(row, j);
+      if (a != b && !(std::isnan(a) && std::isnan(b)))
+        where = fmt::format("column {} is {:a} without, {:a} with a shift by {}", j, a, b, shifts[r]);
+    }
+    if (where.empty() && got.sum(0) != got.sum(row))
+      where = fmt::format("d is {:a} without, {:a} with a shift by {}", got.sum(0), got.sum(row), shifts[r]);
+    same_all = same_all && where.empty();
+    if (first.empty()) first = where;
+    none = none || !std::isfinite(got.sum(row)) || got.sum(row) == 0;
+    if (!judge) continue;
+    ++o.judged;
+    if (!where.empty())
+      o.refute("every x and x + c is exact, so fl(x - m) is the same number in both rows: " + where);
+  }
+  o.trait = same_all ? "shift subtract" : none ? "shift none" : "shift other than subtract";
+  o.sharper = same_all && !terms.shifted;
+  o.saw = same_all ? fmt::format("same bits under {} shifts up to {}", shifts.size() - 1,
+                                 v.dtype == Dtype::bf16 ? 96 : 1024)
+                   : first;
+  return o;
+}
+
+/// Only a kernel without a maximum meets a divisor beyond 2^126, where approximate divisions return 0.
+Observation far_divisor(const Variant& v) {
+  Observation o{.probe = "far_divisor"};
+  if (v.claim.shift != Shift::none) {
+    o.skipped = "a shifted sum never passes 2^126";
+    return o;
+  }
+  const Output got = launch_on(v, sparse_rows(v.dtype, 1, {{{0, 88.0}}}), 1);
+  if (!got.fault.empty()) {
+    o.skipped = got.fault;
+    return o;
+  }
+  const double p = got.at(0, 0);
+  o.saw = fmt::format("the row (88): d = {:.6g}, p = {}", got.sum(0), p);
+  if (v.claim.division == Division::ieee) {
+    ++o.judged;
+    if (p != 1)
+      o.refute(fmt::format("the row (88) is e/e with e = {:.6g}, exactly 1 when correctly rounded; it is {}",
+                           got.sum(0), p));
+  }
+  return o;
+}
+
+}  // namespace
+
+void probe_outputs(const Variant& v, std::vector<Observation>& out) {
+  const Terms terms = terms_of(v.claim, v.backend, v.dtype, 64);
+  Observation exp{.probe = "numerator_exp"}, division{.probe = "division"};
+  if (terms.u_out != 0)
+    exp.skipped = division.skipped =
+        fmt::format("a {} output hides {} numerators", name(v.dtype), name(terms.arithmetic));
+  else
+    numerators_and_division(v, terms, exp, division);
+  out.push_back(std::move(exp));
+  out.push_back(std::move(division));
+  if (terms.u_out == 0)
+    out.push_back(numerators(v, terms));
+  else
+    out.push_back(
+        {.probe = "numerators",
+         .skipped = fmt::format("a {} output hides {} numerators", name(v.dtype), name(terms.arithmetic))});
+  out.push_back(shift(v, terms));
+  out.push_back(far_divisor(v));
+}
+
+}  // namespace assay
