@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
 #include "accuracy/judgement.hpp"
 #include "kernels/device.hpp"
@@ -126,6 +127,12 @@ class Launches {
     }
   }
 
+  /// Of outputs that failed; long ones are not judged a second time.
+  std::string nearest(Op op) const {
+    if (!plain_outcome_.ok() || p_.rows * p_.V > std::int64_t{1} << 17) return {};
+    return nearest_class(variant_, case_, op, plain_);
+  }
+
  private:
   static Layout first_layout(const Problem& p) {
     Layout l = plain_layout();
@@ -211,13 +218,19 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   Judgement judged(variant, c, op, options.observer);
   launches.judge(judged);
   const std::int64_t open = judged.tally.undecided();
-  if (open == 0 || c.tier() == Tier::mpfr) return finished(std::move(r), variant, c, judged);
+  if (open == 0 || c.tier() == Tier::mpfr) {
+    r = finished(std::move(r), variant, c, judged);
+    if (r.status == Status::fail) r.behaves_like = launches.nearest(op);
+    return r;
+  }
   // What fp64 enclosures leave undecided, MPFR's decide.
   if (options.observer) options.observer->restart();
   Judgement exact(variant, c.by_mpfr(), op, options.observer);
   launches.judge(exact);
   r.escalated = open;
-  return finished(std::move(r), variant, c.by_mpfr(), exact);
+  r = finished(std::move(r), variant, c.by_mpfr(), exact);
+  if (r.status == Status::fail) r.behaves_like = launches.nearest(op);
+  return r;
 }
 
 }  // namespace assay

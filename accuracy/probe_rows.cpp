@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "accuracy/checker.hpp"
 #include "accuracy/guarded.hpp"
+#include "reference/fast_exp.hpp"
 
 namespace assay::probe {
 namespace {
@@ -73,8 +73,9 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
 }
 
 Enclosure exp_of(double t) {
-  const double e = std::exp(t);
-  return {e * (1 - 0x1p-50), e * (1 + 0x1p-50)};
+  const double e = fast::exp(t);
+  constexpr double kWide = fast::kExpError + 0x1p-52;  // and the product's own rounding
+  return {e * (1 - kWide), e * (1 + kWide)};
 }
 
 double fast_exp_ideal(double t) { return std::exp2(static_cast<double>(static_cast<float>(t) * kLog2E)); }
@@ -139,51 +140,10 @@ std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count) {
   return out;
 }
 
-RowTruth quick_truth(const Tensor& logits, std::int64_t row) {
-  RowTruth t;
-  const auto n = static_cast<std::size_t>(logits.V);
-  t.kind = RowKind::finite;
-  t.x.resize(n);
-  t.m = -kInf;
-  for (std::size_t j = 0; j < n; ++j) {
-    t.x[j] = logits.at(row, static_cast<std::int64_t>(j));
-    t.finite += std::isfinite(t.x[j]);
-    if (t.x[j] > t.m) t.m = t.x[j], t.argmax = static_cast<std::int64_t>(j);
-  }
-  t.d.resize(n);
-  t.lo.resize(n);
-  t.hi.resize(n);
-  t.larger.resize(n);
-  t.order.resize(n);
-  std::iota(t.order.begin(), t.order.end(), 0);
-  const auto above = [&](std::int32_t a, std::int32_t b) {
-    return t.x[static_cast<std::size_t>(a)] > t.x[static_cast<std::size_t>(b)];
-  };
-  if (std::is_sorted(t.x.begin(), t.x.end())) std::reverse(t.order.begin(), t.order.end());
-  std::stable_sort(t.order.begin(), t.order.end(), above);
-  long double s = 0;
-  double last = t.m, e = 1;
-  std::int32_t larger = 0;
-  for (std::int32_t at : t.order) {
-    const auto j = static_cast<std::size_t>(at);
-    if (t.x[j] != last) {
-      last = t.x[j];
-      e = std::isinf(last) ? 0 : std::exp(last - t.m);
-      ++larger;
-    }
-    t.larger[j] = larger;
-    t.d[j] = last - t.m;
-    t.hi[j] = e;
-    s += static_cast<long double>(e);
-  }
-  // n <= 2^20 additions of 64 bits and exponentials within 2^-51 of the truth.
-  t.s = {static_cast<double>(s) * (1 - 0x1p-44), static_cast<double>(s) * (1 + 0x1p-44)};
-  t.lse = {t.m + std::log(t.s.lo), t.m + std::log(t.s.hi)};
-  for (std::size_t j = 0; j < n; ++j) {
-    t.lo[j] = t.hi[j] * (1 - 0x1p-50) / t.s.hi;
-    t.hi[j] = t.hi[j] * (1 + 0x1p-50) / t.s.lo;
-  }
-  return t;
+RowTruth truth_of(const Tensor& logits, std::int64_t row) {
+  OracleOptions options;
+  options.tier = Tier::fast;
+  return row_truth(logits.dtype, logits.row(row), logits.V, logits.dtype, options);
 }
 
 }  // namespace assay::probe

@@ -35,8 +35,7 @@ struct Output {
 /// Top-k kernels are asked for `k` elements, at most what they can.
 Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options = {});
 
-/// e^t for t in [-700, 700]: the C library's double exp, whose error is below one unit in the last place,
-/// widened by four.
+/// e^t for t in [-700, 700], enclosed by the fast oracle's exponential and its proved error.
 Enclosure exp_of(double t);
 
 /// 2^fl(t log2 e), what __expf forms before the hardware's own rounding, in double.
@@ -59,8 +58,8 @@ std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count);
 /// What fl(1 + E) can be, in the format of the arithmetic, for an exp with the error of `terms`.
 Enclosure one_plus_exp(const Terms& terms, double t);
 
-/// Truth of a row as the bounds need it, from double exponentials: m, s, lse, d, upper ends of p, larger.
-RowTruth quick_truth(const Tensor& logits, std::int64_t row);
+/// Truth of one row, by the fast tier.
+RowTruth truth_of(const Tensor& logits, std::int64_t row);
 
 /// The claim with one name changed.
 template <class T>

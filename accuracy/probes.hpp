@@ -17,6 +17,7 @@ struct Observation {
   std::string probe;         // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
   std::string trait = {};    // what the kernel behaves like: "exp accurate"; empty where nothing was seen
   std::string saw = {};      // the evidence: input, output, error
+  std::string fault = {};    // how its launch failed
   std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"
   bool sharper = false;      // the trait is sharper than the claim
   std::int64_t judged = 0;   // consequences of the claim that were compared with the outputs
@@ -32,6 +33,6 @@ struct Observation {
 std::vector<Observation> run_probes(const Variant& variant);
 
 /// The longest row of any probe.
-inline constexpr std::int64_t kProbeV = 16385;
+inline constexpr std::int64_t kProbeV = 131071;
 
 }  // namespace assay

@@ -48,7 +48,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
     }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
   if (!got.fault.empty()) {
-    exp.skipped = division.skipped = got.fault;
+    exp.fault = division.fault = got.fault;
     return;
   }
 
@@ -166,7 +166,7 @@ Observation numerators(const Variant& v, const Terms& terms) {
   rows[1].emplace_back(V - 1, 0.0);
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 64);
   if (!got.fault.empty()) {
-    o.skipped = got.fault;
+    o.fault = got.fault;
     return o;
   }
   std::int64_t differ = 0;
@@ -204,7 +204,7 @@ Observation shift(const Variant& v, const Terms& terms) {
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
   if (!got.fault.empty()) {
-    o.skipped = got.fault;
+    o.fault = got.fault;
     return o;
   }
   const bool judge = terms.shifted && v.claim.determinism != Determinism::not_guaranteed;
@@ -245,7 +245,7 @@ Observation far_divisor(const Variant& v) {
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, 1, {{{0, 88.0}}}), 1);
   if (!got.fault.empty()) {
-    o.skipped = got.fault;
+    o.fault = got.fault;
     return o;
   }
   const double p = got.at(0, 0);

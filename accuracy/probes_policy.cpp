@@ -33,7 +33,7 @@ Observation repeats(const Variant& v) {
   for (std::int64_t r = 0; r < 3; ++r) std::memcpy(batch.row(r), one.row(0), one.bytes.size());
   const Output a = launch_on(v, batch, 5), b = launch_on(v, batch, 5, {0x5eed, 0}), c = launch_on(v, one, 5);
   if (!a.fault.empty() || !b.fault.empty() || !c.fault.empty()) {
-    o.skipped = a.fault + b.fault + c.fault;
+    o.fault = a.fault + b.fault + c.fault;
     return o;
   }
   const auto n = static_cast<std::size_t>(V);
@@ -67,7 +67,7 @@ Observation special(const Variant& v) {
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), selects(v.op) ? 5 : 0);
   if (!got.fault.empty()) {
-    o.skipped = got.fault;
+    o.fault = got.fault;
     return o;
   }
   const char* what[] = {"all -inf", "one +inf", "one NaN"};
@@ -103,7 +103,7 @@ Observation selection(const Variant& v) {
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), kSlots);
   if (!got.fault.empty()) {
-    o.skipped = got.fault;
+    o.fault = got.fault;
     return o;
   }
   const auto index = [&](int row, int slot) {

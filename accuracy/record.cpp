@@ -78,10 +78,12 @@ json to_json(const Record& r) {
                  {"rows_judged", r.rows_judged},
                  {"rows_outside", r.rows_outside},
                  {"returned", r.returned},
+                 {"behaves_like", r.behaves_like},
                  {"checks", std::move(checks)},
                  {"worst", std::move(worst)},
                  {"reproduce", r.reproduce}};
   if (r.escalated > 0) record["escalated"] = r.escalated;
+  if (!r.evidence.empty()) record["evidence"] = r.evidence;
   return record;
 }
 
@@ -123,6 +125,8 @@ Record record_from_json(const json& j) {
     field = "escalated";
     r.escalated = j.value("escalated", std::int64_t{0});
     r.returned = get("returned").get<std::string>();
+    r.behaves_like = j.value("behaves_like", "");
+    r.evidence = j.value("evidence", std::vector<std::string>{});
     r.reproduce = get("reproduce").get<std::string>();
     for (const auto& [check, c] : get("checks").items()) {
       CheckResult one;

@@ -58,6 +58,9 @@ struct Record {
   std::int64_t rows_outside = 0;  // rows outside the declared domain
   std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case
   std::string returned;           // what came back for special rows and rows outside the domain, in words
+  // The class the key's probes say it behaves like; of a failed record, the nearest one it would pass.
+  std::string behaves_like;
+  std::vector<std::string> evidence;  // what the probes saw (family probe), one sentence each
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;
   std::string reproduce;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
 #include "reference/error.hpp"
 #include "reference/npy.hpp"
@@ -49,7 +50,7 @@ std::vector<const Family*> select_families(const Selection& s) {
     if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end())
       out.push_back(&f);
   for (const std::string& name : s.families)
-    if (!find_family(name))
+    if (!find_family(name) && name != kProbeFamily)
       throw InputError("--family " + name + ": unknown; assay list --families names them all");
   return out;
 }
@@ -142,15 +143,21 @@ Plan make_plan(const Selection& s) {
     plan.records += static_cast<std::int64_t>(u.jobs.size());
     plan.elements += static_cast<std::int64_t>(u.jobs.size()) * u.rows * u.V;
   }
+  plan.first_probe = static_cast<std::size_t>(plan.records);
+  plan.probes = s.families.empty()
+                    ? s.logits.empty() && !s.op
+                    : std::find(s.families.begin(), s.families.end(), kProbeFamily) != s.families.end();
+  if (plan.probes) plan.records += static_cast<std::int64_t>(plan.keys.size());
   if (plan.records == 0) throw InputError("the plan is empty: no selected family exists at the selected V");
   return plan;
 }
 
 std::string describe(const Plan& p) {
-  return fmt::format("{} keys x {} x {} V, {} rows of input: {} records, {:.1f} million elements",
-                     p.keys.size(),
-                     p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()),
-                     p.sizes.size(), p.rows, p.records, static_cast<double>(p.elements) / 1e6);
+  if (p.units.empty()) return fmt::format("the probes of {} keys: {} records", p.keys.size(), p.records);
+  return fmt::format(
+      "{} keys x {} x {} V, {} rows of input{}: {} records, {:.1f} million elements", p.keys.size(),
+      p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()), p.sizes.size(), p.rows,
+      p.probes ? " and the probes" : "", p.records, static_cast<double>(p.elements) / 1e6);
 }
 
 }  // namespace assay

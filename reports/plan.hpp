@@ -51,7 +51,9 @@ struct Plan {
   std::vector<const Family*> families;
   std::vector<std::int64_t> sizes;
   std::vector<Unit> units;
-  std::int64_t rows = 0;  // rows of input, over all units
+  bool probes = false;          // one record of family `probe` per key, after those of the units
+  std::size_t first_probe = 0;  // its place among the records
+  std::int64_t rows = 0;        // rows of input, over all units
   std::int64_t records = 0;
   std::int64_t elements = 0;  // rows x V over all records
 };

@@ -7,11 +7,13 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <system_error>
 #include <thread>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
 #include "kernels/device.hpp"
 #include "reference/npy.hpp"
@@ -41,6 +43,7 @@ class Run {
  public:
   Run(const Plan& plan, const Selection& selection, const RunOptions& options, ReportData& data)
       : plan_(plan), selection_(selection), options_(options), data_(data) {
+    behaviours_.resize(plan.keys.size());
     // Largest first, so that no worker starts a long unit when the others are done.
     order_.resize(plan.units.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -50,6 +53,8 @@ class Run {
 
   void work() {
     try {
+      if (options_.probes || plan_.probes)
+        for (std::size_t i; !stop_ && (i = next_key_++) < plan_.keys.size();) run_probe(i);
       for (std::size_t i; !stop_ && (i = next_++) < order_.size();) run_unit(plan_.units[order_[i]]);
     } catch (...) {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -61,10 +66,32 @@ class Run {
     if (error_) std::rethrow_exception(error_);
   }
 
+  /// A record that passed behaves like its key.
+  void say_behaviours() {
+    std::map<std::string, const std::string*> like;
+    for (std::size_t i = 0; i < plan_.keys.size(); ++i) like[plan_.keys[i]->key()] = &behaviours_[i].like;
+    for (Record& r : data_.records)
+      if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = *like[r.key];
+  }
+
  private:
   std::int64_t weight(std::size_t i) const {
     const Unit& u = plan_.units[i];
     return u.rows * (u.V + 512) * static_cast<std::int64_t>(u.jobs.size() + 4);
+  }
+
+  void run_probe(std::size_t i) {
+    const Variant& v = *plan_.keys[i];
+    const std::string why = unavailable_reason(v.backend);
+    if (why.empty()) behaviours_[i] = behaviour_of(v);
+    if (!plan_.probes) return;
+    Record r = probe_record(v, behaviours_[i]);
+    if (!why.empty()) {
+      r.status = Status::not_run;
+      r.reason = why;
+      r.rows_judged = 0;
+    }
+    finish_record(plan_.first_probe + i, std::move(r));
   }
 
   void run_unit(const Unit& u) {
@@ -120,9 +147,16 @@ class Run {
       if (job.op != job.variant->op) r.reproduce += fmt::format(" --op {}", name(job.op));
     }
     if (selection_.pitch) r.reproduce += fmt::format(" --pitch {}", *selection_.pitch);
+    if (has_profile) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      data_.profiles.push_back(std::move(profile));
+    }
+    finish_record(at, std::move(r));
+  }
+
+  void finish_record(std::size_t at, Record r) {
     const std::lock_guard<std::mutex> lock(mutex_);
     data_.records[at] = std::move(r);
-    if (has_profile) data_.profiles.push_back(std::move(profile));
     ++done_;
     if (options_.progress) options_.progress(done_, plan_.records);
   }
@@ -132,7 +166,8 @@ class Run {
   const RunOptions& options_;
   ReportData& data_;
   std::vector<std::size_t> order_;
-  std::atomic<std::size_t> next_{0};
+  std::vector<Behaviour> behaviours_;  // by key
+  std::atomic<std::size_t> next_key_{0}, next_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::int64_t done_ = 0;
@@ -172,6 +207,7 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   data.environment.emplace_back("plan", describe(plan));
   for (const Variant* v : plan.keys) data.keys.push_back(key_info(*v));
   for (const Family* f : plan.families) data.families.push_back({f->name, f->why});
+  if (plan.probes) data.families.push_back({kProbeFamily, kProbeWhy});
   data.records.resize(static_cast<std::size_t>(plan.records));
 
   Run run(plan, selection, options, data);
@@ -186,12 +222,15 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   run.work();
   for (std::thread& w : workers) w.join();
   run.rethrow();
+  run.say_behaviours();
 
   std::sort(data.profiles.begin(), data.profiles.end(), [](const Profile& a, const Profile& b) {
     return std::tie(a.family, a.key) < std::tie(b.family, b.key);
   });
   for (const Unit& u : plan.units)
     for (const Job& j : u.jobs) data.planned += unavailable_reason(j.variant->backend).empty();
+  if (plan.probes)
+    for (const Variant* v : plan.keys) data.planned += unavailable_reason(v->backend).empty();
   for (const Record& r : data.records) data.executed += r.status != Status::not_run;
   data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return data;

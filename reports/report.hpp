@@ -12,7 +12,8 @@ namespace assay {
 struct RunOptions {
   int threads = 0;  // 0: one per core
   std::function<void(std::int64_t done, std::int64_t planned)>
-      progress;  // called from any thread, serialised
+      progress;        // called from any thread, serialised
+  bool probes = true;  // every key is probed and its records say what it behaves like, some 50 ms a key
 };
 
 /// Never throws for a failing kernel; throws InputError for broken data files.

@@ -1,0 +1,38 @@
+// What a kernel behaves like, whatever it claims: part of every verdict. A key that passes has one answer,
+// from its probes, computed once; a record that fails is judged again under other claims, and says the
+// nearest one it would pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "accuracy/case.hpp"
+#include "accuracy/guarded.hpp"
+#include "accuracy/record.hpp"
+#include "kernels/registry.hpp"
+
+namespace assay {
+
+/// The family name of a probe's record.
+inline constexpr const char* kProbeFamily = "probe";
+inline constexpr const char* kProbeWhy =
+    "Rows on which a claim leaves a single value or a few: what the kernel really does, against its claim.";
+
+/// A key's probes, put together.
+struct Behaviour {
+  std::string like;                   // "safe, shift subtract, exp accurate, division ieee, ..."
+  std::vector<std::string> evidence;  // one sentence per probe
+  std::vector<std::string> sharper;   // traits that are sharper than the claim
+  CheckResult claim;  // consequences of the claim that were compared, and the first refutation
+  std::string fault;  // how a launch failed
+};
+Behaviour behaviour_of(const Variant& variant);
+
+/// The key's record of family `probe`.
+Record probe_record(const Variant& variant, const Behaviour& behaviour);
+
+/// For a launch that failed under the variant's claim: "its claim with exp fast", the claim with the fewest
+/// changes that the same outputs pass; or that there is none, or that the outputs are not at fault.
+std::string nearest_class(const Variant& variant, const Case& c, Op op, const GuardedLaunch& run);
+
+}  // namespace assay
