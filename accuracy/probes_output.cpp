@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "accuracy/probe_rows.hpp"
 
@@ -142,25 +143,27 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   if (kept) exp.skipped = division.skipped = "kept numerators are not the same from row to row";
 }
 
-/// The same row with its maximum first or last. Divisor 1 either way, so an output that is recomputed with
-/// the final maximum is the same number; one that was taken with an older maximum and rescaled is not.
+/// The same row with its maximum first and last; the divisor is 1 either way. An output that is recomputed
+/// with the final maximum is one function of its logit, wherever it stands; one that was taken with an older
+/// maximum and rescaled is not.
 Observation numerators(const Variant& v, const Terms& terms) {
   Observation o{.probe = "numerators"};
   if (terms.arithmetic == Dtype::f16) {
     o.skipped = "f16 has no room for exps that vanish beside 1";
     return o;
   }
-  // Top-k shows at most k elements: the others are -inf. Strides of several lengths share a thread.
+  // Top-k shows at most k elements: the others are -inf.
   const std::int64_t V = selects(v.op) ? 2049 : 4099;
   const std::int64_t step = selects(v.op) ? 64 : 1;
-  const std::vector<double> ts = slope_arguments(v.dtype, -80, -34, 64);
+  const std::vector<double> ts = slope_arguments(v.dtype, -80, -34, selects(v.op) ? 8 : 64);
   std::vector<Sparse> rows(2);
-  std::size_t i = 0;
-  std::vector<std::int64_t> columns;
-  for (std::int64_t j = step; j + 1 < V && (step == 1 || i < 30); j += step, ++i) {
-    const double t = ts[(i * 37 + 11) % ts.size()];
+  std::map<double, std::vector<std::int64_t>> columns;  // by logit
+  std::uint64_t state = 1;
+  for (std::int64_t j = step; j + 1 < V; j += step) {
+    state = state * 6364136223846793005u + 1442695040888963407u;  // any order that no stride repeats
+    const double t = ts[(state >> 33) % ts.size()];
     for (Sparse& row : rows) row.emplace_back(j, t);
-    columns.push_back(j);
+    columns[t].push_back(j);
   }
   rows[0].emplace_back(0, 0.0);
   rows[1].emplace_back(V - 1, 0.0);
@@ -169,24 +172,26 @@ Observation numerators(const Variant& v, const Terms& terms) {
     o.fault = got.fault;
     return o;
   }
-  std::int64_t differ = 0;
-  for (std::int64_t j : columns) {
-    const double a = got.at(0, j), b = got.at(1, j);
-    const bool same = a == b || (std::isnan(a) && std::isnan(b));
-    differ += !same;
-    if (v.claim.normalise == Normalise::kept) continue;
-    ++o.judged;
-    if (!same)
-      o.refute(
-          fmt::format("column {} of two rows that differ in the place of the maximum alone, both with "
-                      "divisor 1: {:a} with the maximum first, {:a} with it last; recomputed numerators "
-                      "are one function of x - m",
-                      j, a, b));
-  }
+  const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  std::int64_t differ = 0, seen = 0;
+  for (const auto& [t, at] : columns)
+    for (int r = 0; r < 2; ++r)
+      for (std::int64_t j : at) {
+        const double first = got.at(0, at.front()), p = got.at(r, j);
+        ++seen;
+        differ += !same(first, p);
+        if (v.claim.normalise == Normalise::kept) continue;
+        ++o.judged;
+        if (!same(first, p))
+          o.refute(
+              fmt::format("the logit {} in rows with maximum 0 and divisor 1: {:a} in column {} with the "
+                          "maximum first, {:a} in column {} with it {}; a recomputed numerator is one "
+                          "function of x - m",
+                          t, first, at.front(), p, j, r ? "last" : "first"));
+      }
   o.trait = differ ? "numerators kept" : "numerators recomputed";
   o.sharper = !differ && v.claim.normalise == Normalise::kept;
-  o.saw = fmt::format("{} of {} outputs change when the maximum moves from the first column to the last",
-                      differ, columns.size());
+  o.saw = fmt::format("{} of {} outputs depend on their column or on the place of the maximum", differ, seen);
   return o;
 }
 

@@ -206,7 +206,7 @@ Observation height(const Variant& v) {
     }
   }
   const double claimed = terms_of(v.claim, v.backend, v.dtype, V_last).h;
-  const bool serial = static_cast<double>(longest) > 0.9 * static_cast<double>(V_last - 1);
+  const bool serial = static_cast<double>(longest) > 0.8 * static_cast<double>(V_last - 1);
   o.trait = serial         ? "serial sum"
             : longest > 32 ? fmt::format("sum in chains of {} at V = {}", longest, V_last)
                            : "sum in a tree";

@@ -1,0 +1,119 @@
+// What the probes say: of kernels whose claim is false, what they do instead; of kernels whose claim is too
+// modest, that they are sharper; of a record that fails, the class it would pass; of no registered kernel,
+// that its claim is false.
+#include "accuracy/behaves_like.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "accuracy/checker.hpp"
+#include "kernels/device.hpp"
+#include "kernels/mutants/mutants.hpp"
+
+namespace assay {
+namespace {
+
+const Mutant& mutant(std::string_view fault) {
+  for (const Mutant& m : mutants())
+    if (m.fault == fault) return m;
+  throw std::out_of_range(std::string(fault));
+}
+
+struct Expected {
+  const char* fault;
+  const char* like;    // part of behaves_like
+  const char* detail;  // part of the claim check's detail; empty: the claim holds
+};
+
+class Liars : public testing::TestWithParam<Expected> {};
+
+TEST_P(Liars, AreToldByWhatTheyDo) {
+  const Expected& e = GetParam();
+  const Behaviour b = behaviour_of(mutant(e.fault).variant);
+  EXPECT_NE(b.like.find(e.like), std::string::npos) << b.like;
+  EXPECT_EQ(b.claim.failed > 0, *e.detail != 0) << b.claim.detail;
+  EXPECT_NE(b.claim.detail.find(e.detail), std::string::npos) << b.claim.detail;
+  // A claim that holds but is too modest is named: what the kernel does is sharper.
+  if (!*e.detail)
+    EXPECT_NE(std::find(b.sharper.begin(), b.sharper.end(), e.like), b.sharper.end()) << b.like;
+  else
+    EXPECT_TRUE(b.sharper.empty()) << b.sharper.front();
+}
+
+constexpr Expected kExpected[] = {
+    {"claims_accurate_fast_in_sum", "exp accurate, exp in the sum fast", "sum_exp: "},
+    {"claims_accurate_fast_in_sum_f16", "exp in the sum fast", "sum_exp: "},
+    {"claims_accurate_fast_in_sum_bf16", "exp in the sum fast", "sum_exp: "},
+    {"claims_accurate_fast_in_merge", "exp accurate, exp in the sum fast", "sum_exp: "},
+    {"claims_accurate_fast_in_outputs", "exp fast, exp in the sum accurate", "numerator_exp: "},
+    {"claims_ieee_reciprocal", "division by a product with the rounded reciprocal", "division: "},
+    {"claims_ieee_rough_reciprocal", "division approximate", "division: "},
+    {"claims_ieee_fdividef", "shift none", "division: "},
+    {"claims_tree_serial", "serial sum", "height: "},
+    {"claims_tree_serial_f16", "serial sum", "height: "},
+    {"claims_f32_half_sum", "sum", "sum_exp: "},
+    {"claims_f32_half_sum_f16", "sum", "sum_exp: "},
+    {"claims_recomputed_kept", "numerators kept", "numerators: "},
+    {"claims_subtract_exp2_product", "shift other than subtract", "sum_exp: "},
+    {"claims_fast_is_accurate", "exp accurate", ""},
+    {"claims_serial_is_tree", "sum in chains of 128 at V = 16385", ""},
+    {"claims_kept_is_recomputed", "numerators recomputed", ""},
+};
+INSTANTIATE_TEST_SUITE_P(Claims, Liars, testing::ValuesIn(kExpected),
+                         [](const auto& i) { return std::string(i.param.fault); });
+
+TEST(BehavesLike, NoRegisteredClaimIsRefuted) {
+  int probed = 0;
+  for (const Variant& v : registry()) {
+    if (!unavailable_reason(v.backend).empty()) continue;
+    const Record r = probe_record(v, behaviour_of(v));
+    EXPECT_EQ(r.status, Status::pass)
+        << r.key << ": " << r.reason << (r.checks.empty() ? "" : r.checks.back().detail);
+    EXPECT_FALSE(r.behaves_like.empty()) << r.key;
+    ++probed;
+  }
+  EXPECT_GT(probed, 30);
+}
+
+/// Refutations that are not the first of their kernel.
+TEST(BehavesLike, EveryProbeThatCanSeeAFalseClaimRefutesIt) {
+  const std::pair<const char*, const char*> seen[] = {{"claims_ieee_fdividef", "far_divisor: "},
+                                                      {"claims_subtract_exp2_product", "shift: "},
+                                                      {"claims_accurate_fast_in_merge", "sum_exp: "}};
+  for (const auto& [fault, probe] : seen) {
+    const Behaviour b = behaviour_of(mutant(fault).variant);
+    const auto e = std::find_if(b.evidence.begin(), b.evidence.end(),
+                                [p = probe](const std::string& s) { return s.starts_with(p); });
+    ASSERT_NE(e, b.evidence.end());
+    EXPECT_NE(e->find("the claim is refuted"), std::string::npos) << *e;
+  }
+}
+
+/// Why there are probes: ordinary rows do not see these.
+TEST(BehavesLike, BoundsAloneMissTheseClaims) {
+  for (const char* fault :
+       {"claims_accurate_fast_in_sum", "claims_accurate_fast_in_merge", "claims_ieee_reciprocal"}) {
+    const Mutant& m = mutant(fault);
+    for (const char* family : {"normal_1", "gpt_logits"}) {
+      const Case c(*find_family(family), m.variant.dtype, 1000, 2, 1);
+      EXPECT_EQ(check_case(m.variant, c, m.variant.op, 0).status, Status::pass) << fault << " on " << family;
+    }
+  }
+}
+
+TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
+  // An honest fast kernel under a claim of accuracy, and one that no class describes.
+  Variant fast = *find_variant("online_block_fast/f32@host");
+  fast.claim.exp = Exp::accurate;
+  const Case wide(*find_family("uniform_80"), Dtype::f32, 1000, 2, 1);
+  const Record liar = check_case(fast, wide, fast.op, 0);
+  EXPECT_EQ(liar.status, Status::fail);
+  EXPECT_EQ(liar.behaves_like, "its claim with exp fast") << liar.reason;
+  const Mutant& zero = mutant("all_zero");
+  const Case c(*find_family(zero.family), zero.variant.dtype, zero.V, 1, 1);
+  EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");
+}
+
+}  // namespace
+}  // namespace assay

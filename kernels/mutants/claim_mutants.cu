@@ -1,0 +1,148 @@
+// Kernels that compute what they should and claim what they do not do: each is right within some class, and
+// most rows are within the claimed one too. The probes must refute the claim (check `claim`). Claims that
+// are too modest are no fault: those must pass, and be told apart by what they behave like.
+#include "kernels/mutants/mutants.hpp"
+#include "kernels/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 128;
+
+enum class Lie {
+  none,
+  fast_exp_in_sum,      // __expf in every rescale
+  fast_exp_in_merge,    // __expf where threads merge, expf inside a thread
+  fast_exp_in_outputs,  // expf in the sum
+  reciprocal,           // e * (1 / d)
+  rough_reciprocal,     // e * r, r a neighbour of 1 / d: what rcp.approx may give
+  fdividef,             // also 0 beyond 2^126, where no maximum is subtracted
+  serial,               // thread 0 adds everything
+  half_sum,             // a thread's sum is kept in f16, the merge in fp32
+  kept,                 // numerators taken with the thread's running maximum
+  exp2_product,         // 2^(x L - fl(m L))
+  modest,               // everything accurate, claims fast exp and approximate division
+  modest_height,        // a tree that claims a serial sum
+  modest_kept,          // recomputed numerators, claims kept ones
+};
+constexpr bool online(Lie l) {
+  return l == Lie::none || l == Lie::fast_exp_in_sum || l == Lie::fast_exp_in_merge || l == Lie::modest ||
+         l == Lie::modest_height || l == Lie::kept || l == Lie::modest_kept;
+}
+
+template <Lie L, class T>
+__device__ Normalizer row_normalizer(const T* x, std::int64_t V) {
+  if (online(L)) {
+    using InThread = std::conditional_t<L == Lie::fast_exp_in_sum, FastExp, AccurateExp>;
+    using InMerge =
+        std::conditional_t<L == Lie::fast_exp_in_sum || L == Lie::fast_exp_in_merge, FastExp, AccurateExp>;
+    Normalizer n = identity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) n = combine<InThread>(n, leaf(to_float(x[i])));
+    return block_reduce<Combine<InMerge>, kThreads>(n);
+  }
+  float maximum = negative_infinity();
+  for (std::int64_t i = threadIdx.x; i < V; i += kThreads) maximum = fmaxf(maximum, to_float(x[i]));
+  maximum = L == Lie::fdividef ? 0.0f : block_reduce<Max, kThreads>(maximum);
+  float sum = 0.0f;
+  const std::int64_t first = L == Lie::serial ? (threadIdx.x == 0 ? 0 : V) : threadIdx.x;
+  const std::int64_t step = L == Lie::serial ? 1 : kThreads;
+  for (std::int64_t i = first; i < V; i += step) {
+    const float xi = to_float(x[i]);
+    sum += L == Lie::exp2_product ? exp2f(fmaf(xi, 0x1.715476p+0f, -(maximum * 0x1.715476p+0f)))
+                                  : expf(xi - maximum);
+    if (L == Lie::half_sum) sum = to_float(from_float<f16>(sum));
+  }
+  return {maximum, block_reduce<Sum, kThreads>(sum)};
+}
+
+template <Lie L>
+__device__ float quotient(float e, float d) {
+  if (L == Lie::reciprocal) return e * (1.0f / d);
+  if (L == Lie::rough_reciprocal) return e * __int_as_float(__float_as_int(1.0f / d) + (d > 1.0f));
+  if (L == Lie::fdividef) return __fdividef(e, d);
+  return e / d;
+}
+
+template <Lie L, class T>
+__global__ void claims(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    const Normalizer n = row_normalizer<L>(x, V);
+    if (probs.base) {
+      T* p = probs.row(row);
+      float running = negative_infinity();
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
+        const float xi = to_float(x[i]);
+        running = fmaxf(running, xi);
+        float e = L == Lie::fast_exp_in_outputs ? __expf(xi - n.m)
+                  : L == Lie::exp2_product      ? exp2f(fmaf(xi, 0x1.715476p+0f, -(n.m * 0x1.715476p+0f)))
+                                                : expf(xi - n.m);
+        if (L == Lie::kept) e = xi == negative_infinity() ? 0.0f : expf(xi - running) * expf(running - n.m);
+        p[i] = from_float<T>(quotient<L>(e, n.d));
+      }
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = n.m;
+      d[row] = n.d;
+    }
+  }
+}
+
+template <Lie L>
+struct Liar {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = L == Lie::fdividef ? Algorithm::naive
+                   : online(L)        ? Algorithm::online
+                                      : Algorithm::safe,
+      .shift = L == Lie::fdividef ? Shift::none : Shift::subtract,
+      .exp = L == Lie::modest ? Exp::fast : Exp::accurate,
+      .division = L == Lie::modest ? Division::approximate : Division::ieee,
+      .normalise = L == Lie::modest_kept ? Normalise::kept : Normalise::recomputed,
+      .height = [](std::int64_t V) { return L == Lie::modest_height ? V : block_height(V, kThreads); },
+      .policy = {.pos_inf = L == Lie::fdividef ? PosInfRows::inf_only : PosInfRows::nan},
+      .loads = 3,
+      .stores = 1,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(claims<L, T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+
+template <Lie L, class T = f32>
+bool plant(const char* lie, const char* check = "claim", const char* family = "probe") {
+  Mutant m;
+  m.variant = detail::describe<Liar<L>, T>(lie, __FILE__);
+  m.fault = lie;
+  m.family = family;
+  m.V = 1025;
+  m.check = check;
+  return register_mutant(std::move(m));
+}
+
+const bool planted[] = {
+    plant<Lie::none>("claims_what_it_does", ""),
+    plant<Lie::fast_exp_in_sum>("claims_accurate_fast_in_sum"),
+    plant<Lie::fast_exp_in_sum, f16>("claims_accurate_fast_in_sum_f16"),
+    plant<Lie::fast_exp_in_sum, bf16>("claims_accurate_fast_in_sum_bf16"),
+    plant<Lie::fast_exp_in_merge>("claims_accurate_fast_in_merge"),
+    plant<Lie::fast_exp_in_outputs>("claims_accurate_fast_in_outputs"),
+    plant<Lie::reciprocal>("claims_ieee_reciprocal"),
+    plant<Lie::rough_reciprocal>("claims_ieee_rough_reciprocal"),
+    plant<Lie::fdividef>("claims_ieee_fdividef"),
+    plant<Lie::serial>("claims_tree_serial"),
+    plant<Lie::serial, f16>("claims_tree_serial_f16"),
+    plant<Lie::half_sum>("claims_f32_half_sum"),
+    plant<Lie::half_sum, f16>("claims_f32_half_sum_f16"),
+    plant<Lie::kept>("claims_recomputed_kept"),
+    plant<Lie::exp2_product>("claims_subtract_exp2_product"),
+    plant<Lie::modest>("claims_fast_is_accurate", ""),
+    plant<Lie::modest_height>("claims_serial_is_tree", ""),
+    plant<Lie::modest_kept>("claims_kept_is_recomputed", ""),
+};
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND
