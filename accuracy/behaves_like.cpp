@@ -73,6 +73,22 @@ Behaviour behaviour_of(const Variant& variant) {
   return b;
 }
 
+std::string claimed_class(const Variant& v) {
+  const Claim& c = v.claim;
+  std::string s;
+  if (v.op != Op::topk) {
+    s = fmt::format("{}, shift {}, exp {}, division {}, sum {}", name(c.algorithm),
+                    c.shift == Shift::none ? "none" : "subtract", name(c.exp), name(c.division),
+                    name(c.internals));
+    if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));
+    s += c.normalise == Normalise::kept ? ", numerators kept" : ", numerators recomputed";
+  }
+  if (selects(v.op))
+    s += fmt::format("{}selects {}, ties {}", s.empty() ? "" : ", ",
+                     c.select == Select::probs ? "probabilities" : "logits", name(c.ties));
+  return s + fmt::format(", {}", name(c.determinism));
+}
+
 Record probe_record(const Variant& variant, const Behaviour& b) {
   Record r = blank_record(variant, kProbeFamily, variant.op, kProbeV, 1, 0, 1);
   r.reproduce = fmt::format("assay report --key {} --family {}", r.key, kProbeFamily);

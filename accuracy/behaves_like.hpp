@@ -28,6 +28,10 @@ struct Behaviour {
 };
 Behaviour behaviour_of(const Variant& variant);
 
+/// The claim in the same words: "online, shift subtract, exp accurate, division ieee, sum f32, height 73 at
+/// V = 16385, numerators recomputed".
+std::string claimed_class(const Variant& variant);
+
 /// The key's record of family `probe`.
 Record probe_record(const Variant& variant, const Behaviour& behaviour);
 

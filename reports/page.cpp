@@ -133,6 +133,8 @@ std::string render_page(const ReportData& data) {
       {"distance", "ULP error against the distance from the maximum", page::error_by_distance(c)},
       {"size", "Error against V", page::error_by_size(c)},
       {"signed", "Signed errors on real logits", page::signed_errors(c)},
+      {"utilisation", "How sharp the bounds are", page::utilisation(c)},
+      {"behaviour", "What every key claims, and what it behaves like", page::behaviour(c)},
       {"special", "Special values", page::special_values(c)},
       {"domain", "Outside the declared domain", page::domain(c)},
       {"worst", "Worst cases", page::worst_cases(c)},

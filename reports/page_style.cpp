@@ -11,12 +11,14 @@ const char* style() {
 --grid:#e9e9e5;
 --f16:#0b6fb8;--bf16:#d0590a;--f32:#191b1f;--f64:#8a3d9b;--good:#12703f;--bad:#b4211b;--warn:#8a5a00;
 --tint:#f1f1ed;
---bar:#9db9d3;--link:#0b5c9c}
+--bar:#9db9d3;--link:#0b5c9c;--u-none:#f6dcd2;--u-low:#fbfbf9;--u-some:#e3edf5;--u-sharp:#b5d2e8;
+--u-edge:#7fb0d6}
 @media(prefers-color-scheme:dark){:root{--paper:#131518;--panel:#1a1d21;--ink:#e8e7e3;--mute:#a0a6ae;
 --rule:#34383e;
 --grid:#272b30;--f16:#62b0f2;--bf16:#f59a4d;--f32:#e8e7e3;--f64:#cf9ce0;--good:#5fcb90;--bad:#ff8a80;
 --warn:#e8b65a;
---tint:#22262b;--bar:#3f648a;--link:#7dbcf5}}
+--tint:#22262b;--bar:#3f648a;--link:#7dbcf5;--u-none:#4a2a22;--u-low:#1a1d21;--u-some:#20303f;
+--u-sharp:#2f5577;--u-edge:#3f74a3}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);
@@ -69,6 +71,17 @@ td.hex{white-space:nowrap}
 td.ratio{position:relative;min-width:5.2em}
 td.ratio i{position:absolute;left:0;bottom:0;height:3px;background:var(--bar);max-width:100%}
 td.over{color:var(--bad);font-weight:650}td.over i{background:var(--bad)}
+table.util{width:auto;font-size:11.5px}table.util td{padding:3px 2px;text-align:center;min-width:2.5em;
+border-right:1px solid var(--rule)}table.util tbody th{padding:3px 8px;font-size:12px}
+table.util th.tall{height:10.5em;padding:4px 2px;text-align:center}
+th.tall span{writing-mode:vertical-rl;transform:rotate(180deg);display:inline-block}
+.u-none{background:var(--u-none);color:var(--ink)}.u-low{background:var(--u-low)}.u-some{background:var(--u-some)}
+.u-sharp{background:var(--u-sharp)}.u-edge{background:var(--u-edge)}
+.u-over{background:var(--bad);color:var(--panel);font-weight:650}
+.swatch{display:inline-block;width:1.4em;height:.9em;margin-right:7px;border:1px solid var(--rule);
+vertical-align:-1px}
+.behaves td{min-width:11em}.behaves details{margin:2px 0}.behaves li{margin:3px 0;overflow-wrap:anywhere}.behaves ul{padding-left:1.2em}
+small.wrap{white-space:normal}ul.warnings{color:var(--warn)}
 tbody.case tr:first-child>*{border-bottom:0;padding-bottom:0}
 tbody.case:not(:last-child) tr:last-child>*{border-bottom:1px solid var(--rule)}
 th button{all:unset;cursor:pointer;font:inherit}

@@ -79,8 +79,8 @@ TEST(Page, TagsBalanceAndTheParserWouldNotice) {
 
 TEST(Page, HasEverySectionAndPictures) {
   const std::string html = render_page(synthetic());
-  for (const char* id :
-       {"variants", "distance", "size", "signed", "special", "domain", "worst", "families", "reading"})
+  for (const char* id : {"variants", "distance", "size", "signed", "utilisation", "behaviour", "special",
+                         "domain", "worst", "families", "reading"})
     EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
   EXPECT_GT(occurrences(html, "<svg xmlns"), 3 * 10);  // at least the three plots of ten variants
   EXPECT_NE(html.find("row 0: NaN x3, 0 x5"), std::string::npos);

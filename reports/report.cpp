@@ -195,6 +195,7 @@ KeyInfo key_info(const Variant& v) {
                                  c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
                                  c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
   k.determinism = name(c.determinism);
+  k.claimed = claimed_class(v);
   k.not_run = unavailable_reason(v.backend);
   return k;
 }

@@ -14,15 +14,16 @@ namespace assay {
 /// What one key is, as `assay list` shows it.
 struct KeyInfo {
   std::string key, variant, dtype, backend;
-  std::string op;           // its main op
-  std::string algorithm;    // naive, safe, online
-  std::string exp;          // accurate, fast, half
-  std::string division;     // ieee, approximate
-  std::string internals;    // f32, f16, bf16
-  std::string accesses;     // claimed memory accesses per element, "2+1" = loads + stores
-  std::string policy;       // "all -inf: NaN; +inf: NaN; NaN: NaN"
-  std::string determinism;  // run_to_run, ...
-  std::string not_run;      // empty, or why the key cannot run here: "no GPU: ..."
+  std::string op;            // its main op
+  std::string algorithm;     // naive, safe, online
+  std::string exp;           // accurate, fast, half
+  std::string division;      // ieee, approximate
+  std::string internals;     // f32, f16, bf16
+  std::string accesses;      // claimed memory accesses per element, "2+1" = loads + stores
+  std::string policy;        // "all -inf: NaN; +inf: NaN; NaN: NaN"
+  std::string determinism;   // run_to_run, ...
+  std::string not_run;       // empty, or why the key cannot run here: "no GPU: ..."
+  std::string claimed = {};  // the claim in the words of behaves_like: "online, shift subtract, ..."
 };
 
 /// Errors of one key on one family at one V, resolved by |x - m| and by sign.
