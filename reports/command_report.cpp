@@ -11,6 +11,7 @@
 #include "reports/commands.hpp"
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
+#include "reports/oracle_speed_data.hpp"
 #include "reports/page.hpp"
 #include "reports/report.hpp"
 #include "reports/summary.hpp"
@@ -23,6 +24,7 @@ struct Options {
   std::string out;
   std::string require;
   std::string compare;
+  std::string oracle_speed;
   int threads = 0;
   int device = 0;
 };
@@ -81,7 +83,14 @@ int run(const Options& o) {
   RunOptions run_options;
   run_options.threads = o.threads;
   run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-  const ReportData data = run_report(plan, s, run_options);
+  // Before the report takes every core. A narrowed run has no use for it.
+  OracleSpeedData oracle;
+  if (!o.oracle_speed.empty())
+    oracle = read_oracle_speed(o.oracle_speed);
+  else if (!narrowed)
+    oracle = quick_oracle_speed();
+  ReportData data = run_report(plan, s, run_options);
+  data.oracle = std::move(oracle);
 
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
@@ -137,6 +146,8 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--threads", o->threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  c->add_option("--oracle-speed", o->oracle_speed,
+                "oracle.json of assay sweep oracle, for the page (measured anew unless narrowed)");
   c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
   c->callback([o, &status] { status = run(*o); });
 }

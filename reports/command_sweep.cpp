@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "accuracy/oracle_speed.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
-#include "reference/inputs.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
-#include "reports/oracle_speed_json.hpp"
+#include "reports/oracle_speed_data.hpp"
 #include "reports/report.hpp"
 
 namespace assay {
@@ -25,10 +23,6 @@ struct Options {
   std::string require;
 };
 
-/// Rows that exceed a GPU's cache several times over, and that a host makes in seconds.
-std::int64_t default_rows(std::int64_t V) { return std::max<std::int64_t>(1, (std::int64_t{1} << 22) / V); }
-constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
-
 int run(const Options& o) {
   const std::string no_gpu = unavailable_reason(Backend::cuda);
   if (!o.require.empty() && o.require != "cuda")
@@ -37,31 +31,7 @@ int run(const Options& o) {
     fmt::print(stderr, "assay: --require cuda: {}\n", no_gpu);
     return kEnvironment;
   }
-  const Family* family = find_family(o.family);
-  if (!family) throw InputError("--family " + o.family + ": unknown; assay list --families names them all");
-  if (o.V < 1 || o.V > std::int64_t{1} << 24)
-    throw InputError(fmt::format("--V {}: must be 1 to 16777216", o.V));
-  if (o.rows < 0 || o.rows > 1 << 20)
-    throw InputError(fmt::format("--rows {}: must be 1 to 1048576", o.rows));
-
-  std::vector<OracleSpeed> all;
-  for (const std::string& key : o.keys) {
-    const std::string full =
-        key.find('@') != std::string::npos ? key : key + (no_gpu.empty() ? "@cuda" : "@host");
-    const Variant* v = find_variant(full);
-    if (!v) throw InputError("--key " + key + ": no such key; assay list names them all");
-    if (const std::string why = unavailable_reason(v->backend); !why.empty())
-      throw InputError("--key " + full + ": " + why);
-    if (v->op != Op::softmax) throw InputError("--key " + full + ": not a softmax");
-    if (const std::string why = fast_judge_unsupported(v->claim, v->dtype, v->dtype); !why.empty())
-      throw InputError("--key " + full + ": the fast judge does not serve this claim: " + why);
-    if (!applies(*family, v->dtype, o.V))
-      throw InputError(fmt::format("--family {}: no rows of V = {}", o.family, o.V));
-    const std::int64_t rows = o.rows > 0 ? o.rows : default_rows(o.V);
-    const Tensor logits = make_input(*family, v->dtype, o.V, rows, 1);
-    const auto copies = static_cast<int>(std::max<std::int64_t>(1, kDeviceElements / (rows * o.V)));
-    for (OracleSpeed& s : measure_oracle(*v, logits, copies)) all.push_back(std::move(s));
-  }
+  const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
 
   std::int64_t failed = 0, judged = 0;
   for (const OracleSpeed& s : all) {

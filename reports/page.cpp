@@ -138,6 +138,7 @@ std::string render_page(const ReportData& data) {
       {"special", "Special values", page::special_values(c)},
       {"domain", "Outside the declared domain", page::domain(c)},
       {"worst", "Worst cases", page::worst_cases(c)},
+      {"oracle", "The oracle's speed", page::oracle_speed(c)},
       {"families", "Input families", page::families(c)},
       {"reading", "How to read this page", page::how_to_read()},
   };

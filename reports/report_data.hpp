@@ -47,6 +47,18 @@ struct FamilyInfo {
   std::string name, why;
 };
 
+/// How fast outputs were judged: one tier of the oracle, on one part of a machine.
+struct OracleSpeedRow {
+  std::string key, tier, where;
+  std::int64_t rows = 0, V = 0;
+  double elements_per_second = 0, escalated = 0;
+  std::int64_t failed = 0;
+};
+struct OracleSpeedData {
+  std::string family, machine;
+  std::vector<OracleSpeedRow> rows;
+};
+
 struct ReportData {
   std::vector<std::pair<std::string, std::string>>
       environment;  // label, value; commit, machine, GPU, driver, ...
@@ -54,6 +66,7 @@ struct ReportData {
   std::vector<FamilyInfo> families;
   std::vector<Record> records;  // every planned case, in plan order, not_run ones included
   std::vector<Profile> profiles;
+  OracleSpeedData oracle;                  // empty where it was not measured
   std::int64_t planned = 0, executed = 0;  // cases; planned does not count not_run keys
   double seconds = 0;
 };
