@@ -12,11 +12,11 @@ namespace assay {
 namespace {
 
 void list_keys() {
-  fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp",
+  fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp",
              "division", "in", "accesses", "runs here");
   for (const Variant& v : registry()) {
     const KeyInfo k = key_info(v);
-    fmt::print("{:<32} {:<13} {:<10} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp,
+    fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp,
                k.division, k.internals, k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
   }
   if (!built_with_cuda()) fmt::print("cuda keys are absent: this build has no CUDA side\n");

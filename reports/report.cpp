@@ -186,14 +186,19 @@ KeyInfo key_info(const Variant& v) {
   k.backend = name(v.backend);
   k.op = name(v.op);
   k.algorithm = sums ? name(c.algorithm) : "selection";
+  if (c.rescale_threshold > 0) k.algorithm += ", late";
+  if (v.op == Op::log_softmax) k.algorithm += std::string(", ") + name(c.log_form);
   k.exp = sums ? name(c.exp) : "none";
   k.division = sums ? name(c.division) : "none";
   k.internals = sums ? name(c.internals) : "none";
   k.accesses = fmt::format("{}+{}", c.loads, c.stores);
   k.policy = !sums ? fmt::format("NaN ranks {}", c.policy.nan_order == NanOrder::last ? "last" : "first")
-                   : fmt::format("all -inf: {}; +inf: {}; NaN: NaN",
-                                 c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
-                                 c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
+             : v.op == Op::lse
+                 ? fmt::format("all -inf: -inf; +inf: {}; NaN: NaN",
+                               c.policy.pos_inf == PosInfRows::nan ? "NaN" : "+inf")
+                 : fmt::format("all -inf: {}; +inf: {}; NaN: NaN",
+                               c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
+                               c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
   k.determinism = name(c.determinism);
   k.claimed = claimed_class(v);
   k.not_run = unavailable_reason(v.backend);

@@ -15,9 +15,9 @@ namespace assay {
 struct KeyInfo {
   std::string key, variant, dtype, backend;
   std::string op;            // its main op
-  std::string algorithm;     // naive, safe, online
-  std::string exp;           // accurate, fast, half
-  std::string division;      // ieee, approximate
+  std::string algorithm;     // naive, safe, online; "online, late", "safe, shifted"
+  std::string exp;           // accurate, fast, half, exp2_fma
+  std::string division;      // ieee, approximate, reciprocal
   std::string internals;     // f32, f16, bf16
   std::string accesses;      // claimed memory accesses per element, "2+1" = loads + stores
   std::string policy;        // "all -inf: NaN; +inf: NaN; NaN: NaN"
