@@ -155,7 +155,7 @@ TEST(Bounds, LateRescalingCountsThePathUpAndDown) {
   const double p = 1 / (1 + std::exp(-1.0));
   EXPECT_NEAR(b.b, p * upper + (1 - p) * lower, 1e-11);
   EXPECT_GT(b.range_top, 1);
-  // No logit is further than the threshold above another: 10 nats apart counts the way down alone.
+  // Rescaled at once, the maximum is never moved.
   c.rescale_threshold = 0;
   const RowBounds at_once =
       row_bounds(terms_of(c, Backend::cuda, Dtype::f32, 2), row, shift_of(row, Dtype::f32, true));

@@ -1,5 +1,5 @@
 // One fault for each algorithm class beyond the paper's: what a kernel does that claims the class and only
-// looks like it. Right::... are the same kernels without the fault, and must pass where the faults die.
+// looks like it. The right_ ones are the same kernels without the fault, and must pass where the faults die.
 #include "kernels/mutants/mutants.hpp"
 #include "kernels/reduce.cuh"
 
