@@ -28,6 +28,11 @@ find_library(ASSAY_GMP_LIBRARY NAMES ${gmp_name})
 find_path(ASSAY_MPFR_INCLUDE NAMES mpfr.h)
 find_program(ASSAY_GAPPA gappa)    # checks the proofs of the fast tier, in the tests
 find_program(ASSAY_SOLLYA sollya)
+# A peer to measure. Debian has no static archive of it: a bundle goes without and says so.
+if(NOT ASSAY_STATIC AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  find_library(ASSAY_SLEEF NAMES sleef)
+  assay_need(ASSAY_SLEEF libsleef-dev)
+endif()
 
 assay_need(fmt_FOUND libfmt-dev)
 assay_need(CLI11_FOUND libcli11-dev)

@@ -20,5 +20,6 @@ int run_assay(int argc, const char* const* argv);
 void add_list_command(CLI::App& app, int& status);
 void add_report_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);
+void add_functions_command(CLI::App& app, int& status);
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/functions_report.hpp"
 #include "reports/report_data.hpp"
 #include "reports/svg.hpp"
 #include "reports/tally.hpp"
@@ -30,9 +31,10 @@ std::string special_values(const Context& c);
 std::string domain(const Context& c);
 std::string worst_cases(const Context& c);
 std::string families(const Context& c);
-std::string utilisation(const Context& c);   // error/bound, key by family, and by class and check
-std::string behaviour(const Context& c);     // claimed class, behaves like, evidence
-std::string oracle_speed(const Context& c);  // both tiers, elements judged a second
+std::string utilisation(const Context& c);        // error/bound, key by family, and by class and check
+std::string behaviour(const Context& c);          // claimed class, behaves like, evidence
+std::string oracle_speed(const Context& c);       // both tiers, elements judged a second
+std::string functions(const FunctionsReport& r);  // building blocks
 std::string how_to_read();
 const char* style();
 const char* script();

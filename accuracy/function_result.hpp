@@ -1,0 +1,61 @@
+// The result of one function's sweep as data: what the table shows, what functions.json holds, and what is
+// judged against the declared error, whether it was measured just now or published earlier.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "accuracy/function_sweep.hpp"
+
+namespace assay {
+
+struct FunctionResult {
+  /// A largest value and where: the argument ("-0x1.bcc73p+3", or "a / b") and what the function gave there.
+  struct Largest {
+    double value = -1;  // -1: there was nothing to measure
+    std::string argument, got;
+    bool measured() const { return value >= 0; }
+  };
+  /// Something that must not be: how often, and first where.
+  struct Violation {
+    std::int64_t count = 0;
+    std::string argument, got;
+  };
+  std::string name, dtype, backend;
+  std::string status;       // pass, fail, not_run
+  std::string reason;       // of fail and not_run
+  std::int64_t stride = 1;  // 1: exhaustive; else every stride-th argument
+  std::int64_t inputs = 0, judged = 0, correct = 0, subnormal = 0, special = 0, outside = 0;
+  std::int64_t decided_by_mpfr = 0, undecided = 0;
+  Largest ulp;             // normal results
+  Largest tiny;            // subnormal results, in smallest subnormals
+  Largest relative;        // normal results, in u
+  Largest absolute;        // on [1/2, 2], where only that is documented
+  Largest slope;           // needed beyond the declared constant, ulp per unit of |argument|
+  double mean_signed = 0;  // ulp; of exps over arguments in [-104, -1/2]
+  std::int64_t mean_count = 0;
+  Violation descent, not_one, not_in_unit, special_wrong, nan;
+  double seconds = 0;
+
+  std::string id() const { return name + "/" + dtype + "@" + backend; }
+  double correct_share() const {
+    return judged > 0 ? static_cast<double>(correct) / static_cast<double>(judged) : 0;
+  }
+};
+
+/// Sweeps and judges. A function that cannot run here is not_run.
+FunctionResult measure(const functions::Function& f, const functions::SweepOptions& options);
+
+/// What a result has to say against what is declared: nothing, or one sentence each. NaN contradicts.
+std::vector<std::string> contradictions(const DeclaredError& declared, const FunctionResult& r);
+
+/// The row of the table a result belongs to; null if there is none (a result from elsewhere).
+const DeclaredError* find_declared(const FunctionResult& r);
+
+nlohmann::json to_json(const FunctionResult& r);
+/// Throws InputError naming what is missing.
+FunctionResult function_result_from_json(const nlohmann::json& j);
+
+}  // namespace assay

@@ -1,0 +1,17 @@
+# The building-block sweep's vector code: the judge, Eigen's packets and SLEEF, compiled for AVX2 and FMA on
+# x86-64 (the sweep asks the CPU before it calls them), and its CUDA side.
+add_library(assay_function_vectors OBJECT function_judge_host.cpp functions_eigen.cpp)
+target_link_libraries(assay_function_vectors PRIVATE assay_options)
+get_target_property(eigen_include Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(assay_function_vectors SYSTEM PRIVATE ${eigen_include})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(assay_function_vectors PRIVATE -mavx2 -mfma)
+endif()
+# Comparisons and roundings are to become vector instructions; neither flag changes a value.
+target_compile_options(assay_function_vectors PRIVATE -fno-math-errno -fno-trapping-math)
+if(ASSAY_SLEEF)
+  target_sources(assay_function_vectors PRIVATE functions_sleef.cpp)
+  target_link_libraries(assay_accuracy PUBLIC ${ASSAY_SLEEF})
+  target_compile_definitions(assay_accuracy PRIVATE ASSAY_WITH_SLEEF)
+endif()
+target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)

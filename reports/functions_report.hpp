@@ -1,0 +1,33 @@
+// What `assay functions` found, as one piece of data, and its three forms: functions.json, the terminal, the
+// page.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accuracy/function_result.hpp"
+
+namespace assay {
+
+struct FunctionsReport {
+  std::vector<std::pair<std::string, std::string>> environment;  // label, value
+  std::vector<FunctionResult> functions;                         // not_run ones included
+  double seconds = 0;
+};
+
+/// At least one function ran, and every one that ran passed.
+bool functions_passed(const FunctionsReport& r);
+/// "12 functions, 9 exhaustive, ...": one line behind PASS or FAIL.
+std::string functions_verdict(const FunctionsReport& r);
+
+std::string render_functions_json(const FunctionsReport& r);
+/// Reads what render_functions_json wrote. Throws InputError naming the file.
+FunctionsReport read_functions(const std::filesystem::path& file);
+/// Verdict first, then the worst causes with their commands, then the table.
+std::string render_functions_terminal(const FunctionsReport& r, const std::string& page);
+/// A page of its own.
+std::string render_functions_page(const FunctionsReport& r);
+
+}  // namespace assay
