@@ -48,6 +48,14 @@ struct Exact {
   std::int64_t below;
 };
 
+ASSAY_HOST_DEVICE double nearest_integer(double x) {
+#if defined(__CUDA_ARCH__)
+  return rint(x);
+#else
+  return __builtin_rint(x);
+#endif
+}
+
 /// Enclosures of e^a, 2^a, ln a, a / b for arguments that are not special (see special_value).
 template <Truth truth>
 ASSAY_HOST_DEVICE Exact exact_value(double a, double b) {
@@ -60,7 +68,7 @@ ASSAY_HOST_DEVICE Exact exact_value(double a, double b) {
     constexpr double kWidth = (natural ? fast::kExpError : fast::kExp2Error) + 0x1p-52;
     const double y = natural ? fast::exp(t) : fast::exp2(t);
     // An integer's power of two is exact.
-    const double width = !natural && t == __builtin_rint(t) ? 0 : kWidth;
+    const double width = !natural && t == nearest_integer(t) ? 0 : kWidth;
     double lo = fast::fma(-width, y, y), hi = fast::fma(width, y, y);
     // The sign of the argument decides on which side of 1 the value is, however near.
     const double least = t >= 0 ? 1 : 0, most = t <= 0 ? 1 : 0x1p1022;
@@ -125,7 +133,7 @@ ASSAY_HOST_DEVICE Judged judge_value(const Rules& f, double got, const Exact& y)
   double g = y.sign * got;
   g = (g > over ? over : g) * scale;
   const double top = over * scale;
-  const double r_lo = __builtin_rint(s_lo), r_hi = __builtin_rint(s_hi);
+  const double r_lo = nearest_integer(s_lo), r_hi = nearest_integer(s_hi);
   const double n_lo = r_lo > top ? top : r_lo, n_hi = r_hi > top ? top : r_hi;
   const double d_lo = g - s_lo, d_hi = g - s_hi;
   const double a_lo = d_lo < 0 ? -d_lo : d_lo, a_hi = d_hi < 0 ? -d_hi : d_hi;

@@ -15,3 +15,12 @@ if(ASSAY_SLEEF)
   target_compile_definitions(assay_accuracy PRIVATE ASSAY_WITH_SLEEF)
 endif()
 target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
+
+if(ASSAY_WITH_CUDA)
+  # Judged by oracle code (-fmad=false, as the rest of this target), but compiled as kernels are.
+  target_sources(assay_accuracy PRIVATE function_sweep_device.cu)
+  add_library(assay_device_functions OBJECT functions_device.cu)
+  target_link_libraries(assay_device_functions PRIVATE assay_options)
+  target_compile_options(assay_device_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+  target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_device_functions>)
+endif()
