@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "accuracy/function_table.hpp"
+
 namespace assay {
 namespace {
 
@@ -25,30 +27,29 @@ struct ExpError {
   bool monotone;
 };
 
-/// The exp functions by name and backend.
-/// accurate, cuda: CUDA guide, table of maximum ulp errors: expf 2 ulp; monotone over every negative input
-/// on an H200. accurate, host: glibc 2.36, below 1.02 u (expf_test measures it); monotonicity not assumed.
-/// fast: CUDA guide, __expf: 2 + floor(|1.173 x|) ulp, that is 2.346 |x| u, from the rounded product with
-/// log2 e; the host's __expf is the same product and a better exp2. half: hexp is correctly rounded (H200,
-/// all 2^16 inputs; the host's by construction, half_test). exp2_fma: exp2f, 2 ulp by the guide; its
-/// arguments may be positive, where its order was not measured. glibc's is below 1.02 u (exp2f_test).
-ExpError exp_error(Exp e, Backend backend) {
-  const bool cuda = backend == Backend::cuda;
-  switch (e) {
-    case Exp::accurate:
-      return cuda ? ExpError{2, 0, true} : ExpError{0.01, 0, false};
-    case Exp::fast:
-      return {2, 2.346, cuda};
-    case Exp::half:
-      return {0, 0, true};
-    case Exp::exp2_fma:
-      return cuda ? ExpError{2, 0, false} : ExpError{0.01, 0, false};
-  }
-  return {};
+/// The exp functions by name and backend: what function_table.cpp declares of them, with its sources. A slope
+/// there is in ulp, at most twice as many u. The arguments of exp2_fma may be positive, where only the table
+/// of a device that was swept knows the order: not assumed.
+ExpError exp_error(Exp e, Backend backend, Dtype arithmetic) {
+  const char* name = e == Exp::accurate ? "expf"
+                     : e == Exp::fast   ? "__expf"
+                     : e == Exp::half   ? "hexp"
+                                        : "exp2f";
+  const DeclaredError& d = declared_error(name, e == Exp::half ? arithmetic : Dtype::f32, backend);
+  return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma};
 }
 
-/// logf: 1 ulp by the CUDA guide; glibc 2.36: below 1.32 u over every input (exp2f_test).
-double log_error(Backend backend) { return backend == Backend::cuda ? 3 : 1.35; }
+/// Relative error of logf.
+double log_error(Backend backend) {
+  const DeclaredError& d = declared_error("logf", Dtype::f32, backend);
+  return d.relative > 0 ? d.relative : (2 * d.k + 1) * unit_roundoff(Dtype::f32);
+}
+
+/// The division's largest error, in ulp from the correctly rounded quotient.
+double division_error(Division d, Backend backend, Dtype arithmetic) {
+  if (d == Division::approximate) return declared_error("__fdividef", Dtype::f32, backend).k;
+  return declared_error(arithmetic == Dtype::f32 ? "x/y" : "__hdiv", arithmetic, backend).k;
+}
 
 /// How often a term is rescaled on its way into the sum, at most, and how far its path is.
 struct Path {
@@ -110,17 +111,16 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   t.narrow = claim.internals != Internals::f32;
   t.u = unit_roundoff(t.arithmetic);
   t.u_out = t.arithmetic == out ? 0 : unit_roundoff(out);
-  const ExpError e = exp_error(claim.exp, backend);
+  const ExpError e = exp_error(claim.exp, backend, t.arithmetic);
   t.exp_constant = lam((2 * e.k + 1) * t.u);
   // lam is convex: lam(a + c |t|) <= lam(a) + c |t| / (1 - a - c |t|), and e^t is 0 or infinite past 110.
   const double steep = e.slope * t.u;
   t.exp_slope = steep / (1 - (2 * e.k + 1) * t.u - 110 * steep);
   t.eta = (2 * e.k + 1) * 0.5 * min_subnormal(t.arithmetic);
   t.monotone_exp = e.monotone;
-  t.log_error = log_error(backend) * t.u;
-  t.D = claim.division == Division::ieee          ? t.u
-        : claim.division == Division::approximate ? 5 * t.u
-                                                  : 2 * t.u + t.u * t.u;  // reciprocal and product: (1 + u)^2
+  t.log_error = log_error(backend);
+  const double divided = (2 * division_error(claim.division, backend, t.arithmetic) + 1) * t.u;
+  t.D = claim.division == Division::reciprocal ? 2 * t.u + t.u * t.u : divided;  // two roundings: (1 + u)^2
   t.D_own = claim.division == Division::reciprocal ? t.u : t.D;
   // Half the smallest subnormal for the output's rounding; an approximate division of 2 ulp adds two whole
   // ones where its own result is subnormal.

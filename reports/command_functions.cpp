@@ -21,6 +21,7 @@ struct Options {
   std::string backend, require, out = "out/functions";
   std::int64_t stride = 1;
   int threads = 0, device = 0;
+  bool pairs = false;
 };
 
 std::vector<const functions::Function*> select(const Options& o) {
@@ -66,6 +67,16 @@ int run(const Options& o) {
     std::fflush(stderr);
     r.functions.push_back(measure(*f, {o.stride, o.threads}));
   }
+  if (o.pairs)
+    for (Backend backend : {Backend::cuda, Backend::host}) {
+      if (!o.backend.empty() && o.backend != name(backend)) continue;
+      // The executor makes thousands of rows a second, not a billion.
+      const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
+      for (const Variant* v : pair_variants(backend)) {
+        fmt::print(stderr, "every pair: {}\n", v->key());
+        r.pairs.push_back(measure_pairs(*v, stride, o.threads));
+      }
+    }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const std::filesystem::path out = o.out;
@@ -86,6 +97,8 @@ void add_functions_command(CLI::App& app, int& status) {
   c->add_option("--backend", o->backend, "cuda or host (both)");
   c->add_option("--stride", o->stride,
                 "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
+  c->add_flag("--pairs", o->pairs,
+              "also every pair of f16 logits as a two-element softmax (a sample on the host)");
   c->add_option("--out", o->out, "folder for functions.json and functions.html")->capture_default_str();
   c->add_option("--threads", o->threads, "host threads (one per core)")->check(CLI::Range(1, 1024));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();

@@ -17,6 +17,7 @@ namespace {
 
 struct FunctionCounts {
   std::int64_t ran = 0, exhaustive = 0, failed = 0, not_run = 0, values = 0;
+  std::int64_t pairs_ran = 0, pairs_failed = 0, rows = 0;
 };
 FunctionCounts count(const FunctionsReport& r) {
   FunctionCounts n;
@@ -30,6 +31,15 @@ FunctionCounts count(const FunctionsReport& r) {
     n.failed += f.status != "pass";
     n.values += f.inputs;
   }
+  for (const PairResult& p : r.pairs) {
+    if (p.status == "not_run") {
+      ++n.not_run;
+      continue;
+    }
+    ++n.pairs_ran;
+    n.pairs_failed += p.status != "pass";
+    n.rows += p.rows;
+  }
   return n;
 }
 
@@ -37,15 +47,18 @@ FunctionCounts count(const FunctionsReport& r) {
 
 bool functions_passed(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
-  return n.ran > 0 && n.failed == 0;
+  return n.ran + n.pairs_ran > 0 && n.failed + n.pairs_failed == 0;
 }
 
 std::string functions_verdict(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
   std::string out = fmt::format("{} functions, {} of them on every argument, {} values", n.ran, n.exhaustive,
                                 grouped(n.values));
-  if (n.ran == 0) out = "no function ran";
+  if (n.ran == 0) out = n.pairs_ran > 0 ? "no function asked for" : "nothing ran";
   if (n.failed > 0) out += fmt::format("; {} beyond what is declared", n.failed);
+  if (n.pairs_ran > 0)
+    out += fmt::format("; {} two-element softmaxes, {} rows", n.pairs_ran, grouped(n.rows));
+  if (n.pairs_failed > 0) out += fmt::format(", {} fail", n.pairs_failed);
   if (n.not_run > 0) out += fmt::format("; {} not run", n.not_run);
   return out;
 }
@@ -55,6 +68,8 @@ std::string render_functions_json(const FunctionsReport& r) {
   for (const auto& [label, value] : r.environment) j["environment"].push_back({label, value});
   j["functions"] = json::array();
   for (const FunctionResult& f : r.functions) j["functions"].push_back(to_json(f));
+  j["pairs"] = json::array();
+  for (const PairResult& p : r.pairs) j["pairs"].push_back(to_json(p));
   j["seconds"] = r.seconds;
   return j.dump(1) + "\n";
 }
@@ -66,6 +81,7 @@ FunctionsReport read_functions(const std::filesystem::path& file) {
     for (const json& e : j.at("environment"))
       r.environment.emplace_back(e.at(0).get<std::string>(), e.at(1).get<std::string>());
     for (const json& f : j.at("functions")) r.functions.push_back(function_result_from_json(f));
+    for (const json& p : j.at("pairs")) r.pairs.push_back(pair_result_from_json(p));
     r.seconds = j.at("seconds").get<double>();
     return r;
   } catch (const json::exception& e) {
@@ -104,6 +120,20 @@ std::string render_functions_terminal(const FunctionsReport& r, const std::strin
     out += "* a sample: every stride-th argument, and those around special ones\n";
   out +=
       "max ulp: from the exact value; subnormal: error in smallest subnormals; monotone: or how often not\n";
+  for (const PairResult& p : r.pairs) {
+    if (p.status == "not_run") {
+      out += fmt::format("{:<32} not run: {}\n", p.key, p.reason);
+      continue;
+    }
+    out += fmt::format(
+        "{:<32} {}: {} rows{}, max ulp {:.6f} ({}), {} correctly rounded, {} by the full check, {} outside "
+        "the "
+        "domain, {:.1f} s{}\n",
+        p.key, p.status, grouped(p.rows), p.stride > 1 ? "*" : "", p.ulp, p.worst,
+        p.elements > 0 ? plain_percent(static_cast<double>(p.correct) / static_cast<double>(p.elements))
+                       : "-",
+        grouped(p.full_check), grouped(p.outside), p.seconds, p.status == "fail" ? ": " + p.reason : "");
+  }
   if (!page.empty()) out += "\n" + page + "\n";
   return out;
 }

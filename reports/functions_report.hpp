@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "accuracy/function_result.hpp"
+#include "accuracy/pair_softmax.hpp"
 
 namespace assay {
 
 struct FunctionsReport {
   std::vector<std::pair<std::string, std::string>> environment;  // label, value
   std::vector<FunctionResult> functions;                         // not_run ones included
+  std::vector<PairResult> pairs;                                 // two-element softmaxes
   double seconds = 0;
 };
 
-/// At least one function ran, and every one that ran passed.
+/// At least one function or variant ran, and every one that ran passed.
 bool functions_passed(const FunctionsReport& r);
 /// "12 functions, 9 exhaustive, ...": one line behind PASS or FAIL.
 std::string functions_verdict(const FunctionsReport& r);

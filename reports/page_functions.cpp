@@ -81,6 +81,32 @@ std::string rows(const FunctionsReport& r, const std::string& backend) {
 
 }  // namespace
 
+static std::string pair_rows(const FunctionsReport& r) {
+  std::string out = open_table({"key", "status", "#max ULP, at", "#correctly rounded", "#rows", "#full check",
+                                "#by MPFR", "#outside the domain", "#s"}) +
+                    "<tbody>";
+  for (const PairResult& p : r.pairs) {
+    out += fmt::format("<tr><th><code>{}</code></th>", escape(p.key));
+    if (p.status == "not_run") {
+      out += fmt::format("<td class=\"mute wide\" colspan=\"8\">not run: {}</td></tr>", escape(p.reason));
+      continue;
+    }
+    const bool good = p.status == "pass";
+    const double share =
+        p.elements > 0 ? static_cast<double>(p.correct) / static_cast<double>(p.elements) : 0;
+    out += fmt::format("<td class=\"{}\">{}<small>{}</small></td>", good ? "good" : "bad", escape(p.status),
+                       escape(shorten(p.reason, 200)));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{:.6f}<small>{}</small></td>", p.ulp, p.ulp,
+                       escape(p.worst));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", share, escape(plain_percent(share)));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}{}</td>", p.rows, grouped(p.rows),
+                       p.stride > 1 ? "<small>a sample</small>" : "");
+    out += count_cell(p.full_check) + count_cell(p.by_mpfr) + count_cell(p.outside) + number_cell(p.seconds) +
+           "</tr>";
+  }
+  return scroll(out + "</tbody></table>");
+}
+
 std::string functions(const FunctionsReport& r) {
   std::string out =
       "<p>Every argument of every function that a kernel builds on, against the exact value. <em>max "
@@ -96,6 +122,14 @@ std::string functions(const FunctionsReport& r) {
   for (const char* backend : {"cuda", "host"})
     if (const std::string table = rows(r, backend); !table.empty())
       out += fmt::format("<h3>On <code>@{}</code></h3>", backend) + table;
+  if (!r.pairs.empty())
+    out +=
+        "<h3>Every pair of f16 logits as a two-element softmax</h3><p>All 2<sup>32</sup> rows of two, "
+        "special values "
+        "included, judged by the bound of the variant's class; what a cheap judge does not pass gets the "
+        "full check, up "
+        "to MPFR.</p>" +
+        pair_rows(r);
   return out;
 }
 

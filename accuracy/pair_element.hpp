@@ -1,0 +1,180 @@
+// A two-element softmax of f16 logits against the exact one, one source for host and device: the cheap half
+// of the sweep over every pair (pair_softmax.hpp). It passes a row only where the full check passes it; every
+// other row is left open to that. Compile with contraction off.
+//
+// Why a pass is a pass. Differences of f16 values are exact in fp64. With t = |x0 - x1| the exact outputs are
+// 1 / (1 + e^-t) and e^-t / (1 + e^-t), here with a relative error below 2^-50. Every class's bound of an
+// element is at least own + lam(D) + lam(u_out) + h lam(u) in the log and w_out beside it: b is no smaller
+// than the tree alone, because every beta is at least h lam(u) (BOUNDS.md, section 3). The row sum's is at
+// least expm1(lam(D) + lam(u_out) + h lam(u)). Those are the limits here, made smaller by 2^-20 of
+// themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "accuracy/function_element.hpp"
+
+namespace assay::pairs {
+
+/// A claim's constants (Terms, bounds.hpp) and policies, as the pair judge needs them.
+struct PairRules {
+  functions::Rules half;        // the f16 format
+  double common = 0;            // lam(D) + lam(u_out) + h lam(u)
+  double eps_0 = 0, slope = 0;  // own error of the smaller element: eps_0 + slope t
+  double apart = 0;             // lam(D_own) + lam(u_out), twice: what two elements of a row do not share
+  double w_out = 0;
+  bool naive = false;    // no subtracted maximum: a domain, and +inf by its own policy
+  double domain_lo = 0;  // naive: the maximum is inside from here ...
+  double domain_hi = 0;  // ... up to here, certainly; from domain_out on certainly not
+  double domain_out = 0;
+  bool zero_rows = false;  // a row of nothing but -inf gives 0, not NaN
+  bool inf_only = false;   // +inf gives NaN there and 0 elsewhere, not NaN everywhere
+};
+
+enum class PairVerdict { pass, outside, open };
+
+struct PairJudged {
+  PairVerdict verdict = PairVerdict::open;
+  int elements = 0;  // compared with an exact value
+  int correct = 0;   // of those, correctly rounded
+  double ulp = -1;   // larger of the two errors
+};
+
+/// Two results, both what a rule says. NaN by class.
+ASSAY_HOST_DEVICE bool are(double g0, double g1, std::uint32_t bits, double e0, double e1) {
+  const bool first = e0 == e0 ? g0 == e0 && !(bits & 0x8000u) : !(g0 == g0);
+  const bool second = e1 == e1 ? g1 == e1 && !(bits & 0x80000000u) : !(g1 == g1);
+  return first && second;
+}
+
+/// One row: element 0 in the low half of each word, element 1 in the high one.
+ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits, std::uint32_t probs) {
+  constexpr double kInf = __builtin_huge_val();
+  const double x0 = value_of_bits(r.half, logits & 0xffff), x1 = value_of_bits(r.half, logits >> 16);
+  const double g0 = value_of_bits(r.half, probs & 0xffff), g1 = value_of_bits(r.half, probs >> 16);
+  PairJudged out;
+  const double nan = kInf * 0;
+
+  // Special rows by rule; what is not as the rule says is for the full check to name.
+  if (!(x0 == x0) || !(x1 == x1)) {
+    if (are(g0, g1, probs, nan, nan)) out.verdict = PairVerdict::pass;
+    return out;
+  }
+  if (x0 == kInf || x1 == kInf) {
+    const double other = r.inf_only ? 0 : nan;
+    if (are(g0, g1, probs, x0 == kInf ? nan : other, x1 == kInf ? nan : other))
+      out.verdict = PairVerdict::pass;
+    return out;
+  }
+  const double m = x0 > x1 ? x0 : x1;
+  if (m == -kInf) {
+    const double rule = r.zero_rows ? 0 : nan;
+    if (are(g0, g1, probs, rule, rule)) out.verdict = PairVerdict::pass;
+    return out;
+  }
+  if (r.naive) {
+    if (m >= r.domain_out || m < r.domain_lo) {
+      out.verdict = PairVerdict::outside;
+      return out;
+    }
+    if (!(m <= r.domain_hi)) return out;
+  }
+
+  const bool first_larger = x0 >= x1;
+  const double large = first_larger ? g0 : g1, small = first_larger ? g1 : g0;
+  const double t = first_larger ? x0 - x1 : x1 - x0;  // inf beside a -inf
+  bool pass = !(probs & 0x80008000u) && large <= 1 && small <= large;
+  if (t == 0) pass = pass && small == large;
+
+  const double e = t <= 700 ? fast::exp(t == 0 ? 0 : -t) : 0;
+  const double p_large = 1 / (1 + e), p_small = e * p_large;
+  // Equal logits give 1/2 exactly; no other row can give it.
+  const double width = t == 0 ? 0 : 0x1p-50;
+  functions::Exact large_exact{p_large * (1 - width), p_large * (1 + width), 1, 0};
+  if (t > 0 && large_exact.hi >= 1) {
+    large_exact.hi = 1;
+    large_exact.below = 1;
+  }
+  if (t == kInf) large_exact = {1, 1, 1, 0};
+  const functions::Judged a = judge_value(r.half, large, large_exact);
+  // 1 - e^-A >= A - A^2/2 up to A = 1.
+  constexpr double kShrink = 1 - 0x1p-20;
+  double A = r.common < 0.5 ? r.common : 0.5;
+  const double absolute = r.w_out * kShrink;
+  double error = large - p_large;
+  pass = pass && (error < 0 ? -error : error) <= p_large * (A - 0.5 * A * A) * kShrink + absolute;
+  bool decided = a.decided;
+  out.ulp = a.error;
+  out.elements = 1;
+  out.correct = a.correct;
+
+  if (t == kInf) {
+    pass = pass && small == 0;
+  } else {
+    // Below e^-700 both ends are 0 in every unit of f16.
+    const functions::Exact small_exact{t <= 700 ? p_small * (1 - width) : 0,
+                                       t <= 700 ? p_small * (1 + width) : 0x1p-1000, 1, 0};
+    const functions::Judged b = judge_value(r.half, small, small_exact);
+    const double own = t == 0 ? 0 : r.eps_0 + r.slope * t * (1 - 0x1p-7);
+    A = r.common + own;
+    A = A < 0.5 ? A : 0.5;
+    error = small - p_small;
+    pass = pass && (error < 0 ? -error : error) <= p_small * (A - 0.5 * A * A) * kShrink + absolute;
+    decided = decided && b.decided;
+    out.ulp = a.error > b.error ? a.error : b.error;
+    out.elements = 2;
+    out.correct += b.correct;
+    // Coherence: ln(small / large) against -t, where it applies (outputs above 4 w). |ln(1 + x)| <= c where
+    // |x| <= c - c^2.
+    if (small > 4 * absolute && e > 0) {
+      double c = (own + r.apart + absolute / small + absolute / large) * kShrink;
+      c = c < 0.5 ? c : 0.5;
+      const double x = small / (large * e) - 1;
+      pass = pass && (x < 0 ? -x : x) <= c - c * c;
+    }
+    error = g0 + g1 - 1;
+    pass = pass && (error < 0 ? -error : error) <= r.common * kShrink + 2 * absolute;
+  }
+  out.verdict = pass && decided ? PairVerdict::pass : PairVerdict::open;
+  return out;
+}
+
+/// Sums over rows.
+struct PairStats {
+  std::int64_t rows = 0, outside = 0, elements = 0, correct = 0, special = 0;
+  double ulp = -1;
+  std::uint32_t worst = 0, worst_probs = 0;  // the row with the largest error
+
+  ASSAY_HOST_DEVICE void take(const PairJudged& j, std::uint32_t logits, std::uint32_t probs) {
+    ++rows;
+    outside += j.verdict == PairVerdict::outside;
+    if (j.verdict != PairVerdict::pass) return;
+    special += j.elements == 0;
+    elements += j.elements;
+    correct += j.correct;
+    if (j.ulp > ulp || (j.ulp == ulp && logits < worst)) {
+      ulp = j.ulp;
+      worst = logits;
+      worst_probs = probs;
+    }
+  }
+  ASSAY_HOST_DEVICE void merge(const PairStats& o) {
+    rows += o.rows;
+    outside += o.outside;
+    elements += o.elements;
+    correct += o.correct;
+    special += o.special;
+    if (o.ulp > ulp || (o.ulp == ulp && o.worst < worst)) {
+      ulp = o.ulp;
+      worst = o.worst;
+      worst_probs = o.worst_probs;
+    }
+  }
+};
+
+/// A row for the full check.
+struct OpenPair {
+  std::uint32_t logits, probs;
+};
+
+}  // namespace assay::pairs

@@ -1,0 +1,296 @@
+#include "accuracy/pair_softmax.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "accuracy/row_judge.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+
+using pairs::OpenPair;
+using pairs::PairJudged;
+using pairs::PairRules;
+using pairs::PairStats;
+using pairs::PairVerdict;
+
+std::vector<const Variant*> pair_variants(Backend backend) {
+  std::vector<const Variant*> out;
+  for (const Variant& v : registry())
+    if (v.op == Op::softmax && v.dtype == Dtype::f16 && v.backend == backend) out.push_back(&v);
+  return out;
+}
+
+PairRules pair_rules(const Variant& v) {
+  const Terms t = terms_of(v.claim, v.backend, Dtype::f16, 2);
+  PairRules r;
+  r.half.bits = 16;
+  r.half.mantissa = 10;
+  r.half.emin = -14;
+  r.half.emax = 15;
+  r.common = lam(t.D) + lam(t.u_out) + t.h * lam(t.u);
+  r.apart = 2 * (lam(std::min(t.D, t.D_own)) + lam(t.u_out));
+  r.eps_0 = t.exp_constant;
+  r.slope = t.exp_slope;
+  r.w_out = t.w_out;
+  r.naive = v.claim.algorithm == Algorithm::naive;
+  // The limits of outside_domain (domain.cpp), each moved to the side on which the judge may decide alone:
+  // lse <= m + ln 2, and b is below 0.01 for two elements.
+  r.domain_lo = std::log(min_normal(Dtype::f32)) + 1;
+  r.domain_hi = (v.claim.division == Division::ieee ? std::log(max_finite(Dtype::f32)) : 87.33) - 0.71;
+  r.domain_out = std::log(max_finite(Dtype::f32));
+  r.zero_rows = v.claim.policy.all_neg_inf == NegInfRows::zero;
+  r.inf_only = v.claim.policy.pos_inf == PosInfRows::inf_only;
+  return r;
+}
+
+namespace {
+
+std::string describe(std::uint32_t logits, std::uint32_t probs) {
+  const auto at = [](std::uint32_t word, int i) { return decode(Dtype::f16, word >> (16 * i) & 0xffff); };
+  return fmt::format("({:a}, {:a}) gives ({:a}, {:a})", at(logits, 0), at(logits, 1), at(probs, 0),
+                     at(probs, 1));
+}
+
+/// What the full check says of one row.
+struct FullVerdict {
+  bool outside = false, by_mpfr = false, failed = false, undecided = false, special = false;
+  std::int64_t elements = 0, correct = 0;
+  double ulp = -1;
+  std::string detail;
+};
+
+FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tier tier) {
+  const std::uint16_t x[2] = {static_cast<std::uint16_t>(pair.logits),
+                              static_cast<std::uint16_t>(pair.logits >> 16)};
+  const std::array<std::uint64_t, 2> bits = {pair.probs & 0xffff, pair.probs >> 16};
+  const std::array<double, 2> values = {decode(Dtype::f16, bits[0]), decode(Dtype::f16, bits[1])};
+  OracleOptions options;
+  options.tier = tier;
+  const RowTruth t = row_truth(Dtype::f16, x, 2, Dtype::f16, options);
+  const bool judged = t.kind == RowKind::finite || t.kind == RowKind::masked;
+  FullVerdict out;
+  RowBounds bounds;
+  RoundedShift shift;
+  if (judged) {
+    shift = shift_of(t, terms);
+    bounds = row_bounds(terms, t, shift);
+  }
+  if (!outside_domain(v.claim, t, bounds.b).empty()) {
+    out.outside = true;
+    return out;
+  }
+  Tally tally;
+  ErrorStatistics s;
+  const RowCase row{&t, 0};
+  RowOutput got;
+  got.values = values;
+  got.bits = bits;
+  const RowContext c{v.claim, terms, Dtype::f16, row, judged ? &bounds : nullptr, judged ? &shift : nullptr,
+                     tally,   s,     nullptr};
+  judged ? judge_probabilities(c, got) : judge_special(c, got);
+  if (tier == Tier::fast && tally.undecided() > 0) {
+    out = judge_fully(v, terms, pair, Tier::mpfr);
+    out.by_mpfr = true;
+    return out;
+  }
+  out.special = !judged;
+  out.failed = tally.failed() > 0;
+  out.undecided = tally.undecided() > 0 || t.undecided > 0;
+  out.elements = static_cast<std::int64_t>(s.ulp.size());
+  out.correct = s.correctly_rounded;
+  for (float e : s.ulp) out.ulp = std::max(out.ulp, static_cast<double>(e));
+  if (out.failed) out.detail = tally.failed_names() + ": " + describe(pair.logits, pair.probs);
+  return out;
+}
+
+/// Gathers the full check's verdicts; rows are shared among threads and merged in order.
+class FullCheck {
+ public:
+  FullCheck(const Variant& v, int threads)
+      : variant_(v),
+        terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)),
+        threads_(threads > 0 ? static_cast<unsigned>(threads)
+                             : std::max(1u, std::thread::hardware_concurrency())) {}
+
+  /// False once so much has failed that going on tells nothing new.
+  bool judge(std::span<const OpenPair> rows, PairResult& r, PairStats& stats) {
+    std::vector<FullVerdict> verdicts(rows.size());
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t i; (i = next.fetch_add(1)) < rows.size();)
+        verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast);
+    };
+    std::vector<std::thread> workers;
+    for (unsigned t = 1; t < threads_ && rows.size() > 64; ++t) workers.emplace_back(work);
+    work();
+    for (std::thread& w : workers) w.join();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const FullVerdict& f = verdicts[i];
+      ++r.full_check;
+      r.by_mpfr += f.by_mpfr;
+      r.failed += f.failed;
+      r.undecided += f.undecided;
+      stats.outside += f.outside;
+      stats.special += f.special;
+      stats.elements += f.elements;
+      stats.correct += f.correct;
+      if (f.ulp > stats.ulp) {
+        stats.ulp = f.ulp;
+        stats.worst = rows[i].logits;
+        stats.worst_probs = rows[i].probs;
+      }
+      if (f.failed && r.reason.empty()) r.reason = f.detail;
+    }
+    return r.failed < 1000 && r.full_check < 100'000'000;
+  }
+
+ private:
+  const Variant& variant_;
+  const Terms terms_;
+  const unsigned threads_;
+};
+
+PairStats sweep_pairs_on_host(const Variant& v, const PairRules& rules, std::int64_t stride,
+                              const std::function<bool(std::span<const OpenPair>)>& full_check) {
+  constexpr std::int64_t kRows = 4096;
+  const std::int64_t all = ((std::int64_t{1} << 32) + stride - 1) / stride;
+  PairStats stats;
+  for (std::int64_t from = 0; from < all; from += kRows) {
+    const std::int64_t rows = std::min(kRows, all - from);
+    Problem p;
+    p.in = p.out = Dtype::f16;
+    p.rows = rows;
+    p.V = p.in_pitch = p.out_pitch = 2;
+    Images images;
+    const auto bytes = static_cast<std::size_t>(rows) * 4;
+    images.logits = Image(bytes, 0, 256);
+    images.probs = Image(bytes, 0, 256);
+    std::vector<std::uint32_t> words(static_cast<std::size_t>(rows)), probs(words.size(), 0xffffffffu);
+    for (std::int64_t i = 0; i < rows; ++i)
+      words[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>((from + i) * stride);
+    std::memcpy(images.logits.payload(), words.data(), bytes);
+    std::memcpy(images.probs.payload(), probs.data(), bytes);
+    if (v.workspace_bytes) images.workspace = Image(v.workspace_bytes(p), 0, 256);
+    if (const LaunchOutcome o = launch(v, p, images, {}); !o.ok()) throw std::runtime_error(o.fault);
+    std::memcpy(probs.data(), images.probs.payload(), bytes);
+    std::vector<OpenPair> open;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const PairJudged j = judge_pair(rules, words[i], probs[i]);
+      stats.take(j, words[i], probs[i]);
+      if (j.verdict == PairVerdict::open) open.push_back({words[i], probs[i]});
+    }
+    if (!full_check(open)) break;
+  }
+  return stats;
+}
+
+}  // namespace
+
+PairVerdict judge_pair_fully(const Variant& variant, OpenPair row) {
+  const FullVerdict v =
+      judge_fully(variant, terms_of(variant.claim, variant.backend, Dtype::f16, 2), row, Tier::fast);
+  if (v.outside) return PairVerdict::outside;
+  return v.failed || v.undecided ? PairVerdict::open : PairVerdict::pass;
+}
+
+#if !defined(ASSAY_WITH_CUDA)
+PairStats sweep_pairs_on_device(const Variant&, const PairRules&, std::int64_t,
+                                const std::function<bool(std::span<const OpenPair>)>&) {
+  throw std::logic_error("this build has no CUDA side");
+}
+#endif
+
+PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
+  PairResult r;
+  r.key = v.key();
+  r.stride = stride;
+  r.status = "not_run";
+  if (r.reason = unavailable_reason(v.backend); !r.reason.empty()) return r;
+  const auto start = std::chrono::steady_clock::now();
+  FullCheck full(v, threads);
+  PairStats by_full;
+  const auto check = [&](std::span<const OpenPair> rows) { return full.judge(rows, r, by_full); };
+  PairStats s;
+  std::string fault;
+  try {
+    s = on_host(v.backend) ? sweep_pairs_on_host(v, pair_rules(v), stride, check)
+                           : sweep_pairs_on_device(v, pair_rules(v), stride, check);
+  } catch (const std::runtime_error& e) {
+    fault = e.what();
+  }
+  s.merge(by_full);
+  r.rows = s.rows;
+  r.outside = s.outside;
+  r.special = s.special;
+  r.elements = s.elements;
+  r.correct = s.correct;
+  r.ulp = s.ulp;
+  if (s.ulp >= 0) r.worst = describe(s.worst, s.worst_probs);
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::int64_t planned = ((std::int64_t{1} << 32) + stride - 1) / stride;
+  if (!fault.empty())
+    r.reason = fault;
+  else if (r.failed > 0)
+    r.reason = fmt::format("{} rows fail, first {}", r.failed, r.reason);
+  else if (r.undecided > 0)
+    r.reason = fmt::format("{} rows undecided", r.undecided);
+  else if (r.rows != planned)
+    r.reason = fmt::format("{} of {} rows were judged", r.rows, planned);
+  else if (!(r.elements > 0))
+    r.reason = "nothing was judged";
+  r.status = r.reason.empty() ? "pass" : "fail";
+  return r;
+}
+
+namespace {
+constexpr std::pair<const char*, std::int64_t PairResult::*> kPairCounts[] = {
+    {"stride", &PairResult::stride},          {"rows", &PairResult::rows},
+    {"outside_domain", &PairResult::outside}, {"special", &PairResult::special},
+    {"elements", &PairResult::elements},      {"correctly_rounded", &PairResult::correct},
+    {"full_check", &PairResult::full_check},  {"by_mpfr", &PairResult::by_mpfr},
+    {"failed", &PairResult::failed},          {"undecided", &PairResult::undecided},
+};
+constexpr std::pair<const char*, std::string PairResult::*> kPairTexts[] = {{"key", &PairResult::key},
+                                                                            {"status", &PairResult::status},
+                                                                            {"reason", &PairResult::reason},
+                                                                            {"worst", &PairResult::worst}};
+}  // namespace
+
+nlohmann::json to_json(const PairResult& r) {
+  nlohmann::json j;
+  for (const auto& [key, member] : kPairTexts) j[key] = r.*member;
+  for (const auto& [key, member] : kPairCounts) j[key] = r.*member;
+  if (std::isfinite(r.ulp))
+    j["max_ulp"] = r.ulp;
+  else
+    j["max_ulp"] = "inf";
+  j["seconds"] = r.seconds;
+  return j;
+}
+
+PairResult pair_result_from_json(const nlohmann::json& j) {
+  try {
+    PairResult r;
+    for (const auto& [key, member] : kPairTexts) r.*member = j.at(key).get<std::string>();
+    for (const auto& [key, member] : kPairCounts) r.*member = j.at(key).get<std::int64_t>();
+    r.ulp = j.at("max_ulp").is_number() ? j.at("max_ulp").get<double>() : HUGE_VAL;
+    r.seconds = j.at("seconds").get<double>();
+    return r;
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError(std::string("a pair sweep's result cannot be read: ") + e.what());
+  }
+}
+
+}  // namespace assay

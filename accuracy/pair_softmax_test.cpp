@@ -1,0 +1,114 @@
+// Two-element softmaxes: the cheap judge passes nothing that the full check refuses, every host variant
+// passes a sample, and planted faults are found.
+#include "accuracy/pair_softmax.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "reference/formats.hpp"
+
+namespace assay {
+namespace {
+
+using pairs::PairVerdict;
+
+std::uint64_t mix(std::uint64_t z) {  // splitmix64
+  z += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+/// Outputs as a right kernel may have them, off by -3 to 3 places.
+std::uint32_t near_outputs(std::uint32_t logits, std::uint64_t h) {
+  const double x0 = decode(Dtype::f16, logits & 0xffff), x1 = decode(Dtype::f16, logits >> 16);
+  const double m = std::max(x0, x1);
+  const double e0 = std::exp(x0 - m), e1 = std::exp(x1 - m);
+  const auto off = [](std::uint64_t bits, int by) {
+    return static_cast<std::uint32_t>(bits + static_cast<std::uint64_t>(by)) & 0xffff;
+  };
+  const int by0 = h % 4 ? 0 : static_cast<int>(h >> 8 & 7) - 3,
+            by1 = h % 3 ? 0 : static_cast<int>(h >> 16 & 7) - 3;
+  return off(encode(Dtype::f16, e0 / (e0 + e1)), by0) | off(encode(Dtype::f16, e1 / (e0 + e1)), by1) << 16;
+}
+
+TEST(PairJudge, PassesOnlyWhatTheFullCheckPasses) {
+  std::int64_t passed = 0, outside = 0, open = 0;
+  for (Backend backend : {Backend::host, Backend::cuda})
+    for (const Variant* host : pair_variants(Backend::host)) {
+      Variant v = *host;  // a claim is judged by its backend's functions, whether or not the key exists here
+      v.backend = backend;
+      const pairs::PairRules rules = pair_rules(v);
+      for (std::uint64_t i = 0; i < 3000; ++i) {
+        const std::uint64_t h = mix(i);
+        auto logits = static_cast<std::uint32_t>(h);
+        // Most pairs of patterns are far apart: half of the rows have one neighbourhood, some are equal or
+        // special.
+        if (i % 2)
+          logits = (logits & 0xffff) * 0x10001u + static_cast<std::uint32_t>(h >> 40 & 0x3ff) * 0x10000u;
+        if (i % 29 == 0) logits = (logits & 0xffff) * 0x10001u;
+        if (i % 31 == 0) logits = (logits & 0xffff0000u) | (i % 2 ? 0x7c00u : 0xfc00u);
+        if (i % 37 == 0)
+          logits = (logits & 0x3fff3fffu) | 0x54005400u;  // around 80: the end of naive's domain
+        const std::uint32_t probs =
+            i % 41 == 0 ? static_cast<std::uint32_t>(h >> 32) : near_outputs(logits, h >> 24);
+        const pairs::PairJudged cheap = judge_pair(rules, logits, probs);
+        if (cheap.verdict == PairVerdict::open) {
+          ++open;
+          continue;
+        }
+        (cheap.verdict == PairVerdict::pass ? passed : outside) += 1;
+        ASSERT_EQ(judge_pair_fully(v, {logits, probs}), cheap.verdict)
+            << v.key() << std::hex << " logits " << logits << " outputs " << probs;
+      }
+    }
+  EXPECT_GT(passed, 10000);
+  EXPECT_GT(outside, 200);
+  EXPECT_GT(open, 1000);
+}
+
+TEST(PairSoftmax, HostVariantsPassASample) {
+  const auto variants = pair_variants(Backend::host);
+  ASSERT_GE(variants.size(), 7u);
+  for (const Variant* v : variants) {
+    const PairResult r = measure_pairs(*v, 4'000'037, 1);
+    EXPECT_EQ(r.status, "pass") << r.key << ": " << r.reason;
+    EXPECT_EQ(r.rows, 1074);
+    EXPECT_GT(r.elements, 900);
+    EXPECT_LT(r.full_check, r.rows / 4) << r.key << ": the cheap judge is of little use";
+  }
+}
+
+void (*right)(const Problem&, const Buffers&, const Stream&);
+void spoil(const Problem& p, const Buffers& b, const Stream& s) {
+  right(p, b, s);
+  auto* probs = static_cast<std::uint16_t*>(b.probs);
+  const auto* logits = static_cast<const std::uint16_t*>(b.logits);
+  for (std::int64_t row = 0; row < p.rows; ++row)
+    if (logits[2 * row] > 0x3c00 && logits[2 * row] < 0x3d00)
+      probs[2 * row] = static_cast<std::uint16_t>(probs[2 * row] + 2);
+}
+
+TEST(PairSoftmax, FindsAnOutputTwoPlacesOff) {
+  const Variant* online = find_variant("online_thread/f16@host");
+  ASSERT_NE(online, nullptr);
+  Variant v = *online;
+  right = v.run;
+  v.run = spoil;
+  const PairResult r = measure_pairs(v, 1'000'003, 1);
+  EXPECT_EQ(r.status, "fail");
+  EXPECT_GT(r.failed, 0);
+  EXPECT_NE(r.reason.find("element"), std::string::npos) << r.reason;
+  v.run = [](const Problem&, const Buffers&, const Stream&) {};  // writes nothing
+  EXPECT_EQ(measure_pairs(v, 4'000'037, 1).status, "fail");
+}
+
+TEST(PairSoftmax, ResultsSurviveJson) {
+  const PairResult r = measure_pairs(*find_variant("online_thread/f16@host"), 40'000'003, 1);
+  EXPECT_EQ(to_json(r), to_json(pair_result_from_json(nlohmann::json::parse(to_json(r).dump()))));
+}
+
+}  // namespace
+}  // namespace assay
