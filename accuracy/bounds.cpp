@@ -39,10 +39,10 @@ ExpError exp_error(Exp e, Backend backend, Dtype arithmetic) {
   return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma};
 }
 
-/// Relative error of logf.
+/// Relative error of logf, in u; a log of 16-bit arithmetic is taken to be as good in its own u.
 double log_error(Backend backend) {
   const DeclaredError& d = declared_error("logf", Dtype::f32, backend);
-  return d.relative > 0 ? d.relative : (2 * d.k + 1) * unit_roundoff(Dtype::f32);
+  return d.relative > 0 ? d.relative / unit_roundoff(Dtype::f32) : 2 * d.k + 1;
 }
 
 /// The division's largest error, in ulp from the correctly rounded quotient.
@@ -118,7 +118,7 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   t.exp_slope = steep / (1 - (2 * e.k + 1) * t.u - 110 * steep);
   t.eta = (2 * e.k + 1) * 0.5 * min_subnormal(t.arithmetic);
   t.monotone_exp = e.monotone;
-  t.log_error = log_error(backend);
+  t.log_error = log_error(backend) * t.u;
   const double divided = (2 * division_error(claim.division, backend, t.arithmetic) + 1) * t.u;
   t.D = claim.division == Division::reciprocal ? 2 * t.u + t.u * t.u : divided;  // two roundings: (1 + u)^2
   t.D_own = claim.division == Division::reciprocal ? t.u : t.D;

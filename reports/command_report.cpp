@@ -25,6 +25,7 @@ struct Options {
   std::string require;
   std::string compare;
   std::string oracle_speed;
+  std::string functions;
   int threads = 0;
   int device = 0;
 };
@@ -68,6 +69,8 @@ int run(const Options& o) {
     if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
   std::vector<Record> old;
   if (!o.compare.empty()) old = read_records(o.compare);
+  std::optional<FunctionsReport> functions;
+  if (!o.functions.empty()) functions = read_functions(o.functions);
 
   const Selection& s = o.selection;
   const bool narrowed =
@@ -91,6 +94,7 @@ int run(const Options& o) {
     oracle = quick_oracle_speed();
   ReportData data = run_report(plan, s, run_options);
   data.oracle = std::move(oracle);
+  data.functions = std::move(functions);
 
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
@@ -149,6 +153,7 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--oracle-speed", o->oracle_speed,
                 "oracle.json of assay sweep oracle, for the page (measured anew unless narrowed)");
   c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
+  c->add_option("--functions", o->functions, "a functions.json of assay functions: show it on the page");
   c->callback([o, &status] { status = run(*o); });
 }
 

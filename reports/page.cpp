@@ -128,7 +128,7 @@ std::string render_page(const ReportData& data) {
     std::string html;
   };
   const page::Context c = page::gather(data);
-  const Section sections[] = {
+  std::vector<Section> sections = {
       {"variants", "Variants and dtypes", page::variants_by_dtype(c)},
       {"distance", "ULP error against the distance from the maximum", page::error_by_distance(c)},
       {"size", "Error against V", page::error_by_size(c)},
@@ -142,6 +142,9 @@ std::string render_page(const ReportData& data) {
       {"families", "Input families", page::families(c)},
       {"reading", "How to read this page", page::how_to_read()},
   };
+  if (data.functions)
+    sections.insert(sections.end() - 1,
+                    {"functions", "Functions that kernels build on", page::functions(*data.functions)});
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/functions_report.hpp"
 #include "reports/report_data.hpp"
 #include "reports/svg.hpp"
 #include "reports/tally.hpp"

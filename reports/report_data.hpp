@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "accuracy/record.hpp"
+#include "reports/functions_report.hpp"
 
 namespace assay {
 
@@ -66,8 +68,9 @@ struct ReportData {
   std::vector<FamilyInfo> families;
   std::vector<Record> records;  // every planned case, in plan order, not_run ones included
   std::vector<Profile> profiles;
-  OracleSpeedData oracle;                  // empty where it was not measured
-  std::int64_t planned = 0, executed = 0;  // cases; planned does not count not_run keys
+  OracleSpeedData oracle;                    // empty where it was not measured
+  std::int64_t planned = 0, executed = 0;    // cases; planned does not count not_run keys
+  std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
   double seconds = 0;
 };
 
