@@ -21,6 +21,7 @@ int run_assay(int argc, const char* const* argv) {
   add_report_command(app, status);
   add_sweep_command(app, status);
   add_functions_command(app, status);
+  add_utilisation_command(app, status);
   try {
     const auto known = app.get_subcommands([](const CLI::App*) { return true; });
     if (argc > 1 && argv[1][0] != '-' &&

@@ -17,6 +17,7 @@
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
 #include "reports/summary.hpp"
+#include "reports/utilisation.hpp"
 
 namespace assay {
 namespace {
@@ -70,15 +71,24 @@ void expect_all_pass(const ReportData& data) {
 }
 
 /// Keys of a backend on every family, at sizes on both sides of a warp, a block and a slice.
-void expect_backend_passes(const char* keys, std::vector<std::int64_t> sizes) {
+ReportData expect_backend_passes(const char* keys, std::vector<std::int64_t> sizes) {
   Selection s;
   s.keys = {keys};
   s.sizes = std::move(sizes);
   s.rows = 3;
-  expect_all_pass(run(s));
+  ReportData data = run(s);
+  expect_all_pass(data);
+  return data;
 }
 TEST(Report, HostKeysPassOnEveryFamilySmallRows) { expect_backend_passes("*@host", {0, 1, 2, 33, 129}); }
-TEST(Report, HostKeysPassOnEveryFamilyMediumRows) { expect_backend_passes("*@host", {512, 1025}); }
+/// And no bound of any class stays so far from its limit on every family that it tests nothing.
+TEST(Report, HostKeysPassOnEveryFamilyMediumRows) {
+  const ReportData data = expect_backend_passes("*@host", {512, 1025});
+  const std::vector<ClassUtilisation> all = class_utilisation(data);
+  EXPECT_GT(all.size(), 40u);
+  for (const ClassUtilisation& u : all)
+    EXPECT_GE(u.largest.value, kDefectOfBound) << "defect of the bound: " << u.kind << ", " << u.check;
+}
 TEST(Report, HostKeysPassOnEveryFamilyLongRows) { expect_backend_passes("*@host", {4099}); }
 TEST(Report, ContractedHostKeysPassOnEveryFamily) {
   if (std::string why = unavailable_reason(Backend::host_fma); !why.empty()) GTEST_SKIP() << why;
@@ -243,6 +253,47 @@ TEST_F(ReportFiles, ReadmeQuotesARealRecord) {
       << read_file(folder / "records.jsonl");
 }
 
+TEST_F(ReportFiles, ProbesAreRecordsOfTheirOwn) {
+  const Outcome o = call("assay report --key online_block*/f32@host --family probe --out " + folder.string());
+  EXPECT_EQ(o.status, kPassed) << o.out << o.err;
+  std::istringstream text(read_file(folder / "records.jsonl"));
+  int records = 0;
+  for (std::string line; std::getline(text, line); ++records) {
+    const nlohmann::json r = nlohmann::json::parse(line);
+    EXPECT_EQ(r["family"], "probe");
+    EXPECT_GT(r["checks"]["claim"]["judged"].get<int>(), 1000);
+    const bool fast = r["key"] == "online_block_fast/f32@host";
+    EXPECT_NE(r["behaves_like"].get<std::string>().find(fast ? "exp fast" : "exp accurate"),
+              std::string::npos);
+    EXPECT_GT(r["evidence"].size(), 8u);
+    const Outcome again = call(r["reproduce"].get<std::string>() + " --out " + (folder / "again").string());
+    EXPECT_EQ(read_file(folder / "again/records.jsonl"), line + "\n") << again.err;
+  }
+  EXPECT_EQ(records, 2);
+  // An ordinary record says what its key behaves like.
+  call("assay report --key online_block/f32@host --family normal_1 --V 33 --out " + folder.string());
+  EXPECT_NE(
+      nlohmann::json::parse(read_file(folder / "records.jsonl"))["behaves_like"].get<std::string>().find(
+          "online, "),
+      std::string::npos);
+}
+
+TEST_F(ReportFiles, UtilisationWritesTheRowsItFound) {
+  const std::string line =
+      "assay utilisation --key online_block/f1?@host --V 2 --V 33 --evaluations 32 --out ";
+  const Outcome o = call(line + (folder / "a").string());
+  EXPECT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_NE(o.out.find("PASS: 1 keys searched"), std::string::npos) << o.out;
+  const nlohmann::json j = nlohmann::json::parse(read_file(folder / "a/utilisation.json"));
+  EXPECT_EQ(j["results"].size(), 8u);
+  EXPECT_TRUE(j["violations"].empty());
+  for (const nlohmann::json& p : j["largest"])
+    EXPECT_EQ(p["bits"].get<std::string>().size(), 4 * p["V"].get<std::size_t>());
+  EXPECT_NE(read_file(folder / "a/utilisation.md").find("| online, exp accurate"), std::string::npos);
+  call(line + (folder / "b").string() + " --threads 2");
+  EXPECT_EQ(read_file(folder / "a/utilisation.json"), read_file(folder / "b/utilisation.json"));
+}
+
 TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
   const std::string out = " --out " + (folder / "never").string();
   std::ofstream(folder / "short.npy") << "\x93NUMPY";
@@ -268,6 +319,9 @@ TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
       {"assay report --logits " + (folder / "empty.npy").string(), "empty.npy"},
       {"assay report --family attention_causal --V 4099", "plan is empty"},
       {"assay report --nosuch", "--nosuch"},
+      {"assay utilisation --V 0", "--V 0"},
+      {"assay utilisation --evaluations -1", "--evaluations -1"},
+      {"assay utilisation --key nosuch", "nosuch"},
       {"assay nosuch", "nosuch"},
       {"assay", "subcommand"},
       {"assay report --require tpu", "tpu"},
