@@ -23,12 +23,15 @@ struct Step {
   void (*apply)(Claim&);
 };
 std::int64_t serial(std::int64_t V) { return V; }
-constexpr std::array<Step, 9> kSteps = {{
+constexpr std::array<Step, 12> kSteps = {{
+    {"exp exp2_fma", [](Claim& c) { c.exp = Exp::exp2_fma; }},
     {"exp fast", [](Claim& c) { c.exp = Exp::fast; }},
+    {"division reciprocal", [](Claim& c) { c.division = Division::reciprocal; }},
     {"division approximate", [](Claim& c) { c.division = Division::approximate; }},
     {"a serial sum", [](Claim& c) { c.height = serial; }},
     {"algorithm online", [](Claim& c) { c.algorithm = Algorithm::online; }},
     {"algorithm safe", [](Claim& c) { c.algorithm = Algorithm::safe, c.shift = Shift::subtract; }},
+    {"log_form absorb", [](Claim& c) { c.log_form = LogForm::absorb; }},
     {"numerators kept", [](Claim& c) { c.normalise = Normalise::kept; }},
     {"no shift", [](Claim& c) { c.algorithm = Algorithm::naive, c.shift = Shift::none; }},
     {"internals f16", [](Claim& c) { c.internals = Internals::f16, c.exp = Exp::half; }},
@@ -76,12 +79,15 @@ Behaviour behaviour_of(const Variant& variant) {
 std::string claimed_class(const Variant& v) {
   const Claim& c = v.claim;
   std::string s;
+  const bool logs = v.op == Op::lse || v.op == Op::log_softmax;
   if (v.op != Op::topk) {
     s = fmt::format("{}, shift {}, exp {}, division {}, sum {}", name(c.algorithm),
                     c.shift == Shift::none ? "none" : "subtract", name(c.exp), name(c.division),
                     name(c.internals));
     if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));
-    s += c.normalise == Normalise::kept ? ", numerators kept" : ", numerators recomputed";
+    if (c.rescale_threshold > 0) s += fmt::format(", rescales put off by {:.3g} nats", c.rescale_threshold);
+    if (!logs) s += c.normalise == Normalise::kept ? ", numerators kept" : ", numerators recomputed";
+    if (v.op == Op::log_softmax) s += fmt::format(", log form {}", name(c.log_form));
   }
   if (selects(v.op))
     s += fmt::format("{}selects {}, ties {}", s.empty() ? "" : ", ",

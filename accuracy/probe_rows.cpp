@@ -63,7 +63,8 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
         if (i >= 0 && i < logits.V) value[i] = decode(variant.dtype, run.value_bits(r, j));
       }
     else if (run.has_values())
-      for (std::int64_t j = 0; j < logits.V; ++j) value[j] = decode(variant.dtype, run.value_bits(r, j));
+      for (std::int64_t j = 0; j < run.problem().out_columns(); ++j)
+        value[j] = decode(variant.dtype, run.value_bits(r, j));
     if (run.has_normalizer()) {
       o.m.push_back(static_cast<double>(run.m(r)));
       o.d.push_back(static_cast<double>(run.d(r)));
@@ -99,9 +100,13 @@ std::vector<double> slope_arguments(Dtype dtype, double lo, double hi, int count
   return out;
 }
 
+double exp_error_below_zero(const Terms& terms, double x) {
+  return terms.eps(x) + (terms.exp2 ? 1.2242 * terms.u * std::fabs(x) : 0);
+}
+
 Enclosure one_plus_exp(const Terms& terms, double t) {
   const Enclosure e = exp_of(t);
-  const double eps = terms.eps(t);
+  const double eps = exp_error_below_zero(terms, t);
   // A double's rounding of 1 + e, 2^-53, is covered by 2^-51 on either side before the one rounding of the
   // arithmetic.
   const double lo = 1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51;
@@ -109,13 +114,13 @@ Enclosure one_plus_exp(const Terms& terms, double t) {
   return {round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
 }
 
-std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count) {
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count) {
   constexpr std::uint64_t kCandidates = 1 << 15;
   std::vector<std::pair<double, Pair>> found;  // margin relative to e^t, negated
   for (std::uint64_t i = 0; i < kCandidates; ++i) {
     Pair p{0, candidate(dtype, -9, -0.5, i, kCandidates)};
     // 16-bit logits alone have few differences; a small high one multiplies them.
-    if (dtype != Dtype::f32 && sharp.shifted) {
+    if (dtype != Dtype::f32 && any_high) {
       const std::uint64_t bits = mix(~i);
       p.high = round_to(
           dtype, std::ldexp(static_cast<double>(bits >> 11) * 0x1p-52 - 1, -static_cast<int>(bits % 12)));

@@ -51,9 +51,12 @@ struct Pair {
   double t() const { return low - high; }
 };
 /// Pairs for which fl(1 + e^t) is one value for every exp within `sharp`, and another for the ideal __expf:
-/// those farthest from the rounding boundary first. May be fewer than `count`. Unshifted kernels get high =
-/// 0.
-std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, int count);
+/// those farthest from the rounding boundary first. May be fewer than `count`. `high` is 0 unless any_high.
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count);
+
+/// Log-error of the exp at x in a row whose maximum is 0: there exp2(x log2e - fl(m log2e)) is 2 to one
+/// product with fl(log2e), off by 1.2241 u |x|.
+double exp_error_below_zero(const Terms& terms, double x);
 
 /// What fl(1 + E) can be, in the format of the arithmetic, for an exp with the error of `terms`.
 Enclosure one_plus_exp(const Terms& terms, double t);
@@ -75,6 +78,7 @@ namespace assay {
 // One function per file of probes; run_probes calls them in this order.
 void probe_sums(const Variant& v, std::vector<Observation>& out);      // accumulator, sum_exp, height, order
 void probe_outputs(const Variant& v, std::vector<Observation>& out);   // numerators, division, shift
+void probe_logs(const Variant& v, std::vector<Observation>& out);      // lse and log-softmax
 void probe_policies(const Variant& v, std::vector<Observation>& out);  // repeats, special values, selection
 
 }  // namespace assay

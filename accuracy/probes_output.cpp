@@ -47,6 +47,10 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
         row.emplace_back(kFirst + i, ts[static_cast<std::size_t>(g * tiny.per_row + i)]);
       rows.push_back(std::move(row));
     }
+  if (terms.tau > 20) {
+    exp.skipped = division.skipped = "rescales put off this far change the sum's scale";
+    return;
+  }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
   if (!got.fault.empty()) {
     exp.fault = division.fault = got.fault;
@@ -61,13 +65,15 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
     return terms.arithmetic == Dtype::f32 ? static_cast<double>(static_cast<float>(a) * static_cast<float>(b))
                                           : round_to(terms.arithmetic, a * b);
   };
-  const bool ieee = v.claim.division == Division::ieee;
+  const bool ieee = v.claim.division == Division::ieee, reciprocal = v.claim.division == Division::reciprocal;
   const bool kept = v.claim.normalise == Normalise::kept;
-  const double numerator_slack = ieee ? 0 : lam(terms.D);
-  const Terms exps[2] = {
-      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.dtype, V),
-      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::fast), v.backend, v.dtype, V)};
-  bool consistent[2] = {true, true};
+  const double numerator_slack = ieee || reciprocal ? 0 : lam(terms.D);  // of the division by 1
+  constexpr Exp kExps[] = {Exp::accurate, Exp::exp2_fma, Exp::fast};
+  constexpr const char* kNames[] = {"exp accurate", "exp by a rounded product", "exp fast"};
+  bool consistent[3] = {true, true, true};
+  Terms exps[3];
+  for (int c = 0; c < 3; ++c)
+    exps[c] = terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[c]), v.backend, v.dtype, V);
   double worst = 0, worst_t = 0, mean = 0, per_nat = 0;
   std::int64_t numerators = 0, quotients = 0, differ = 0, as_product = 0, known = 0;
   double worst_quotient = 0;
@@ -85,17 +91,17 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
       per_nat = std::max(per_nat, std::fabs(off / terms.u / t));
       if (!(std::fabs(off) <= worst)) worst = std::fabs(off), worst_t = t;
       const auto within = [&](const Terms& k) {
-        return std::fabs(off) - 0x1p-48 <= k.eps(t) + numerator_slack;
+        return std::fabs(off) - 0x1p-48 <= exp_error_below_zero(k, t) + numerator_slack;
       };
-      for (int c = 0; c < 2; ++c) consistent[c] = consistent[c] && within(exps[c]);
+      for (int c = 0; c < 3; ++c) consistent[c] = consistent[c] && within(exps[c]);
       if (!kept) {
         ++exp.judged;
         if (!within(terms))
-          exp.refute(
-              fmt::format("one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
-                          "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp is "
-                          "within {:.4g} u",
-                          t, e, std::fabs(off) / terms.u, (terms.eps(t) + numerator_slack) / terms.u));
+          exp.refute(fmt::format(
+              "one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
+              "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp is "
+              "within {:.4g} u",
+              t, e, std::fabs(off) / terms.u, (exp_error_below_zero(terms, t) + numerator_slack) / terms.u));
       }
       for (std::size_t k = 1; k < divisors.size(); ++k) {
         const auto n = static_cast<double>(divisors[k]);
@@ -104,16 +110,23 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
         ++quotients;
         const double error = std::fabs(p - e / n) / (e / n) / terms.u;
         if (!(error <= worst_quotient)) worst_quotient = error;
-        as_product += p == product(e, quotient(1, n));
+        const double by_reciprocal = product(e, quotient(1, n));
+        as_product += p == by_reciprocal;
         if (p != right) ++differ;
         if (kept) continue;
         ++division.judged;
-        if (ieee ? p != right
-                 : !(std::fabs(std::log(p * n / e)) - 0x1p-48 <= 2 * lam(terms.D) + terms.eta / p))
-          division.refute(
-              fmt::format("{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the "
-                          "output is {:a}",
-                          n, e, ieee ? "the correctly rounded quotient" : "the quotient", right, p));
+        const bool holds = ieee ? p == right
+                           : reciprocal
+                               ? p == right || p == by_reciprocal
+                               : std::fabs(std::log(p * n / e)) - 0x1p-48 <= 2 * lam(terms.D) + terms.eta / p;
+        if (!holds)
+          division.refute(fmt::format(
+              "{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the output is {:a}",
+              n, e,
+              ieee         ? "the correctly rounded quotient"
+              : reciprocal ? "the product with the rounded reciprocal"
+                           : "the quotient",
+              reciprocal ? by_reciprocal : right, p));
       }
     }
   if (known == 0) {
@@ -128,7 +141,10 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   if (terms.narrow)
     exp.trait = consistent[0] ? "exp half" : "exp worse than half";
   else
-    exp.trait = consistent[0] ? "exp accurate" : consistent[1] ? "exp fast" : "exp worse than fast";
+    exp.trait = consistent[0]   ? kNames[0]
+                : consistent[1] ? kNames[1]
+                : consistent[2] ? kNames[2]
+                                : "exp worse than fast";
   exp.sharper = !terms.narrow && consistent[0] && v.claim.exp != Exp::accurate;
   const bool correct = differ == 0;
   division.saw = fmt::format(
@@ -136,7 +152,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
       "most {:.3g} u",
       quotients, differ, worst_quotient);
   division.trait = correct                   ? "division ieee"
-                   : as_product == quotients ? "division by a product with the rounded reciprocal"
+                   : as_product == quotients ? "division reciprocal"
                    : worst_quotient <= 5     ? "division approximate"
                                              : "division worse than approximate";
   division.sharper = correct && !ieee;
@@ -212,7 +228,7 @@ Observation shift(const Variant& v, const Terms& terms) {
     o.fault = got.fault;
     return o;
   }
-  const bool judge = terms.shifted && v.claim.determinism != Determinism::not_guaranteed;
+  const bool judge = terms.shifted && !terms.exp2 && v.claim.determinism != Determinism::not_guaranteed;
   bool none = false, same_all = true;
   std::string first;
   for (std::size_t r = 1; r < shifts.size(); ++r) {
@@ -233,8 +249,8 @@ Observation shift(const Variant& v, const Terms& terms) {
     if (!where.empty())
       o.refute("every x and x + c is exact, so fl(x - m) is the same number in both rows: " + where);
   }
-  o.trait = same_all ? "shift subtract" : none ? "shift none" : "shift other than subtract";
-  o.sharper = same_all && !terms.shifted;
+  o.trait = same_all ? "shift subtract" : none ? "shift none" : "shift rounded with the logit";
+  o.sharper = same_all && (!terms.shifted || terms.exp2);
   o.saw = same_all ? fmt::format("same bits under {} shifts up to {}", shifts.size() - 1,
                                  v.dtype == Dtype::bf16 ? 96 : 1024)
                    : first;

@@ -89,10 +89,6 @@ Observation special(const Variant& v) {
 /// Equal logits, then logits whose probabilities are equal and which are not.
 Observation selection(const Variant& v) {
   Observation o{.probe = "selection"};
-  if (!selects(v.op)) {
-    o.skipped = "selects nothing";
-    return o;
-  }
   constexpr std::int64_t V = 33;
   constexpr int kSlots = 5;
   std::vector<Sparse> rows(2);
@@ -145,8 +141,8 @@ Observation selection(const Variant& v) {
 
 void probe_policies(const Variant& v, std::vector<Observation>& out) {
   out.push_back(repeats(v));
-  out.push_back(special(v));
-  out.push_back(selection(v));
+  if (v.op != Op::lse) out.push_back(special(v));
+  if (selects(v.op)) out.push_back(selection(v));
 }
 
 std::vector<Observation> run_probes(const Variant& variant) {
@@ -154,10 +150,10 @@ std::vector<Observation> run_probes(const Variant& variant) {
   if (variant.op == Op::softmax || variant.op == Op::softmax_topk) {
     probe_sums(variant, out);
     probe_outputs(variant, out);
-  } else {
-    out.push_back({.probe = "arithmetic", .skipped = fmt::format("op {} is not probed", name(variant.op))});
+  } else if (variant.op == Op::log_softmax || variant.op == Op::lse) {
+    probe_logs(variant, out);
   }
-  if (variant.op == Op::softmax || selects(variant.op)) probe_policies(variant, out);
+  probe_policies(variant, out);
   return out;
 }
 

@@ -64,7 +64,8 @@ struct ExpClass {
   const char* name;
   Exp exp;
 };
-constexpr ExpClass kExps[] = {{"accurate", Exp::accurate}, {"fast", Exp::fast}};
+constexpr ExpClass kExps[] = {
+    {"accurate", Exp::accurate}, {"by a rounded product", Exp::exp2_fma}, {"fast", Exp::fast}};
 
 /// Two logits, 0 and t, wherever they stand: one exp, one addition, d = fl(1 + E). E is the exp inside the
 /// sum, whatever the outputs use; with many t its error shows although each d has only 24 bits.
@@ -75,9 +76,19 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
       terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.dtype, 2);
   const double reach = arithmetic == Dtype::bf16 ? -5 : arithmetic == Dtype::f16 ? -7 : -9;
   std::vector<Pair> pairs;
-  if (!terms.narrow) pairs = separating_pairs(v.dtype, sharp, v.backend == Backend::cuda ? 2048 : 48);
+  if (!terms.narrow)
+    pairs = separating_pairs(v.dtype, sharp, terms.shifted && !terms.exp2,
+                             v.backend == Backend::cuda ? 2048 : 48);
+  // A sum that refers to the lower logit takes the higher one's exp, above 1, and is moved later.
+  const auto put_off = [&](const Pair& p) { return -p.t() <= terms.tau * (1 + 0x1p-10); };
+  std::erase_if(pairs, put_off);
   const std::size_t separating = pairs.size();
   for (double t : slope_arguments(v.dtype, reach, -0.25, 24)) pairs.push_back({0, t});
+  std::erase_if(pairs, put_off);
+  if (pairs.empty()) {
+    o.skipped = "rescales put off this far change the sum's scale";
+    return o;
+  }
 
   // Neighbours, both orders; then one thread's slice, one warp's lanes, two warps: the two logits `apart`
   // columns apart, -inf elsewhere.
@@ -97,12 +108,13 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
         of_far.push_back(pairs[i]);
       }
 
-  bool consistent[2] = {true, true};
+  bool consistent[3] = {true, true, true};
   double worst = 0;  // proved distance of the exp from e^t, in u
   std::string worst_at;
-  const Terms alternatives[2] = {
-      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[0].exp), v.backend, v.dtype, 2),
-      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[1].exp), v.backend, v.dtype, 2)};
+  Terms alternatives[3];
+  for (int i = 0; i < 3; ++i)
+    alternatives[i] =
+        terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[i].exp), v.backend, v.dtype, 2);
   const auto judge = [&](const Output& got, const std::vector<Pair>& of, const char* where) {
     for (std::size_t r = 0; r < of.size(); ++r) {
       const double t = of[r].t();
@@ -111,7 +123,7 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
         const Enclosure a = one_plus_exp(k, t);
         return d >= a.lo && d <= a.hi;
       };
-      for (int i = 0; i < 2; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
+      for (int i = 0; i < 3; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
       // The one rounding moves d by at most u, because d is in [1, 2].
       const Enclosure e = exp_of(t);
       const double off = std::max(d - 1 - terms.u - e.hi, e.lo - (d - 1 + terms.u)) / e.hi / terms.u;
@@ -125,7 +137,8 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
       o.refute(fmt::format(
           "the row ({}, {}){}: d is one rounding of 1 + e^{}, and with the claimed exp, within {:.4g} u of "
           "it, it lies in [{:a}, {:a}]; it is {:a}, an exp at least {:.3g} u off",
-          of[r].high, of[r].low, where, t, terms.eps(t) / terms.u, a.lo, a.hi, d, std::max(0.0, off)));
+          of[r].high, of[r].low, where, t, exp_error_below_zero(terms, t) / terms.u, a.lo, a.hi, d,
+          std::max(0.0, off)));
     }
   };
   const Output a = launch_on(v, sparse_rows(v.dtype, 2, near), 1);
@@ -145,14 +158,13 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
     o.trait = consistent[0] ? "exp in the sum half" : "exp in the sum worse than half";
     return o;
   }
-  if (!consistent[0] && !consistent[1])
+  const auto* first = std::find(std::begin(consistent), std::end(consistent), true);
+  if (first == std::end(consistent))
     o.trait = "exp in the sum worse than fast";
-  else if (!consistent[0])
-    o.trait = "exp in the sum fast";
-  else if (separating >= 8)
-    o.trait = "exp in the sum accurate";
+  else if (first != std::begin(consistent) || separating >= 8)
+    o.trait = std::string("exp in the sum ") + kExps[first - std::begin(consistent)].name;
   else
-    o.saw += "; too few such arguments in this dtype to tell the exps apart";
+    o.saw += "; too few such arguments to tell the exps apart";
   o.sharper = consistent[0] && !o.trait.empty() && v.claim.exp != Exp::accurate;
   return o;
 }
@@ -181,7 +193,7 @@ Observation height(const Variant& v) {
     }
     for (int r = 0; r < 2; ++r) {
       const RowTruth truth = truth_of(logits, r);
-      const RoundedShift shift = shift_of(truth, terms.arithmetic, terms.shifted);
+      const RoundedShift shift = shift_of(truth, terms);
       const RowBounds claimed = row_bounds(terms, truth, shift);
       Terms low = terms;
       low.h = 1;
@@ -237,7 +249,7 @@ Observation order(const Variant& v) {
   double up = 0, down = 0;
   for (int r = 0; r < 8; ++r) {
     const RowTruth truth = truth_of(logits, r);
-    const RowBounds bounds = row_bounds(terms, truth, shift_of(truth, terms.arithmetic, terms.shifted));
+    const RowBounds bounds = row_bounds(terms, truth, shift_of(truth, terms));
     const double error = std::fabs(std::log(got.sum(r)) - std::log(truth.s.lo));
     ++o.judged;
     if (!(error - 0x1p-40 <= bounds.b))
@@ -250,6 +262,8 @@ Observation order(const Variant& v) {
   // Up errs by the exp's bias and a product's rounding at every step; down like any sum.
   if (v.claim.shift == Shift::none)
     o.skipped = "no maximum to know";
+  else if (terms.tau > 0)
+    o.skipped = "rescales put off hardly happen on a slow ramp";
   else if (up > 8 && up > 2 * down)
     o.trait = "online";
   else if (std::max(up, down) < 12)  // a serial sum drowns the difference

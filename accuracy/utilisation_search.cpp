@@ -75,7 +75,7 @@ class Evaluator {
     options.tier = tier;
     const RowTruth truth = row_truth(variant_.dtype, logits.row(row), V_, variant_.dtype, options);
     if (truth.kind != RowKind::finite && truth.kind != RowKind::masked) return result;
-    const RoundedShift shift = shift_of(truth, terms_.arithmetic, terms_.shifted);
+    const RoundedShift shift = shift_of(truth, terms_);
     const RowBounds bounds = row_bounds(terms_, truth, shift);
     if (!outside_domain(variant_.claim, truth, bounds.b).empty()) return result;
     std::vector<double> values;
@@ -91,7 +91,7 @@ class Evaluator {
       if (!std::isinf(truth.x[j]))
         least = std::min(least, truth.lo[j]), least_d = std::min(least_d, truth.d[j]);
     result.normal_terms = std::exp(least_d + (terms_.shifted ? 0 : truth.m)) >= min_normal(terms_.arithmetic);
-    result.normal_outputs = result.normal_terms && least >= min_normal(variant_.dtype);
+    result.normal_outputs = result.normal_terms && (logs_ || least >= min_normal(variant_.dtype));
     RowOutput got{values, bits, indices, run.has_normalizer(), 0, 0};
     if (got.has_normalizer) {
       got.m = static_cast<double>(run.m(row));
@@ -104,6 +104,8 @@ class Evaluator {
                              &bounds,        &shift, tally,          statistics};
     if (selects(variant_.op))
       judge_topk(context, variant_.op, got);
+    else if (logs_)
+      judge_logs(context, variant_.op, got);
     else
       judge_probabilities(context, got);
     if (got.has_normalizer) judge_normalizer(context, got);
@@ -118,6 +120,7 @@ class Evaluator {
   const Variant& variant_;
   std::int64_t V_;
   Terms terms_;
+  bool logs_ = variant_.op == Op::lse || variant_.op == Op::log_softmax;
 };
 
 struct Start {
@@ -221,8 +224,7 @@ struct Best {
 }  // namespace
 
 std::string not_searched(const Variant& variant) {
-  if (variant.op != Op::softmax && variant.op != Op::softmax_topk)
-    return fmt::format("op {} has no bound that is searched", name(variant.op));
+  if (variant.op == Op::topk) return "op topk has no bound: it is right or wrong";
   return {};
 }
 

@@ -71,7 +71,7 @@ TEST(UtilisationSearch, StopsAtAViolationAndKeepsIt) {
 }
 
 TEST(UtilisationSearch, SaysWhatItDoesNotSearch) {
-  EXPECT_EQ(not_searched(*find_variant("topk_block/f32@host")), "op topk has no bound that is searched");
+  EXPECT_EQ(not_searched(*find_variant("topk_block/f32@host")), "op topk has no bound: it is right or wrong");
   EXPECT_EQ(not_searched(*find_variant("safe_topk_block/f32@host")), "");
 }
 
