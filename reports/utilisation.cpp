@@ -9,8 +9,10 @@
 namespace assay {
 
 std::string class_of(const KeyInfo& k) {
-  return fmt::format("{}, exp {}, division {}, {} sums, {} outputs", k.algorithm, k.exp, k.division,
-                     k.internals, k.dtype);
+  const bool logs = k.op == "lse" || k.op == "log_softmax";
+  const bool late = k.claimed.find("rescales put off") != std::string::npos;
+  return fmt::format("{}{}, exp {}, {}, {} sums, {} outputs", k.algorithm, late ? " with late rescales" : "",
+                     k.exp, logs ? "op " + k.op : "division " + k.division, k.internals, k.dtype);
 }
 
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {

@@ -16,7 +16,8 @@ inline constexpr const char* kBoundChecks[] = {"element", "coherence", "row_sum"
 /// Under this on every family, a bound tests nothing.
 inline constexpr double kDefectOfBound = 1e-3;
 
-/// "online, exp accurate, division ieee, f32 sums, f16 outputs": what decides the form of the bound.
+/// "online, exp accurate, division ieee, f32 sums, f16 outputs": what decides the form of the bound. The
+/// logarithms have their own.
 std::string class_of(const KeyInfo& key);
 
 struct ClassUtilisation {
