@@ -75,6 +75,10 @@ std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, cons
   return out;
 }
 
+/// Longer rows are not written but made again, by the command beside them; rows of violations always are.
+constexpr std::int64_t kLongestRow = 1024;
+
+/// The logits as stored, in hexadecimal digits, 4 for a 16-bit type and 8 for f32, with nothing between.
 std::string hex_bits(const SearchResult& r, Dtype dtype) {
   std::string s;
   const int digits = format(dtype).bits / 4;
@@ -119,15 +123,20 @@ std::string render_json(const std::vector<KeyResults>& all, const Options& o) {
                                 {"utilisation", r.utilisation}});
   }
   doc["largest"] = json::array();
-  for (const auto& [at, p] : peaks_of(all))
-    doc["largest"].push_back({{"backend", std::get<0>(at)},
-                              {"class", std::get<1>(at)},
-                              {"check", std::get<2>(at)},
-                              {"utilisation", p.result->utilisation},
-                              {"key", p.key->variant->key()},
-                              {"V", p.result->V},
-                              {"start", p.result->start},
-                              {"bits", hex_bits(*p.result, p.key->variant->dtype)}});
+  for (const auto& [at, p] : peaks_of(all)) {
+    json peak = {
+        {"backend", std::get<0>(at)},
+        {"class", std::get<1>(at)},
+        {"check", std::get<2>(at)},
+        {"utilisation", p.result->utilisation},
+        {"key", p.key->variant->key()},
+        {"V", p.result->V},
+        {"start", p.result->start},
+        {"reproduce", fmt::format("assay utilisation --key {} --V {} --evaluations {} --seed {}",
+                                  p.key->variant->key(), p.result->V, o.search.evaluations, o.search.seed)}};
+    if (p.result->V <= kLongestRow) peak["bits"] = hex_bits(*p.result, p.key->variant->dtype);
+    doc["largest"].push_back(std::move(peak));
+  }
   doc["violations"] = json::array();
   for (const KeyResults& k : all)
     for (const SearchResult& r : k.results)
