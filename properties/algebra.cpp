@@ -1,70 +1,42 @@
-// ⊕ as this build's flags compile it. Compiled once per host backend (see CMakeLists.txt).
 #include "properties/algebra.hpp"
 
-#include "kernels/reduce.cuh"
+#include <fmt/format.h>
 
-namespace assay::ASSAY_BACKEND {
-namespace {
+#include <bit>
+#include <ostream>
 
-Normalizer inside(Pair p) { return {p.m, p.d}; }
-Pair outside(Normalizer n) { return {n.m, n.d}; }
+namespace assay {
 
-/// The two-exp form. Under contraction only one of the two products is rounded, and which one depends on
-/// the order of the operands.
-template <class E>
-struct Symmetric {
-  using T = Normalizer;
-  static Normalizer neutral() { return identity(); }
-  static Normalizer merge(Normalizer a, Normalizer b) {
-    const float m = fmaxf(a.m, b.m);
-    if (m == negative_infinity()) return identity();
-    return {m, a.d * E::of(a.m - m) + b.d * E::of(b.m - m)};
-  }
-};
+void showValue(const Pair& p, std::ostream& os) { os << fmt::format("({:a}, {:a})", p.m, p.d); }
 
-template <class R>
-__global__ void butterfly_kernel(const Normalizer* lanes, Normalizer* results) {
-  results[threadIdx.x] = warp_reduce<R>(lanes[threadIdx.x]);
+bool same(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
-template <class R>
-void butterfly(const Pair* lanes, Pair* results) {
-  Normalizer in[kLanes], out[kLanes];
-  for (int i = 0; i < kLanes; ++i) in[i] = inside(lanes[i]);
-  launch(butterfly_kernel<R>, 1, kLanes, 0, Stream{}, in, out);
-  for (int i = 0; i < kLanes; ++i) results[i] = outside(out[i]);
+void Forest::add(const std::vector<Pair>& tree_leaves, const std::vector<Merge>& tree_merges) {
+  leaves.insert(leaves.end(), tree_leaves.begin(), tree_leaves.end());
+  merges.insert(merges.end(), tree_merges.begin(), tree_merges.end());
+  first.push_back(static_cast<std::uint32_t>(leaves.size()));
 }
 
-template <class R, class E>
-constexpr Algebra algebra(const char* name, Exp exp) {
-  return {name,
-          kBackend,
-          exp,
-          {-std::numeric_limits<float>::infinity(), 0.0f},
-          [](float x) { return outside(leaf(x)); },
-          [](Pair a, Pair b) { return outside(R::merge(inside(a), inside(b))); },
-          [](float t) { return E::of(t); },
-          butterfly<R>};
+std::vector<const Algebra*> select_forms() {
+  std::vector<const Algebra*> all = {&host::accurate,       &host::fast,           &host::narrow_f16,
+                                     &host::narrow_bf16,    &host_fma::accurate,   &host_fma::fast,
+                                     &host_fma::narrow_f16, &host_fma::narrow_bf16};
+#if defined(ASSAY_WITH_CUDA)
+  for (const Algebra* a : {&cuda::accurate, &cuda::fast, &cuda::narrow_f16, &cuda::narrow_bf16})
+    all.push_back(a);
+#endif
+  return all;
 }
 
-template <class T>
-double sticks_at() {
-  const T one = from_float<T>(1.0f);
-  T sum = from_float<T>(0.0f);
-  for (T next = sum + one; to_float(next) != to_float(sum); next = sum + one) sum = next;
-  return static_cast<double>(to_float(sum));
+std::vector<const Algebra*> symmetric_forms() {
+  std::vector<const Algebra*> all = {&host::symmetric, &host_fma::symmetric};
+#if defined(ASSAY_WITH_CUDA)
+  all.push_back(&cuda::symmetric);
+#endif
+  return all;
 }
 
-}  // namespace
-
-constinit const Algebra accurate = algebra<Combine<AccurateExp>, AccurateExp>("accurate", Exp::accurate);
-constinit const Algebra fast = algebra<Combine<FastExp>, FastExp>("fast", Exp::fast);
-constinit const Algebra symmetric = algebra<Symmetric<AccurateExp>, AccurateExp>("symmetric", Exp::accurate);
-
-double sum_of_ones_sticks_at(Dtype format) {
-  return format == Dtype::f16    ? sticks_at<f16>()
-         : format == Dtype::bf16 ? sticks_at<bf16>()
-                                 : sticks_at<f32>();
-}
-
-}  // namespace assay::ASSAY_BACKEND
+}  // namespace assay

@@ -8,13 +8,8 @@
 namespace assay {
 namespace {
 
-constexpr Dtype kLogitFormats[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
-
 Float rounded(Dtype t, double x) { return {t, encode(t, x)}; }
 Float negative_infinity(Dtype t) { return {t, format(t).sign_mask() | format(t).infinity_bits()}; }
-bool is_poison(Float x) {
-  return class_of(x) == FloatClass::nan || class_of(x) == FloatClass::positive_infinity;
-}
 bool is_finite(Float x) { return class_of(x) <= FloatClass::normal; }
 
 Float draw_moderate(Draw& draw, Dtype t) { return rounded(t, draw.between(-20, 20)); }
@@ -56,6 +51,37 @@ std::vector<Float> draw_logits(Draw& draw, Dtype t, Structure s, std::size_t n) 
     case Structure::huge:
       for (Float& v : x) v = rounded(t, max_finite(t) * draw.between(-1, 1));
       break;
+    case Structure::overflow: {
+      // 1 to 8 times what overflows the exp: 11.09 in f16, 88.7 else; now and then all of one sign.
+      const double edge = t == Dtype::f16 ? 11.09 : 88.8;
+      const std::uint64_t sign = draw.below(4);
+      for (Float& v : x) {
+        const double magnitude = edge * draw.between(1, 8);
+        v = rounded(t, sign == 0 || (sign == 1 && draw.one_in(2)) ? -magnitude : magnitude);
+      }
+      break;
+    }
+    case Structure::mixed:
+      for (Float& v : x) {
+        switch (draw.below(5)) {
+          case 0:
+            v = draw_float(draw, t, {});
+            break;
+          case 1:
+            v = {t,
+                 (draw.one_in(2) ? format(t).sign_mask() : 0) | (1 + draw.below(format(t).mantissa_mask()))};
+            break;
+          case 2:
+            v = rounded(t, draw.between(-1e-3, 1e-3));
+            break;
+          case 3:
+            v = rounded(t, draw.between(-200, 200));
+            break;
+          default:
+            v = draw_moderate(draw, t);
+        }
+      }
+      break;
     case Structure::all_neg_inf:
       for (Float& v : x) v = negative_infinity(t);
       break;
@@ -79,11 +105,15 @@ std::vector<Float> draw_logits(Draw& draw, Dtype t, Structure s, std::size_t n) 
   return x;
 }
 
-/// What a shrunk row must still be.
-bool keeps_promise(const Row& row) {
+/// What a row shrunk from `from` must still be.
+bool keeps_promise(const Row& from, const Row& row) {
+  if (row.logits.empty()) return false;
+  // -inf in a row that was not built of it is the feature that fails.
+  if (from.has(FloatClass::negative_infinity) && !row.has(FloatClass::negative_infinity)) return false;
   if (row.structure == Structure::poisoned)
-    return std::any_of(row.logits.begin(), row.logits.end(), is_poison);
-  if (row.structure == Structure::all_neg_inf) return !row.logits.empty();
+    return from.has(FloatClass::nan) == row.has(FloatClass::nan) &&
+           from.has(FloatClass::positive_infinity) == row.has(FloatClass::positive_infinity);
+  if (row.structure == Structure::all_neg_inf) return true;
   return std::any_of(row.logits.begin(), row.logits.end(), is_finite);
 }
 
@@ -93,7 +123,8 @@ rc::Seq<Row> shrink_row(const Row& row) {
   auto shorter = rc::seq::map(rc::shrink::removeChunks(row.logits), with);
   auto rounder_logits = rc::seq::map(
       rc::shrink::eachElement(row.logits, [](Float v) { return rc::seq::fromContainer(rounder(v)); }), with);
-  return rc::seq::filter(rc::seq::concat(std::move(shorter), std::move(rounder_logits)), keeps_promise);
+  return rc::seq::filter(rc::seq::concat(std::move(shorter), std::move(rounder_logits)),
+                         [row](const Row& r) { return keeps_promise(row, r); });
 }
 
 }  // namespace
@@ -104,8 +135,9 @@ const char* name(FloatClass c) {
 }
 
 const char* name(Structure s) {
-  constexpr const char* kNames[kStructures] = {"uniform", "moderate", "equal_runs",  "ascending", "ramp",
-                                               "huge",    "masked",   "all_neg_inf", "poisoned"};
+  constexpr const char* kNames[kStructures] = {"uniform", "moderate",    "equal_runs", "ascending",
+                                               "ramp",    "huge",        "overflow",   "mixed",
+                                               "masked",  "all_neg_inf", "poisoned"};
   return kNames[static_cast<int>(s)];
 }
 
@@ -209,14 +241,29 @@ rc::Gen<Float> floats(Dtype format, Specials specials) {
   };
 }
 
-rc::Gen<Row> rows(std::vector<Structure> structures) {
-  return [structures = std::move(structures)](const rc::Random& random, int size) {
+rc::Gen<Row> rows(std::vector<Structure> structures, std::vector<Dtype> formats, std::size_t longest) {
+  return [=](const rc::Random& random, int size) {
     Draw draw{random};
     const Structure s = structures[draw.below(structures.size())];
-    const Dtype t = kLogitFormats[draw.below(std::size(kLogitFormats))];
-    const std::size_t n = 1 + draw.below(static_cast<std::uint64_t>(size) + 1);
+    const Dtype t = formats[draw.below(formats.size())];
+    const std::size_t n = 1 + draw.below(1 + longest * static_cast<std::size_t>(size) / 100);
     return rc::shrinkable::shrinkRecur(Row{s, draw_logits(draw, t, s, n)}, shrink_row);
   };
+}
+
+bool Row::has(FloatClass c) const {
+  return std::any_of(logits.begin(), logits.end(), [c](Float x) { return class_of(x) == c; });
+}
+
+std::vector<std::string> tags_of(const Row& row) {
+  std::vector<std::string> tags{name(row.structure)};
+  for (int c = 0; c < kFloatClasses; ++c)
+    if (row.has(static_cast<FloatClass>(c))) tags.push_back(name(static_cast<FloatClass>(c)));
+  return tags;
+}
+
+void classify(const Row& row) {
+  for (const std::string& tag : tags_of(row)) RC_TAG(tag);
 }
 
 }  // namespace assay

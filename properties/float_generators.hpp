@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "reference/formats.hpp"
@@ -57,25 +58,40 @@ enum class Structure {
   ascending,    // the maximum changes at every step: a rescale each
   ramp,         // one ulp apart: exps next to 1
   huge,         // near the largest finite value: differences are all or nothing
+  overflow,     // beyond the exp's range on either side: e^x overflows or vanishes, e^(x - m) need not
+  mixed,        // every magnitude from subnormal to huge in one row
   masked,       // moderate with runs of -inf, often a whole prefix; at least one finite value
   all_neg_inf,  // nothing to sum
   poisoned,     // moderate with NaN or +inf somewhere
 };
-inline constexpr int kStructures = 9;
+inline constexpr int kStructures = 11;
 const char* name(Structure s);
 /// Rows with a finite maximum.
 inline constexpr Structure kFiniteMaximum[] = {
-    Structure::uniform, Structure::moderate, Structure::equal_runs, Structure::ascending,
-    Structure::ramp,    Structure::huge,     Structure::masked};
+    Structure::uniform, Structure::moderate, Structure::equal_runs, Structure::ascending, Structure::ramp,
+    Structure::huge,    Structure::overflow, Structure::mixed,      Structure::masked};
 
 struct Row {
   Structure structure = Structure::moderate;
-  std::vector<Float> logits;  // never empty
+  std::vector<Float> logits;  // never empty, of one format
+
+  Dtype format() const { return logits.front().format; }
+  bool has(FloatClass c) const;
 };
 void showValue(const Row& row, std::ostream& os);
 
-/// Rows of one of the structures in one of f16, bf16, f32; up to 1 + size logits. A row shrinks by losing
-/// logits, then by rounding them, and keeps what its structure promises.
-rc::Gen<Row> rows(std::vector<Structure> structures);
+inline constexpr Dtype kLogitFormats[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
+
+/// Rows of one of the structures in one of the formats; up to 1 + size logits, or `longest` at size 100. A
+/// row shrinks by losing logits, then by rounding them, and keeps what its structure promises: a row with
+/// -inf stays masked, a poisoned one keeps its NaN or +inf, each value stays in its class.
+rc::Gen<Row> rows(std::vector<Structure> structures,
+                  std::vector<Dtype> formats = {std::begin(kLogitFormats), std::end(kLogitFormats)},
+                  std::size_t longest = 100);
+
+/// The row's structure and the classes of value in it.
+std::vector<std::string> tags_of(const Row& row);
+/// Tags the running case with them.
+void classify(const Row& row);
 
 }  // namespace assay

@@ -1,0 +1,122 @@
+// One body per index, over arrays in host memory: a loop on the host; on a GPU the arrays are copied there,
+// the body runs in one launch, and the results are copied back. A CUDA error is thrown as std::runtime_error.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/device.hpp"
+
+namespace assay::ASSAY_BACKEND {
+
+#if defined(__CUDACC__)
+
+inline void must(cudaError_t e, const char* what) {
+  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
+}
+
+/// The arrays of one launch. Device memory is kept from launch to launch: allocating costs more than most
+/// launches here. One OS thread at a time.
+class Arrays {
+ public:
+  Arrays() { must(cudaSetDevice(selected_device()), "selecting the device"); }
+
+  template <class T>
+  const T* in(const T* host, std::size_t n) {
+    T* const device = room<T>(n);
+    if (n > 0) must(cudaMemcpy(device, host, n * sizeof(T), cudaMemcpyHostToDevice), "copying to the device");
+    return device;
+  }
+  /// Starts as `host`, may be overwritten, does not come back.
+  template <class T>
+  T* scratch(T* host, std::size_t n) {
+    return const_cast<T*>(in(host, n));
+  }
+  template <class T>
+  T* out(T* host, std::size_t n) {
+    T* const device = room<T>(n);
+    results_.push_back({host, device, n * sizeof(T)});
+    return device;
+  }
+  /// Waits for the launch and brings the results back.
+  void collect() {
+    must(cudaGetLastError(), "launch");
+    must(cudaDeviceSynchronize(), "kernel");
+    for (const Result& r : results_)
+      if (r.bytes > 0) must(cudaMemcpy(r.host, r.device, r.bytes, cudaMemcpyDeviceToHost), "copying back");
+  }
+
+ private:
+  struct Buffer {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  struct Result {
+    void* host;
+    const void* device;
+    std::size_t bytes;
+  };
+
+  template <class T>
+  T* room(std::size_t n) {
+    static std::vector<Buffer> kept;
+    if (used_ == kept.size()) kept.emplace_back();
+    Buffer& b = kept[used_++];
+    if (const std::size_t bytes = n * sizeof(T); b.bytes < bytes) {
+      must(cudaFree(b.data), "freeing device memory");
+      b = {};
+      must(cudaMalloc(&b.data, bytes), "allocating device memory");
+      b.bytes = bytes;
+    }
+    return static_cast<T*>(b.data);
+  }
+
+  std::size_t used_ = 0;
+  std::vector<Result> results_;
+};
+
+template <class Body>
+__global__ void for_each_kernel(std::size_t n, Body body) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
+    body(i);
+}
+template <class Body>
+void for_each(std::size_t n, Body body) {
+  constexpr unsigned kThreads = 128;
+  if (n == 0) return;
+  const std::size_t blocks = (n + kThreads - 1) / kThreads;
+  launch(for_each_kernel<Body>, static_cast<unsigned>(blocks < 65536 ? blocks : 65536), kThreads, 0, Stream{},
+         n, body);
+}
+
+#else
+
+class Arrays {
+ public:
+  template <class T>
+  const T* in(const T* host, std::size_t) {
+    return host;
+  }
+  template <class T>
+  T* scratch(T* host, std::size_t) {
+    return host;
+  }
+  template <class T>
+  T* out(T* host, std::size_t) {
+    return host;
+  }
+  void collect() {}
+};
+
+template <class Body>
+void for_each(std::size_t n, Body body) {
+  for (std::size_t i = 0; i < n; ++i) body(i);
+}
+
+#endif
+
+}  // namespace assay::ASSAY_BACKEND
