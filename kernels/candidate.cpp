@@ -39,7 +39,7 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
   const auto at = [](const Image& i) { return i.empty() ? nullptr : i.payload(); };
   Buffers b;
   b.logits = at(images.logits);
-  b.probs = at(images.probs);
+  b.probs = at(options.in_place ? images.logits : images.probs);
   b.indices = at(images.indices);
   b.m = reinterpret_cast<float*>(at(images.m));
   b.d = reinterpret_cast<float*>(at(images.d));
@@ -116,7 +116,7 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   };
   Buffers b;
   b.logits = at(0);
-  b.probs = at(1);
+  b.probs = at(options.in_place ? 0 : 1);
   b.indices = at(2);
   b.m = reinterpret_cast<float*>(at(3));
   b.d = reinterpret_cast<float*>(at(4));

@@ -41,6 +41,7 @@ struct Images {
 struct LaunchOptions {
   std::uint64_t schedule = 0;   // host executor: order of threads, warps and blocks; 0 is index order
   std::int64_t max_blocks = 0;  // cap on the grid; 0 is the backend's own
+  bool in_place = false;        // values go where the logits are; Images::probs stays empty
 };
 
 /// How a launch ended. `fault` is one sentence: what the executor or the CUDA runtime reported.

@@ -50,6 +50,11 @@ struct Claim {
   /// Memory accesses per element of the row, as the algorithm counts them.
   int loads = 0;
   int stores = 0;
+  /// The outputs may lie where the logits are: nothing is read again once it was written over.
+  bool in_place = false;
+  /// A row's outputs depend on the row alone: the same bits at any place in any batch. A variant that splits its
+  /// work by the number of rows says false.
+  bool batch_invariant = true;
 };
 
 constexpr const char* name(Algorithm a) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace assay {
@@ -22,11 +23,11 @@ rc::detail::TestParams parameters() {
   return rc::detail::configFromString(asked ? asked : "", defaults).testParams;
 }
 
-/// Cases by tag.
+/// Cases by tag; a case that carries a tag twice counts once.
 std::map<std::string, int> count_tags(const rc::detail::SuccessResult& success) {
   std::map<std::string, int> seen;
   for (const auto& [tags, count] : success.distribution)
-    for (const std::string& tag : std::vector<std::string>(tags.begin(), tags.end())) seen[tag] += count;
+    for (const std::string& tag : std::set<std::string>(tags.begin(), tags.end())) seen[tag] += count;
   return seen;
 }
 

@@ -36,6 +36,7 @@ struct NaiveBlock {
       .policy = {.pos_inf = PosInfRows::inf_only},
       .loads = 2,
       .stores = 1,
+      .in_place = true,
   };
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {

@@ -34,6 +34,7 @@ struct OnlineBlock {
       .height = [](std::int64_t V) { return block_height(V, kThreads); },
       .loads = 2,
       .stores = 1,
+      .in_place = true,
   };
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {

@@ -38,6 +38,7 @@ struct OnlineWarp {
       .height = [](std::int64_t V) { return ceil_div(V, 32) + 5; },
       .loads = 2,
       .stores = 1,
+      .in_place = true,
   };
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {

@@ -54,6 +54,7 @@ struct SafeBlockHalf {
         .height = [](std::int64_t V) { return block_height(V, kThreads); },
         .loads = 3,
         .stores = 1,
+        .in_place = true,
     };
   }
   template <class T>

@@ -39,6 +39,7 @@ struct SafeBlockReciprocal {
       .height = [](std::int64_t V) { return block_height(V, kThreads); },
       .loads = 3,
       .stores = 1,
+      .in_place = true,
   };
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
