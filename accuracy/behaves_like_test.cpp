@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "accuracy/checker.hpp"
+#include "accuracy/probe_rows.hpp"
 #include "kernels/device.hpp"
 #include "kernels/mutants/mutants.hpp"
 
@@ -99,6 +100,21 @@ TEST(BehavesLike, BoundsAloneMissTheseClaims) {
     for (const char* family : {"normal_1", "gpt_logits"}) {
       const Case c(*find_family(family), m.variant.dtype, 1000, 2, 1);
       EXPECT_EQ(check_case(m.variant, c, m.variant.op, 0).status, Status::pass) << fault << " on " << family;
+    }
+  }
+}
+
+/// CUDA's expf is granted 5 u, five times the host's: rows that tell __expf from it are rare, and must exist.
+TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    const Terms sharp = terms_of(Claim{}, Backend::cuda, dtype, 2);
+    const std::vector<probe::Pair> pairs = probe::separating_pairs(dtype, sharp, true, 4096);
+    EXPECT_GE(pairs.size(), 16u) << name(dtype);
+    for (const probe::Pair& p : pairs) {
+      const Enclosure allowed = probe::one_plus_exp(sharp, p.t());
+      const auto fast = static_cast<double>(static_cast<float>(1 + probe::fast_exp_ideal(p.t())));
+      EXPECT_EQ(allowed.lo, allowed.hi);
+      EXPECT_NE(fast, allowed.lo) << p.t();
     }
   }
 }

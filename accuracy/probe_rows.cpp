@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "accuracy/checker.hpp"
 #include "accuracy/guarded.hpp"
@@ -114,11 +117,18 @@ Enclosure one_plus_exp(const Terms& terms, double t) {
   return {round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
 }
 
-std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count) {
-  constexpr std::uint64_t kCandidates = 1 << 15;
+namespace {
+
+std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high) {
+  // An exp granted 5 u leaves room only where the product t log2e errs most beside e^t, just past 8, and
+  // there only now and then.
+  const bool wide = sharp.exp_constant > 2 * sharp.u;
+  const std::uint64_t candidates = wide ? 1 << 21 : 1 << 15;
+  constexpr float kPast8 = -5.5452f;
+  const double lo = wide ? -7.5 : -9, hi = wide ? static_cast<double>(kPast8) : -0.5;
   std::vector<std::pair<double, Pair>> found;  // margin relative to e^t, negated
-  for (std::uint64_t i = 0; i < kCandidates; ++i) {
-    Pair p{0, candidate(dtype, -9, -0.5, i, kCandidates)};
+  for (std::uint64_t i = 0; i < candidates; ++i) {
+    Pair p{0, candidate(dtype, lo, hi, i, candidates)};
     // 16-bit logits alone have few differences; a small high one multiplies them.
     if (dtype != Dtype::f32 && any_high) {
       const std::uint64_t bits = mix(~i);
@@ -127,6 +137,8 @@ std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_hig
     }
     const double t = p.t();
     if (!(t < -0.25 && round_to(sharp.arithmetic, t) == t)) continue;
+    const double product = static_cast<double>(static_cast<float>(t) * kLog2E);
+    if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within what is granted: no proof
     const Enclosure d = one_plus_exp(sharp, t);
     if (d.lo != d.hi) continue;
     // The midpoints above and below the only possible value; d lies in (1, 2).
@@ -138,10 +150,23 @@ std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_hig
   std::vector<Pair> out;
   double last = 0;
   for (const auto& [margin, p] : found) {
-    if (static_cast<int>(out.size()) == count) break;
     if (p.t() != last) out.push_back(p);
     last = p.t();
   }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count) {
+  // They depend on nothing of the kernel: one search serves all keys.
+  static std::mutex mutex;
+  static std::map<std::tuple<Dtype, Dtype, double, bool>, std::vector<Pair>> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [it, fresh] = known.try_emplace({dtype, sharp.arithmetic, sharp.exp_constant, any_high});
+  if (fresh) it->second = search_pairs(dtype, sharp, any_high);
+  std::vector<Pair> out = it->second;
+  if (out.size() > static_cast<std::size_t>(count)) out.resize(static_cast<std::size_t>(count));
   return out;
 }
 
