@@ -46,9 +46,10 @@ Observation repeats(const Variant& v) {
   o.saw = fmt::format("a row of {} at three places of a batch, alone, and again under another schedule", V);
   if (v.claim.determinism != Determinism::not_guaranteed) {
     ++o.judged;
-    if (!again) {
-      ++o.refuted;
-      o.proof = "two launches on the same inputs and layout differ";
+    if (!again) o.refute("two launches on the same inputs and layout differ");
+    if (v.claim.batch_invariant) {
+      ++o.judged;
+      if (!anywhere) o.refute("the same row at another place of a batch, or alone, has other bits");
     }
   }
   return o;

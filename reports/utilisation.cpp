@@ -10,9 +10,8 @@ namespace assay {
 
 std::string class_of(const KeyInfo& k) {
   const bool logs = k.op == "lse" || k.op == "log_softmax";
-  const bool late = k.claimed.find("rescales put off") != std::string::npos;
-  return fmt::format("{}{}, exp {}, {}, {} sums, {} outputs", k.algorithm, late ? " with late rescales" : "",
-                     k.exp, logs ? "op " + k.op : "division " + k.division, k.internals, k.dtype);
+  return fmt::format("{}, exp {}, {}, {} sums, {} outputs", k.algorithm, k.exp,
+                     logs ? "op " + k.op : "division " + k.division, k.internals, k.dtype);
 }
 
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
