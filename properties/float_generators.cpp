@@ -259,6 +259,26 @@ std::vector<std::string> tags_of(const Row& row) {
   std::vector<std::string> tags{name(row.structure)};
   for (int c = 0; c < kFloatClasses; ++c)
     if (row.has(static_cast<FloatClass>(c))) tags.push_back(name(static_cast<FloatClass>(c)));
+  // What the values do, whatever the structure is called.
+  const Dtype t = row.format();
+  const double edge = t == Dtype::f16 ? 11.09 : 88.73;  // beyond it e^x overflows
+  double largest = -max_finite(t), least = max_finite(t);
+  int at_largest = 0;
+  bool negative_zero = false;
+  for (const Float& v : row.logits) {
+    if (!is_finite(v)) continue;
+    const double x = v.value();
+    at_largest = x > largest ? 1 : at_largest + (x == largest);
+    largest = std::max(largest, x);
+    least = std::min(least, x);
+    negative_zero = negative_zero || (x == 0 && std::signbit(x));
+  }
+  if (at_largest == 0) return tags;
+  if (largest > edge) tags.push_back("e^max overflows");
+  if (largest < -edge) tags.push_back("e^max vanishes");
+  if (largest - least > max_finite(t)) tags.push_back("x - max overflows");
+  if (at_largest > 1) tags.push_back("tie at the maximum");
+  if (negative_zero) tags.push_back("-0");
   return tags;
 }
 

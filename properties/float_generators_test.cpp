@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <set>
+#include <string>
 
 namespace assay {
 namespace {
@@ -20,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(, FloatGenerators, testing::Values(Dtype::f16, Dtype::b
 TEST_P(FloatGenerators, EveryClassAppears) {
   const Format f = format(GetParam());
   std::array<int, kFloatClasses> seen{};
-  std::set<std::uint64_t> exponents, payloads, extremes;
+  std::set<std::uint64_t> exponents, payloads, extremes, subnormals, zeros;
   const auto gen = floats(GetParam(), {true, true});
   rc::Random random(1);
   for (int i = 0; i < kSamples; ++i) {
@@ -28,6 +30,8 @@ TEST_P(FloatGenerators, EveryClassAppears) {
     ++seen[static_cast<std::size_t>(class_of(x))];
     exponents.insert((x.bits & f.exponent_mask()) >> f.mantissa_bits());
     if (class_of(x) == FloatClass::nan) payloads.insert(x.bits & ~f.exponent_mask());
+    if (class_of(x) == FloatClass::subnormal) subnormals.insert(x.bits);
+    if (class_of(x) == FloatClass::zero) zeros.insert(x.bits);
     if (x.bits == f.infinity_bits() - 1 || x.bits == f.mantissa_mask() || x.bits == f.mantissa_mask() + 1)
       extremes.insert(x.bits);
   }
@@ -36,6 +40,8 @@ TEST_P(FloatGenerators, EveryClassAppears) {
   EXPECT_GT(exponents.size(), std::size_t{1} << (f.bits - f.precision - 1)) << "exponents are not spread";
   EXPECT_GT(payloads.size(), 50u);
   EXPECT_EQ(extremes.size(), 3u);
+  EXPECT_GT(subnormals.size(), 50u) << "subnormals are not spread: only their extremes came";
+  EXPECT_EQ(zeros.size(), 2u) << "a zero lost its sign";
 }
 
 TEST_P(FloatGenerators, SpecialsComeOnRequestOnly) {
@@ -90,9 +96,11 @@ TEST(RowGenerators, EveryStructureIsWhatItSays) {
     rc::Random random(4);
     std::set<Dtype> formats;
     std::size_t longest = 0, with_ties = 0, masked_in_front = 0;
+    std::map<std::string, int> seen;
     for (int i = 0; i < 300; ++i) {
       const Row row = gen(random.split(), 100).value();
       ASSERT_FALSE(row.logits.empty());
+      for (const std::string& tag : tags_of(row)) ++seen[tag];
       formats.insert(row.logits[0].format);
       longest = std::max(longest, row.logits.size());
       std::set<double> distinct;
@@ -118,6 +126,20 @@ TEST(RowGenerators, EveryStructureIsWhatItSays) {
     }
     if (s == Structure::masked) {
       EXPECT_GT(masked_in_front, 80u);
+    }
+    if (s == Structure::huge) {
+      EXPECT_GT(seen["x - max overflows"], 150) << "huge rows are not huge";
+    }
+    if (s == Structure::overflow) {
+      EXPECT_GT(seen["e^max overflows"], 150) << "overflow rows do not overflow";
+      EXPECT_GT(seen["e^max vanishes"], 30) << "overflow rows do not vanish";
+    }
+    if (s == Structure::mixed || s == Structure::uniform) {
+      EXPECT_GT(seen["subnormal"], 150) << name(s) << " rows lost their subnormals";
+      EXPECT_GT(seen["e^max overflows"], 100) << name(s) << " rows lost their large values";
+    }
+    if (s == Structure::uniform) {
+      EXPECT_GT(seen["-0"], 50) << "uniform rows lost -0";
     }
   }
 }

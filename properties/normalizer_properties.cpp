@@ -28,9 +28,19 @@ void identity_from_both_sides(const Algebra& a) {
   RC_ASSERT(same_bits(a.combine(x, a.identity), x));
 }
 
+/// The class, and within it what a poor generator would leave out.
+void classify(Float x) {
+  const Format f = format(x.format);
+  const std::uint64_t magnitude = x.bits & ~f.sign_mask();
+  RC_TAG(std::string(name(class_of(x))));
+  RC_CLASSIFY(x.bits == f.sign_mask(), "-0");
+  RC_CLASSIFY(magnitude > 1 && magnitude < f.mantissa_mask(), "subnormal, not an extreme one");
+  RC_CLASSIFY(magnitude == f.infinity_bits() - 1, "largest finite");
+}
+
 void leaf_is_x_and_one(const Algebra& a) {
   const Float x = *floats(a.format, {true, true});
-  RC_TAG(std::string(name(class_of(x))));
+  classify(x);
   const Pair leaf = a.leaf(x.as_float());
   if (class_of(x) == FloatClass::negative_infinity) {
     RC_ASSERT(same_bits(leaf, a.identity));
@@ -131,7 +141,7 @@ void butterfly_lanes_agree(const Algebra& a) {
 /// The premises of 1 <= d <= j.
 void exp_is_at_most_one(const Algebra& a) {
   const Float x = *floats(a.format, {true, false});
-  RC_TAG(std::string(name(class_of(x))));
+  classify(x);
   const float e = a.exp_of(-std::fabs(x.as_float()));
   RC_ASSERT(e >= 0.0f && e <= 1.0f);
   if (class_of(x) == FloatClass::zero) RC_ASSERT(e == 1.0f);
@@ -146,7 +156,10 @@ const std::vector<Property>& normalizer_properties() {
          identity_from_both_sides,
          20,
          {"identity", "NaN maximum", "+inf maximum", "finite"}},
-        {"leaf_is_x_and_one", leaf_is_x_and_one, 20, {"zero", "subnormal", "normal", "-inf", "+inf", "NaN"}},
+        {"leaf_is_x_and_one",
+         leaf_is_x_and_one,
+         20,
+         {"zero", "-0", "subnormal", "subnormal, not an extreme one", "normal", "-inf", "+inf", "NaN"}},
         {"commutative",
          commutative,
          50,
@@ -163,7 +176,10 @@ const std::vector<Property>& normalizer_properties() {
         {"minus_infinity_is_absent", minus_infinity_is_absent, 10, {"masked", "all_neg_inf", "-inf"}},
         {"nan_and_plus_infinity_poison", nan_and_plus_infinity_poison, 10, {"NaN in the row", "+inf alone"}},
         {"butterfly_lanes_agree", butterfly_lanes_agree, 3, {"a lane with the identity"}},
-        {"exp_is_at_most_one", exp_is_at_most_one, 50, {"zero", "subnormal", "normal", "-inf", "+inf"}},
+        {"exp_is_at_most_one",
+         exp_is_at_most_one,
+         50,
+         {"zero", "-0", "subnormal", "subnormal, not an extreme one", "normal", "-inf", "+inf"}},
     };
     for (const Property& t : tree_properties()) p.push_back(t);
     return p;
