@@ -97,10 +97,14 @@ TEST(RowGenerators, EveryStructureIsWhatItSays) {
     std::set<Dtype> formats;
     std::size_t longest = 0, with_ties = 0, masked_in_front = 0;
     std::map<std::string, int> seen;
+    int neighbours = 0, equal_neighbours = 0;
     for (int i = 0; i < 300; ++i) {
       const Row row = gen(random.split(), 100).value();
       ASSERT_FALSE(row.logits.empty());
       for (const std::string& tag : tags_of(row)) ++seen[tag];
+      neighbours += static_cast<int>(row.logits.size()) - 1;
+      for (std::size_t j = 1; j < row.logits.size(); ++j)
+        equal_neighbours += row.logits[j] == row.logits[j - 1];
       formats.insert(row.logits[0].format);
       longest = std::max(longest, row.logits.size());
       std::set<double> distinct;
@@ -123,6 +127,7 @@ TEST(RowGenerators, EveryStructureIsWhatItSays) {
     EXPECT_GT(longest, 80u) << name(s);
     if (s == Structure::equal_runs) {
       EXPECT_GT(with_ties, 200u);
+      EXPECT_GT(equal_neighbours, neighbours * 3 / 4) << "equal_runs rows lost their runs";
     }
     if (s == Structure::masked) {
       EXPECT_GT(masked_in_front, 80u);
