@@ -136,7 +136,8 @@ TEST(FunctionSweep, HostFunctionsStayWithinWhatIsDeclared) {
 TEST(FunctionSweep, PublishedMaximaStayWithinWhatIsDeclared) {
   const std::filesystem::path file =
       std::filesystem::path(ASSAY_SOURCE_DIR) / "reports/published/h200/functions.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " has not been published";
+  if (!std::filesystem::exists(std::filesystem::path(ASSAY_SOURCE_DIR) / "README.md"))
+    GTEST_SKIP() << "no source tree beside this binary";
   const nlohmann::json j = nlohmann::json::parse(std::ifstream(file));
   int judged = 0;
   for (const nlohmann::json& row : j.at("functions")) {

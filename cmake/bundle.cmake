@@ -6,6 +6,11 @@ endif()
 foreach(target assay assay_tests)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
 endforeach()
+# For size: command line, pages and tests are half as large, and nothing there is waited for. Kernels, oracle and
+# judge keep their speed.
+foreach(target assay_reports assay_properties assay_tests)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
+endforeach()
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND}
     -DFOLDER=${PROJECT_BINARY_DIR}/assay-bundle

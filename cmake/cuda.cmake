@@ -74,4 +74,8 @@ if(ASSAY_WITH_CUDA)
   if("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}" MATCHES "use_fast_math|ftz=true|prec-div=false|prec-sqrt=false")
     message(FATAL_ERROR "kernels cannot be compiled with fast-math flags, found in CMAKE_CUDA_FLAGS: ${CMAKE_CUDA_FLAGS}")
   endif()
+  if(ASSAY_STATIC AND ASSAY_NVCC_VERSION VERSION_GREATER_EQUAL 13.0)
+    # Device code a third as large: a bundle has a limit.
+    string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")
+  endif()
 endif()

@@ -60,11 +60,16 @@ class Arrays {
     std::size_t bytes;
   };
 
-  template <class T>
-  T* room(std::size_t n) {
+  /// One list for all types: arrays are counted, not told apart.
+  Buffer& next() {
     static std::vector<Buffer> kept;
     if (used_ == kept.size()) kept.emplace_back();
-    Buffer& b = kept[used_++];
+    return kept[used_++];
+  }
+
+  template <class T>
+  T* room(std::size_t n) {
+    Buffer& b = next();
     if (const std::size_t bytes = n * sizeof(T); b.bytes < bytes) {
       must(cudaFree(b.data), "freeing device memory");
       b = {};
