@@ -239,6 +239,8 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
                                    std::vector<fast::RowConstants>* constants) {
   FastJudgement all;
   if (o.rows == 0 || o.V == 0) return all;
+  if (o.V > std::int64_t{1} << 25)
+    throw std::runtime_error("the fast judge takes rows of up to 2^25 on a GPU");
   check(cudaSetDevice(selected_device()), "selecting the device");
   const Terms terms = terms_of(claim, backend, o.out, o.V);
   fast::ClaimConstants c = fast::claim_constants(terms);

@@ -23,7 +23,7 @@ class OpenRow {
     const RowCase row_case{&t, row_};
     Tally tally;
     const RowContext c{claim_, terms_, out_, row_case, &bounds, &shift, tally, statistics, nullptr};
-    const double top = terms_.D > terms_.u ? 1 + terms_.D : 1;
+    const double top = bounds.range_top;
     double sum = 0, lost = 0;
     for (std::int64_t j = 0; j < static_cast<std::int64_t>(t.x.size()); ++j) {
       const std::uint64_t bits = load_bits(out_, probs_, j);

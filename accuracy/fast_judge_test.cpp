@@ -30,7 +30,10 @@ std::vector<Claim> claims() {
   fast_exp.division = Division::approximate;
   loose = online;
   loose.height = serial;
-  return {safe, online, fast_exp, loose};
+  Claim reciprocal = safe, lazy = online;
+  reciprocal.division = Division::reciprocal;
+  lazy.rescale_threshold = 30;
+  return {safe, online, fast_exp, loose, reciprocal, lazy};
 }
 
 /// A row of outputs: the exact ones pushed to `part` of their bound, up or down at random, rounded to the

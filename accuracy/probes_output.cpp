@@ -168,6 +168,10 @@ Observation numerators(const Variant& v, const Terms& terms) {
     o.skipped = "f16 has no room for exps that vanish beside 1";
     return o;
   }
+  if (terms.tau > 20) {
+    o.skipped = "rescales put off so far that the divisor is not 1";
+    return o;
+  }
   // Top-k shows at most k elements: the others are -inf.
   const std::int64_t V = selects(v.op) ? 2049 : 4099;
   const std::int64_t step = selects(v.op) ? 64 : 1;

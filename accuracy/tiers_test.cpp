@@ -54,6 +54,11 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
               static_cast<long long>(counts.records), static_cast<long long>(counts.failed),
               static_cast<long long>(counts.escalated));
   EXPECT_GT(counts.records, 500);
+  // Among so many records some comparison is undecided in fp64: the way to MPFR was taken, with the same
+  // verdict.
+  if (GetParam() == Dtype::f32) {
+    EXPECT_GT(counts.escalated, 0);
+  }
   // Most mutants are f32.
   EXPECT_GE(counts.failed, GetParam() == Dtype::f32 ? 500 : 0);
 }

@@ -64,8 +64,10 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
                : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own);
   };
   // Relative to the computed sum, which is off by e^b either way.
-  const double w =
-      (c.bounds->eta_s + 0.5 * min_subnormal(Dtype::f32)) * std::exp(2 * c.bounds->b + lam(c.terms.u));
+  // An approximate quotient may be two whole subnormals further off.
+  const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
+  const double w = (c.bounds->eta_s + quotient * min_subnormal(Dtype::f32)) *
+                   std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
   std::vector<bool> selected(t.x.size(), false);
   for (std::int64_t i : got.indices)
     if (i >= 0) selected[static_cast<std::size_t>(i)] = true;

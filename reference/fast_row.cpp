@@ -30,7 +30,7 @@ void probabilities(const double* e, std::size_t n, double s, double* lo, double*
 namespace {
 
 /// Relative error of s and of s - 1: 1.375 2^-53 of every term, the double-double sum (below 2^-58 for
-/// kMostTerms), its rounding to double and that of 1 + rest, and the rounding of the ends: 4.5 2^-53.
+/// kMostTerms), its rounding to double and that of 1 + rest, and two roundings of the ends: 5.5 2^-53.
 constexpr double kSumError = 0x1.8p-51;
 
 /// Bits of v in `out`, nearest, ties to even.

@@ -173,6 +173,29 @@ TEST_P(FastRow, SpecialRowsAreTheSameInBothTiers) {
   }
 }
 
+/// One MPFR exp over the row's own s: narrower, and still around the exact value.
+TEST_P(FastRow, RefinedEnclosuresContainMpfr) {
+  Rows rows(GetParam());
+  OracleOptions options;
+  options.tier = Tier::fast;
+  std::int64_t narrower = 0, elements = 0;
+  for (Attack a : kAttacks) {
+    const Tensor x = rows.row(a, 300);
+    RowTruth f = row_truth(x.dtype, x.row(0), x.V, x.dtype, options);
+    const RowTruth m = row_truth(x.dtype, x.row(0), x.V, x.dtype);
+    for (std::size_t j = 0; j < m.lo.size(); ++j) {
+      if (std::isinf(m.d[j])) continue;
+      const double before = f.hi[j] - f.lo[j];
+      refine(f, j);
+      ASSERT_LE(f.lo[j], m.lo[j]) << j;
+      ASSERT_GE(f.hi[j], m.hi[j]) << j;
+      ++elements;
+      narrower += f.hi[j] - f.lo[j] < before;
+    }
+  }
+  EXPECT_GT(narrower, elements / 3) << "of " << elements;
+}
+
 TEST(FastRowKernel, IsTheSameOnEveryCpu) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     GTEST_SKIP() << "this CPU has no AVX2";

@@ -105,7 +105,12 @@ int run(const Options& o) {
   if (data.records.size() <= 3) fmt::print("{}", lines);
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
-  return report_passed(data) ? kPassed : kFailed;
+  std::int64_t failed = 0;
+  for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
+  if (failed > 0)
+    fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
+               failed);
+  return report_passed(data) && failed == 0 ? kPassed : kFailed;
 }
 
 }  // namespace

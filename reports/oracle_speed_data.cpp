@@ -35,7 +35,9 @@ std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& ke
   const Family* f = find_family(family);
   if (!f) throw InputError("--family " + family + ": unknown; assay list --families names them all");
   if (V < 1 || V > std::int64_t{1} << 24) throw InputError(fmt::format("--V {}: must be 1 to 16777216", V));
-  if (rows < 0 || rows > 1 << 20) throw InputError(fmt::format("--rows {}: must be 1 to 1048576", rows));
+  if (rows < 0 || rows > 1 << 20) throw InputError(fmt::format("--rows {}: must be 0 to 1048576", rows));
+  if (rows * V > std::int64_t{1} << 30)
+    throw InputError(fmt::format("--rows {} --V {}: more than 2^30 elements", rows, V));
   const bool gpu = unavailable_reason(Backend::cuda).empty();
   std::vector<const Variant*> variants;
   for (const std::string& key : keys) {
@@ -54,7 +56,7 @@ std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& ke
   for (const Variant* v : variants) {
     const std::int64_t made = rows > 0 ? rows : default_rows(V);
     const Tensor logits = make_input(*f, v->dtype, V, made, 1);
-    const auto copies = static_cast<int>(std::max<std::int64_t>(1, kDeviceElements / (made * V)));
+    const auto copies = static_cast<int>(std::clamp<std::int64_t>(kDeviceElements / (made * V), 1, 4096));
     for (OracleSpeed& s : measure_oracle(*v, logits, copies)) all.push_back(std::move(s));
   }
   return all;
