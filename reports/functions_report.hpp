@@ -24,6 +24,10 @@ bool functions_passed(const FunctionsReport& r);
 /// "12 functions, 9 exhaustive, ...": one line behind PASS or FAIL.
 std::string functions_verdict(const FunctionsReport& r);
 
+/// What a report measures by itself: every argument of the device's functions (seconds), and every 997th of
+/// the host's, which is a sample and labelled so.
+FunctionsReport quick_functions();
+
 std::string render_functions_json(const FunctionsReport& r);
 /// Reads what render_functions_json wrote. Throws InputError naming the file.
 FunctionsReport read_functions(const std::filesystem::path& file);
