@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/device_array.hpp"
 #include "accuracy/fast_judge.hpp"
 #include "accuracy/fast_judge_kernel.hpp"
 #include "accuracy/fast_judge_open.hpp"
@@ -209,29 +210,12 @@ __global__ void exps(const double* t, const double* t_lo, double* out, std::int6
     out[i] = fast::exp(t[i], t_lo[i]);
 }
 
-void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
-}
-
 template <class T, class U>
 void launch(const fast::ClaimConstants& c, const Outputs& o, RowResult* results) {
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(o.rows, 1 << 20));
   judge_rows<T, U><<<blocks, kThreads>>>(c, static_cast<const T*>(o.logits), o.in_pitch,
                                          static_cast<const U*>(o.probs), o.out_pitch, o.rows, o.V, results);
 }
-
-/// Device memory that frees itself.
-class DeviceArray {
- public:
-  explicit DeviceArray(std::size_t bytes) { check(cudaMalloc(&data_, bytes), "allocating"); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { cudaFree(data_); }
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
 
 }  // namespace
 
@@ -241,7 +225,7 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   if (o.rows == 0 || o.V == 0) return all;
   if (o.V > std::int64_t{1} << 25)
     throw std::runtime_error("the fast judge takes rows of up to 2^25 on a GPU");
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   const Terms terms = terms_of(claim, backend, o.out, o.V);
   fast::ClaimConstants c = fast::claim_constants(terms);
   c.emin = format(o.out).emin;
@@ -250,7 +234,7 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   const DeviceArray on_device(bytes);
   auto* results = static_cast<RowResult*>(on_device.data());
   std::vector<RowResult> host(static_cast<std::size_t>(o.rows));
-  check(cudaDeviceSynchronize(), "work before the judge");
+  check_cuda(cudaDeviceSynchronize(), "work before the judge");
   const auto begin = std::chrono::steady_clock::now();
   const bool same = o.in == o.out;
   if (o.in == Dtype::f32 && same)
@@ -261,8 +245,8 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
     launch<Bf16, Bf16>(c, o, results);
   else
     throw std::runtime_error("the fast judge takes logits and outputs of one dtype");
-  check(cudaGetLastError(), "launching the judge");
-  check(cudaMemcpy(host.data(), results, bytes, cudaMemcpyDeviceToHost), "the judge");
+  check_cuda(cudaGetLastError(), "launching the judge");
+  check_cuda(cudaMemcpy(host.data(), results, bytes, cudaMemcpyDeviceToHost), "the judge");
 
   if (constants)
     for (const RowResult& r : host) constants->push_back(r.constants);
@@ -280,9 +264,10 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
     }
     const auto fetch = [&](void* to, const void* base, std::int64_t pitch) {
       const std::size_t size = size_of(o.in);
-      check(cudaMemcpy(to, static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size,
-                       static_cast<std::size_t>(o.V) * size, cudaMemcpyDeviceToHost),
-            "copying an open row");
+      check_cuda(
+          cudaMemcpy(to, static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size,
+                     static_cast<std::size_t>(o.V) * size, cudaMemcpyDeviceToHost),
+          "copying an open row");
     };
     fetch(logits.data(), o.logits, o.in_pitch);
     fetch(probs.data(), o.probs, o.out_pitch);
@@ -295,15 +280,15 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
 FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& o,
                                    std::vector<fast::RowConstants>* constants) {
   if (o.rows == 0 || o.V == 0) return {};
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   const auto bytes = [&](std::int64_t pitch) {
     return static_cast<std::size_t>((o.rows - 1) * pitch + o.V) * size_of(o.in);
   };
   const DeviceArray logits(bytes(o.in_pitch)), probs(bytes(o.out_pitch));
-  check(cudaMemcpy(logits.data(), o.logits, bytes(o.in_pitch), cudaMemcpyHostToDevice),
-        "copying to the device");
-  check(cudaMemcpy(probs.data(), o.probs, bytes(o.out_pitch), cudaMemcpyHostToDevice),
-        "copying to the device");
+  check_cuda(cudaMemcpy(logits.data(), o.logits, bytes(o.in_pitch), cudaMemcpyHostToDevice),
+             "copying to the device");
+  check_cuda(cudaMemcpy(probs.data(), o.probs, bytes(o.out_pitch), cudaMemcpyHostToDevice),
+             "copying to the device");
   Outputs there = o;
   there.logits = logits.data();
   there.probs = probs.data();
@@ -311,16 +296,16 @@ FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Ou
 }
 
 std::vector<double> exps_by_device(const std::vector<double>& t, const std::vector<double>& t_lo) {
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   const std::size_t bytes = t.size() * sizeof(double);
   const DeviceArray arguments(bytes), low(bytes), results(bytes);
-  check(cudaMemcpy(arguments.data(), t.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
-  check(cudaMemcpy(low.data(), t_lo.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
+  check_cuda(cudaMemcpy(arguments.data(), t.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
+  check_cuda(cudaMemcpy(low.data(), t_lo.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
   exps<<<1024, 256>>>(static_cast<const double*>(arguments.data()), static_cast<const double*>(low.data()),
                       static_cast<double*>(results.data()), static_cast<std::int64_t>(t.size()));
-  check(cudaGetLastError(), "launching exps");
+  check_cuda(cudaGetLastError(), "launching exps");
   std::vector<double> out(t.size());
-  check(cudaMemcpy(out.data(), results.data(), bytes, cudaMemcpyDeviceToHost), "exps");
+  check_cuda(cudaMemcpy(out.data(), results.data(), bytes, cudaMemcpyDeviceToHost), "exps");
   return out;
 }
 

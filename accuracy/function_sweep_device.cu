@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "accuracy/device_array.hpp"
 #include "accuracy/function_sweep.hpp"
 #include "kernels/device.hpp"
 
@@ -71,25 +72,6 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) partials[blockIdx.x].merge(all[0]);
 }
 
-void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
-}
-
-class DeviceArray {
- public:
-  explicit DeviceArray(std::size_t bytes) { check(cudaMalloc(&data_, bytes), "allocating"); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { cudaFree(data_); }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
-
 template <int bits>
 void sweep_ranges(const Function& f, const Rules& r, const std::vector<Range>& ranges, unsigned blocks,
                   Stats* partials, Undecided* left, unsigned long long* left_count) {
@@ -120,9 +102,9 @@ void sweep_ranges(const Function& f, const Rules& r, const std::vector<Range>& r
       fill<bits><<<blocks, kThreads>>>(r, chunk, a.as<Bits>(), b.as<Bits>());
       f.evaluate(a.as<void>(), b.as<void>(), got.as<void>(), chunk.count, nullptr);
       judge_of<<<blocks, kThreads>>>(r, chunk, skip, got.as<const Bits>(), partials, left, left_count);
-      check(cudaGetLastError(), "launching a sweep");
+      check_cuda(cudaGetLastError(), "launching a sweep");
     }
-  check(cudaDeviceSynchronize(), "the sweep");
+  check_cuda(cudaDeviceSynchronize(), "the sweep");
 }
 
 }  // namespace
@@ -130,26 +112,26 @@ void sweep_ranges(const Function& f, const Rules& r, const std::vector<Range>& r
 SweepOutcome sweep_on_device(const Function& f, Rules rules, const std::vector<Range>& ranges,
                              std::vector<Undecided>& left) {
   SweepOutcome o;
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   int multiprocessors = 0;
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, selected_device()),
-        "asking");
+  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, selected_device()),
+             "asking");
   const auto blocks = static_cast<unsigned>(multiprocessors * 8);
-  check(cudaFree(nullptr), "starting");
+  check_cuda(cudaFree(nullptr), "starting");
   const auto start = std::chrono::steady_clock::now();
 
   std::vector<Stats> partials(blocks);
   const DeviceArray on_device(partials.size() * sizeof(Stats)), undecided(kMostUndecided * sizeof(Undecided)),
       counter(sizeof(unsigned long long)),
       list(std::max<std::size_t>(4, static_cast<std::size_t>(rules.list_size) * 4));
-  check(cudaMemcpy(on_device.as<void>(), partials.data(), partials.size() * sizeof(Stats),
-                   cudaMemcpyHostToDevice),
-        "copying");
-  check(cudaMemset(counter.as<void>(), 0, sizeof(unsigned long long)), "clearing");
+  check_cuda(cudaMemcpy(on_device.as<void>(), partials.data(), partials.size() * sizeof(Stats),
+                        cudaMemcpyHostToDevice),
+             "copying");
+  check_cuda(cudaMemset(counter.as<void>(), 0, sizeof(unsigned long long)), "clearing");
   if (rules.list) {
-    check(cudaMemcpy(list.as<void>(), rules.list, static_cast<std::size_t>(rules.list_size) * 4,
-                     cudaMemcpyHostToDevice),
-          "copying the grid");
+    check_cuda(cudaMemcpy(list.as<void>(), rules.list, static_cast<std::size_t>(rules.list_size) * 4,
+                          cudaMemcpyHostToDevice),
+               "copying the grid");
     rules.list = list.as<const float>();
   }
   if (rules.bits == 32)
@@ -159,16 +141,16 @@ SweepOutcome sweep_on_device(const Function& f, Rules rules, const std::vector<R
     sweep_ranges<16>(f, rules, ranges, blocks, on_device.as<Stats>(), undecided.as<Undecided>(),
                      counter.as<unsigned long long>());
 
-  check(cudaMemcpy(partials.data(), on_device.as<void>(), partials.size() * sizeof(Stats),
-                   cudaMemcpyDeviceToHost),
-        "copying back");
+  check_cuda(cudaMemcpy(partials.data(), on_device.as<void>(), partials.size() * sizeof(Stats),
+                        cudaMemcpyDeviceToHost),
+             "copying back");
   for (const Stats& s : partials) o.stats.merge(s);
   unsigned long long count = 0;
-  check(cudaMemcpy(&count, counter.as<void>(), sizeof count, cudaMemcpyDeviceToHost), "copying back");
+  check_cuda(cudaMemcpy(&count, counter.as<void>(), sizeof count, cudaMemcpyDeviceToHost), "copying back");
   const auto kept = std::min<std::size_t>(count, kMostUndecided);
   left.resize(kept);
-  check(cudaMemcpy(left.data(), undecided.as<void>(), kept * sizeof(Undecided), cudaMemcpyDeviceToHost),
-        "copying back");
+  check_cuda(cudaMemcpy(left.data(), undecided.as<void>(), kept * sizeof(Undecided), cudaMemcpyDeviceToHost),
+             "copying back");
   // Blocks append in any order; MPFR's results are added in the order of the arguments.
   std::sort(left.begin(), left.end(),
             [](const Undecided& x, const Undecided& y) { return x.place < y.place; });

@@ -11,7 +11,7 @@
 #include "kernels/device.hpp"
 
 #if defined(ASSAY_WITH_CUDA)
-#include <cuda_runtime_api.h>
+#include "accuracy/device_array.hpp"
 #endif
 
 namespace assay {
@@ -84,43 +84,30 @@ void measure_host(std::vector<OracleSpeed>& out, const Variant& v, const Outputs
 
 #if defined(ASSAY_WITH_CUDA)
 
-void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
-}
-
-/// Device memory that frees itself.
-struct DeviceBytes {
-  explicit DeviceBytes(std::size_t bytes) { check(cudaMalloc(&data, bytes), "allocating"); }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-  ~DeviceBytes() { cudaFree(data); }
-  void* data = nullptr;
-};
-
 void measure_device(std::vector<OracleSpeed>& out, const Variant& v, const Tensor& logits, int copies) {
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   const std::size_t bytes = logits.bytes.size();
   const std::int64_t rows = logits.rows * copies;
-  const DeviceBytes x(bytes * static_cast<std::size_t>(copies)), g(bytes * static_cast<std::size_t>(copies));
-  const DeviceBytes m(static_cast<std::size_t>(rows) * sizeof(float)),
+  const DeviceArray x(bytes * static_cast<std::size_t>(copies)), g(bytes * static_cast<std::size_t>(copies));
+  const DeviceArray m(static_cast<std::size_t>(rows) * sizeof(float)),
       d(static_cast<std::size_t>(rows) * sizeof(float));
   for (int i = 0; i < copies; ++i)
-    check(cudaMemcpy(static_cast<std::byte*>(x.data) + bytes * static_cast<std::size_t>(i),
-                     logits.bytes.data(), bytes, cudaMemcpyHostToDevice),
-          "copying to the device");
+    check_cuda(cudaMemcpy(static_cast<std::byte*>(x.data()) + bytes * static_cast<std::size_t>(i),
+                          logits.bytes.data(), bytes, cudaMemcpyHostToDevice),
+               "copying to the device");
   const Problem p = softmax_problem(v, rows, logits.V);
   Buffers b;
-  b.logits = x.data;
-  b.probs = g.data;
-  b.m = static_cast<float*>(m.data);
-  b.d = static_cast<float*>(d.data);
+  b.logits = x.data();
+  b.probs = g.data();
+  b.m = static_cast<float*>(m.data());
+  b.d = static_cast<float*>(d.data());
   v.run(p, b, Stream{});
-  check(cudaDeviceSynchronize(), v.key().c_str());
-  const Outputs o{v.dtype, v.dtype, rows, logits.V, x.data, logits.V, g.data, logits.V};
+  check_cuda(cudaDeviceSynchronize(), v.key().c_str());
+  const Outputs o{v.dtype, v.dtype, rows, logits.V, x.data(), logits.V, g.data(), logits.V};
 
   // The host tiers judge the first copy of the same outputs.
   std::vector<std::byte> probs(bytes);
-  check(cudaMemcpy(probs.data(), g.data, bytes, cudaMemcpyDeviceToHost), "copying from the device");
+  check_cuda(cudaMemcpy(probs.data(), g.data(), bytes, cudaMemcpyDeviceToHost), "copying from the device");
   Outputs on_host = o;
   on_host.rows = logits.rows;
   on_host.logits = logits.bytes.data();

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "accuracy/device_array.hpp"
 #include "accuracy/pair_softmax.hpp"
 #include "kernels/device.hpp"
 
@@ -48,33 +49,14 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) partials[blockIdx.x].merge(all[0]);
 }
 
-void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
-}
-
-class DeviceArray {
- public:
-  explicit DeviceArray(std::size_t bytes) { check(cudaMalloc(&data_, bytes), "allocating"); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { cudaFree(data_); }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
-
 }  // namespace
 
 PairStats sweep_pairs_on_device(const Variant& v, const PairRules& rules, std::int64_t stride,
                                 const std::function<bool(std::span<const OpenPair>)>& full_check) {
-  check(cudaSetDevice(selected_device()), "selecting the device");
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   int multiprocessors = 0;
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, selected_device()),
-        "asking");
+  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, selected_device()),
+             "asking");
   const auto blocks = static_cast<unsigned>(multiprocessors * 8);
   const std::int64_t all = ((std::int64_t{1} << 32) + stride - 1) / stride;
   const std::int64_t most = std::min(all, kRows);
@@ -87,7 +69,7 @@ PairStats sweep_pairs_on_device(const Variant& v, const PairRules& rules, std::i
       open_count(sizeof(unsigned long long)), partials(blocks * sizeof(PairStats)),
       workspace(std::max<std::size_t>(16, v.workspace_bytes ? v.workspace_bytes(p) : 0));
   std::vector<PairStats> stats(blocks);
-  check(
+  check_cuda(
       cudaMemcpy(partials.as<void>(), stats.data(), stats.size() * sizeof(PairStats), cudaMemcpyHostToDevice),
       "copying");
   Buffers b;
@@ -97,25 +79,25 @@ PairStats sweep_pairs_on_device(const Variant& v, const PairRules& rules, std::i
   std::vector<OpenPair> list;
   for (std::int64_t from = 0; from < all; from += kRows) {
     p.rows = std::min(kRows, all - from);
-    check(cudaMemset(open_count.as<void>(), 0, sizeof(unsigned long long)), "clearing");
+    check_cuda(cudaMemset(open_count.as<void>(), 0, sizeof(unsigned long long)), "clearing");
     // A finite row that is not written keeps NaNs, which fail.
-    check(cudaMemset(probs.as<void>(), 0x7d, static_cast<std::size_t>(p.rows) * 4), "poisoning");
+    check_cuda(cudaMemset(probs.as<void>(), 0x7d, static_cast<std::size_t>(p.rows) * 4), "poisoning");
     fill<<<blocks, kThreads>>>(logits.as<std::uint32_t>(), from, stride, p.rows);
     v.run(p, b, Stream{nullptr, 0});
     judge<<<blocks, kThreads>>>(rules, logits.as<const std::uint32_t>(), probs.as<const std::uint32_t>(),
                                 p.rows, partials.as<PairStats>(), open.as<OpenPair>(),
                                 open_count.as<unsigned long long>());
-    check(cudaGetLastError(), "launching a batch");
+    check_cuda(cudaGetLastError(), "launching a batch");
     unsigned long long count = 0;
-    check(cudaMemcpy(&count, open_count.as<void>(), sizeof count, cudaMemcpyDeviceToHost), "a batch");
+    check_cuda(cudaMemcpy(&count, open_count.as<void>(), sizeof count, cudaMemcpyDeviceToHost), "a batch");
     list.resize(count);
-    check(cudaMemcpy(list.data(), open.as<void>(), count * sizeof(OpenPair), cudaMemcpyDeviceToHost),
-          "open rows");
+    check_cuda(cudaMemcpy(list.data(), open.as<void>(), count * sizeof(OpenPair), cudaMemcpyDeviceToHost),
+               "open rows");
     std::sort(list.begin(), list.end(),
               [](const OpenPair& x, const OpenPair& y) { return x.logits < y.logits; });
     if (!full_check(list)) break;
   }
-  check(
+  check_cuda(
       cudaMemcpy(stats.data(), partials.as<void>(), stats.size() * sizeof(PairStats), cudaMemcpyDeviceToHost),
       "copying back");
   PairStats total;
