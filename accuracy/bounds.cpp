@@ -128,7 +128,7 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   t.h = claim.height ? static_cast<double>(claim.height(V)) : 0;
   t.online = claim.algorithm == Algorithm::online;
   t.tau = t.online ? claim.rescale_threshold : 0;
-  t.shifted = claim.shift == Shift::subtract;
+  t.shifted = claim.shift != Shift::none;
   t.exp2 = claim.exp == Exp::exp2_fma;
   t.kept = claim.normalise == Normalise::kept;
   t.absorb = claim.log_form == LogForm::absorb;

@@ -1,12 +1,12 @@
 # Includes follow the arrows and nothing else:
-# reference <- kernels <- accuracy <- {properties, fuzz, reports}. kernels never sees the oracle, accuracy
+# reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels never sees the oracle, accuracy
 # never sees a particular kernel. Run as a test: cmake -DROOT=<source> -P layers.cmake
 set(allowed_reference "reference")
 set(allowed_kernels "reference|kernels")
 set(allowed_accuracy "reference|kernels|accuracy")
 set(allowed_properties "reference|kernels|accuracy|properties")
 set(allowed_fuzz "reference|kernels|accuracy|fuzz")
-set(allowed_reports "reference|kernels|accuracy|reports")
+set(allowed_reports "reference|kernels|accuracy|properties|fuzz|reports")
 
 set(bad "")
 set(seen 0)

@@ -141,7 +141,9 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options) {
-  if (on_host(variant.backend)) return launch_on_host(variant, problem, images, options);
+  if (variant.launcher) return variant.launcher->launch(variant, problem, images, options);
+  if (!variant.run) return {variant.key() + " has no launcher", Ended::fault};
+  if (variant.backend != Backend::cuda) return launch_on_host(variant, problem, images, options);
 #if defined(ASSAY_WITH_CUDA)
   return launch_on_device(variant, problem, images, options);
 #else

@@ -3,6 +3,7 @@
 // bands included, so that the caller inspects what the kernel really left behind.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,12 +43,39 @@ struct LaunchOptions {
   std::uint64_t schedule = 0;   // host executor: order of threads, warps and blocks; 0 is index order
   std::int64_t max_blocks = 0;  // cap on the grid; 0 is the backend's own
   bool in_place = false;        // values go where the logits are; Images::probs stays empty
+  // The rest is for a Launcher; one that can not do it says so (Launcher::can).
+  bool page_end = false;          // every payload ends where its mapping ends: the next page is unmapped
+  bool delayed_producer = false;  // the logits arrive on the launch's own stream, late
+  int slot = 0;                   // 0 or 1: which of two sets of addresses the buffers lie at
 };
 
-/// How a launch ended. `fault` is one sentence: what the executor or the CUDA runtime reported.
+/// How a launch ended. `fault` is one sentence: what the executor, the CUDA runtime or the supervisor saw.
+enum class Ended { normally, fault, crashed, hung };
 struct LaunchOutcome {
   std::string fault;
+  Ended ended = Ended::normally;
+  /// Not empty: which output changed after the stream said that the launch was over.
+  std::string late_write = {};
   bool ok() const { return fault.empty(); }
+};
+
+/// Launches somewhere else than in this process: in a worker that may crash or hang and is then replaced.
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  /// Never throws for a failing kernel. After a crash or a hang the images hold what the kernel left behind,
+  /// and the next launch finds a fresh worker.
+  virtual LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
+                               const LaunchOptions& options) = 0;
+  /// Two launches of the same problem at the same time, each with its own images, on two streams (device) or
+  /// two threads (host).
+  virtual std::array<LaunchOutcome, 2> launch_both(const Variant& variant, const Problem& problem,
+                                                   std::array<Images*, 2> images,
+                                                   const LaunchOptions& options) = 0;
+  /// Empty, or why these options can not be had here: "page_end: device memory".
+  virtual std::string cannot(const LaunchOptions& options) const = 0;
+  /// Forgets the worker: the next launch is the first of a process.
+  virtual void restart() = 0;
 };
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,

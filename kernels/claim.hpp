@@ -2,12 +2,15 @@
 // a formula, so that no kernel can carry a private tolerance. A claim belongs to variant x dtype.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 namespace assay {
 
 enum class Algorithm { naive, safe, online };  // the paper's: naive subtracts no maximum
-enum class Shift { none, subtract };           // exp(x), or exp(fl(x - m))
+/// exp(x); exp(fl(x - m)); exp of x - m however it is rounded, as long as the error is at most |x - m| u.
+enum class Shift { none, subtract, any };
 /// expf; __expf; hexp of the 16-bit type; exp2f(fmaf(x, log2e, -(m * log2e))). An online kernel of the last
 /// kind rescales by exp2f((m_lo - m_hi) * log2e) and ends with d *= exp2f(fmaf(m, log2e, -(m * log2e))).
 enum class Exp { accurate, fast, half, exp2_fma };
@@ -22,12 +25,38 @@ enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
 enum class NegInfRows { nan, zero };        // a row of nothing but -inf
 enum class PosInfRows { nan, inf_only };    // NaN everywhere, or NaN at +inf and 0 elsewhere
-enum class NanOrder { first, last };        // where top-k puts NaN
+enum class NanOrder { first, last, any };   // where top-k puts NaN
 
 struct Policy {
   NegInfRows all_neg_inf = NegInfRows::nan;
   PosInfRows pos_inf = PosInfRows::nan;
   NanOrder nan_order = NanOrder::last;
+};
+
+/// A height written as a formula of V, kept for as long as the process: what a declaration's text becomes.
+class HeightFormula {
+ public:
+  virtual ~HeightFormula() = default;
+  virtual std::int64_t at(std::int64_t V) const = 0;
+};
+
+/// Largest number of floating-point additions on a path from a term to the sum, as a function of V: a
+/// variant's own lambda, or a declared formula. Empty where nothing is summed.
+class Height {
+ public:
+  constexpr Height() = default;
+  constexpr Height(std::nullptr_t) {}
+  template <class F>
+  requires std::convertible_to<F, std::int64_t (*)(std::int64_t)>
+  constexpr Height(F f) : plain_(f) {}
+  constexpr explicit Height(const HeightFormula& f) : formula_(&f) {}
+
+  constexpr explicit operator bool() const { return plain_ || formula_; }
+  constexpr std::int64_t operator()(std::int64_t V) const { return formula_ ? formula_->at(V) : plain_(V); }
+
+ private:
+  std::int64_t (*plain_)(std::int64_t) = nullptr;
+  const HeightFormula* formula_ = nullptr;
 };
 
 struct Claim {
@@ -41,8 +70,9 @@ struct Claim {
   /// Online: partial sums refer to a logit that may lie up to this many nats below their maximum (rescaling
   /// is put off until then), and are moved to the maximum at the end. 0: rescaled at once.
   double rescale_threshold = 0;
-  /// Largest number of floating-point additions on a path from a term to the sum, for a row of V.
-  std::int64_t (*height)(std::int64_t V) = nullptr;
+  Height height;
+  /// Results below the smallest normal number may come out as 0.
+  bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
   Policy policy = {};
   Select select = Select::none;
@@ -52,10 +82,25 @@ struct Claim {
   int stores = 0;
   /// The outputs may lie where the logits are: nothing is read again once it was written over.
   bool in_place = false;
-  /// A row's outputs depend on the row alone: the same bits at any place in any batch. A variant that splits its
-  /// work by the number of rows says false.
+  /// A row's outputs depend on the row alone: the same bits at any place in any batch. A variant that splits
+  /// its work by the number of rows says false.
   bool batch_invariant = true;
 };
+
+/// What is assumed of a kernel of which nothing was declared: fp32 arithmetic, any order of the sum, an exp
+/// and a division as good as CUDA's documented ones, outputs that may keep an older maximum
+/// (accuracy/BOUNDS.md section 6).
+constexpr Claim undeclared_claim() {
+  Claim c;
+  c.algorithm = Algorithm::online;
+  c.division = Division::approximate;
+  c.normalise = Normalise::kept;
+  c.height = [](std::int64_t V) { return V; };
+  c.determinism = Determinism::not_guaranteed;
+  c.policy.nan_order = NanOrder::any;
+  c.batch_invariant = false;
+  return c;
+}
 
 constexpr const char* name(Algorithm a) {
   return a == Algorithm::naive ? "naive" : a == Algorithm::safe ? "safe" : "online";
@@ -69,6 +114,9 @@ constexpr const char* name(Division d) {
 constexpr const char* name(LogForm f) { return f == LogForm::shifted ? "shifted" : "absorb"; }
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";
+}
+constexpr const char* name(Shift s) {
+  return s == Shift::none ? "none" : s == Shift::subtract ? "subtract" : "any";
 }
 constexpr const char* name(Determinism d) {
   return d == Determinism::not_guaranteed ? "not_guaranteed"

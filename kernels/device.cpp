@@ -81,6 +81,7 @@ std::string unavailable_reason(Backend backend) {
     case Backend::host_fma:
       return __builtin_cpu_supports("fma") ? "" : "this CPU has no FMA";
     case Backend::host:
+    case Backend::plugin:
       break;
   }
   return {};

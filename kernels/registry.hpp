@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +16,17 @@
 
 namespace assay {
 
-/// host: kernel source compiled without FMA contraction; host_fma: the same with it.
-enum class Backend { host, host_fma, cuda };
+/// host: kernel source compiled without FMA contraction; host_fma: the same with it; plugin: somebody else's
+/// compiled kernel, on host or device memory, launched in a worker process.
+enum class Backend { host, host_fma, cuda, plugin };
 
 constexpr const char* name(Backend b) {
-  return b == Backend::host ? "host" : b == Backend::host_fma ? "host_fma" : "cuda";
+  return b == Backend::host       ? "host"
+         : b == Backend::host_fma ? "host_fma"
+         : b == Backend::cuda     ? "cuda"
+                                  : "plugin";
 }
-constexpr bool on_host(Backend b) { return b != Backend::cuda; }
+constexpr bool on_host(Backend b) { return b == Backend::host || b == Backend::host_fma; }
 
 /// Where a launch goes. `max_blocks` caps the grid (0: the backend's own limit), so that a test can make
 /// every block walk several rows.
@@ -39,21 +46,49 @@ struct Buffers {
   void* workspace = nullptr;
 };
 
+class Launcher;
+
+/// What a kernel is not made for. Outside, a case is `unsupported: domain`.
+struct Limits {
+  std::int64_t max_V = 0;       // 0: none
+  std::int64_t V_multiple = 1;  // V is a multiple of this
+  std::int64_t alignment = 0;   // bytes every row start is a multiple of; 0: that of its element
+  bool dense = false;           // rows lie V apart, without gaps
+  bool finite = false;          // finite logits only
+};
+
 struct Variant {
   std::string variant;
-  Dtype dtype = Dtype::f32;
+  Dtype dtype = Dtype::f32;             // of the logits
+  std::optional<Dtype> out_dtype = {};  // of the outputs, where it is another
   Backend backend = Backend::host;
   Op op = Op::softmax;  // its own op; softmax variants also do `normalizer`
   int max_k = 0;        // 0 for ops without k
   Claim claim;
   std::string file;  // source, relative to the project
-  void (*run)(const Problem&, const Buffers&, const Stream&) = nullptr;
-  std::size_t (*workspace_bytes)(const Problem&) = nullptr;
+  /// In this process; empty where `launcher` is set.
+  std::function<void(const Problem&, const Buffers&, const Stream&)> run = {};
+  std::function<std::size_t(const Problem&)> workspace_bytes = {};
+  /// Where the launches happen, if not in this process.
+  std::shared_ptr<Launcher> launcher = {};
+  Limits limits = {};
+  /// False where the kernel writes no (m, d) beside its outputs.
+  bool writes_normalizer = true;
+  /// Nothing was declared: judged as BOUNDS.md section 6 says.
+  bool declared = true;
+  /// The words after `assay check` that name this candidate; empty for registered keys.
+  std::string origin = {};
 
-  std::string key() const { return variant + "/" + name(dtype) + "@" + name(backend); }
+  Dtype out() const { return out_dtype.value_or(dtype); }
+  std::string key() const {
+    std::string types = name(dtype);
+    if (out() != dtype) types += std::string(":") + name(out());
+    return variant + "/" + types + "@" + name(backend);
+  }
   /// Ops this variant answers; for any other the verdict is `unsupported`.
   bool does(Op o) const {
-    return o == op || (o == Op::normalizer && (op == Op::softmax || op == Op::softmax_topk));
+    return o == op ||
+           (o == Op::normalizer && writes_normalizer && (op == Op::softmax || op == Op::softmax_topk));
   }
 };
 

@@ -1,0 +1,108 @@
+/* The C ABI of a softmax kernel that is to be judged: what a shared object exports so that `assay check` can
+ * call it. C99, self-contained, one symbol.
+ *
+ *   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void);
+ *
+ * Every struct starts with its size in bytes as the author's compiler saw it: fields are only ever added at the
+ * end, and what lies past that size counts as zero. Tensors have the layout of DLPack's DLTensor; with
+ * <dlpack/dlpack.h> included before this header they are DLTensor. */
+#ifndef ASSAY_PLUGIN_H
+#define ASSAY_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ASSAY_ABI_VERSION 1u
+
+#if defined(_WIN32)
+#define ASSAY_EXPORT __declspec(dllexport)
+#else
+#define ASSAY_EXPORT __attribute__((visibility("default")))
+#endif
+
+#if defined(DLPACK_VERSION) || defined(DLPACK_MAJOR_VERSION)
+typedef DLTensor assay_tensor;
+#else
+/* DLPack's DLDevice, DLDataType and DLTensor, field by field. */
+typedef struct assay_device {
+  int32_t device_type; /* 1: host memory (kDLCPU), 2: device memory (kDLCUDA) */
+  int32_t device_id;
+} assay_device;
+typedef struct assay_data_type {
+  uint8_t code; /* 0: int, 1: unsigned, 2: float, 4: bfloat */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} assay_data_type;
+typedef struct assay_tensor {
+  void* data;
+  assay_device device;
+  int32_t ndim;
+  assay_data_type dtype;
+  int64_t* shape;   /* elements */
+  int64_t* strides; /* elements */
+  uint64_t byte_offset; /* 0 in every call */
+} assay_tensor;
+#endif
+
+typedef enum assay_op {
+  ASSAY_SOFTMAX = 0,
+  ASSAY_LOG_SOFTMAX = 1,
+  ASSAY_LSE = 2,
+  ASSAY_NORMALIZER = 3,
+  ASSAY_TOPK = 4,
+  ASSAY_SOFTMAX_TOPK = 5
+} assay_op;
+
+/* One call. A tensor that the op does not have is NULL. */
+typedef struct assay_call {
+  uint32_t struct_size;
+  int32_t op;                  /* assay_op */
+  const assay_tensor* logits;  /* rows x V, strides {pitch, 1} */
+  const assay_tensor* values;  /* softmax, log_softmax: rows x V; lse: rows x 1; topk, softmax_topk: rows x k */
+  const assay_tensor* indices; /* topk, softmax_topk: rows x k, int32, or int64 where V > 2^31 - 1 */
+  const assay_tensor* m;       /* f32[rows]: row maximum; NULL where it is not asked for */
+  const assay_tensor* d;       /* f32[rows]: sum of exp(x - m) */
+  void* workspace;             /* workspace_bytes() bytes, contents undefined */
+  uint64_t workspace_bytes;
+  void* stream;                /* cudaStream_t; NULL on host memory */
+  float scale;                 /* 1: logits are scale * x */
+  int32_t k;
+} assay_call;
+
+/* One kernel at one pair of types. */
+typedef struct assay_variant {
+  uint32_t struct_size;
+  int32_t op;              /* assay_op */
+  const char* name;        /* letters, digits, '_' and '-' */
+  const char* in_dtype;    /* "f16", "bf16", "f32" or "f64" */
+  const char* out_dtype;   /* NULL: as in_dtype */
+  int32_t device_type;     /* 1: works on host memory, 2: on device memory */
+  int32_t reserved;        /* 0 */
+  /* What the author promises, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536". NULL or empty:
+   * nothing; `assay check --help` lists the words. */
+  const char* declaration;
+  /* Enqueues the work on call->stream (device) or does it (host). 0, or a status that is reported. */
+  int32_t (*run)(const assay_call* call);
+  /* NULL: none is needed. */
+  uint64_t (*workspace_bytes)(const assay_call* call);
+} assay_variant;
+
+typedef struct assay_plugin {
+  uint32_t struct_size;
+  uint32_t abi_version;          /* ASSAY_ABI_VERSION */
+  uint32_t variant_struct_size;  /* sizeof(assay_variant): the distance between two of them */
+  uint32_t variant_count;
+  const assay_variant* variants;
+} assay_plugin;
+
+typedef const assay_plugin* (*assay_plugin_entry_function)(void);
+#define ASSAY_PLUGIN_SYMBOL "assay_plugin_entry"
+
+#ifdef __cplusplus
+}
+#endif
+#endif
