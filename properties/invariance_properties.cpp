@@ -17,8 +17,8 @@ Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<
 
 /// Column `from` of the row is column `to` of its image; both judged, and each against the other. Empty, or
 /// what is wrong.
-std::string differ(const Answer& a, const Limits& of_a, std::int64_t from, const Answer& b,
-                   const Limits& of_b, std::int64_t to) {
+std::string differ(const Answer& a, const RowLimits& of_a, std::int64_t from, const Answer& b,
+                   const RowLimits& of_b, std::int64_t to) {
   const Interval &i = of_a.value[static_cast<std::size_t>(from)],
                  &j = of_b.value[static_cast<std::size_t>(to)];
   const double g = a.value(0, from), h = b.value(0, to);
@@ -76,7 +76,7 @@ void shift(const Variant& v) {
     if (!a.d.empty()) RC_ASSERT(same(a.d[0], b.d[0]));
     return;
   }
-  const Limits of_a = limits_of(v, v.op, row), of_b = limits_of(v, v.op, image);
+  const RowLimits of_a = limits_of(v, v.op, row), of_b = limits_of(v, v.op, image);
   if (!of_a.outside.empty() || !of_b.outside.empty()) return;
   RC_TAG(std::string("within both bounds"));
   // Where x + c was rounded the image is another row: its own bound is what it must meet.
@@ -95,7 +95,7 @@ void permutation(const Variant& v) {
   Row image = row;
   for (std::size_t j = 0; j < order.size(); ++j) image.logits[j] = row.logits[order[j]];
   classify(row);
-  const Limits of_row = limits_of(v, v.op, row), of_image = limits_of(v, v.op, image);
+  const RowLimits of_row = limits_of(v, v.op, row), of_image = limits_of(v, v.op, image);
   if (!of_row.outside.empty()) return;
   RC_TAG(std::string("inside the domain"));
   const Answer a = run(v, v.op, tensor_of({row})), b = run(v, v.op, tensor_of({image}));
@@ -130,7 +130,7 @@ void inserted_minus_infinity(const Variant& v) {
   }
   classify(row);
   RC_CLASSIFY(kind == 0, "-inf in front");
-  const Limits of_row = limits_of(v, v.op, row), of_image = limits_of(v, v.op, image);
+  const RowLimits of_row = limits_of(v, v.op, row), of_image = limits_of(v, v.op, image);
   if (!of_row.outside.empty() || !of_image.outside.empty()) return;
   RC_TAG(std::string("inside the domain"));
   const Answer a = run(v, v.op, tensor_of({row})), b = run(v, v.op, tensor_of({image}));
@@ -154,7 +154,7 @@ void split_against_whole(const Variant& v) {
   const Row back{row.structure, {row.logits.begin() + cut, row.logits.end()}};
   classify(row);
   RC_CLASSIFY(!is_finite_or_masked(front) || !is_finite_or_masked(back), "a part of nothing but -inf");
-  const Limits whole_limits = limits_of(v, Op::normalizer, row);
+  const RowLimits whole_limits = limits_of(v, Op::normalizer, row);
   if (!whole_limits.outside.empty()) return;
   const Answer whole = run(v, Op::normalizer, tensor_of({row}));
   Pair parts[2];
@@ -168,7 +168,7 @@ void split_against_whole(const Variant& v) {
       exact.weight.push_back(0);
       continue;
     }
-    const Limits l = limits_of(v, Op::normalizer, part);
+    const RowLimits l = limits_of(v, Op::normalizer, part);
     if (!l.outside.empty()) return;
     const Answer a = run(v, Op::normalizer, tensor_of({part}));
     parts[i] = {a.m[0], a.d[0]};

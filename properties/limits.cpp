@@ -14,7 +14,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// The exponent is formed first: on far rows p is 0 and e^A infinite.
-Interval probability(const Limits& l, std::size_t j) {
+Interval probability(const RowLimits& l, std::size_t j) {
   if (std::isinf(l.truth.d[j])) return {0, 0};
   const double A = l.bounds.A[j] * (1 + 0x1p-40) + 0x1p-48;  // and this function's own rounding
   return {std::exp(l.truth.d[j] - A) / l.truth.s.hi - l.bounds.w,
@@ -22,7 +22,7 @@ Interval probability(const Limits& l, std::size_t j) {
 }
 
 /// An absolute bound around y, then the rounding to the output's format; past its range, infinity.
-Interval logarithm(const Limits& l, Dtype out, Enclosure y, double bound) {
+Interval logarithm(const RowLimits& l, Dtype out, Enclosure y, double bound) {
   if (std::isinf(y.lo)) return {y.lo, y.hi};
   const double size = std::max(std::fabs(y.lo), std::fabs(y.hi)) + bound;
   const double radius =
@@ -36,8 +36,8 @@ Interval logarithm(const Limits& l, Dtype out, Enclosure y, double bound) {
 
 }  // namespace
 
-Limits limits_of(const Variant& variant, Op op, const Row& row) {
-  Limits l;
+RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
+  RowLimits l;
   const Tensor logits = tensor_of({row});
   l.truth = row_truth(variant.dtype, logits.row(0), logits.V, variant.dtype, {.tier = Tier::fast});
   l.terms = terms_of(variant.claim, variant.backend, variant.dtype, logits.V);
@@ -68,7 +68,7 @@ bool agree(double g, const Interval& of_g, double h, const Interval& of_h) {
   return std::fabs(g - h) <= std::max(of_g.hi - of_h.lo, of_h.hi - of_g.lo);
 }
 
-std::string outside_limits(const Answer& answer, std::int64_t row, const Limits& limits) {
+std::string outside_limits(const Answer& answer, std::int64_t row, const RowLimits& limits) {
   const Problem& p = answer.problem;
   for (std::int64_t r = 0; r < p.out_columns(); ++r) {
     if (selects(p.op) && r >= p.V) break;

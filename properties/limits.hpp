@@ -18,7 +18,7 @@ struct Interval {
 };
 
 /// A row with a finite maximum, as one key may answer it.
-struct Limits {
+struct RowLimits {
   std::string outside;  // why the row is outside the key's domain; then the rest is empty
   RowTruth truth;
   Terms terms;
@@ -26,7 +26,7 @@ struct Limits {
   RowBounds bounds;
   std::vector<Interval> value;  // of every column: probability or log-probability; of lse, one
 };
-Limits limits_of(const Variant& variant, Op op, const Row& row);
+RowLimits limits_of(const Variant& variant, Op op, const Row& row);
 
 /// Whether g and h, each of its own interval around the same exact value, are no further apart than both
 /// bounds.
@@ -34,6 +34,6 @@ bool agree(double g, const Interval& of_g, double h, const Interval& of_h);
 
 /// Empty, or the first column of a launch's row that left its interval. For ops that select, the columns are
 /// those it chose.
-std::string outside_limits(const Answer& answer, std::int64_t row, const Limits& limits);
+std::string outside_limits(const Answer& answer, std::int64_t row, const RowLimits& limits);
 
 }  // namespace assay

@@ -72,7 +72,7 @@ void prefix_but_for_close_logits(const Variant& v) {
       v.dtype);
   const int k = draw_k(v);
   classify(row);
-  const Limits l = limits_of(v, v.op, row);
+  const RowLimits l = limits_of(v, v.op, row);
   const Answer a = run(v, v.op, tensor_of({row}), {.k = k});
   const auto V = static_cast<std::int64_t>(row.logits.size());
   const auto own = [&](std::int64_t i) {
@@ -135,7 +135,7 @@ void probabilities_are_softmax(const Variant& v) {
   RC_ASSERT(!softmaxes.empty());
   const Variant& softmax = *softmaxes[draw.below(softmaxes.size())];
   classify(row);
-  const Limits l = limits_of(v, v.op, row), of_softmax = limits_of(softmax, Op::softmax, row);
+  const RowLimits l = limits_of(v, v.op, row), of_softmax = limits_of(softmax, Op::softmax, row);
   if (!l.outside.empty() || !of_softmax.outside.empty()) return;
   RC_TAG(std::string("inside both domains"));
   const Answer a = run(v, v.op, tensor_of({row}), {.k = k}), b = run(softmax, Op::softmax, tensor_of({row}));

@@ -20,7 +20,7 @@ void within_bound(const Variant& v, const std::vector<Structure>& structures) {
   const Row row = *variant_rows(structures, v.dtype);
   const int k = draw_k(v);
   classify(row);
-  const Limits limits = limits_of(v, v.op, row);
+  const RowLimits limits = limits_of(v, v.op, row);
   const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
   RC_CLASSIFY(limits.outside.empty(), "inside the domain");
   RC_CLASSIFY(row.logits.size() > 1024, "more than 1024 logits");
@@ -44,7 +44,7 @@ void monotone(const Variant& v) {
       {Structure::moderate, Structure::equal_runs, Structure::ramp, Structure::mixed, Structure::masked},
       v.dtype);
   classify(row);
-  const Limits l = limits_of(v, v.op, row);
+  const RowLimits l = limits_of(v, v.op, row);
   if (!l.outside.empty()) return;
   RC_TAG(std::string("inside the domain"));
   const Answer answer = run(v, v.op, tensor_of({row}));
@@ -79,7 +79,7 @@ void monotone(const Variant& v) {
 void sums_to_one(const Variant& v) {
   const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
   classify(row);
-  const Limits l = limits_of(v, v.op, row);
+  const RowLimits l = limits_of(v, v.op, row);
   if (!l.outside.empty()) return;
   RC_TAG(std::string("inside the domain"));
   const Answer answer = run(v, v.op, tensor_of({row}));
@@ -112,7 +112,7 @@ void normalizer_of_every_prefix(const Variant& v) {
         RC_FAIL(fmt::format("prefix {} holds nothing and is ({:a}, {:a}), not (-inf, 0)", j, got.m, got.d));
       continue;
     }
-    const Limits l = limits_of(v, Op::normalizer, prefixes[j]);
+    const RowLimits l = limits_of(v, Op::normalizer, prefixes[j]);
     if (!l.outside.empty()) continue;
     RC_TAG(std::string("inside the domain"));
     const double m = l.terms.shifted ? l.truth.m : 0;
