@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace assay {
 
@@ -16,8 +17,8 @@ enum class Shift { none, subtract, any };
 enum class Exp { accurate, fast, half, exp2_fma };
 /// Correctly rounded; __fdividef; a product with one correctly rounded reciprocal per row.
 enum class Division { ieee, approximate, reciprocal };
-/// log_softmax as (x - m) - log d, or as x - lse.
-enum class LogForm { shifted, absorb };
+/// log_softmax as (x - m) - log d, or as x - lse, or either.
+enum class LogForm { shifted, absorb, any };
 enum class Normalise { recomputed, kept };  // output exp taken with the final maximum, or an older one
 enum class Internals { f32, f16, bf16 };    // the type all arithmetic is done in
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
@@ -38,6 +39,8 @@ class HeightFormula {
  public:
   virtual ~HeightFormula() = default;
   virtual std::int64_t at(std::int64_t V) const = 0;
+  /// As it was written.
+  virtual std::string_view text() const = 0;
 };
 
 /// Largest number of floating-point additions on a path from a term to the sum, as a function of V: a
@@ -52,6 +55,8 @@ class Height {
   constexpr explicit Height(const HeightFormula& f) : formula_(&f) {}
 
   constexpr explicit operator bool() const { return plain_ || formula_; }
+  /// The formula's text; empty for a variant's own lambda.
+  std::string_view text() const { return formula_ ? formula_->text() : std::string_view{}; }
   constexpr std::int64_t operator()(std::int64_t V) const { return formula_ ? formula_->at(V) : plain_(V); }
 
  private:
@@ -95,6 +100,7 @@ constexpr Claim undeclared_claim() {
   c.algorithm = Algorithm::online;
   c.division = Division::approximate;
   c.normalise = Normalise::kept;
+  c.log_form = LogForm::any;
   c.height = [](std::int64_t V) { return V; };
   c.determinism = Determinism::not_guaranteed;
   c.policy.nan_order = NanOrder::any;
@@ -111,7 +117,18 @@ constexpr const char* name(Exp e) {
 constexpr const char* name(Division d) {
   return d == Division::ieee ? "ieee" : d == Division::approximate ? "approximate" : "reciprocal";
 }
-constexpr const char* name(LogForm f) { return f == LogForm::shifted ? "shifted" : "absorb"; }
+constexpr const char* name(LogForm f) {
+  return f == LogForm::shifted ? "shifted" : f == LogForm::absorb ? "absorb" : "any";
+}
+constexpr const char* name(Normalise n) { return n == Normalise::kept ? "kept" : "recomputed"; }
+constexpr const char* name(Select s) {
+  return s == Select::logits ? "logits" : s == Select::probs ? "probs" : "none";
+}
+constexpr const char* name(NegInfRows r) { return r == NegInfRows::zero ? "zero" : "nan"; }
+constexpr const char* name(PosInfRows r) { return r == PosInfRows::inf_only ? "inf_only" : "nan"; }
+constexpr const char* name(NanOrder o) {
+  return o == NanOrder::first ? "first" : o == NanOrder::last ? "last" : "any";
+}
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";
 }

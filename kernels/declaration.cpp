@@ -1,0 +1,290 @@
+#include "kernels/declaration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "kernels/height_formula.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kLongest = 1 << 14;
+
+[[noreturn]] void refuse(std::string_view word, const std::string& why) {
+  throw InputError("declaration: " + std::string(word) + ": " + why);
+}
+
+/// Text of unknown origin within one line: short, printable.
+std::string quoted(std::string_view text) {
+  std::string s = "'";
+  for (const char c : text.substr(0, 40)) s += c >= ' ' && c <= '~' ? c : '?';
+  return s + (text.size() > 40 ? "...'" : "'");
+}
+
+/// One of the names of an enumeration, as name() spells them.
+template <class Enum, std::size_t n>
+Enum one_of(std::string_view word, std::string_view value, const std::array<Enum, n>& all) {
+  std::string names;
+  for (const Enum e : all) {
+    if (value == name(e)) return e;
+    names += std::string(names.empty() ? "" : ", ") + name(e);
+  }
+  refuse(word, quoted(value) + " is none of " + names);
+}
+
+bool yes_or_no(std::string_view word, std::string_view value) {
+  if (value == "yes" || value == "no") return value == "yes";
+  refuse(word, quoted(value) + " is neither yes nor no");
+}
+const char* yes_or_no(bool b) { return b ? "yes" : "no"; }
+
+std::int64_t integer(std::string_view word, std::string_view value, std::int64_t least, std::int64_t most) {
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
+  if (error != std::errc() || end != value.data() + value.size() || n < least || n > most)
+    refuse(word,
+           quoted(value) + " is no integer from " + std::to_string(least) + " to " + std::to_string(most));
+  return n;
+}
+
+double nats(std::string_view word, std::string_view value) {
+  // Past 80 a partial sum of one term may overflow.
+  double x = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
+  if (error != std::errc() || end != value.data() + value.size() || !(x >= 0 && x <= 80))
+    refuse(word, quoted(value) + " is no number of nats from 0 to 80");
+  return x;
+}
+std::string shortest(double x) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
+}
+
+using V = Variant;
+using S = std::string;
+using Text = std::string_view;
+
+struct Word {
+  const char* word;
+  const char* values;
+  const char* meaning;
+  void (*set)(Text word, Text value, V& v);
+  S (*get)(const V& v);
+};
+
+// clang-format off
+constexpr std::array<Word, 25> kWords = {{
+    {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
+     [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
+     [](const V& v) { return S(name(v.claim.algorithm)); }},
+    {"shift", "none | subtract | any", "exp(x); exp(fl(x - m)); x - m rounded otherwise, to a relative u",
+     [](Text w, Text s, V& v) { v.claim.shift = one_of(w, s, std::array{Shift::none, Shift::subtract, Shift::any}); },
+     [](const V& v) { return S(name(v.claim.shift)); }},
+    {"exp", "accurate | fast | half | exp2_fma", "expf; __expf or exp2f((x - m) * log2e); hexp; exp2f(fma(x, log2e, -m * log2e))",
+     [](Text w, Text s, V& v) { v.claim.exp = one_of(w, s, std::array{Exp::accurate, Exp::fast, Exp::half, Exp::exp2_fma}); },
+     [](const V& v) { return S(name(v.claim.exp)); }},
+    {"division", "ieee | approximate | reciprocal", "correctly rounded; __fdividef; times one correctly rounded reciprocal a row",
+     [](Text w, Text s, V& v) { v.claim.division = one_of(w, s, std::array{Division::ieee, Division::approximate, Division::reciprocal}); },
+     [](const V& v) { return S(name(v.claim.division)); }},
+    {"normalise", "recomputed | kept", "output exps taken with the row's maximum, or with an older one and rescaled",
+     [](Text w, Text s, V& v) { v.claim.normalise = one_of(w, s, std::array{Normalise::recomputed, Normalise::kept}); },
+     [](const V& v) { return S(name(v.claim.normalise)); }},
+    {"internals", "f32 | f16 | bf16", "the type all arithmetic is done in",
+     [](Text w, Text s, V& v) { v.claim.internals = one_of(w, s, std::array{Internals::f32, Internals::f16, Internals::bf16}); },
+     [](const V& v) { return S(name(v.claim.internals)); }},
+    {"log_form", "shifted | absorb | any", "log-softmax as (x - m) - log d, as x - lse, or either",
+     [](Text w, Text s, V& v) { v.claim.log_form = one_of(w, s, std::array{LogForm::shifted, LogForm::absorb, LogForm::any}); },
+     [](const V& v) { return S(name(v.claim.log_form)); }},
+    {"rescale_threshold", "nats, 0 to 80", "an online sum is rescaled only when the maximum has grown by this much",
+     [](Text w, Text s, V& v) { v.claim.rescale_threshold = nats(w, s); },
+     [](const V& v) { return shortest(v.claim.rescale_threshold); }},
+    {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
+     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)); },
+     [](const V& v) { return S(v.claim.height.text()); }},
+    {"ftz", "yes | no", "results below the smallest normal number may be 0",
+     [](Text w, Text s, V& v) { v.claim.ftz = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.claim.ftz)); }},
+    {"determinism", "not_guaranteed | run_to_run | gpu_to_gpu", "the same bits in every launch",
+     [](Text w, Text s, V& v) { v.claim.determinism = one_of(w, s, std::array{Determinism::not_guaranteed, Determinism::run_to_run, Determinism::gpu_to_gpu}); },
+     [](const V& v) { return S(name(v.claim.determinism)); }},
+    {"ties", "smaller_index | larger_index | unspecified", "which of equal logits top-k takes first",
+     [](Text w, Text s, V& v) { v.claim.ties = one_of(w, s, std::array{Ties::smaller_index, Ties::larger_index, Ties::unspecified}); },
+     [](const V& v) { return S(name(v.claim.ties)); }},
+    {"select", "logits | probs", "what top-k ranks by",
+     [](Text w, Text s, V& v) { v.claim.select = one_of(w, s, std::array{Select::logits, Select::probs}); },
+     [](const V& v) { return S(name(v.claim.select)); }},
+    {"all_neg_inf", "nan | zero", "a row of nothing but -inf",
+     [](Text w, Text s, V& v) { v.claim.policy.all_neg_inf = one_of(w, s, std::array{NegInfRows::nan, NegInfRows::zero}); },
+     [](const V& v) { return S(name(v.claim.policy.all_neg_inf)); }},
+    {"pos_inf", "nan | inf_only", "a row with +inf: NaN, or NaN there and 0 elsewhere",
+     [](Text w, Text s, V& v) { v.claim.policy.pos_inf = one_of(w, s, std::array{PosInfRows::nan, PosInfRows::inf_only}); },
+     [](const V& v) { return S(name(v.claim.policy.pos_inf)); }},
+    {"nan_order", "first | last | any", "where top-k puts NaN",
+     [](Text w, Text s, V& v) { v.claim.policy.nan_order = one_of(w, s, std::array{NanOrder::first, NanOrder::last, NanOrder::any}); },
+     [](const V& v) { return S(name(v.claim.policy.nan_order)); }},
+    {"in_place", "yes | no", "outputs may lie where the logits are",
+     [](Text w, Text s, V& v) { v.claim.in_place = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.claim.in_place)); }},
+    {"batch_invariant", "yes | no", "a row's bits do not depend on the other rows",
+     [](Text w, Text s, V& v) { v.claim.batch_invariant = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.claim.batch_invariant)); }},
+    {"normalizer", "yes | no", "writes m and d beside its outputs",
+     [](Text w, Text s, V& v) { v.writes_normalizer = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.writes_normalizer)); }},
+    {"max_V", "1 or more", "longest row it is made for",
+     [](Text w, Text s, V& v) { v.limits.max_V = integer(w, s, 1, std::int64_t{1} << 40); },
+     [](const V& v) { return std::to_string(v.limits.max_V); }},
+    {"V_multiple", "1 or more", "V is a multiple of this",
+     [](Text w, Text s, V& v) { v.limits.V_multiple = integer(w, s, 1, 1 << 30); },
+     [](const V& v) { return std::to_string(v.limits.V_multiple); }},
+    {"alignment", "bytes: 1, 2, 4 ... 256", "every row starts at a multiple of it",
+     [](Text w, Text s, V& v) {
+       v.limits.alignment = integer(w, s, 1, 256);
+       if (v.limits.alignment & (v.limits.alignment - 1)) refuse(w, quoted(s) + " is no power of two");
+     },
+     [](const V& v) { return std::to_string(v.limits.alignment); }},
+    {"dense", "yes | no", "rows lie V apart, without gaps",
+     [](Text w, Text s, V& v) { v.limits.dense = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.limits.dense)); }},
+    {"finite", "yes | no", "finite logits only",
+     [](Text w, Text s, V& v) { v.limits.finite = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.limits.finite)); }},
+    {"max_k", "1 or more", "largest k of top-k",
+     [](Text w, Text s, V& v) { v.max_k = static_cast<int>(integer(w, s, 1, INT32_MAX)); },
+     [](const V& v) { return std::to_string(v.max_k); }},
+}};
+// clang-format on
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+bool is_word(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Takes the pairs of a text one by one. A value runs to ';', or to white space before the next "word=", so
+/// that a formula may have blanks.
+class Pairs {
+ public:
+  explicit Pairs(Text text) : text_(text) {}
+
+  bool next(Text& word, Text& value) {
+    while (at_ < text_.size() && (is_space(text_[at_]) || text_[at_] == ';')) ++at_;
+    if (at_ == text_.size()) return false;
+    const std::size_t equals = assignment(at_);
+    if (equals == Text::npos)
+      refuse(quoted(text_.substr(at_, text_.find(';', at_) - at_)), "is no word=value");
+    std::size_t end = at_;
+    while (is_word(text_[end])) ++end;
+    word = text_.substr(at_, end - at_);
+    std::size_t from = equals + 1;
+    for (at_ = from; at_ < text_.size() && text_[at_] != ';'; ++at_)
+      if (is_space(text_[at_]) && assignment(at_ + 1) != Text::npos) break;
+    std::size_t to = at_;
+    while (from < to && is_space(text_[from])) ++from;
+    while (from < to && is_space(text_[to - 1])) --to;
+    value = text_.substr(from, to - from);
+    return true;
+  }
+
+ private:
+  /// Where the '=' of "word =" is, if that is what begins at `i`.
+  std::size_t assignment(std::size_t i) const {
+    const std::size_t begin = i;
+    while (i < text_.size() && is_word(text_[i])) ++i;
+    if (i == begin) return Text::npos;
+    while (i < text_.size() && is_space(text_[i])) ++i;
+    return i < text_.size() && text_[i] == '=' ? i : Text::npos;
+  }
+
+  Text text_;
+  std::size_t at_ = 0;
+};
+
+/// What a claim of no maximum means for the terms that were not declared, and pairs of names that no
+/// arithmetic has.
+void settle(Variant& v, const std::set<Text>& given) {
+  Claim& c = v.claim;
+  if (c.shift == Shift::none && !given.contains("algorithm") && given.contains("shift"))
+    c.algorithm = Algorithm::naive;
+  if (c.algorithm != Algorithm::naive && given.contains("algorithm") && !given.contains("shift") &&
+      c.shift == Shift::none)
+    c.shift = Shift::subtract;
+  if (c.algorithm == Algorithm::naive && (given.contains("algorithm") || given.contains("shift"))) {
+    if (!given.contains("shift")) c.shift = Shift::none;
+    if (c.shift != Shift::none) refuse("shift", S(name(c.shift)) + " is not what algorithm=naive does");
+    if (given.contains("normalise") && c.normalise == Normalise::kept)
+      refuse("normalise", "algorithm=naive has no older maximum to keep");
+    c.normalise = Normalise::recomputed;
+    if (!given.contains("pos_inf")) c.policy.pos_inf = PosInfRows::inf_only;
+  }
+  if (c.shift == Shift::none && c.algorithm != Algorithm::naive)
+    refuse("shift", S("none is not what algorithm=") + name(c.algorithm) + " does");
+  if (c.rescale_threshold > 0 && c.algorithm != Algorithm::online)
+    refuse("rescale_threshold", S("algorithm=") + name(c.algorithm) + " rescales nothing");
+  const bool narrow = c.internals != Internals::f32;
+  if (c.exp == Exp::half && !narrow) refuse("exp", "half needs internals=f16 or bf16");
+  if ((c.exp == Exp::fast || c.exp == Exp::exp2_fma) && narrow)
+    refuse("exp", S(name(c.exp)) + " is of f32, internals are " + name(c.internals));
+  if (c.exp == Exp::exp2_fma && c.shift != Shift::subtract)
+    refuse("exp", S("exp2_fma rounds its own shift: shift=") + name(c.shift) + " does not go with it");
+}
+
+}  // namespace
+
+void apply_declaration(std::string_view text, Variant& v) {
+  if (text.size() > kLongest) throw InputError("declaration: longer than 16384 characters");
+  Variant changed = v;
+  std::set<Text> given;
+  Pairs pairs(text);
+  for (Text word, value; pairs.next(word, value);) {
+    const auto known =
+        std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return word == w.word; });
+    if (known == kWords.end()) refuse(quoted(word), "is no word of a declaration");
+    if (!given.insert(known->word).second) refuse(word, "is given twice");
+    if (value.empty()) refuse(word, S("has no value: ") + known->values);
+    try {
+      known->set(known->word, value, changed);
+    } catch (const InputError& e) {
+      // A formula's own error names its word.
+      throw InputError(Text(e.what()).starts_with("declaration: ") ? e.what()
+                                                                   : S("declaration: ") + e.what());
+    }
+  }
+  settle(changed, given);
+  if (!given.empty()) changed.declared = true;
+  v = std::move(changed);
+}
+
+std::string declaration_words() {
+  S s;
+  for (const Word& w : kWords) {
+    const S head = S(w.word) + "=" + w.values;
+    s += "  " + head + S(head.size() < 44 ? 44 - head.size() : 1, ' ') + w.meaning + "\n";
+  }
+  return s;
+}
+
+std::string declaration_of(const Variant& v) {
+  Variant nothing;
+  nothing.claim = undeclared_claim();
+  nothing.writes_normalizer = false;
+  // What `naive` brings along need not be said.
+  if (v.claim.algorithm == Algorithm::naive) {
+    nothing.claim.shift = Shift::none;
+    nothing.claim.normalise = Normalise::recomputed;
+    nothing.claim.policy.pos_inf = PosInfRows::inf_only;
+  }
+  S s;
+  for (const Word& w : kWords) {
+    const S value = w.get(v);
+    if (value == w.get(nothing) || value.empty()) continue;
+    s += (s.empty() ? "" : "; ") + S(w.word) + "=" + value;
+  }
+  return s;
+}
+
+}  // namespace assay
