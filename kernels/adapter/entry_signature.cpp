@@ -1,0 +1,294 @@
+#include "kernels/adapter/entry_signature.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/adapter/entry_roles.hpp"
+#include "kernels/adapter/entry_tokens.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kMostParameters = 64;
+
+using Tokens = std::vector<EntryToken>;
+
+[[noreturn]] void refuse(const std::string& why) { throw InputError("--entry: " + why); }
+
+bool any_of(const EntryToken& t, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* w) { return t.is(w); });
+}
+bool is_qualifier(const EntryToken& t) {
+  return any_of(t, {"const", "volatile", "restrict", "__restrict", "__restrict__"});
+}
+bool is_type_parameter(const EntryToken& t) {
+  return t.kind == EntryToken::word && any_of(t, {"T", "scalar_t"});
+}
+/// Words that several of make one integer type.
+bool is_integer_word(std::string_view w) {
+  return w == "unsigned" || w == "signed" || w == "long" || w == "short" || w == "int" || w == "char";
+}
+
+const char* spelling(Dtype t) {
+  return t == Dtype::f16    ? "__half"
+         : t == Dtype::bf16 ? "__nv_bfloat16"
+         : t == Dtype::f64  ? "double"
+                            : "float";
+}
+
+struct NamedScalar {
+  const char* spelling;
+  Scalar scalar;
+};
+constexpr NamedScalar kScalars[] = {
+    {"float", Scalar::f32},        {"double", Scalar::f64},         {"half", Scalar::f16},
+    {"__half", Scalar::f16},       {"nv_half", Scalar::f16},        {"__nv_half", Scalar::f16},
+    {"nv_bfloat16", Scalar::bf16}, {"__nv_bfloat16", Scalar::bf16}, {"int", Scalar::i32},
+    {"int32_t", Scalar::i32},      {"uint", Scalar::u32},           {"uint32_t", Scalar::u32},
+    {"int64_t", Scalar::i64},      {"uint64_t", Scalar::u64},       {"size_t", Scalar::u64},
+    {"ssize_t", Scalar::i64},      {"ptrdiff_t", Scalar::i64},      {"int16_t", Scalar::i16},
+    {"int8_t", Scalar::i8},        {"uint8_t", Scalar::i8},         {"byte", Scalar::i8},
+    {"bool", Scalar::boolean},     {"void", Scalar::nothing},       {"cudaStream_t", Scalar::stream},
+    {"CUstream", Scalar::stream},
+};
+
+/// The words of a type, without const and pointers; Scalar::none if nothing here knows it.
+Scalar scalar_of(const std::vector<std::string_view>& words) {
+  if (words.size() == 1)
+    for (const NamedScalar& s : kScalars)
+      if (words[0] == s.spelling) return s.scalar;
+  int longs = 0, shorts = 0, chars = 0, is_unsigned = 0;
+  for (const std::string_view w : words) {
+    if (!is_integer_word(w)) return Scalar::none;
+    longs += w == "long";
+    shorts += w == "short";
+    chars += w == "char";
+    is_unsigned += w == "unsigned";
+  }
+  if (chars) return Scalar::i8;
+  if (shorts) return Scalar::i16;
+  if (longs) return is_unsigned ? Scalar::u64 : Scalar::i64;
+  return is_unsigned ? Scalar::u32 : Scalar::i32;
+}
+
+/// The first token at `from` or later that is `sign` outside every kind of bracket; `to` if there is none.
+std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std::string_view sign) {
+  int depth = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    if (depth == 0 && t[i].is(sign)) return i;
+    if (any_of(t[i], {"(", "<", "["})) ++depth;
+    if (any_of(t[i], {")", ">", "]"}) && depth > 0) --depth;
+  }
+  return to;
+}
+
+Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std::size_t place) {
+  Parameter p;
+  const std::string where = "parameter " + std::to_string(place) + ": ";
+  to = find_outside(t, from, to, "=");  // a default argument
+  std::vector<std::string_view> words;
+  std::size_t end_of_type = from;
+  for (std::size_t i = from; i < to; ++i) {
+    const EntryToken& token = t[i];
+    if (!p.name.empty()) {
+      // After the name: the brackets of an array.
+      if (!token.is("["))
+        refuse(where + quote_entry(join_tokens(t, from, to)) + " is not one type and one name");
+      const std::size_t close = find_outside(t, i + 1, to, "]");
+      if (close == to) refuse(where + "a bracket is not closed");
+      ++p.pointers;
+      i = close;
+      continue;
+    }
+    if (is_qualifier(token)) {
+      if (token.is("const") && p.pointers == 0) p.read_only = true;
+    } else if (token.is("*")) {
+      ++p.pointers;
+    } else if (token.is("&")) {
+      if (i + 1 < to && t[i + 1].is("&")) refuse(where + "'&&' cannot be given");
+    } else if (any_of(token, {"struct", "enum", "class", "typename"})) {
+      continue;
+    } else if (token.is("::")) {
+      if (words.size() != 1) continue;  // ::size_t
+      if (words[0] != "std")
+        refuse(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+      words.clear();  // std::size_t
+    } else if (token.kind == EntryToken::word) {
+      const bool more = words.empty() || (is_integer_word(words.back()) && is_integer_word(token.spelling));
+      if (more && p.pointers == 0)
+        words.push_back(token.spelling);
+      else
+        p.name = token.spelling;
+    } else if (token.is("[") && !words.empty()) {
+      const std::size_t close = find_outside(t, i + 1, to, "]");
+      if (close == to) refuse(where + "a bracket is not closed");
+      ++p.pointers;
+      i = close;
+    } else {
+      refuse(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+    }
+    if (p.name.empty()) end_of_type = i + 1;
+  }
+  p.scalar = scalar_of(words);
+  p.type = join_tokens(t, from, end_of_type);
+  if (words.empty() || p.scalar == Scalar::none)
+    refuse(where + quote_entry(join_tokens(t, from, to)) +
+           ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
+           "cudaStream_t, ...)");
+  if (p.pointers > 1)
+    refuse(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
+  if (p.scalar == Scalar::nothing && p.pointers == 0) refuse(where + "of type void");
+  if (p.pointers == 0) p.read_only = false;
+  return p;
+}
+
+/// What stands before the parameters: specifiers, the type returned, the function's name.
+void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
+  std::size_t i = 0;
+  while (i < to) {
+    if (t[i].is("extern")) {
+      i += i + 1 < to && t[i + 1].kind == EntryToken::text ? 2 : 1;
+    } else if (t[i].is("template") && i + 1 < to && t[i + 1].is("<")) {
+      i = find_outside(t, i + 2, to, ">") + 1;
+    } else if (any_of(t[i], {"static", "inline", "constexpr", "__host__", "__forceinline__", "__inline__"})) {
+      ++i;
+    } else {
+      break;
+    }
+  }
+  if (i >= to) refuse("no function name before '('");
+  if (t[i].is("__global__"))
+    refuse("a __global__ function cannot be called: give the function that launches it");
+  if (t[i].is("std") && i + 2 < to && t[i + 1].is("::")) i += 2;
+  const EntryToken& returned = t[i++];
+  if (any_of(returned, {"int", "cudaError_t", "int32_t", "cudaError"}))
+    s.returns_status = true;
+  else if (!returned.is("void"))
+    refuse("it returns " + quote_entry(returned.spelling) +
+           ": void, int or cudaError_t can be judged, as in "
+           "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'");
+  const std::size_t begin = i;
+  bool wants_word = true;
+  for (; i < to; ++i) {
+    if (t[i].is("::")) {
+      if (wants_word && i != begin) refuse("a function name is missing after '::'");
+      wants_word = true;
+    } else if (t[i].is("<") && !wants_word) {
+      const std::size_t close = find_outside(t, i + 1, to, ">");
+      if (close == to) refuse("a '<' is not closed");
+      for (std::size_t j = i; j < close; ++j)
+        if (t[j].kind == EntryToken::text || any_of(t[j], {";", "=", "[", "]"}))
+          refuse(quote_entry(t[j].spelling) + " cannot stand among template arguments");
+      i = close;
+    } else if (t[i].kind == EntryToken::word && wants_word) {
+      wants_word = false;
+    } else {
+      refuse(quote_entry(join_tokens(t, begin, to)) + " is no function name");
+    }
+  }
+  if (wants_word) refuse("no function name before '('");
+  s.function = join_tokens(t, begin, to);
+}
+
+}  // namespace
+
+const Parameter* EntrySignature::find(Role r) const {
+  const auto at =
+      std::find_if(parameters.begin(), parameters.end(), [r](const Parameter& p) { return p.role == r; });
+  return at == parameters.end() ? nullptr : &*at;
+}
+
+std::string EntrySignature::limits() const {
+  std::string s;
+  const auto add = [&](const std::string& word) { s += (s.empty() ? "" : "; ") + word; };
+  // One pitch for both sides, or a pitch of one side only: other layouts cannot be said in a call.
+  if (!has(Role::in_pitch) || (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax)))
+    add("dense=yes");
+  if (const Parameter* V = find(Role::V)) {
+    if (V->scalar == Scalar::i32) add("max_V=2147483647");
+    if (V->scalar == Scalar::u32) add("max_V=4294967295");
+    if (V->scalar == Scalar::i16) add("max_V=32767");
+    if (V->scalar == Scalar::i8) add("max_V=127");
+  }
+  if (has(Role::m) && has(Role::d) && op != Op::normalizer) add("normalizer=yes");
+  if (has(Role::inout)) add("in_place=yes");
+  if (fixed_k > 0) add("max_k=" + std::to_string(fixed_k));
+  return s;
+}
+
+EntryArgument parse_entry_argument(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+    throw InputError("--arg " + quote_entry(text) +
+                     ": name=value is needed, as in --arg N=rows or --arg block=256");
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+bool entry_is_template(std::string_view text) {
+  const Tokens tokens = entry_tokens(text);
+  return std::any_of(tokens.begin(), tokens.end(), is_type_parameter);
+}
+
+EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments,
+                           std::optional<Op> op, std::optional<Dtype> dtype) {
+  Tokens t = entry_tokens(text);
+  std::size_t from = 0;
+  // template <typename T> declares what the types below are written with.
+  if (!t.empty() && t[0].is("template")) from = std::min(find_outside(t, 2, t.size(), ">") + 1, t.size());
+  t.erase(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(from));
+  for (EntryToken& token : t)
+    if (is_type_parameter(token)) {
+      if (!dtype)
+        refuse(quote_entry(token.spelling) +
+               " stands for a type: --dtype f16, bf16 or f32 says which, or write it out");
+      token.spelling = spelling(*dtype);
+    }
+  while (!t.empty() && (t.back().is(";") || t.back().is("noexcept"))) t.pop_back();
+  const std::size_t open = find_outside(t, 0, t.size(), "(");
+  if (open == t.size())
+    refuse("no '(': a function's declaration is needed, as in 'void softmax(const float* in, ...)'");
+  EntrySignature s;
+  read_head(t, open, s);
+  const std::size_t close = find_outside(t, open + 1, t.size(), ")");
+  if (close == t.size()) refuse("the parameters' ')' is missing");
+  if (close + 1 != t.size())
+    refuse(quote_entry(join_tokens(t, close + 1, t.size())) + " after the parameters");
+  for (std::size_t begin = open + 1; begin <= close;) {
+    const std::size_t end = find_outside(t, begin, close, ",");
+    if (begin == end)
+      refuse(s.parameters.empty() && end == close ? "it has no parameters"
+                                                  : "a parameter is missing between commas");
+    if (s.parameters.size() == kMostParameters)
+      refuse("more than " + std::to_string(kMostParameters) + " parameters");
+    s.parameters.push_back(read_parameter(t, begin, end, s.parameters.size() + 1));
+    begin = end + 1;
+  }
+  assign_roles(s, arguments, op, dtype);
+  return s;
+}
+
+bool fuzz_entry_signature(const std::uint8_t* bytes, std::size_t size) {
+  // Everything up to the first line feed is the entry, every further line an --arg.
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  const auto lines = [&] {
+    std::vector<std::string_view> all;
+    for (std::size_t at = 0; at <= text.size() && all.size() < 16;) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      all.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return all;
+  }();
+  try {
+    std::vector<EntryArgument> arguments;
+    for (std::size_t i = 1; i < lines.size(); ++i) arguments.push_back(parse_entry_argument(lines[i]));
+    const EntrySignature s =
+        parse_entry(lines[0], arguments, {}, size % 2 ? std::optional(Dtype::f16) : std::nullopt);
+    return !s.limits().empty() || !s.function.empty();
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+}  // namespace assay

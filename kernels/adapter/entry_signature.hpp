@@ -1,0 +1,98 @@
+// A kernel's entry as its author wrote it, read as a C++ declaration:
+//
+//   void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)
+//
+// Names and types say what each parameter is for. Where they do not, the reader is told which --arg would
+// settle it: a guess here would become a wrong verdict. Any text is safe to give: time is linear in its
+// length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reference/problem.hpp"
+
+namespace assay {
+
+/// What a parameter is for. `pitch` is the distance between rows of inputs and of outputs at once, `inout` a
+/// buffer that holds the logits and then the results, `literal` a C++ expression from --arg.
+enum class Role {
+  none,
+  in,
+  out,
+  inout,
+  indices,
+  rows,
+  V,
+  in_pitch,
+  out_pitch,
+  pitch,
+  k,
+  stream,
+  workspace,
+  workspace_bytes,
+  m,
+  d,
+  scale,
+  literal,
+};
+/// As in `--arg N=rows`.
+const char* name(Role r);
+
+enum class Scalar { none, f16, bf16, f32, f64, i8, i16, i32, u32, i64, u64, boolean, nothing, stream };
+
+struct Parameter {
+  Scalar scalar = Scalar::none;
+  int pointers = 0;
+  bool read_only = false;  // const T*
+  std::string type;        // as written, without the name
+  std::string name;        // empty where there is none
+  Role role = Role::none;
+  std::string literal;
+
+  bool is_integer() const {
+    return pointers == 0 && (scalar == Scalar::i8 || scalar == Scalar::i16 || scalar == Scalar::i32 ||
+                             scalar == Scalar::u32 || scalar == Scalar::i64 || scalar == Scalar::u64);
+  }
+};
+
+struct EntrySignature {
+  std::string function;         // softmax, ns::softmax, softmax<float>
+  bool returns_status = false;  // int or cudaError_t, 0 where all went well; else void
+  std::vector<Parameter> parameters;
+  Op op = Op::softmax;
+  Dtype in = Dtype::f32;
+  Dtype out = Dtype::f32;
+  std::string workspace_bytes;  // an expression in rows, V and k; empty where no workspace is taken
+  int fixed_k = 0;              // top-k with this k alone; 0: any
+
+  const Parameter* find(Role r) const;
+  bool has(Role r) const { return find(r) != nullptr; }
+  /// What the signature itself says about the domain, as words of a declaration: "dense=yes; max_V=...".
+  std::string limits() const;
+};
+
+/// `--arg name=value`: the parameter's name, or its place counted from 1; a role, or an expression.
+struct EntryArgument {
+  std::string name, value;
+};
+/// Throws InputError for anything but name=value.
+EntryArgument parse_entry_argument(std::string_view text);
+
+/// Reads a declaration. `T` in its types is `dtype`, where one is given. Throws InputError: one line that
+/// names the parameter and the --arg that would settle it.
+EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments = {},
+                           std::optional<Op> op = {}, std::optional<Dtype> dtype = {});
+
+/// True where the entry is written for a type T.
+bool entry_is_template(std::string_view text);
+
+/// For fuzzers: parses the bytes, true if they are an entry. Anything but InputError escapes.
+bool fuzz_entry_signature(const std::uint8_t* bytes, std::size_t size);
+
+}  // namespace assay

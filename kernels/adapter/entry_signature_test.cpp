@@ -1,0 +1,164 @@
+#include "kernels/adapter/entry_signature.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+std::string roles(const EntrySignature& s) {
+  std::string text;
+  for (const Parameter& p : s.parameters)
+    text += (text.empty() ? "" : " ") + (p.role == Role::literal ? p.literal : std::string(name(p.role)));
+  return text;
+}
+std::string roles(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+  return roles(parse_entry(entry, arguments, op));
+}
+std::string refusal(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+  try {
+    parse_entry(entry, arguments, op);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(EntrySignature, ReadsTheUsualOrder) {
+  const EntrySignature s =
+      parse_entry("void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)");
+  EXPECT_EQ(s.function, "softmax");
+  EXPECT_FALSE(s.returns_status);
+  EXPECT_EQ(roles(s), "in out rows V stream");
+  EXPECT_EQ(s.op, Op::softmax);
+  EXPECT_EQ(s.in, Dtype::f32);
+  EXPECT_EQ(s.limits(), "dense=yes; max_V=2147483647");
+}
+
+TEST(EntrySignature, ReadsOtherOrdersAndNames) {
+  // The orders of well known kernels.
+  EXPECT_EQ(roles("void softmax_forward(float* out, const float* inp, int N, int C)"), "out in rows V");
+  EXPECT_EQ(roles("void f(const float *x, float *y, int M, int N)"), "in out rows V");
+  EXPECT_EQ(roles("void f(float* input, float* output, int batch_size, int dim)"), "in out rows V");
+  EXPECT_EQ(roles("void f(const float* d_in, float* d_out, int N, int n)"), "in out rows V");
+  EXPECT_EQ(roles("void f(const float* logits, float* probs, int n, int d)"), "in out rows V");
+  EXPECT_EQ(roles("void f(const float* x, float* y, int B, int N)"), "in out rows V");
+  EXPECT_EQ(
+      roles(
+          "cudaError_t f(void* stream, float scale, size_t rows, size_t cols, float* dst, const float* src)"),
+      "stream scale rows V out in");
+  EXPECT_EQ(roles("void f(const float* in, int64_t in_pitch, float* out, int64_t out_row_stride, int64_t "
+                  "rows, int64_t V)"),
+            "in in_pitch out out_pitch rows V");
+  EXPECT_EQ(roles("int f(const float a[], float b[], int rows, int V);"), "in out rows V");
+  EXPECT_EQ(roles("void f(float* x, int rows, int V)"), "inout rows V");
+  EXPECT_EQ(roles("extern \"C\" void f(const float* __restrict__ x, float* __restrict__ y, unsigned rows, "
+                  "long long V) noexcept"),
+            "in out rows V");
+  EXPECT_EQ(roles("void f(const float*, float*, int rows, int)"), "in out rows V");
+  EXPECT_EQ(roles("void f(const float* in, float* out, float* m, float* d, int rows, int V)"),
+            "in out m d rows V");
+  EXPECT_EQ(roles("void f(const float* in, float* out, int rows, int m)", {{"m", "V"}}), "in out rows V");
+}
+
+TEST(EntrySignature, ReadsTypesAndOps) {
+  EntrySignature s = parse_entry(
+      "void a::b::softmax_topk<__half, 256>(const __half* x, half* values, int* idx, int rows, int V, int "
+      "k)");
+  EXPECT_EQ(s.function, "a::b::softmax_topk<__half,256>");
+  EXPECT_EQ(s.op, Op::softmax_topk);
+  EXPECT_EQ(s.in, Dtype::f16);
+  s = parse_entry("void f(const __nv_bfloat16* x, float* y, int rows, int V)");
+  EXPECT_EQ(s.in, Dtype::bf16);
+  EXPECT_EQ(s.out, Dtype::f32);
+  s = parse_entry("template <typename T> void softmax<T>(const T* x, T* y, int rows, int V)", {}, {},
+                  Dtype::bf16);
+  EXPECT_EQ(s.function, "softmax<__nv_bfloat16>");
+  EXPECT_EQ(s.in, Dtype::bf16);
+  EXPECT_TRUE(entry_is_template("void softmax<T>(const T* x, T* y, int rows, int V)"));
+  EXPECT_FALSE(entry_is_template("void softmax(const float* x, float* y, int rows, int V)"));
+  EXPECT_EQ(parse_entry("void topk(const float* x, float* y, int64_t* idx, int rows, int V, int k)").op,
+            Op::topk);
+  EXPECT_EQ(parse_entry("void log_softmax(const float* x, float* y, int rows, int V)").op, Op::log_softmax);
+  EXPECT_EQ(parse_entry("void f(const float* x, float* lse, int rows, int V)").op, Op::lse);
+  EXPECT_EQ(parse_entry("void f(const float* x, float* m, float* d, int rows, int V)").op, Op::normalizer);
+  EXPECT_EQ(parse_entry("void f(const float* x, float* y, int rows, int V)", {}, Op::log_softmax).op,
+            Op::log_softmax);
+  EXPECT_EQ(parse_entry("void f(const float* x, float* y, int* idx, int rows, int V)", {{"k", "5"}}).fixed_k,
+            5);
+}
+
+TEST(EntrySignature, TakesArguments) {
+  EXPECT_EQ(roles("void f(const float* a, float* b, int p, int q, int block)",
+                  {{"p", "rows"}, {"q", "V"}, {"block", "256"}}),
+            "in out rows V 256");
+  EXPECT_EQ(roles("void f(const float*, float*, int, int)", {{"4", "V"}}), "in out rows V");
+  const EntrySignature s =
+      parse_entry("void f(const float* in, float* out, void* ws, size_t ws_bytes, int rows, int V)",
+                  {{"workspace_bytes", "rows * V * 4"}});
+  EXPECT_EQ(roles(s), "in out workspace workspace_bytes rows V");
+  EXPECT_EQ(s.workspace_bytes, "rows * V * 4");
+}
+
+TEST(EntrySignature, SaysWhatWouldSettleIt) {
+  const auto says = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  says(refusal("void f(const float* in, float* out, int N, int M)"), "--arg");
+  says(refusal("void f(const float* in, float* out, int N, int M)"), "'N' (int)");
+  says(refusal("void f(const float* in, float* out, int rows, int V, int block)"), "--arg block=VALUE");
+  says(refusal("void f(const float*, float*, int, int)"), "--arg 3=rows");
+  says(refusal("void f(const float* in, float* out, int rows)"), "--arg NAME=V");
+  says(refusal("void f(const float* in, const float* out, int rows, int V)"), "const");
+  says(refusal("void f(const double* in, double* out, int rows, int V)"), "unsupported: double");
+  says(refusal("void f(const float* in, float* out, void* ws, int rows, int V)"), "workspace_bytes=");
+  says(refusal("void f(const float* in, float* out, float* lse, int rows, int V)"), "--arg lse=");
+  says(refusal("void f(const float* in, float* out, int rows, int V, int k)"), "has no k");
+  says(refusal("void f(const float* in, float* out, float* y, int rows, int V)"), "already is 'out'");
+  says(refusal("void f(const void* in, void* out, int rows, int V)"), "--dtype");
+  says(refusal("void softmax<T>(const T* in, T* out, int rows, int V)"), "--dtype");
+  says(refusal("__global__ void f(const float* in)"), "launches it");
+  says(refusal("float f(const float* in)"), "'float'");
+  says(refusal("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}), "no such parameter");
+  says(refusal("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "1); system(\"x\""}}),
+       "neither a role");
+  says(refusal("void f(const float* in, float* out, std::vector<int> rows)"), "parameter 3");
+  says(refusal("softmax"), "no '('");
+  says(refusal(""), "no '('");
+}
+
+TEST(EntrySignature, SurvivesAnyText) {
+  // Pieces of declarations in any order: read or refused, and soon.
+  const std::vector<std::string> pieces = {
+      "void", "float",  "*",   "const", "int", "(",   ")", ",",    "<",        ">",
+      "::",   "in",     "out", "rows",  "V",   "T",   "=", "[",    "]",        "&",
+      "\n",   "N=rows", "\"",  "std",   "k",   "256", " ", "long", "unsigned", "cudaStream_t s",
+      "\xff", "softmax"};
+  std::mt19937 random(1);
+  const auto start = std::chrono::steady_clock::now();
+  int read = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = i % 2 ? "void f(const float* in, float* out, int rows, int V" : "";
+    for (unsigned n = random() % 12; n > 0; --n)
+      text += pieces[random() % pieces.size()] + (random() % 2 ? " " : "");
+    if (i % 4 == 1) text += ")";
+    read += fuzz_entry_signature(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  }
+  EXPECT_GT(read, 100);
+  for (const char* piece : {"<", "(", "const ", "*", "::", "[", "x,"}) {
+    std::string text = "void f(";
+    while (text.size() < 1 << 20) text += piece;
+    EXPECT_FALSE(fuzz_entry_signature(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+    text.resize(4000);
+    EXPECT_FALSE(fuzz_entry_signature(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+}  // namespace
+}  // namespace assay
