@@ -6,6 +6,7 @@ add_executable(assay_tests ${test_sources})
 target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck GTest::gtest_main)
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_dependencies(assay_tests assay)
+add_subdirectory(kernels/isolation/fixtures)
 
 # Found when ctest starts, not while building: a sanitized binary takes seconds to list its tests, and under
 # TSan may only start the way ctest was started (see ./run).

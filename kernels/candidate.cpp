@@ -44,15 +44,7 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
   b.m = reinterpret_cast<float*>(at(images.m));
   b.d = reinterpret_cast<float*>(at(images.d));
   b.workspace = at(images.workspace);
-  LaunchOutcome outcome;
-  executor::set_schedule({options.schedule});
-  try {
-    variant.run(problem, b, Stream{nullptr, options.max_blocks});
-  } catch (const executor::Fault& fault) {
-    outcome.fault = std::string("executor: ") + fault.what();
-  } catch (const std::exception& e) {
-    outcome.fault = std::string("the launcher threw: ") + e.what();
-  }
+  LaunchOutcome outcome = call_on_host(variant, problem, b, options.schedule, options.max_blocks);
   for (Image* i : all(images))
     if (!i->empty()) sanitizers::allow(i->data(), i->size());
   return outcome;
@@ -138,6 +130,24 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
 #endif
 
 }  // namespace
+
+LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const Buffers& buffers,
+                           std::uint64_t schedule, std::int64_t max_blocks) {
+  executor::set_schedule({schedule});
+  try {
+    variant.run(problem, buffers, Stream{nullptr, max_blocks});
+  } catch (const executor::Fault& fault) {
+    return {std::string("executor: ") + fault.what(), Ended::fault};
+  } catch (const std::exception& e) {
+    return {std::string("the launcher threw: ") + e.what(), Ended::fault};
+  }
+  return {};
+}
+
+std::string cannot_launch(const Variant& variant) {
+  if (std::string why = unavailable_reason(variant.backend); !why.empty()) return why;
+  return variant.launcher ? variant.launcher->cannot({}) : std::string();
+}
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options) {

@@ -81,4 +81,11 @@ class Launcher {
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options);
 
+/// Calls a host variant in this process, on buffers as they are; what it throws becomes the fault.
+LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const Buffers& buffers,
+                           std::uint64_t schedule, std::int64_t max_blocks);
+
+/// Empty if launches of the variant can be made here, else why not: "no GPU: no NVIDIA driver is installed".
+std::string cannot_launch(const Variant& variant);
+
 }  // namespace assay

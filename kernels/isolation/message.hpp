@@ -1,0 +1,190 @@
+// What supervisor and worker say to each other: one fixed-size struct per message over a SOCK_SEQPACKET pair.
+// Both ends are the same build, which the greeting proves. The supervisor believes nothing but sizes,
+// sequence numbers and text out of it: kernels of strangers live on the other side.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/candidate.hpp"
+
+namespace assay::isolation {
+
+inline constexpr std::uint64_t kMagic = 0x617373617920'0001;  // "assay", version 1
+inline constexpr int kSocket = 3;  // the worker's end, and the only descriptor it is given beside 0 to 2
+/// Exit status of a worker that can no longer speak: a kernel closed its socket.
+inline constexpr int kSpeechless = 113;
+
+enum class Kind : std::uint32_t {
+  greeting,   // worker: the layout of messages and memory
+  load,       // supervisor: a key or a shared object
+  loaded,     // worker
+  describe,   // supervisor: what does entry i say of itself
+  described,  // worker
+  workspace,  // supervisor: how much does entry i need for this problem
+  needs,      // worker
+  launch,     // supervisor
+  done,       // worker
+  settle,     // supervisor: wait for everything the device still has to do
+  settled,    // worker
+  signal,     // worker, out of a signal handler: its last words
+};
+
+/// Text in a message: cut off where it does not fit, read safely whatever the bytes are.
+template <std::size_t N>
+struct Text {
+  char bytes[N] = {};
+  void set(std::string_view s) {
+    const std::size_t n = std::min(s.size(), N - 1);
+    std::memcpy(bytes, s.data(), n);
+    std::memset(bytes + n, 0, N - n);
+  }
+  std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
+};
+
+struct Head {
+  std::uint64_t magic = kMagic;
+  Kind kind = {};
+  std::uint32_t sequence = 0;  // of the request that this is, or answers
+};
+
+/// Buffers of a launch, in the order of Images.
+inline constexpr int kBuffers = 6;
+inline constexpr std::array<const char*, kBuffers> kBufferNames = {"logits",     "values",   "indices",
+                                                                   "row maxima", "row sums", "workspace"};
+inline std::array<Image*, kBuffers> buffers_of(Images& i) {
+  return {&i.logits, &i.probs, &i.indices, &i.m, &i.d, &i.workspace};
+}
+
+/// Each slot and buffer owns this many bytes of the arena's file and of the worker's addresses.
+inline constexpr std::uint64_t kRegion = std::uint64_t{1} << 36;
+inline constexpr int kSlots = 2;
+inline constexpr std::uint64_t region(int slot, int buffer) {
+  return kRegion * static_cast<std::uint64_t>(slot * kBuffers + buffer);
+}
+
+struct Greeting {
+  Head head{.kind = Kind::greeting};
+  std::uint32_t largest = 0;  // sizeof(Anything)
+  std::uint64_t base = 0;     // where the worker maps region 0
+};
+
+struct Load {
+  Head head{.kind = Kind::load};
+  std::int32_t plugin = 0;  // 1: `name` is a shared object's path, else a key
+  std::int32_t device = 0;  // CUDA ordinal
+  Text<4096> name;
+};
+struct Loaded {
+  Head head{.kind = Kind::loaded};
+  std::uint32_t count = 0;  // entries
+  Text<1024> error;         // empty: it could be loaded
+};
+
+struct Describe {
+  Head head{.kind = Kind::describe};
+  std::uint32_t entry = 0;
+};
+struct Described {
+  Head head{.kind = Kind::described};
+  std::int32_t op = 0;
+  std::int32_t device_type = 0;
+  std::int32_t needs_workspace = 0;  // it has a function that says how much
+  std::int32_t reserved = 0;
+  Text<72> name;
+  Text<8> in, out;
+  Text<8192> declaration;
+};
+
+struct Workspace {
+  Head head{.kind = Kind::workspace};
+  std::uint32_t entry = 0;
+  std::int32_t slot = 0;
+  Problem problem;
+};
+struct Needs {
+  Head head{.kind = Kind::needs};
+  std::uint64_t bytes = 0;
+  Text<512> fault;
+};
+
+/// One buffer of a launch. The worker maps the first `mapped` bytes of the region; nothing lies behind them.
+struct Slice {
+  std::uint64_t mapped = 0;  // 0: the problem has no such buffer
+  std::uint64_t payload_at = 0;
+  std::uint64_t payload = 0;
+};
+
+/// How the worker gets a device buffer: a handle that it has not opened yet, or the memory it already has.
+struct DeviceBuffer {
+  std::uint64_t generation = 0;  // counts up with every allocation; 0: none
+  std::uint64_t size = 0;
+  std::array<unsigned char, 64> handle = {};  // cudaIpcMemHandle_t; unused where a descriptor travels along
+  std::int32_t by_descriptor = 0;
+  std::int32_t reserved = 0;
+};
+
+struct Launch {
+  Head head{.kind = Kind::launch};
+  std::uint32_t entry = 0;
+  std::int32_t count = 1;  // 2: two at the same time, in slots 0 and 1
+  std::int32_t slot = 0;   // of the only one
+  std::int32_t on_device = 0;
+  std::int32_t in_place = 0;
+  std::int32_t delayed_producer = 0;
+  std::int32_t normalizer = 0;  // m and d are asked for
+  std::uint64_t schedule = 0;
+  std::int64_t max_blocks = 0;
+  Problem problem;
+  Slice slices[kSlots][kBuffers];
+  DeviceBuffer device[kSlots][kBuffers];
+  DeviceBuffer staging[kSlots];  // where late logits wait
+};
+struct Done {
+  Head head{.kind = Kind::done};
+  Text<512> fault[kSlots];  // empty: it ended well
+  std::int32_t spoilt = 0;  // the CUDA context is of no more use
+  std::int32_t others = 0;  // threads or processes that were not there before are still alive
+};
+
+struct Settle {
+  Head head{.kind = Kind::settle};
+};
+struct Settled {
+  Head head{.kind = Kind::settled};
+  std::int32_t spoilt = 0;
+  Text<512> fault;
+};
+
+struct Signal {
+  Head head{.kind = Kind::signal};
+  std::int32_t number = 0;
+  std::int32_t access = -1;  // 0: read, 1: write, -1: not known
+  std::uint64_t address = 0;
+};
+
+union Anything {
+  Anything() : head() {}
+  Head head;
+  Greeting greeting;
+  Load load;
+  Loaded loaded;
+  Describe describe;
+  Described described;
+  Workspace workspace;
+  Needs needs;
+  Launch launch;
+  Done done;
+  Settle settle;
+  Settled settled;
+  Signal signal;
+};
+static_assert(std::is_trivially_copyable_v<Anything>);
+
+}  // namespace assay::isolation

@@ -1,0 +1,35 @@
+// A shared object of the C ABI (kernels/plugin.h), opened and read. Only workers do this: what is loaded here
+// may crash, hang or lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/isolation/message.hpp"
+#include "kernels/plugin.h"
+
+namespace assay::isolation {
+
+class PluginLibrary {
+ public:
+  /// One sentence of what is wrong with the library, or empty.
+  std::string open(const std::string& path);
+
+  std::size_t size() const { return variants_.size(); }
+  Described describe(std::size_t entry) const;
+
+  /// Calls the entry. Empty, or what it returned or threw.
+  std::string run(std::size_t entry, const Launch& request, int slot, const std::array<void*, kBuffers>& at,
+                  void* stream, int device) const;
+  /// Throws what the entry throws.
+  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem,
+                                const std::array<void*, kBuffers>& at, int device) const;
+  bool on_device(std::size_t entry) const { return variants_[entry].device_type == 2; }
+
+ private:
+  std::vector<assay_variant> variants_;
+  void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
+};
+
+}  // namespace assay::isolation

@@ -1,0 +1,92 @@
+// load_plugin: what a shared object says of itself, as variants. The object is loaded by a worker only.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "kernels/isolation/launcher.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+/// Where a k is not declared: as much as the selecting kernels here take.
+constexpr int kUndeclaredK = 64;
+
+/// Splits "path#name" unless there is a file of that very name.
+std::pair<std::string, std::string> split(const std::string& text) {
+  std::error_code ignored;
+  const std::size_t at = text.rfind('#');
+  if (at == std::string::npos || std::filesystem::exists(text, ignored)) return {text, ""};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string types_of(const Variant& v) {
+  std::string types = name(v.dtype);
+  if (v.out() != v.dtype) types += std::string(":") + name(v.out());
+  return types;
+}
+
+Variant variant_of(const isolation::Described& d) {
+  Variant v;
+  v.variant = d.name.get();
+  v.backend = Backend::plugin;
+  v.op = static_cast<Op>(d.op);
+  // The worker has looked at them, but it has run foreign code since.
+  const auto in = parse_dtype(d.in.get()), out = parse_dtype(d.out.get());
+  if (!in || !out || d.op < 0 || d.op > static_cast<int>(Op::softmax_topk))
+    throw InputError("a plugin changed what it says of itself while it was read");
+  v.dtype = *in;
+  if (*out != *in) v.out_dtype = *out;
+  v.max_k = selects(v.op) ? kUndeclaredK : 0;
+  v.claim = undeclared_claim();
+  v.writes_normalizer = false;
+  v.declared = false;
+  return v;
+}
+
+}  // namespace
+
+std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions& options) {
+  const auto [path, wanted] = split(text);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) throw InputError(path + ": no such file");
+  if (!std::filesystem::is_regular_file(path, error)) throw InputError(path + ": not a file");
+  // dlopen looks elsewhere for a name without a slash.
+  const std::string absolute = std::filesystem::absolute(path).string();
+  auto supervisor =
+      std::make_shared<isolation::Supervisor>(isolation::Subject{true, absolute, path}, options);
+  const std::uint32_t count = supervisor->load();
+
+  std::vector<Variant> all;
+  std::multiset<std::string> names;
+  std::set<std::string> keys;
+  for (std::uint32_t entry = 0; entry < count; ++entry) {
+    const isolation::Described d = supervisor->describe(entry);
+    Variant v = variant_of(d);
+    if (!keys.insert(v.key()).second)
+      throw InputError(fmt::format("{}: two variants are called {}/{}", path, v.variant, types_of(v)));
+    names.insert(v.variant);
+    const bool on_device = d.device_type == 2;
+    if (d.needs_workspace)
+      v.workspace_bytes = [supervisor, entry, on_device](const Problem& p) {
+        return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
+      };
+    v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device);
+    v.file = path;
+    all.push_back(std::move(v));
+  }
+  std::vector<Variant> chosen;
+  for (Variant& v : all) {
+    const std::string with_types = v.variant + "/" + types_of(v);
+    if (count == 1)
+      v.origin = path;
+    else
+      v.origin = path + "#" + (names.count(v.variant) == 1 ? v.variant : with_types);
+    if (wanted.empty() || wanted == v.variant || wanted == with_types) chosen.push_back(std::move(v));
+  }
+  if (chosen.empty()) throw InputError(fmt::format("{}: has no variant {}", path, wanted));
+  return chosen;
+}
+
+}  // namespace assay

@@ -1,0 +1,109 @@
+// Shared objects of the C ABI: right ones are read, and whatever is wrong with one is said in one line.
+#include <fstream>
+
+#include "kernels/isolation/isolation_test.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+namespace {
+
+std::string refusal(const std::string& path, double seconds = 20) {
+  try {
+    load_plugin(path, {.timeout_seconds = seconds});
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "it was accepted";
+}
+
+TEST(Plugin, ReadsARightOne) {
+  ASSAY_NEEDS_FIXTURES();
+  const std::vector<Variant> all = load_plugin(fixture("fixture_right"));
+  ASSERT_EQ(all.size(), 1u);
+  const Variant& v = all[0];
+  EXPECT_EQ(v.key(), "c99_softmax/f32@plugin");
+  EXPECT_EQ(v.origin, fixture("fixture_right"));
+  EXPECT_EQ(v.op, Op::softmax);
+  EXPECT_FALSE(v.declared);
+  EXPECT_FALSE(v.writes_normalizer);
+  EXPECT_FALSE(v.workspace_bytes);
+  EXPECT_EQ(v.max_k, 0);
+  for (const std::int64_t V : {0, 1, 33, 4096}) {
+    Trial t(3, V);
+    EXPECT_EQ(t.run(v).fault, "") << V;
+    EXPECT_TRUE(t.right()) << V;
+  }
+}
+
+TEST(Plugin, ReadsEveryVariantAndFindsOneByName) {
+  ASSAY_NEEDS_FIXTURES();
+  const std::string path = fixture("fixture_kernels");
+  const std::vector<Variant> all = load_plugin(path);
+  EXPECT_GT(all.size(), 20u);
+  for (const Variant& v : all) {
+    EXPECT_EQ(v.origin, path + "#" + v.variant);
+    const std::vector<Variant> one = load_plugin(v.origin);
+    ASSERT_EQ(one.size(), 1u);
+    EXPECT_EQ(one[0].key(), v.key());
+  }
+  EXPECT_EQ(load_plugin(path + "#quarters/f16:f32").size(), 1u);
+  EXPECT_EQ(refusal(path + "#quarters/f32"), path + ": has no variant quarters/f32");
+}
+
+TEST(Plugin, OtherVersionsOfTheStructsAreRead) {
+  ASSAY_NEEDS_FIXTURES();
+  Trial t(2, 33);
+  const std::vector<Variant> older = load_plugin(fixture("fixture_older_variant"));
+  EXPECT_FALSE(older.at(0).workspace_bytes) << "what lies past the struct's size counts as zero";
+  EXPECT_EQ(t.run(older[0]).fault, "");
+  EXPECT_TRUE(t.right());
+  const std::vector<Variant> newer = load_plugin(fixture("fixture_newer_variant"));
+  ASSERT_EQ(newer.size(), 2u);
+  EXPECT_EQ(newer[1].variant, "second");
+  EXPECT_EQ(t.run(newer[1]).fault, "");
+}
+
+TEST(Plugin, EveryMalformedOneIsRefusedInOneLine) {
+  ASSAY_NEEDS_FIXTURES();
+  const std::pair<const char*, const char*> all[] = {
+    {"aborts", "crashed while it was loaded: aborted: \"library: no licence found\""},
+    {"leaves", "crashed while it was loaded: exited with status 0"},
+    {"no_symbol", "has no symbol assay_plugin_entry (see kernels/plugin.h)"},
+    {"null_entry", "assay_plugin_entry() returned NULL"},
+    {"newer", "speaks version 2 of the ABI, this assay speaks 1"},
+    {"small_plugin", "assay_plugin.struct_size is 8, version 1 has 24"},
+    {"small_variant", "variant 0 has struct_size 16, not 56 to 64"},
+    {"no_variants", "has no variants"},
+    {"bad_name", "variant 0 is called 'my softmax': names are letters, digits, '_' and '-'"},
+    {"bad_dtype", "variant 0 ('c99_softmax') has dtype 'fp8': known are f16, bf16, f32, f64"},
+    {"bad_op", "variant 0 ('c99_softmax') has op 77, which plugin.h does not list"},
+    {"bad_device", "variant 0 ('c99_softmax') has device_type 13: known are 1 (host) and 2 (CUDA)"},
+    {"no_run", "variant 0 ('c99_softmax') has no run function"},
+    {"twice", "two variants are called c99_softmax/f32"},
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    {"wild_pointer",
+     "crashed while it was loaded: segmentation fault: a read at address 0x10, near a null pointer"},
+#endif
+  };
+  for (const auto& [name, words] : all) {
+    const std::string path = fixture(std::string("fixture_") + name);
+    EXPECT_EQ(refusal(path), path + ": " + words);
+  }
+  EXPECT_EQ(refusal(fixture("fixture_hangs"), 0.3),
+            fixture("fixture_hangs") + ": hung while it was loaded: nothing came back within 0.3 s");
+}
+
+TEST(Plugin, FilesThatAreNoSharedObjects) {
+  EXPECT_EQ(refusal("/nowhere/x.so"), "/nowhere/x.so: no such file");
+  EXPECT_EQ(refusal("/tmp"), "/tmp: not a file");
+  const std::string path = testing::TempDir() + "assay_not_an_elf.so";
+  std::ofstream(path) << "not a shared object, but long enough to be looked at: " << std::string(4096, '.');
+  const std::string why = refusal(path);
+  EXPECT_TRUE(why.starts_with(path + ": can not be loaded: ")) << why;
+  EXPECT_NE(why.find("invalid ELF header"), std::string::npos) << why;
+  EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace assay::isolation

@@ -1,0 +1,63 @@
+// One worker process as its supervisor holds it: started, spoken to under a deadline, ended, and asked how it
+// died.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/isolation/channel.hpp"
+
+namespace assay::isolation {
+
+/// The executable whose `worker` verb is run: `wanted`, $ASSAY_WORKER, this executable if it is `assay`, or
+/// the `assay` built beside it. Throws InputError if there is none.
+std::string worker_executable(const std::string& wanted);
+
+class Process {
+ public:
+  /// Starts `executable worker 3`. Throws InputError, std::system_error.
+  explicit Process(const std::string& executable);
+  /// Ends the worker and what it has started.
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  template <class Message>
+  bool send(const Message& m, std::span<const int> descriptors = {}) {
+    return isolation::send(socket_, m, descriptors);
+  }
+
+  enum class Heard { message, late, gone };
+  /// The next message, of any kind but `signal` (kept for `death`). late: nothing came within `seconds`.
+  Heard hear(Anything& into, long& length, double seconds);
+
+  /// Ends the worker if it still runs and says in words how it ended, without the last thing it printed:
+  /// "segmentation fault", "exited with status 3".
+  std::string death();
+  /// True if it does not run because a signal stopped it.
+  bool stopped() const;
+  /// The worker's last signal, if its handler could report it.
+  const std::optional<Signal>& signal() const { return signal_; }
+  /// The last lines that it printed, in quotes after ": "; empty if it printed nothing.
+  std::string last_words();
+
+ private:
+  void drain();
+  void end();
+  bool exited() const;
+
+  pid_t pid_ = -1;
+  int socket_ = -1;
+  int output_ = -1;
+  int status_ = 0;
+  bool reaped_ = false;
+  bool outlived_ = false;  // it had closed its end of the socket, and ran on
+  bool printing_ = true;   // its standard output is open
+  std::string printed_;    // the last few thousand bytes
+  std::optional<Signal> signal_;
+};
+
+}  // namespace assay::isolation

@@ -1,0 +1,115 @@
+#include "kernels/isolation/spawn.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "kernels/isolation/message.hpp"
+#include "kernels/isolation/process.hpp"
+#include "reference/error.hpp"
+
+extern char** environ;
+
+namespace assay::isolation {
+namespace {
+
+int spawn_here(const std::string& executable, int socket, int output, pid_t& pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&how);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, output, 1);
+  posix_spawn_file_actions_adddup2(&files, output, 2);
+  posix_spawn_file_actions_adddup2(&files, socket, kSocket);
+  sigset_t none, every;
+  sigemptyset(&none);
+  sigfillset(&every);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &every);
+  posix_spawnattr_setpgroup(&how, 0);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::string path = executable, verb = "worker", fd = std::to_string(kSocket);
+  char* const argv[] = {path.data(), verb.data(), fd.data(), nullptr};
+  const int error = posix_spawn(&pid, path.c_str(), &files, &how, argv, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&how);
+  return error;
+}
+
+/// The thread that starts all workers; never joined, it ends with the process.
+class Starter {
+ public:
+  static Starter& instance() {
+    static Starter* const starter = new Starter;
+    return *starter;
+  }
+  int start(const std::function<int()>& work) {
+    std::packaged_task<int()> task(work);
+    std::future<int> result = task.get_future();
+    {
+      const std::lock_guard<std::mutex> one(caller_);
+      std::unique_lock<std::mutex> lock(mutex_);
+      task_ = &task;
+      wake_.notify_one();
+      taken_.wait(lock, [&] { return task_ == nullptr; });
+    }
+    return result.get();
+  }
+
+ private:
+  Starter() {
+    std::thread([this] {
+      for (;;) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        wake_.wait(lock, [&] { return task_ != nullptr; });
+        (*task_)();
+        task_ = nullptr;
+        taken_.notify_one();
+      }
+    }).detach();
+  }
+  std::mutex caller_, mutex_;
+  std::condition_variable wake_, taken_;
+  std::packaged_task<int()>* task_ = nullptr;
+};
+
+bool runnable(const std::string& path) {
+  struct stat s;
+  return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+int spawn_worker(const std::string& executable, int socket, int output, pid_t& pid) {
+  return Starter::instance().start([&] { return spawn_here(executable, socket, output, pid); });
+}
+
+std::string worker_executable(const std::string& wanted) {
+  const char* const from_environment = std::getenv("ASSAY_WORKER");
+  if (!wanted.empty() || (from_environment && *from_environment)) {
+    const std::string path = wanted.empty() ? from_environment : wanted;
+    if (!runnable(path)) throw InputError(path + ": not an executable file (it was to be the worker)");
+    return path;
+  }
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  // A rebuild leaves the running one without a name.
+  if (self.filename() == "assay" || self.filename() == "assay (deleted)") return "/proc/self/exe";
+  const std::filesystem::path folder = self.parent_path();
+  for (const char* beside : {"assay", "reports/assay", "../reports/assay", "../bin/assay"})
+    if (runnable(folder / beside)) return (folder / beside).string();
+  throw InputError("no `assay` executable beside " + self.string() + " to run kernels in: set ASSAY_WORKER");
+}
+
+}  // namespace assay::isolation

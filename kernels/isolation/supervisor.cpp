@@ -1,0 +1,157 @@
+#include "kernels/isolation/supervisor.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <system_error>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/supervisor_ask.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+
+Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
+    : subject_(std::move(subject)), options_(options), executable_(worker_executable(options.worker)) {}
+
+void Supervisor::start() {
+  if (process_) return;
+  std::uint64_t base = 0;
+  try {
+    // A new one for each worker: something that an older one started may still write into the old.
+    arena_ = std::make_unique<Arena>();
+    process_ = std::make_unique<Process>(executable_);
+    long length = 0;
+    if (const auto heard = process_->hear(answer_, length, options_.timeout_seconds);
+        heard != Process::Heard::message)
+      lose(heard);
+    const Greeting* hello = as<Greeting>(answer_, length, 0);
+    if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
+    base = hello->base;
+    if (base == 0) throw Failure{"it found no addresses for shared memory"};
+  } catch (const Failure& f) {
+    drop_worker();
+    throw InputError(executable_ + ": can not be used as a worker: " + f.text);
+  } catch (const std::system_error& e) {
+    drop_worker();
+    throw InputError(std::string("no worker can be started: ") + e.what());
+  }
+  base_ = base;
+  Load request;
+  request.plugin = subject_.plugin;
+  request.device = selected_device();
+  request.name.set(subject_.name);
+  try {
+    const Loaded& loaded = ask<Loaded>(request, {arena_->descriptor()});
+    entries_ = loaded.count;
+    if (std::string error = loaded.error.get(); !error.empty()) {
+      drop_worker();
+      throw InputError(subject_.plugin ? shown() + ": " + error : error);
+    }
+  } catch (const Failure& f) {
+    throw InputError(fmt::format("{}: {} while it was loaded: {}", shown(),
+                                 f.ended == Ended::hung ? "hung" : "crashed", f.text));
+  }
+}
+
+std::uint32_t Supervisor::load() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  start();
+  return entries_;
+}
+
+Described Supervisor::describe(std::uint32_t entry) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  start();
+  Describe request;
+  request.entry = entry;
+  try {
+    return ask<Described>(request);
+  } catch (const Failure& f) {
+    throw InputError(fmt::format("{}: crashed while it was read: {}", shown(), f.text));
+  }
+}
+
+std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, const Problem& p) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::array<std::int64_t, 10> key = {entry,
+                                            static_cast<std::int64_t>(p.op),
+                                            static_cast<std::int64_t>(p.in),
+                                            static_cast<std::int64_t>(p.out),
+                                            p.rows,
+                                            p.V,
+                                            p.in_pitch,
+                                            p.out_pitch,
+                                            std::bit_cast<std::int32_t>(p.scale),
+                                            p.k};
+  if (const auto known = workspaces_.find(key); known != workspaces_.end()) return known->second;
+  Workspace request;
+  request.entry = entry;
+  request.problem = p;
+  const std::uint64_t most = on_device ? std::uint64_t{1} << 38 : kRegion / 2;
+  try {
+    start();
+    const Needs& needs = ask<Needs>(request);
+    const std::uint64_t bytes = needs.bytes;
+    workspace_failure_ = needs.fault.get();
+    if (bytes > most) workspace_failure_ = fmt::format("workspace_bytes: asks for {} bytes", bytes);
+    if (workspace_failure_.empty()) return workspaces_[key] = bytes;
+  } catch (const Failure& f) {
+    workspace_failure_ = "workspace_bytes: " + f.text;
+  } catch (const InputError& e) {
+    workspace_failure_ = e.what();
+  }
+  return 0;
+}
+
+void Supervisor::restart() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  drop_worker();
+}
+
+void Supervisor::drop_worker() {
+  process_.reset();
+  device_.forget_worker();
+  remembers_ = false;
+}
+
+void Supervisor::lose(Process::Heard heard) {
+  Failure f;
+  if (heard == Process::Heard::late) {
+    f.ended = Ended::hung;
+    f.text = fmt::format("nothing came back within {} s", options_.timeout_seconds);
+    if (process_->stopped()) f.text += ", its process was stopped by a signal";
+  } else if (heard == Process::Heard::gone) {
+    f.text = process_->death();
+    if (process_->signal()) f.text += where(*process_->signal());
+  } else {
+    f.text = "sent bytes of its own to the supervisor";
+  }
+  f.text += process_->last_words();
+  drop_worker();
+  throw f;
+}
+
+std::string Supervisor::where(const Signal& s) const {
+  const char* access = s.access < 0 ? "an access" : s.access ? "a write" : "a read";
+  if (s.number != SIGSEGV && s.number != SIGBUS) return {};
+  if (s.address < 65536) return fmt::format(": {} at address {:#x}, near a null pointer", access, s.address);
+  for (int slot = 0; slot < kSlots; ++slot)
+    for (int b = 0; b < kBuffers; ++b) {
+      const std::uint64_t at = base_ + region(slot, b);
+      if (s.address < at || s.address - at >= kRegion) continue;
+      const Slice& slice = placements_[slot][b].slice;
+      const char* name = kBufferNames[static_cast<std::size_t>(b)];
+      if (slice.mapped == 0) return fmt::format(": {} where other problems have the {}", access, name);
+      const auto byte = static_cast<std::int64_t>(s.address - at - slice.payload_at);
+      // Behind the last quarter of a region lies what was meant to be in front of the next buffer.
+      if (byte > static_cast<std::int64_t>(kRegion / 4 * 3))
+        return fmt::format(": {} {} bytes before the {}", access, kRegion - (s.address - at),
+                           b + 1 < kBuffers ? kBufferNames[static_cast<std::size_t>(b) + 1] : "next buffer");
+      if (byte < 0) return fmt::format(": {} {} bytes before the {}", access, -byte, name);
+      return fmt::format(": {} at byte {} of the {}, which have {}", access, byte, name, slice.payload);
+    }
+  return fmt::format(": {} at address {:#x}", access, s.address);
+}
+
+}  // namespace assay::isolation

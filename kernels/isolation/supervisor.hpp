@@ -1,0 +1,90 @@
+// The supervisor of one worker: keeps it alive, makes launches in it, and survives them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/candidate.hpp"
+#include "kernels/isolation/arena.hpp"
+#include "kernels/isolation/device_side.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/process.hpp"
+
+namespace assay::isolation {
+
+/// What a worker is to load.
+struct Subject {
+  bool plugin = false;
+  std::string name;        // a key, or a shared object's absolute path
+  std::string shown = {};  // what messages call it, if not by its name
+};
+
+using Outcomes = std::array<LaunchOutcome, 2>;
+
+class Supervisor {
+ public:
+  /// Throws InputError: no worker can be had.
+  Supervisor(Subject subject, const IsolationOptions& options);
+
+  /// Starts the worker. The number of entries; throws InputError: it can not be loaded.
+  std::uint32_t load();
+  /// What an entry says of itself. Throws InputError.
+  Described describe(std::uint32_t entry);
+  /// Bytes, asked once per problem. 0 after a failure, which the next launch reports.
+  std::uint64_t workspace_bytes(std::uint32_t entry, bool on_device, const Problem& problem);
+
+  /// One launch, or two at the same time. `on_device`: where the entry's buffers lie.
+  Outcomes launch(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
+                  const std::vector<Images*>& images, const LaunchOptions& options);
+  void restart();
+
+ private:
+  /// The worker did not answer: it is gone now.
+  struct Failure {
+    std::string text;
+    Ended ended = Ended::crashed;
+  };
+
+  /// Throws InputError.
+  void start();
+  const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
+  template <class Answer, class Request>
+  const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
+  [[noreturn]] void lose(Process::Heard heard);
+  void drop_worker();
+  std::string where(const Signal& signal) const;
+
+  void launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                      bool page_end, Outcomes& outcomes);
+  void launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                        const LaunchOptions& options, Outcomes& outcomes);
+  void take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes);
+  std::string changed(Images& images, int slot);
+  void remember(const std::vector<Images*>& images, const Launch& request, std::uint64_t most);
+  std::string changed_since_last();
+
+  const Subject subject_;
+  const IsolationOptions options_;
+  const std::string executable_;
+  std::mutex mutex_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Process> process_;
+  DeviceSide device_;
+  std::uint32_t entries_ = 0;
+  std::uint64_t base_ = 0;  // of the arena's regions, in the worker
+  std::uint32_t sequence_ = 0;
+  Anything answer_;
+  Placement placements_[kSlots][kBuffers];
+  std::uint64_t with_bystanders_ = 0;  // launches that left something running
+  bool remembers_ = false;
+  std::vector<std::byte> remembered_[kSlots][kBuffers];
+  std::map<std::array<std::int64_t, 10>, std::uint64_t> workspaces_;
+  std::string workspace_failure_;
+};
+
+}  // namespace assay::isolation

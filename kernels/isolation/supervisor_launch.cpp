@@ -1,0 +1,193 @@
+// The launches of a supervisor: images into shared memory, a request, images out again, and what changes
+// after that.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "kernels/isolation/supervisor_ask.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// What a kernel left running gets this long to change its outputs: in its first launches, then now and then.
+constexpr auto kLateWait = std::chrono::milliseconds(2);
+constexpr std::uint64_t kLateAlways = 64, kLateSometimes = 16;
+/// Outputs up to this size are compared once more when the next launch begins.
+constexpr std::uint64_t kRemembered = std::uint64_t{1} << 20,
+                        kRememberedOfBystanders = std::uint64_t{64} << 20;
+constexpr std::uint64_t kPage = 4096;
+
+/// The slot of the launch's n-th images.
+int slot_of(const Launch& request, int n) { return request.count == 2 ? n : request.slot; }
+
+std::string late(const char* buffer) {
+  return fmt::format("the {} changed after the launch had ended", buffer);
+}
+
+}  // namespace
+
+Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& variant,
+                            const Problem& problem, const std::vector<Images*>& images,
+                            const LaunchOptions& options) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Outcomes outcomes;
+  const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
+  if (!workspace_failure_.empty()) {
+    all({std::exchange(workspace_failure_, {}), Ended::crashed});
+    return outcomes;
+  }
+  Launch request;
+  request.entry = entry;
+  request.count = static_cast<std::int32_t>(images.size());
+  request.slot = options.slot ? 1 : 0;
+  request.on_device = on_device;
+  request.in_place = options.in_place;
+  request.delayed_producer = options.delayed_producer;
+  request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
+  request.schedule = options.schedule;
+  request.max_blocks = options.max_blocks;
+  request.problem = problem;
+  std::string earlier;
+  try {
+    start();
+    earlier = changed_since_last();
+    if (on_device)
+      launch_on_device(request, variant, images, options, outcomes);
+    else
+      launch_on_host(request, variant, images, options.page_end, outcomes);
+  } catch (const InputError& e) {
+    all({e.what(), Ended::fault});
+  } catch (const std::bad_alloc&) {
+    all({"there is not enough memory to share with a worker", Ended::fault});
+  }
+  if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
+  return outcomes;
+}
+
+void Supervisor::launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                                bool page_end, Outcomes& outcomes) {
+  for (int n = 0; n < request.count; ++n) {
+    const int slot = slot_of(request, n);
+    const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
+    for (int b = 0; b < kBuffers; ++b) {
+      const Image& image = *buffers[static_cast<std::size_t>(b)];
+      Placement& p = placements_[slot][b];
+      p = place(image, page_end, alignment_of(variant, request.problem, b), kPage);
+      request.slices[slot][b] = p.slice;
+      arena_->put(slot, b, image, p);
+    }
+  }
+  bool bystanders = true;
+  try {
+    const Done& done = ask<Done>(request);
+    bystanders = done.others != 0;
+    for (std::size_t n = 0; n < 2; ++n)
+      if (std::string fault = done.fault[n].get(); !fault.empty()) outcomes[n] = {fault, Ended::fault};
+  } catch (const Failure& f) {
+    outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+  }
+  take(images, request, outcomes);
+  if (!process_) return;
+  if (bystanders && (++with_bystanders_ <= kLateAlways || with_bystanders_ % kLateSometimes == 0))
+    std::this_thread::sleep_for(kLateWait);
+  for (int n = 0; n < request.count; ++n)
+    outcomes[static_cast<std::size_t>(n)].late_write =
+        changed(*images[static_cast<std::size_t>(n)], slot_of(request, n));
+  remember(images, request, bystanders ? kRememberedOfBystanders : kRemembered);
+}
+
+void Supervisor::take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes) {
+  for (int n = 0; n < request.count; ++n) {
+    const int slot = slot_of(request, n);
+    const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
+    LaunchOutcome& o = outcomes[static_cast<std::size_t>(n)];
+    for (int b = 0; b < kBuffers; ++b)
+      if (!arena_->take(slot, b, *buffers[static_cast<std::size_t>(b)], placements_[slot][b]) && o.ok())
+        o = {fmt::format("wrote far before the {}: beyond their guard band",
+                         kBufferNames[static_cast<std::size_t>(b)]),
+             Ended::fault};
+  }
+}
+
+std::string Supervisor::changed(Images& images, int slot) {
+  const auto buffers = buffers_of(images);
+  for (int b = 0; b < kBuffers; ++b) {
+    const Image& image = *buffers[static_cast<std::size_t>(b)];
+    if (!image.empty() && !arena_->same(slot, b, image.data(), placements_[slot][b]))
+      return late(kBufferNames[static_cast<std::size_t>(b)]);
+  }
+  return {};
+}
+
+void Supervisor::remember(const std::vector<Images*>& images, const Launch& request, std::uint64_t most) {
+  std::uint64_t total = 0;
+  for (int n = 0; n < request.count; ++n)
+    for (int b = 0; b < kBuffers; ++b) total += placements_[slot_of(request, n)][b].stored;
+  if (total > most) return;
+  for (auto& slot : remembered_)
+    for (auto& bytes : slot) bytes.clear();
+  for (int n = 0; n < request.count; ++n) {
+    const int slot = slot_of(request, n);
+    const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
+    for (int b = 0; b < kBuffers; ++b) {
+      const std::byte* from = buffers[static_cast<std::size_t>(b)]->data();
+      if (const std::uint64_t stored = placements_[slot][b].stored; stored > 0)
+        remembered_[slot][b].assign(from, from + stored);
+    }
+  }
+  remembers_ = true;
+}
+
+std::string Supervisor::changed_since_last() {
+  if (!std::exchange(remembers_, false)) return {};
+  for (int slot = 0; slot < kSlots; ++slot)
+    for (int b = 0; b < kBuffers; ++b) {
+      const auto& bytes = remembered_[slot][b];
+      if (!bytes.empty() && !arena_->same(slot, b, bytes.data(), placements_[slot][b]))
+        return late(kBufferNames[static_cast<std::size_t>(b)]) + " (the launch before this one)";
+    }
+  return {};
+}
+
+void Supervisor::launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                                  const LaunchOptions& options, Outcomes& outcomes) {
+  const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
+  std::vector<int> descriptors;
+  if (const std::string fault = device_.put(request, variant, images, options, descriptors); !fault.empty())
+    return all({fault, Ended::fault});
+  bool spoilt = false;
+  try {
+    const Done& done = ask<Done>(request, descriptors);
+    spoilt = done.spoilt != 0;
+    for (std::size_t n = 0; n < 2; ++n)
+      if (std::string fault = done.fault[n].get(); !fault.empty())
+        outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault};
+  } catch (const Failure& f) {
+    all({f.text, f.ended});
+  }
+  if (const std::string fault = device_.take(request, images); !fault.empty()) all({fault, Ended::fault});
+  if (spoilt) drop_worker();
+  if (!process_) return;
+  // Whatever the kernel put on other streams has ended when the worker has settled.
+  try {
+    Settle request_settle;
+    const Settled& settled = ask<Settled>(request_settle);
+    if (const std::string fault = settled.fault.get(); !fault.empty()) {
+      if (outcomes[0].ok()) all({fault, Ended::crashed});
+      if (settled.spoilt) drop_worker();
+      return;
+    }
+  } catch (const Failure& f) {
+    return all({f.text, f.ended});
+  }
+  for (int n = 0; n < request.count; ++n)
+    if (const std::string buffer = device_.changed(request, n, *images[static_cast<std::size_t>(n)]);
+        !buffer.empty())
+      outcomes[static_cast<std::size_t>(n)].late_write = late(buffer.c_str());
+}
+
+}  // namespace assay::isolation

@@ -1,0 +1,185 @@
+#include "kernels/isolation/worker.hpp"
+
+#include <cxxabi.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/bystanders.hpp"
+#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/channel.hpp"
+#include "kernels/isolation/last_words.hpp"
+#include "kernels/isolation/plugin_library.hpp"
+#include "kernels/isolation/second_thread.hpp"
+#include "kernels/isolation/worker_device.hpp"
+#include "kernels/isolation/worker_memory.hpp"
+
+namespace assay {
+namespace isolation {
+namespace {
+
+class Worker {
+ public:
+  /// Serves until the supervisor is gone.
+  int serve() {
+    Greeting hello;
+    hello.largest = sizeof(Anything);
+    hello.base = memory_.reserve() ? memory_.base() : 0;
+    if (!answer(hello)) return kSpeechless;
+    for (;;) {
+      Anything request;
+      std::vector<int> descriptors;
+      const long length = receive(kSocket, request, &descriptors);
+      if (length == 0) return 0;
+      if (length < 0) return kSpeechless;
+      sequence_ = request.head.sequence;
+      if (!handle(request, length, descriptors)) return kSpeechless;
+    }
+  }
+
+ private:
+  template <class Message>
+  bool answer(Message& m) {
+    m.head.sequence = sequence_;
+    return send(kSocket, m);
+  }
+
+  bool handle(const Anything& any, long length, const std::vector<int>& descriptors) {
+    if (const Load* r = as<Load>(any, length, sequence_)) {
+      if (!descriptors.empty()) memory_.adopt(descriptors[0]);
+      return load(*r);
+    }
+    if (const Describe* r = as<Describe>(any, length, sequence_)) {
+      Described d = library_.describe(r->entry);
+      return answer(d);
+    }
+    if (const Workspace* r = as<Workspace>(any, length, sequence_)) return needs(*r);
+    if (const Launch* r = as<Launch>(any, length, sequence_)) return launch(*r, descriptors);
+    if (as<Settle>(any, length, sequence_)) {
+      Settled s;
+      device_.settle(s);
+      return answer(s);
+    }
+    std::fprintf(stderr, "the supervisor sent what is no request\n");
+    return false;
+  }
+
+  bool load(const Load& r) {
+    Loaded l;
+    l.count = 1;
+    device_number_ = r.device;
+    // Before the library: a thread that its constructors start is a bystander as well.
+    second_.start();
+    bystanders_.count();
+    if (r.plugin) {
+      l.error.set(library_.open(r.name.get()));
+      l.count = static_cast<std::uint32_t>(library_.size());
+    } else {
+      registered_ = find_candidate(r.name.get());
+      if (!registered_) l.error.set(r.name.get() + ": this worker has no such key");
+    }
+    return answer(l);
+  }
+
+  bool needs(const Workspace& r) {
+    Needs n;
+    try {
+      n.bytes = registered_ ? registered_->workspace_bytes ? registered_->workspace_bytes(r.problem) : 0
+                            : library_.workspace_bytes(r.entry, r.problem, {}, device_number_);
+    } catch (const std::exception& e) {
+      n.fault.set(std::string("workspace_bytes threw an exception: ") + e.what());
+    } catch (const abi::__forced_unwind&) {
+      throw;
+    } catch (...) {
+      n.fault.set("workspace_bytes threw something that is not a std::exception");
+    }
+    return answer(n);
+  }
+
+  std::string call(const Launch& r, int slot, const std::array<void*, kBuffers>& at, void* stream) const {
+    if (!registered_) return library_.run(r.entry, r, slot, at, stream, device_number_);
+    const Buffers b{at[0], at[1], at[2], static_cast<float*>(at[3]), static_cast<float*>(at[4]), at[5]};
+    if (r.on_device) {
+      registered_->run(r.problem, b, Stream{stream, r.max_blocks});
+      return {};
+    }
+    return call_on_host(*registered_, r.problem, b, r.schedule, r.max_blocks).fault;
+  }
+
+  bool launch(const Launch& r, const std::vector<int>& descriptors) {
+    Done d;
+    if (r.on_device) {
+      device_.launch(r, descriptors, device_number_, d,
+                     [&](int slot, const std::array<void*, kBuffers>& at, void* stream) {
+                       return call(r, slot, at, stream);
+                     });
+    } else {
+      launch_on_host(r, d);
+      d.others = bystanders_.more();
+    }
+    return answer(d);
+  }
+
+  void launch_on_host(const Launch& r, Done& d) {
+    std::array<std::array<void*, kBuffers>, kSlots> at;
+    for (int i = 0; i < r.count; ++i) {
+      const int slot = r.count == 2 ? i : r.slot;
+      if (const std::string fault = memory_.map(slot, r.slices[slot], at[static_cast<std::size_t>(i)]);
+          !fault.empty()) {
+        d.fault[i].set(fault);
+        return;
+      }
+      if (r.in_place) at[static_cast<std::size_t>(i)][1] = at[static_cast<std::size_t>(i)][0];
+    }
+    if (r.count == 1) {
+      d.fault[0].set(call(r, r.slot, at[0], nullptr));
+      return;
+    }
+    std::array<std::string, 2> faults;
+    second_.both([&](int i) {
+      faults[static_cast<std::size_t>(i)] = call(r, i, at[static_cast<std::size_t>(i)], nullptr);
+    });
+    for (int i = 0; i < 2; ++i) d.fault[i].set(faults[static_cast<std::size_t>(i)]);
+  }
+
+  std::uint32_t sequence_ = 0;
+  WorkerMemory memory_;
+  PluginLibrary library_;
+  const Variant* registered_ = nullptr;
+  int device_number_ = 0;
+  SecondThread second_;
+  Bystanders bystanders_;
+  WorkerDevice device_;
+};
+
+}  // namespace
+}  // namespace isolation
+
+int run_worker(int argc, const char* const* argv) {
+  using namespace isolation;
+  if (argc != 3 || std::string(argv[2]) != std::to_string(kSocket)) {
+    std::fprintf(stderr, "assay: worker: is started by assay itself\n");
+    return 2;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A supervisor that was gone before that could take effect has closed the socket: serve() ends at once.
+  Bystanders::adopt_orphans();
+  // Nothing else that the supervisor had open is this process's business.
+  syscall(SYS_close_range, static_cast<unsigned>(kSocket) + 1, ~0u, 0u);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::setvbuf(stdout, nullptr, _IOLBF, 4096);
+  use_signal_stack();
+  report_signals(kSocket);
+  // Not destroyed: what a kernel left running may still use it.
+  return (new Worker)->serve();
+}
+
+}  // namespace assay

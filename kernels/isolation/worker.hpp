@@ -1,0 +1,10 @@
+// The worker: a process that runs kernels for a supervisor, and is expected to die of them. It is this same
+// executable, started with a hidden verb; it knows buffers and problems, and no expected result.
+#pragma once
+
+namespace assay {
+
+/// `assay worker FD`: serves the supervisor at the other end of FD until it is gone. The exit status.
+int run_worker(int argc, const char* const* argv);
+
+}  // namespace assay
