@@ -85,10 +85,11 @@ struct Variant {
     if (out() != dtype) types += std::string(":") + name(out());
     return variant + "/" + types + "@" + name(backend);
   }
-  /// Ops this variant answers; for any other the verdict is `unsupported`.
+  /// Ops this variant answers; for any other the verdict is `unsupported`. A plugin's entry is called with its
+  /// own op only: its (m, d) are judged beside its values.
   bool does(Op o) const {
-    return o == op ||
-           (o == Op::normalizer && writes_normalizer && (op == Op::softmax || op == Op::softmax_topk));
+    return o == op || (o == Op::normalizer && writes_normalizer && backend != Backend::plugin &&
+                       (op == Op::softmax || op == Op::softmax_topk));
   }
 };
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "kernels/declaration.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "reference/error.hpp"
 
@@ -35,13 +36,18 @@ Variant variant_of(const isolation::Described& d) {
   // The worker has looked at them, but it has run foreign code since.
   const auto in = parse_dtype(d.in.get()), out = parse_dtype(d.out.get());
   if (!in || !out || d.op < 0 || d.op > static_cast<int>(Op::softmax_topk))
-    throw InputError("a plugin changed what it says of itself while it was read");
+    throw InputError("changed what it says of itself while it was read");
   v.dtype = *in;
   if (*out != *in) v.out_dtype = *out;
   v.max_k = selects(v.op) ? kUndeclaredK : 0;
   v.claim = undeclared_claim();
   v.writes_normalizer = false;
   v.declared = false;
+  try {
+    apply_declaration(d.declaration.get(), v);
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("variant '{}': {}", v.variant, e.what()));
+  }
   return v;
 }
 
@@ -63,7 +69,12 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
   std::set<std::string> keys;
   for (std::uint32_t entry = 0; entry < count; ++entry) {
     const isolation::Described d = supervisor->describe(entry);
-    Variant v = variant_of(d);
+    Variant v;
+    try {
+      v = variant_of(d);
+    } catch (const InputError& e) {
+      throw InputError(path + ": " + e.what());
+    }
     if (!keys.insert(v.key()).second)
       throw InputError(fmt::format("{}: two variants are called {}/{}", path, v.variant, types_of(v)));
     names.insert(v.variant);

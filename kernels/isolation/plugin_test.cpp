@@ -63,6 +63,18 @@ TEST(Plugin, OtherVersionsOfTheStructsAreRead) {
   EXPECT_EQ(t.run(newer[1]).fault, "");
 }
 
+TEST(Plugin, WhatTheAuthorDeclaresCounts) {
+  ASSAY_NEEDS_FIXTURES();
+  const Variant v = load_plugin(fixture("fixture_declared")).at(0);
+  EXPECT_TRUE(v.declared);
+  EXPECT_EQ(v.limits.max_V, 65536);
+  EXPECT_EQ(v.claim.height(1000), 1000);
+  const std::string path = fixture("fixture_bad_declaration");
+  const std::string why = refusal(path);
+  EXPECT_TRUE(why.starts_with(path + ": variant 'c99_softmax': ")) << why;
+  EXPECT_NE(why.find("hight"), std::string::npos) << why;
+}
+
 TEST(Plugin, EveryMalformedOneIsRefusedInOneLine) {
   ASSAY_NEEDS_FIXTURES();
   const std::pair<const char*, const char*> all[] = {
