@@ -16,8 +16,7 @@ namespace assay {
 namespace {
 
 const Mutant& mutant(std::string_view fault) {
-  for (const Mutant& m : mutants())
-    if (m.fault == fault) return m;
+  if (const Mutant* m = find_mutant_of(fault)) return *m;
   throw std::out_of_range(std::string(fault));
 }
 
@@ -128,7 +127,7 @@ TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
   EXPECT_EQ(liar.status, Status::fail);
   EXPECT_EQ(liar.behaves_like, "its claim with exp fast") << liar.reason;
   const Mutant& zero = mutant("all_zero");
-  const Case c(*find_family(zero.family), zero.variant.dtype, zero.V, 1, 1);
+  const Case c(*find_family(zero.expect.family), zero.variant.dtype, zero.expect.V, 1, 1);
   EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");
 }
 

@@ -48,7 +48,8 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
         if (v.dtype == GetParam() && v.backend == Backend::host) compare(v, fast, exact, counts);
       if (V == 513)
         for (const Mutant& m : mutants())
-          if (m.variant.dtype == GetParam()) compare(m.variant, fast, exact, counts);
+          if (m.variant.dtype == GetParam() && m.variant.backend == Backend::host && m.single_case())
+            compare(m.variant, fast, exact, counts);
     }
   std::printf("%lld records, %lld of them failures, %lld decided by MPFR\n",
               static_cast<long long>(counts.records), static_cast<long long>(counts.failed),

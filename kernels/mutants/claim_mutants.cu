@@ -1,8 +1,7 @@
 // Kernels that compute what they should and claim what they do not do: each is right within some class, and
 // most rows are within the claimed one too. The probes must refute the claim (check `claim`). Claims that
 // are too modest are no fault: those must pass, and be told apart by what they behave like.
-#include "kernels/mutants/mutants.hpp"
-#include "kernels/reduce.cuh"
+#include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -113,35 +112,29 @@ struct Liar {
 };
 
 template <Lie L, class T = f32>
-bool plant(const char* lie, const char* check = "claim", const char* family = "probe") {
-  Mutant m;
-  m.variant = detail::describe<Liar<L>, T>(lie, __FILE__);
-  m.fault = lie;
-  m.family = family;
-  m.V = 1025;
-  m.check = check;
-  return register_mutant(std::move(m));
+bool plant(const char* id, const char* fault, const Expect& expect) {
+  return plant_kernel<T>(id, fault, __FILE__, Liar<L>::op, Liar<L>::claim, Liar<L>::template run<T>, expect);
 }
 
 const bool planted[] = {
-    plant<Lie::none>("claims_what_it_does", ""),
-    plant<Lie::fast_exp_in_sum>("claims_accurate_fast_in_sum"),
-    plant<Lie::fast_exp_in_sum, f16>("claims_accurate_fast_in_sum_f16"),
-    plant<Lie::fast_exp_in_sum, bf16>("claims_accurate_fast_in_sum_bf16"),
-    plant<Lie::fast_exp_in_merge>("claims_accurate_fast_in_merge"),
-    plant<Lie::fast_exp_in_outputs>("claims_accurate_fast_in_outputs"),
-    plant<Lie::reciprocal>("claims_ieee_reciprocal"),
-    plant<Lie::rough_reciprocal>("claims_ieee_rough_reciprocal"),
-    plant<Lie::fdividef>("claims_ieee_fdividef"),
-    plant<Lie::serial>("claims_tree_serial"),
-    plant<Lie::serial, f16>("claims_tree_serial_f16"),
-    plant<Lie::half_sum>("claims_f32_half_sum"),
-    plant<Lie::half_sum, f16>("claims_f32_half_sum_f16"),
-    plant<Lie::kept>("claims_recomputed_kept"),
-    plant<Lie::exp2_product>("claims_subtract_exp2_product"),
-    plant<Lie::modest>("claims_fast_is_accurate", ""),
-    plant<Lie::modest_height>("claims_serial_is_tree", ""),
-    plant<Lie::modest_kept>("claims_kept_is_recomputed", ""),
+    plant<Lie::none>("R08", "claims_what_it_does", {"probe", 1025, ""}),
+    plant<Lie::fast_exp_in_sum>("X17", "claims_accurate_fast_in_sum", {"probe", 1025, "claim"}),
+    plant<Lie::fast_exp_in_sum, f16>("X17", "claims_accurate_fast_in_sum_f16", {"probe", 1025, "claim"}),
+    plant<Lie::fast_exp_in_sum, bf16>("X17", "claims_accurate_fast_in_sum_bf16", {"probe", 1025, "claim"}),
+    plant<Lie::fast_exp_in_merge>("X17", "claims_accurate_fast_in_merge", {"probe", 1025, "claim"}),
+    plant<Lie::fast_exp_in_outputs>("M54", "claims_accurate_fast_in_outputs", {"probe", 1025, "claim"}),
+    plant<Lie::reciprocal>("X18", "claims_ieee_reciprocal", {"probe", 1025, "claim"}),
+    plant<Lie::rough_reciprocal>("X18", "claims_ieee_rough_reciprocal", {"probe", 1025, "claim"}),
+    plant<Lie::fdividef>("X18", "claims_ieee_fdividef", {"probe", 1025, "claim"}),
+    plant<Lie::serial>("M62", "claims_tree_serial", {"probe", 1025, "claim"}),
+    plant<Lie::serial, f16>("M62", "claims_tree_serial_f16", {"probe", 1025, "claim"}),
+    plant<Lie::half_sum>("M60", "claims_f32_half_sum", {"probe", 1025, "claim"}),
+    plant<Lie::half_sum, f16>("M60", "claims_f32_half_sum_f16", {"probe", 1025, "claim"}),
+    plant<Lie::kept>("X19", "claims_recomputed_kept", {"probe", 1025, "claim"}),
+    plant<Lie::exp2_product>("X20", "claims_subtract_exp2_product", {"probe", 1025, "claim"}),
+    plant<Lie::modest>("R09", "claims_fast_is_accurate", {"probe", 1025, ""}),
+    plant<Lie::modest_height>("R10", "claims_serial_is_tree", {"probe", 1025, ""}),
+    plant<Lie::modest_kept>("R11", "claims_kept_is_recomputed", {"probe", 1025, ""}),
 };
 
 }  // namespace

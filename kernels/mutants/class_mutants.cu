@@ -1,7 +1,6 @@
 // One fault for each algorithm class beyond the paper's: what a kernel does that claims the class and only
 // looks like it. The right_ ones are the same kernels without the fault, and must pass where the faults die.
-#include "kernels/mutants/mutants.hpp"
-#include "kernels/reduce.cuh"
+#include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -133,14 +132,8 @@ struct Log {
 };
 
 template <class Kernel>
-bool plant(const char* fault, const char* family, std::int64_t V, const char* check) {
-  Mutant m;
-  m.variant = detail::describe<Kernel, f32>(fault, __FILE__);
-  m.fault = fault;
-  m.family = family;
-  m.V = V;
-  m.check = check;
-  return register_mutant(std::move(m));
+bool plant(const char* id, const char* fault, const Expect& expect) {
+  return plant_kernel<f32>(id, fault, __FILE__, Kernel::op, Kernel::claim, Kernel::template run<f32>, expect);
 }
 
 template <Fault F>
@@ -151,24 +144,27 @@ template <Fault F>
 using Lazy = Softmax<F, Form::lazy>;
 
 const bool planted[] = {
-    plant<Safe<Fault::none>>("right_safe_exp2", "shifted_1000", 1025, ""),
-    plant<Online<Fault::none>>("right_online_exp2", "shifted_1000", 1025, ""),
-    plant<Lazy<Fault::none>>("right_lazy", "normal_10", 1025, ""),
-    plant<Log<Fault::none, false>>("right_log_softmax", "shifted_1000", 1025, ""),
-    plant<Log<Fault::none, true>>("right_lse", "shifted_1000", 1025, ""),
-    plant<Safe<Fault::separate_products>>("exp2_of_separate_products", "shifted_1000", 1025, "coherence"),
-    plant<Online<Fault::separate_products>>("exp2_of_separate_products_online", "shifted_1000", 1025,
-                                            "element"),
-    plant<Online<Fault::sum_left_behind>>("exp2_sum_left_behind", "shifted_1000", 1025, "row_sum"),
-    plant<Safe<Fault::narrow_reciprocal>>("narrow_reciprocal", "normal_1", 129, "row_sum"),
-    plant<Safe<Fault::late_reciprocal>>("late_reciprocal", "normal_1", 129, "element"),
-    plant<Lazy<Fault::stale_reference>>("stale_reference", "normal_1", 1025, "element"),
-    plant<Lazy<Fault::reference_jumps>>("reference_jumps", "normal_10", 1025, "element"),
-    plant<Log<Fault::claims_shifted, false>>("absorb_claims_shifted", "shifted_1000", 1025, "element"),
-    plant<Log<Fault::log_of_base_2, false>>("log_of_base_2", "normal_1", 129, "element"),
-    plant<Log<Fault::maximum_forgotten, false>>("log_softmax_without_maximum", "normal_1", 129, "element"),
-    plant<Log<Fault::maximum_forgotten, true>>("lse_without_maximum", "normal_1", 129, "element"),
-    plant<Log<Fault::lse_of_half, true>>("lse_of_half_sum", "normal_1", 1025, "element"),
+    plant<Safe<Fault::none>>("R03", "right_safe_exp2", {"shifted_1000", 1025, ""}),
+    plant<Online<Fault::none>>("R04", "right_online_exp2", {"shifted_1000", 1025, ""}),
+    plant<Lazy<Fault::none>>("R05", "right_lazy", {"normal_10", 1025, ""}),
+    plant<Log<Fault::none, false>>("R06", "right_log_softmax", {"shifted_1000", 1025, ""}),
+    plant<Log<Fault::none, true>>("R07", "right_lse", {"shifted_1000", 1025, ""}),
+    plant<Safe<Fault::separate_products>>("M52", "exp2_of_separate_products",
+                                          {"shifted_1000", 1025, "coherence"}),
+    plant<Online<Fault::separate_products>>("M52", "exp2_of_separate_products_online",
+                                            {"shifted_1000", 1025, "element"}),
+    plant<Online<Fault::sum_left_behind>>("X09", "exp2_sum_left_behind", {"shifted_1000", 1025, "row_sum"}),
+    plant<Safe<Fault::narrow_reciprocal>>("X10", "narrow_reciprocal", {"normal_1", 129, "row_sum"}),
+    plant<Safe<Fault::late_reciprocal>>("X11", "late_reciprocal", {"normal_1", 129, "element"}),
+    plant<Lazy<Fault::stale_reference>>("X12", "stale_reference", {"normal_1", 1025, "element"}),
+    plant<Lazy<Fault::reference_jumps>>("X13", "reference_jumps", {"normal_10", 1025, "element"}),
+    plant<Log<Fault::claims_shifted, false>>("M69", "absorb_claims_shifted",
+                                             {"shifted_1000", 1025, "element"}),
+    plant<Log<Fault::log_of_base_2, false>>("X14", "log_of_base_2", {"normal_1", 129, "element"}),
+    plant<Log<Fault::maximum_forgotten, false>>("X15", "log_softmax_without_maximum",
+                                                {"normal_1", 129, "element"}),
+    plant<Log<Fault::maximum_forgotten, true>>("X15", "lse_without_maximum", {"normal_1", 129, "element"}),
+    plant<Log<Fault::lse_of_half, true>>("X16", "lse_of_half_sum", {"normal_1", 1025, "element"}),
 };
 
 }  // namespace

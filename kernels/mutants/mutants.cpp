@@ -1,15 +1,54 @@
 #include "kernels/mutants/mutants.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 namespace assay {
 namespace {
+
 std::vector<Mutant>& storage() {
   static std::vector<Mutant> all;
   return all;
 }
+
 }  // namespace
 
-const std::vector<Mutant>& mutants() { return storage(); }
+const std::vector<Mutant>& mutants() {
+  // Objects are initialised in no particular order: sorted once, on first use after main began.
+  static const bool sorted = [] {
+    std::sort(storage().begin(), storage().end(), [](const Mutant& a, const Mutant& b) {
+      return std::tuple(a.kind, a.variant.backend, std::string_view(a.id), std::string_view(a.fault)) <
+             std::tuple(b.kind, b.variant.backend, std::string_view(b.id), std::string_view(b.fault));
+    });
+    return true;
+  }();
+  (void)sorted;
+  return storage();
+}
+
+const Mutant* find_mutant_of(std::string_view fault) {
+  for (const Mutant& m : mutants())
+    if (m.fault == fault && m.variant.backend == Backend::host) return &m;
+  return nullptr;
+}
+
+const Variant* find_mutant(std::string_view key) {
+  for (const Mutant& m : mutants())
+    if (m.variant.key() == key) return &m.variant;
+  return nullptr;
+}
+
+const char* what_of(std::string_view id) {
+  for (const CatalogueEntry& e : catalogue())
+    if (e.id == id) return e.what;
+  return "";
+}
+
 bool register_mutant(Mutant m) {
+  m.kind = *m.id == 'R' ? Kind::right : *m.id == 'C' ? Kind::cheat : Kind::fault;
+  m.variant.variant = std::string("mutant.") + m.fault;
+  const std::size_t kernels = m.variant.file.rfind("kernels/");
+  if (kernels != std::string::npos) m.variant.file.erase(0, kernels);
   storage().push_back(std::move(m));
   return true;
 }

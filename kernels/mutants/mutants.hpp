@@ -1,24 +1,66 @@
-// Kernels with one planted fault each. The suite must refuse every one of them, for the reason the mutant
-// names; a mutant that survives fails the tests. They are compiled for the host only, into the tests only.
+// Kernels with one planted fault each, the right kernels they are told apart from, and kernels that cheat.
+// The suite must refuse every fault and every cheat, for the reason the entry names, and accept every right
+// kernel: `assay selftest` prints the matrix. They are no part of the registry: no command but selftest, and
+// no report, sees them.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/registry.hpp"
 
 namespace assay {
 
-struct Mutant {
-  Variant variant;
-  const char* fault = "";   // what is wrong, in words
-  const char* family = "";  // an input family that must expose it
-  std::int64_t V = 0;
-  int k = 5;                // of top-k
+enum class Kind { fault, cheat, right };
+constexpr const char* name(Kind k) {
+  return k == Kind::fault ? "fault" : k == Kind::cheat ? "cheat" : "right";
+}
+
+/// Where the fault must show. Groups are those of `assay check`: "families" is one case, two launches; the
+/// others change what happens around a launch.
+struct Expect {
+  const char* family = "normal_1";
+  std::int64_t V = 129;
   const char* check = "";  // the check that must fail there, perhaps among others
+  int k = 5;               // of top-k
+  std::int64_t rows = 0;   // 0: the family's own number, at least 3
+  const char* group = "families";
+  /// "host" or "cuda" where the fault can only show there, with `why` it can not elsewhere.
+  const char* only = "";
+  const char* why = "";
 };
 
+struct Mutant {
+  Variant variant;  // its name is "mutant." and the fault's
+  /// M..: number in the catalogue of faults seen in the wild; X..: a fault of our own; C..: a cheat; R..:
+  /// right.
+  const char* id = "";
+  const char* fault = "";  // a name for what is wrong
+  Kind kind = Kind::fault;
+  Expect expect;
+
+  bool single_case() const { return std::string_view(expect.group) == "families"; }
+};
+
+/// One entry of the catalogue: every fault of kernels that was seen in the wild or thought of.
+struct CatalogueEntry {
+  const char* id;
+  const char* what;     // what the kernel does wrong, one clause
+  const char* missing;  // empty where it is planted, else why no kernel here can carry it
+};
+std::span<const CatalogueEntry> catalogue();
+/// What the entry of this id says; empty for an unknown id.
+const char* what_of(std::string_view id);
+
+/// All that were linked in, in order of backend, id and name.
 const std::vector<Mutant>& mutants();
+/// By fault's name on the host.
+const Mutant* find_mutant_of(std::string_view fault);
+/// By key, "mutant.no_rescale/f32@host"; null where there is none.
+const Variant* find_mutant(std::string_view key);
+/// Names the variant after the fault, and takes the kind from the id's letter.
 bool register_mutant(Mutant m);
 
 }  // namespace assay

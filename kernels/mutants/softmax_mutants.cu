@@ -1,13 +1,15 @@
 // Faults in block-per-row softmax, planted one at a time into one kernel: online_block's shape, with safe's
 // maximum-then-sum where the fault needs it. Fault::none is the kernel itself, and must pass.
-#include "kernels/mutants/mutants.hpp"
-#include "kernels/reduce.cuh"
+#include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
+
+constexpr const char* kUndefined =
+    "a barrier that some threads never reach is undefined on a GPU, and may hang";
 
 enum class Fault {
   none,
@@ -166,52 +168,49 @@ struct Softmax {
 };
 
 template <Fault F, class T = f32>
-bool plant(const char* fault, const char* family, std::int64_t V, const char* check) {
-  Mutant m;
-  m.variant = detail::describe<Softmax<F>, T>(fault, __FILE__);
-  m.fault = fault;
-  m.family = family;
-  m.V = V;
-  m.check = check;
-  return register_mutant(std::move(m));
+bool plant(const char* id, const char* fault, const Expect& expect) {
+  return plant_kernel<T>(id, fault, __FILE__, Softmax<F>::op, Softmax<F>::claim, Softmax<F>::template run<T>,
+                         expect);
 }
 
 const bool planted[] = {
-    plant<Fault::none>("none", "normal_1", 1025, ""),
-    plant<Fault::no_rescale>("no_rescale", "normal_1", 129, "normalizer"),
-    plant<Fault::rescale_inverted>("rescale_inverted", "normal_1", 129, "normalizer"),
-    plant<Fault::max_from_zero>("max_from_zero", "far_below", 33, "element"),
-    plant<Fault::max_from_zero>("max_from_zero_near", "all_negative", 129, "normalizer"),
-    plant<Fault::max_from_minus_5e4>("max_from_minus_5e4", "far_below", 129, "normalizer"),
-    plant<Fault::no_identity_guard>("no_identity_guard", "normal_1", 33, "element"),
-    plant<Fault::no_identity_guard>("no_identity_guard_masked", "inf_thread", 1025, "element"),
-    plant<Fault::sum_skips_last>("sum_skips_last", "normal_1", 129, "row_sum"),
-    plant<Fault::sum_reads_past_end>("sum_reads_past_end", "normal_1", 4099, "row_sum"),
-    plant<Fault::sum_reads_past_end>("sum_reads_past_end_once", "long_tail", 4099, "element"),
-    plant<Fault::write_skips_last>("write_skips_last", "normal_1", 129, "written"),
-    plant<Fault::writes_past_end>("writes_past_end", "normal_1", 129, "guard"),
-    plant<Fault::own_lane_maximum>("own_lane_maximum", "lane_maxima", 1025, "element"),
-    plant<Fault::lane_zero_maximum>("lane_zero_maximum", "normal_10", 4099, "coherence"),
-    plant<Fault::lane_zero_maximum>("lane_zero_maximum_far", "lane_maxima", 1025, "element"),
-    plant<Fault::slice_lost_from_maximum>("slice_lost_from_maximum", "spike", 4099, "element"),
-    plant<Fault::half_below_maximum>("half_below_maximum", "normal_10", 4099, "coherence"),
-    plant<Fault::divisor_off>("divisor_off", "normal_1", 4099, "coherence"),
-    plant<Fault::butterfly_short>("butterfly_short", "normal_1", 129, "row_sum"),
-    plant<Fault::first_warp_only>("first_warp_only", "normal_1", 129, "row_sum"),
-    plant<Fault::no_barrier_before_merge>("no_barrier_before_merge", "normal_1", 129, "element"),
-    plant<Fault::no_barrier_before_read>("no_barrier_before_read", "normal_1", 129, "repeat"),
-    plant<Fault::divergent_barrier>("divergent_barrier", "normal_1", 129, "launch"),
-    plant<Fault::pitch_ignored>("pitch_ignored", "normal_1", 129, "element"),
-    plant<Fault::rows_swapped>("rows_swapped", "row_encoded", 129, "element"),
-    plant<Fault::inputs_overwritten>("inputs_overwritten", "normal_1", 129, "inputs"),
-    plant<Fault::separate_products>("separate_products", "shifted_1000", 1025, "coherence"),
-    plant<Fault::narrow_sum>("narrow_sum", "constant", 128256, "row_sum"),
-    plant<Fault::narrow_sum, f16>("narrow_sum_f16", "constant", 128256, "normalizer"),
-    plant<Fault::sentinel_hides_nan>("sentinel_hides_nan", "nan", 33, "special"),
-    plant<Fault::last_rows_skipped>("last_rows_skipped", "normal_1", 1025, "written"),
-    plant<Fault::reads_output>("reads_output", "normal_1", 33, "element"),
-    plant<Fault::all_zero>("all_zero", "normal_1", 4099, "element"),
-    plant<Fault::uniform>("uniform", "normal_1", 4099, "element"),
+    plant<Fault::none>("R01", "none", {"normal_1", 1025, ""}),
+    plant<Fault::no_rescale>("M31", "no_rescale", {"normal_1", 129, "normalizer"}),
+    plant<Fault::rescale_inverted>("M32", "rescale_inverted", {"normal_1", 129, "normalizer"}),
+    plant<Fault::max_from_zero>("M03", "max_from_zero", {"far_below", 33, "element"}),
+    plant<Fault::max_from_zero>("M03", "max_from_zero_near", {"all_negative", 129, "normalizer"}),
+    plant<Fault::max_from_minus_5e4>("M06", "max_from_minus_5e4", {"far_below", 129, "normalizer"}),
+    plant<Fault::no_identity_guard>("M35", "no_identity_guard", {"normal_1", 33, "element"}),
+    plant<Fault::no_identity_guard>("M35", "no_identity_guard_masked", {"inf_thread", 1025, "element"}),
+    plant<Fault::sum_skips_last>("M17", "sum_skips_last", {"normal_1", 129, "row_sum"}),
+    plant<Fault::sum_reads_past_end>("M19", "sum_reads_past_end", {"normal_1", 4099, "row_sum"}),
+    plant<Fault::sum_reads_past_end>("M19", "sum_reads_past_end_once", {"long_tail", 4099, "element"}),
+    plant<Fault::write_skips_last>("X01", "write_skips_last", {"normal_1", 129, "written"}),
+    plant<Fault::writes_past_end>("M21", "writes_past_end", {"normal_1", 129, "guard"}),
+    plant<Fault::own_lane_maximum>("M11", "own_lane_maximum", {"lane_maxima", 1025, "element"}),
+    plant<Fault::lane_zero_maximum>("X02", "lane_zero_maximum", {"normal_10", 4099, "coherence"}),
+    plant<Fault::lane_zero_maximum>("X02", "lane_zero_maximum_far", {"lane_maxima", 1025, "element"}),
+    plant<Fault::slice_lost_from_maximum>("X03", "slice_lost_from_maximum", {"spike", 4099, "element"}),
+    plant<Fault::half_below_maximum>("X04", "half_below_maximum", {"normal_10", 4099, "coherence"}),
+    plant<Fault::divisor_off>("X05", "divisor_off", {"normal_1", 4099, "coherence"}),
+    plant<Fault::butterfly_short>("M29", "butterfly_short", {"normal_1", 129, "row_sum"}),
+    plant<Fault::first_warp_only>("M30", "first_warp_only", {"normal_1", 129, "row_sum"}),
+    plant<Fault::no_barrier_before_merge>("M77", "no_barrier_before_merge", {"normal_1", 129, "element"}),
+    plant<Fault::no_barrier_before_read>("M77", "no_barrier_before_read", {"normal_1", 129, "repeat"}),
+    plant<Fault::divergent_barrier>(
+        "M80", "divergent_barrier",
+        {.family = "normal_1", .V = 129, .check = "launch", .only = "host", .why = kUndefined}),
+    plant<Fault::pitch_ignored>("M23", "pitch_ignored", {"normal_1", 129, "element"}),
+    plant<Fault::rows_swapped>("M101", "rows_swapped", {"row_encoded", 129, "element"}),
+    plant<Fault::inputs_overwritten>("C05", "inputs_overwritten", {"normal_1", 129, "inputs"}),
+    plant<Fault::separate_products>("M52", "separate_products", {"shifted_1000", 1025, "coherence"}),
+    plant<Fault::narrow_sum>("X06", "narrow_sum", {"constant", 128256, "row_sum"}),
+    plant<Fault::narrow_sum, f16>("X06", "narrow_sum_f16", {"constant", 128256, "normalizer"}),
+    plant<Fault::sentinel_hides_nan>("M73", "sentinel_hides_nan", {"nan", 33, "special"}),
+    plant<Fault::last_rows_skipped>("M93", "last_rows_skipped", {"normal_1", 1025, "written"}),
+    plant<Fault::reads_output>("M99", "reads_output", {"normal_1", 33, "element"}),
+    plant<Fault::all_zero>("M121", "all_zero", {"normal_1", 4099, "element"}),
+    plant<Fault::uniform>("M122", "uniform", {"normal_1", 4099, "element"}),
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Faults in fused softmax + top-k, planted one at a time into online_topk_block's shape.
-#include "kernels/mutants/mutants.hpp"
+#include "kernels/mutants/plant.cuh"
 #include "kernels/topk.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -96,28 +96,22 @@ struct Topk {
 };
 
 template <Fault F>
-bool plant(const char* fault, const char* family, std::int64_t V, const char* check, int k = 5) {
-  Mutant m;
-  m.variant = detail::describe<Topk<F>, f32>(fault, __FILE__);
-  m.fault = fault;
-  m.family = family;
-  m.V = V;
-  m.check = check;
-  m.k = k;
-  return register_mutant(std::move(m));
+bool plant(const char* id, const char* fault, const Expect& expect) {
+  return plant_kernel<f32>(id, fault, __FILE__, Topk<F>::op, Topk<F>::claim, Topk<F>::template run<f32>,
+                           expect, kMaxK);
 }
 
 const bool planted[] = {
-    plant<Fault::none>("topk_none", "normal_1", 1025, ""),
-    plant<Fault::short_lists>("topk_short_lists", "clustered_top", 4099, "order", 64),
-    plant<Fault::k_is_v>("topk_k_is_v", "normal_1", 33, "indices", 33),
-    plant<Fault::skips_tail>("topk_skips_tail", "ramp_1e4", 1023, "order"),
-    plant<Fault::larger_index>("topk_larger_index", "ties", 1025, "order"),
-    plant<Fault::half_lists>("topk_half_lists", "clustered_top", 1025, "order"),
-    plant<Fault::running_maximum>("topk_running_maximum", "normal_1", 1025, "element"),
-    plant<Fault::unsorted>("topk_unsorted", "normal_1", 1025, "order"),
-    plant<Fault::pad_index>("topk_pad_index", "normal_1", 2, "indices"),
-    plant<Fault::off_by_one>("topk_off_by_one", "normal_1", 1025, "order"),
+    plant<Fault::none>("R02", "topk_none", {"normal_1", 1025, ""}),
+    plant<Fault::short_lists>("M103", "topk_short_lists", {"clustered_top", 4099, "order", 64}),
+    plant<Fault::k_is_v>("M116", "topk_k_is_v", {"normal_1", 33, "indices", 33}),
+    plant<Fault::skips_tail>("M102", "topk_skips_tail", {"ramp_1e4", 1023, "order"}),
+    plant<Fault::larger_index>("X07", "topk_larger_index", {"ties", 1025, "order"}),
+    plant<Fault::half_lists>("M103", "topk_half_lists", {"clustered_top", 1025, "order"}),
+    plant<Fault::running_maximum>("M111", "topk_running_maximum", {"normal_1", 1025, "element"}),
+    plant<Fault::unsorted>("M115", "topk_unsorted", {"normal_1", 1025, "order"}),
+    plant<Fault::pad_index>("M110", "topk_pad_index", {"normal_1", 2, "indices"}),
+    plant<Fault::off_by_one>("X08", "topk_off_by_one", {"normal_1", 1025, "order"}),
 };
 
 }  // namespace

@@ -1,0 +1,198 @@
+// Faults that no single launch on ordinary buffers shows: offsets that wrap, state kept from the first call,
+// scratch memory shared by streams, the wrong stream, chunks, grids and shared memory past their limits,
+// outputs that lie where the inputs are.
+#include "kernels/mutants/stateful.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+#if defined(__CUDACC__)
+__device__ float shared_scratch[2 * 65536];
+#else
+float shared_scratch[2 * 65536];
+#endif
+
+__global__ void plain(Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) plain_row(k, row);
+}
+
+/// Rows in grid.y, which ends at 65535.
+__global__ void rows_in_grid_y(Plain k) {
+  for (std::int64_t row = blockIdx.y; row < k.logits.count; row += gridDim.y) plain_row(k, row);
+}
+
+enum class Width { i32, u32 };
+__device__ std::int64_t narrow(Width w, std::int64_t offset) {
+  const auto low = static_cast<std::uint32_t>(offset);
+  return w == Width::i32 ? static_cast<std::int64_t>(static_cast<std::int32_t>(low))
+                         : static_cast<std::int64_t>(low);
+}
+__global__ void narrow_offsets(Width w, Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    Plain one = k;
+    one.logits.base = k.logits.base + narrow(w, row * k.logits.pitch) - row * k.logits.pitch;
+    plain_row(one, row);
+  }
+}
+
+/// The row's maximum and sum pass through memory that every stream uses.
+__global__ void to_scratch(Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    const float* x = k.logits.row(row);
+    float maximum = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) maximum = fmaxf(maximum, x[i]);
+    maximum = block_reduce<Max, kStateThreads>(maximum);
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) sum += expf(x[i] - maximum);
+    sum = block_reduce<Sum, kStateThreads>(sum);
+    if (threadIdx.x == 0) {
+      shared_scratch[2 * (row % 65536)] = maximum;
+      shared_scratch[2 * (row % 65536) + 1] = sum;
+    }
+  }
+}
+__global__ void from_scratch(Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    const float maximum = shared_scratch[2 * (row % 65536)], sum = shared_scratch[2 * (row % 65536) + 1];
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads)
+      k.probs.row(row)[i] = expf(k.logits.row(row)[i] - maximum) / sum;
+    if (k.m && threadIdx.x == 0) {
+      k.m[row] = maximum;
+      k.d[row] = sum;
+    }
+  }
+}
+
+/// Keeps the row in shared memory, however long it is.
+__global__ void row_in_shared_memory(Plain k) {
+  ASSAY_DYNAMIC_SHARED(float, copy);
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) copy[i] = k.logits.row(row)[i];
+    __syncthreads();
+    Plain from_copy = k;
+    from_copy.logits.base = copy - row * k.logits.pitch;
+    plain_row(from_copy, row);
+    __syncthreads();
+  }
+}
+
+/// Stores numerators into the outputs, and then reads the logits once more.
+__global__ void early_write(Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    const float* x = k.logits.row(row);
+    float* p = k.probs.row(row);
+    float maximum = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) maximum = fmaxf(maximum, x[i]);
+    maximum = block_reduce<Max, kStateThreads>(maximum);
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) {
+      p[i] = expf(x[i] - maximum);
+      sum += p[i];
+    }
+    sum = block_reduce<Sum, kStateThreads>(sum);
+    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) p[i] = expf(x[i] - maximum) / sum;
+    if (k.m && threadIdx.x == 0) {
+      k.m[row] = maximum;
+      k.d[row] = sum;
+    }
+  }
+}
+
+/// A vector load wherever the row starts.
+__global__ void wide_loads(Plain k) {
+  for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
+    if (threadIdx.x == 0 && k.V >= 4) {
+      const volatile float4* v = reinterpret_cast<const volatile float4*>(k.logits.row(row));
+      if (v->x == 12345.0f) k.factor = 2.0f;
+    }
+    plain_row(k, row);
+  }
+}
+
+unsigned blocks(const Problem& p, const Stream& s) { return grid_for(p.rows, s); }
+void start(const Plain& k, const Problem& p, const Stream& s) {
+  launch(plain, blocks(p, s), kStateThreads, 0, s, k);
+}
+
+template <class Run>
+bool plant(const char* id, const char* fault, Run run, const Expect& expect, bool in_place = false) {
+  Claim claim = kPlainClaim;
+  claim.in_place = in_place;
+  return plant_kernel<float>(id, fault, __FILE__, Op::softmax, claim, run, expect);
+}
+
+void chunks_advance_by_rows(const Problem& p, const Buffers& b, const Stream& s) {
+  constexpr std::int64_t kChunk = 2;
+  Plain k = plain_of(p, b);
+  for (std::int64_t row = 0; row < p.rows; row += kChunk) {
+    k.logits.count = p.rows - row < kChunk ? p.rows - row : kChunk;
+    start(k, p, s);
+    k.logits.base += kChunk * p.in_pitch;
+    k.probs.base += kChunk;  // elements, where rows were meant
+    if (k.m) k.m += kChunk, k.d += kChunk;
+  }
+}
+
+void length_of_first_call(const Problem& p, const Buffers& b, const Stream& s) {
+  static const std::int64_t longest = p.V < 1024 ? 1024 : p.V;  // "configured once"
+  Plain k = plain_of(p, b);
+  if (p.V > longest) k.summed = longest;
+  start(k, p, s);
+}
+
+void order_of_batch(const Problem& p, const Buffers& b, const Stream& s) {
+  Plain k = plain_of(p, b);
+  k.backwards = p.rows == 1;
+  start(k, p, s);
+}
+
+constexpr const char* kStreams = "the executor has one stream";
+constexpr const char* kAlignment = "an x86 host loads a misaligned vector, or stops the process";
+
+template <void (*kKernel)(Plain)>
+void start_one(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(kKernel, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
+}
+template <Width W>
+void start_narrow(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, W, plain_of(p, b));
+}
+void start_grid_y(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(rows_in_grid_y, dim3(1, static_cast<unsigned>(p.rows)), kStateThreads, 0, s, plain_of(p, b));
+}
+void start_scratch(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(to_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
+  launch(from_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
+}
+void start_unchecked(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(row_in_shared_memory, blocks(p, s), kStateThreads, static_cast<std::size_t>(p.V) * sizeof(float), s,
+         plain_of(p, b));
+}
+void start_on_default_stream(const Problem& p, const Buffers& b, const Stream& s) {
+  start(plain_of(p, b), p, Stream{nullptr, s.max_blocks});
+}
+
+const bool planted[] = {
+    plant("R17", "launch_none", start_one<plain>, {"normal_1", 1025, ""}),
+    plant("M84", "shared_scratch", start_scratch,
+          {.V = 4099, .check = "element", .rows = 16, .group = "streams"}),
+    plant("M85", "default_stream", start_on_default_stream,
+          {.V = 4099, .check = "element", .group = "streams", .only = "cuda", .why = kStreams}),
+    plant("M87", "offset_of_int32", start_narrow<Width::i32>, {.V = 1024, .check = "launch", .group = "big"}),
+    plant("M89", "offset_of_uint32", start_narrow<Width::u32>,
+          {.V = 1024, .check = "element", .group = "big"}),
+    plant("M91", "chunks_advance_by_rows", chunks_advance_by_rows, {"normal_1", 129, "written"}),
+    plant("M95", "row_in_shared_memory", start_unchecked, {"normal_1", 128256, "launch"}),
+    plant("M98", "early_write", start_one<early_write>, {.V = 129, .check = "element", .group = "layout"},
+          true),
+    plant("M68", "length_of_first_call", length_of_first_call,
+          {.V = 4099, .check = "element", .group = "calls"}),
+    plant("A88", "wide_loads", start_one<wide_loads>,
+          {.V = 129, .check = "launch", .group = "layout", .only = "cuda", .why = kAlignment}),
+    plant("A104", "rows_in_grid_y", start_grid_y,
+          {.V = 2, .check = "launch", .rows = 65536, .group = "rows"}),
+    plant("X42", "order_of_batch", order_of_batch, {.V = 1025, .check = "batch", .group = "batch"}),
+};
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,43 @@
+// How a kernel with a fault is planted. The fault is an argument of the kernel, not of its template: one
+// compiled kernel carries all faults of a file.
+#pragma once
+
+#include <utility>
+
+#include "kernels/mutants/mutants.hpp"
+#include "kernels/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+
+/// Registers `run(problem, buffers, stream)` at dtype T, unless the fault can only show on another machine.
+template <class T, class Run>
+bool plant_kernel(const char* id, const char* fault, const char* file, Op op, const Claim& claim, Run run,
+                  const Expect& expect, int max_k = 0) {
+  const std::string_view only = expect.only;
+  if (!only.empty() && only != name(kBackend)) return false;
+  Mutant m;
+  m.variant.dtype = DtypeOf<T>::value;
+  m.variant.backend = kBackend;
+  m.variant.op = op;
+  m.variant.max_k = max_k;
+  m.variant.claim = claim;
+  m.variant.file = file;
+  m.variant.run = [run = std::move(run)](const Problem& p, const Buffers& b, const Stream& s) {
+    if (p.rows > 0 && (p.V > 0 || selects(p.op))) run(p, b, s);
+  };
+  m.id = id;
+  m.fault = fault;
+  m.expect = expect;
+  return register_mutant(std::move(m));
+}
+
+template <class T>
+Rows<const T> logits_of(const Problem& p, const Buffers& b) {
+  return {static_cast<const T*>(b.logits), p.rows, p.in_pitch};
+}
+template <class T>
+Rows<T> values_of(const Problem& p, const Buffers& b) {
+  return {static_cast<T*>(b.probs), p.rows, p.out_pitch};
+}
+
+}  // namespace assay::ASSAY_BACKEND
