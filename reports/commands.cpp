@@ -22,6 +22,7 @@ int run_assay(int argc, const char* const* argv) {
   add_sweep_command(app, status);
   add_functions_command(app, status);
   add_utilisation_command(app, status);
+  add_selftest_command(app, status);
   try {
     const auto known = app.get_subcommands([](const CLI::App*) { return true; });
     if (argc > 1 && argv[1][0] != '-' &&

@@ -22,5 +22,6 @@ void add_report_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);
 void add_functions_command(CLI::App& app, int& status);
 void add_utilisation_command(CLI::App& app, int& status);
+void add_selftest_command(CLI::App& app, int& status);
 
 }  // namespace assay
