@@ -98,10 +98,10 @@ void decide_status(Record& r, const Variant& variant, const Case& c, const Judge
 /// both tiers of the oracle.
 class Launches {
  public:
-  Launches(const Variant& variant, const Case& c, const Problem& p)
+  Launches(const Variant& variant, const Case& c, const Problem& p, const CheckOptions& options)
       : variant_(variant),
         case_(c),
-        first_(first_layout(p)),
+        first_(first_layout(p, options)),
         p_(p),
         again_p_(first_rows(p)),
         plain_(variant, p_, c.logits(), first_),
@@ -134,8 +134,10 @@ class Launches {
   }
 
  private:
-  static Layout first_layout(const Problem& p) {
+  static Layout first_layout(const Problem& p, const CheckOptions& options) {
     Layout l = plain_layout();
+    l.offset = options.offset;
+    l.launch = options.launch;
     l.in_gap = p.in_pitch - p.V;
     l.out_gap = p.out_pitch - p.out_columns();
     return l;
@@ -214,13 +216,14 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   }
 
   Launches launches(variant, c,
-                    problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V()));
+                    problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V()),
+                    options);
   Judgement judged(variant, c, op, options.observer);
   launches.judge(judged);
   const std::int64_t open = judged.tally.undecided();
   if (open == 0 || c.tier() == Tier::mpfr) {
     r = finished(std::move(r), variant, c, judged);
-    if (r.status == Status::fail) r.behaves_like = launches.nearest(op);
+    if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
     return r;
   }
   // What fp64 enclosures leave undecided, MPFR's decide.
@@ -233,7 +236,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
       exact.tally.at(check) = judged.tally.at(check);
   r.escalated = open;
   r = finished(std::move(r), variant, c.by_mpfr(), exact);
-  if (r.status == Status::fail) r.behaves_like = launches.nearest(op);
+  if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
   return r;
 }
 

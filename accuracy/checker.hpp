@@ -9,6 +9,7 @@
 #include "accuracy/case.hpp"
 #include "accuracy/record.hpp"
 #include "accuracy/row_judge.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -16,6 +17,10 @@ namespace assay {
 struct CheckOptions {
   ElementObserver* observer = nullptr;
   std::int64_t pitch = 0;  // distance between row starts in the first launch; 0: V
+  // Of the first launch too: elements from an aligned address to its first row, and how it is scheduled.
+  std::int64_t offset = 0;
+  LaunchOptions launch = {};
+  bool nearest = true;  // of a case that failed, look for the nearest class it would pass
 };
 
 /// The problem of one job, its rows `pitch` elements apart (outputs of V columns too).

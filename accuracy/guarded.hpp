@@ -38,6 +38,7 @@ class GuardedLaunch {
   void inspect(Tally& tally) const;
 
   const Problem& problem() const { return problem_; }
+  const Images& images() const { return images_; }
   /// Bits of value j of a row (probability, or top-k value) and whether they still are the poison.
   std::uint64_t value_bits(std::int64_t row, std::int64_t j) const;
   std::int64_t index(std::int64_t row, std::int64_t r) const;

@@ -1,7 +1,7 @@
 # One test binary; every gtest case is a ctest case. Tests live beside what they test: *_test.cpp.
 include(GoogleTest)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
-  reference/*_test.cpp kernels/*_test.cpp accuracy/*_test.cpp properties/*_test.cpp reports/*_test.cpp)
+  reference/*_test.cpp kernels/*_test.cpp accuracy/*_test.cpp properties/*_test.cpp fuzz/*_test.cpp reports/*_test.cpp)
 add_executable(assay_tests ${test_sources})
 target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck GTest::gtest_main)
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

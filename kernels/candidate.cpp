@@ -45,6 +45,7 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
   b.d = reinterpret_cast<float*>(at(images.d));
   b.workspace = at(images.workspace);
   LaunchOutcome outcome = call_on_host(variant, problem, b, options.schedule, options.max_blocks);
+  outcome.dispatch = executor::dispatch();
   for (Image* i : all(images))
     if (!i->empty()) sanitizers::allow(i->data(), i->size());
   return outcome;

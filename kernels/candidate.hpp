@@ -56,6 +56,8 @@ struct LaunchOutcome {
   Ended ended = Ended::normally;
   /// Not empty: which output changed after the stream said that the launch was over.
   std::string late_write = {};
+  /// Host executor: which kernels were launched how (executor::dispatch()); 0 elsewhere.
+  std::uint64_t dispatch = 0;
   bool ok() const { return fault.empty(); }
 };
 

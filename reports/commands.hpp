@@ -23,5 +23,7 @@ void add_sweep_command(CLI::App& app, int& status);
 void add_functions_command(CLI::App& app, int& status);
 void add_utilisation_command(CLI::App& app, int& status);
 void add_selftest_command(CLI::App& app, int& status);
+void add_fuzz_command(CLI::App& app, int& status);
+void add_replay_command(CLI::App& app, int& status);
 
 }  // namespace assay

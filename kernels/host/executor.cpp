@@ -178,6 +178,7 @@ class Executor {
   void* dynamic() { return pool().memory.dynamic(); }
 
   Schedule schedule;
+  std::uint64_t dispatched = 0;
 
  private:
   Pool& pool() { return pools_[kPools == 1 ? 0 : which_]; }
@@ -456,8 +457,17 @@ Executor& executor() {
 
 }  // namespace
 
-void set_schedule(const Schedule& schedule) { executor().schedule = schedule; }
+void set_schedule(const Schedule& schedule) {
+  executor().schedule = schedule;
+  executor().dispatched = 0;
+}
+std::uint64_t dispatch() { return executor().dispatched; }
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument) {
+  std::uint64_t& hash = executor().dispatched;
+  for (const std::uint64_t word :
+       {std::uint64_t{block.x}, std::uint64_t{block.y}, std::uint64_t{block.z}, std::uint64_t{dynamic_shared},
+        std::uint64_t(std::bit_width(grid.count()))})
+    hash = (hash ^ (word + 1)) * 0x9e3779b97f4a7c15 ^ hash >> 29;
   executor().run(grid, block, dynamic_shared, body, argument);
 }
 int block_barrier(Barrier kind, int predicate, const Site& site) {

@@ -42,6 +42,10 @@ struct Schedule {
 };
 void set_schedule(const Schedule& schedule);
 
+/// A hash of the launches of this OS thread since set_schedule: of each one's block, shared memory, and grid
+/// to a power of two. A search learns from it that a launcher took another path. 0 before the first launch.
+std::uint64_t dispatch();
+
 /// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument);
 

@@ -1,0 +1,158 @@
+#include "fuzz/case_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "reference/error.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr std::int64_t kMostInFile = std::int64_t{1} << 24;  // elements, counted ones included
+constexpr std::int64_t kRun = 4;                             // equal neighbours from here on are counted
+
+json row_json(const Tensor& t, std::int64_t row) {
+  json out = json::array();
+  for (std::int64_t j = 0; j < t.V;) {
+    const std::uint64_t bits = load_bits(t.dtype, t.row(row), j);
+    std::int64_t n = 1;
+    while (j + n < t.V && load_bits(t.dtype, t.row(row), j + n) == bits) ++n;
+    const std::string text = hex_text(decode(t.dtype, bits));
+    if (n >= kRun)
+      out.push_back({{"value", text}, {"times", n}});
+    else
+      for (std::int64_t i = 0; i < n; ++i) out.push_back(text);
+    j += n;
+  }
+  return out;
+}
+
+void read_row(const json& list, Tensor& t, std::int64_t row) {
+  if (!list.is_array()) throw InputError(fmt::format("logits: row {} is not a list", row));
+  std::int64_t at = 0;
+  for (const json& item : list) {
+    const bool counted = item.is_object();
+    const json& value = counted ? item.at("value") : item;
+    std::int64_t times = 1;
+    if (counted) {
+      if (!item.at("times").is_number_integer())
+        throw InputError(fmt::format("logits: row {}: times is not a whole number", row));
+      times = item.at("times").get<std::int64_t>();
+    }
+    if (!value.is_string()) throw InputError(fmt::format("logits: row {}, column {}: not a text", row, at));
+    if (times < 1 || times > t.V - at)
+      throw InputError(fmt::format("logits: row {} does not have {} columns", row, t.V));
+    const std::uint64_t bits = encode(t.dtype, value_of_text(value.get<std::string>(), t.dtype));
+    for (std::int64_t i = 0; i < times; ++i) store_bits(t.dtype, t.row(row), at++, bits);
+  }
+  if (at != t.V) throw InputError(fmt::format("logits: row {} has {} columns instead of {}", row, at, t.V));
+}
+
+std::int64_t whole(const json& j, const char* field, std::int64_t lo, std::int64_t hi) {
+  const json& v = j.at(field);
+  const bool fits = v.is_number_unsigned() ? v.get<std::uint64_t>() <= static_cast<std::uint64_t>(hi)
+                                           : v.is_number_integer() && v.get<std::int64_t>() <= hi;
+  if (!fits || v.get<std::int64_t>() < lo)
+    throw InputError(fmt::format("{}: must be a whole number from {} to {}", field, lo, hi));
+  return v.get<std::int64_t>();
+}
+std::uint64_t word64(const json& j, const char* field) {
+  if (!j.at(field).is_number_unsigned())
+    throw InputError(fmt::format("{}: must be a whole number from 0", field));
+  return j.at(field).get<std::uint64_t>();
+}
+
+CaseFile parsed(const json& j) {
+  if (!j.is_object() || !j.contains("assay_case")) throw InputError("not a case file");
+  if (j.at("assay_case") != kVersion)
+    throw InputError(fmt::format("a case file of another version than {}", kVersion));
+  CaseFile c;
+  c.key = j.at("key").get<std::string>();
+  c.origin = j.value("origin", "");
+  c.claim = j.value("claim", "");
+  const std::string op = j.at("op").get<std::string>(), dtype = j.at("dtype").get<std::string>();
+  if (!parse_op(op)) throw InputError("op: '" + op + "' is not one");
+  if (!parse_dtype(dtype)) throw InputError("dtype: '" + dtype + "' is not one");
+  c.op = *parse_op(op);
+  const std::int64_t rows = whole(j, "rows", 0, kMostInFile), V = whole(j, "V", 0, kMostInFile);
+  if (V > 0 && rows > kMostInFile / V) throw InputError("rows x V is too large for a case file");
+  const json& logits = j.at("logits");
+  if (!logits.is_array() || logits.size() != static_cast<std::size_t>(rows))
+    throw InputError(fmt::format("logits: must be a list of {} rows", rows));
+  c.trial.logits = Tensor(*parse_dtype(dtype), rows, V);
+  for (std::int64_t r = 0; r < rows; ++r) read_row(logits[static_cast<std::size_t>(r)], c.trial.logits, r);
+  c.trial.k = static_cast<int>(whole(j, "k", 0, 1 << 20));
+  if (selects(c.op) && c.trial.k < 1) throw InputError("k: top-k needs one from 1");
+  const json& layout = j.at("layout");
+  c.trial.pitch_gap = whole(layout, "pitch_gap", 0, 1 << 20);
+  c.trial.first = whole(layout, "first", 0, 1 << 20);
+  c.trial.max_blocks = whole(layout, "max_blocks", 0, std::int64_t{1} << 31);
+  c.trial.schedule = word64(layout, "schedule");
+  c.trial.seed = word64(j, "seed");
+  const json& fails = j.at("fails");
+  c.fails = {fails.at("check").get<std::string>(), fails.at("rows").get<std::string>()};
+  c.detail = fails.value("detail", "");
+  c.found = j.value("found", "");
+  if (const auto g = j.find("genome"); g != j.end() && !g->is_null()) c.genome = genome_from_json(*g);
+  return c;
+}
+
+}  // namespace
+
+std::string hex_text(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return fmt::format("{}", x == 0 ? (std::signbit(x) ? "-0" : "0") : fmt::format("{:a}", x));
+}
+
+double value_of_text(const std::string& text, Dtype dtype) {
+  char* end = nullptr;
+  const bool plain = !text.empty() && text.size() < 64 &&
+                     text.find_first_not_of("0123456789abcdefABCDEFxXpPinfnat+-.") == std::string::npos;
+  const double x = plain ? std::strtod(text.c_str(), &end) : 0;
+  if (!plain || end != text.c_str() + text.size())
+    throw InputError("logits: '" + text.substr(0, 64) + "' is not a number");
+  if (!std::isnan(x) && round_to(dtype, x) != x)
+    throw InputError(fmt::format("logits: '{}' is not a value of {}", text, assay::name(dtype)));
+  return x;
+}
+
+std::string text_of(const CaseFile& c) {
+  const Trial& t = c.trial;
+  nlohmann::ordered_json j = {{"assay_case", kVersion}, {"key", c.key}};
+  if (!c.origin.empty()) j["origin"] = c.origin;
+  if (!c.claim.empty()) j["claim"] = c.claim;
+  j["op"] = assay::name(c.op);
+  j["dtype"] = assay::name(t.logits.dtype);
+  j["rows"] = t.logits.rows;
+  j["V"] = t.logits.V;
+  j["k"] = t.k;
+  j["layout"] = {
+      {"pitch_gap", t.pitch_gap}, {"first", t.first}, {"max_blocks", t.max_blocks}, {"schedule", t.schedule}};
+  j["seed"] = t.seed;
+  json logits = json::array();
+  for (std::int64_t r = 0; r < t.logits.rows; ++r) logits.push_back(row_json(t.logits, r));
+  j["logits"] = std::move(logits);
+  j["fails"] = {{"check", c.fails.check}, {"rows", c.fails.rows}, {"detail", c.detail}};
+  j["found"] = c.found;
+  j["genome"] = c.genome ? to_json(*c.genome) : json(nullptr);
+  return j.dump(1) + "\n";
+}
+
+CaseFile case_from_text(const std::string& text, const std::string& file) {
+  try {
+    return parsed(json::parse(text));
+  } catch (const json::exception& e) {
+    throw InputError(file + ": " + e.what());
+  } catch (const InputError& e) {
+    throw InputError(file + ": " + e.what());
+  }
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,101 @@
+#include "fuzz/evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/fast_judge.hpp"
+#include "accuracy/guarded.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+/// The largest finite logit and the distance to the smallest, over all rows; false where some row has neither
+/// or holds NaN or +inf.
+bool ordinary(const Tensor& t, double& widest) {
+  widest = 0;
+  for (std::int64_t r = 0; r < t.rows; ++r) {
+    double lo = INFINITY, hi = -INFINITY;
+    for (std::int64_t j = 0; j < t.V; ++j) {
+      const double x = t.at(r, j);
+      if (!(x < INFINITY)) return false;
+      if (x > -INFINITY) lo = std::min(lo, x);
+      hi = std::max(hi, x);
+    }
+    if (hi == -INFINITY) return false;
+    widest = std::max(widest, hi - lo);
+  }
+  return true;
+}
+
+/// Distances from the maximum beyond which outputs are no longer normal numbers, whatever the sum.
+double nearest_far(Dtype t) { return -std::log(min_normal(t)) - 4; }
+
+}  // namespace
+
+Evaluator::Evaluator(const Variant& variant, Op op)
+    : variant_(variant),
+      op_(op),
+      fast_(op == Op::softmax && variant.out() == variant.dtype &&
+            fast_judge_unsupported(variant.claim, variant.dtype, variant.out()).empty()) {}
+
+// True where every row passed all that the fast judge compares, and what it does not compare looks right.
+bool Evaluator::look(const Trial& trial, Evaluation& e) const {
+  const Tensor& x = trial.logits;
+  Layout layout = plain_layout();
+  layout.in_gap = layout.out_gap = trial.pitch_gap;
+  layout.offset = trial.first;
+  layout.launch.schedule = trial.schedule;
+  layout.launch.max_blocks = trial.max_blocks;
+  GuardedLaunch run(variant_, problem_of(variant_, op_, x.rows, x.V, 0, x.V), x, layout);
+  const LaunchOutcome outcome = run.run();
+  e.dispatch = outcome.dispatch;
+  if (!outcome.ok()) return false;
+  Tally tally;
+  run.inspect(tally);
+  if (tally.failed() > 0) return false;
+  Outputs o;
+  o.in = o.out = variant_.dtype;
+  o.rows = x.rows;
+  o.V = x.V;
+  o.logits = run.images().logits.payload();
+  o.in_pitch = run.problem().in_pitch;
+  o.probs = run.images().probs.payload();
+  o.out_pitch = run.problem().out_pitch;
+  const FastJudgement j = judge_fast(variant_.claim, variant_.backend, o, 1);
+  e.elements = j.elements;
+  e.share[static_cast<std::size_t>(Check::element)] = j.statistics.utilisation;
+  if (j.failed > 0 || j.unjudged > 0) return false;
+  if (!run.has_normalizer() || !variant_.writes_normalizer) return true;
+  // No verdict, only a reason to look closer: m is a logit, and the largest output is about 1 / d.
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    double m = -INFINITY, top = 0;
+    for (std::int64_t i = 0; i < x.V; ++i) {
+      m = std::max(m, x.at(r, i));
+      top = std::max(top, decode(variant_.out(), run.value_bits(r, i)));
+    }
+    const double product = top * static_cast<double>(run.d(r));
+    if (static_cast<double>(run.m(r)) != m || !(product > 0.99 && product < 1.01)) return false;
+  }
+  return true;
+}
+
+Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) const {
+  Evaluation e;
+  e.share.fill(-1);
+  const Trial trial = trial_of(g, variant_, op_);
+  double widest = 0;
+  const bool plain = trial.logits.V > 0 && ordinary(trial.logits, widest);
+  e.far = widest > nearest_far(variant_.out());
+  const bool passed = fast_ && plain && trial.logits.V > 1 && look(trial, e);
+  if (passed && !full && !(e.share[static_cast<std::size_t>(Check::element)] > wanted)) return e;
+  e.record = check(variant_, op_, trial, false);
+  e.elements = trial.logits.rows * trial.logits.V;
+  e.signature = signature_of(*e.record, trial.logits);
+  for (const CheckResult& c : e.record->checks)
+    for (int i = 0; i < kChecks; ++i)
+      if (c.name == assay::name(static_cast<Check>(i)) && c.utilisation > 0)
+        e.share[static_cast<std::size_t>(i)] = c.utilisation;
+  return e;
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,14 @@
+// A case explained: what the row is exactly, what each stage of the algorithm should give, what the kernel
+// gave, and the bound with its terms by name.
+#pragma once
+
+#include <string>
+
+#include "fuzz/trial.hpp"
+
+namespace assay::fuzz {
+
+/// `record` is check()'s of the trial. Launches once more, to see the outputs.
+std::string explain(const Variant& variant, Op op, const Trial& trial, const Record& record);
+
+}  // namespace assay::fuzz

@@ -1,0 +1,244 @@
+#include "fuzz/mutate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "fuzz/genome_element.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+// Where kernels change their minds: powers of two (vectors, warps, blocks) and what lies beside them.
+constexpr std::array<std::int64_t, 16> kUnits = {1,  2,   4,   8,   16,  31,  32,   33,
+                                                 64, 127, 128, 255, 256, 512, 1000, 1024};
+constexpr std::array<double, 24> kOffsets = {0,    -0.0,  1,      -1,    -5,    11,   -40,   60,
+                                             88.5, -88.5, -103.5, 100,   -1e3,  1e3,  1e4,   -6e4,
+                                             -1e5, 6.5e4, 1e-3,   1e-30, -1e30, 3e38, -3e38, 16777216};
+constexpr std::array<double, 12> kSpreads = {0, 1e-4, 0.01, 0.3, 1, 3, 10, 30, 80, 200, 1e4, 1e30};
+constexpr std::array<double, 16> kGaps = {1e-7, 1e-4,      -1e-4, 0.01, 0.5, -0.5, 1,   5.5451774,
+                                          11,   17.328679, 20,    -20,  60,  90,   104, 1e5};
+constexpr std::array<double, 6> kGrids = {0x1p-10, 0x1p-4, 0.25, 1, 8, 64};
+
+double nudged(double x, Random& random) {
+  switch (random.below(5)) {
+    case 0:
+      return x * std::ldexp(1.0, static_cast<int>(random.below(9)) - 4);
+    case 1:
+      return x * (0.5 + random.uniform());
+    case 2:
+      return -x;
+    case 3:
+      return x + (random.uniform() - 0.5) * 4;
+    default:
+      return std::round(x);
+  }
+}
+
+std::int64_t size_like(Random& random) {
+  switch (random.below(4)) {
+    case 0:
+      return kUnits[static_cast<std::size_t>(random.below(kUnits.size()))];
+    case 1:  // beside a power of two
+      return (std::int64_t{1} << random.below(13)) + random.below(5) - 2;
+    case 2:  // beside vector x threads
+      return 32 * (std::int64_t{1} << random.below(6)) * (1 + random.below(9)) + random.below(3) - 1;
+    default:
+      return 1 + random.below(std::int64_t{1} << (2 + random.below(11)));
+  }
+}
+
+std::int64_t column(Random& random, std::int64_t V) {
+  if (V <= 0) return 0;
+  switch (random.below(4)) {
+    case 0:
+      return 0;
+    case 1:
+      return -1 - random.below(std::min<std::int64_t>(V, 65));
+    case 2:
+      return std::min(V - 1, kUnits[static_cast<std::size_t>(random.below(kUnits.size()))]);
+    default:
+      return random.below(V);
+  }
+}
+
+Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
+  Stretch t;
+  const std::int64_t kind = random.below(domain.finite ? 6 : 12);
+  t.put = kind < 3    ? Put::above
+          : kind < 5  ? Put::value
+          : kind < 6  ? std::array{Put::neg_zero, Put::subnormal, Put::largest,
+                                  Put::lowest}[static_cast<std::size_t>(random.below(4))]
+          : kind < 10 ? Put::neg_inf
+          : kind < 11 ? Put::nan
+                      : Put::pos_inf;
+  t.value = random.one_in(2) ? kGaps[static_cast<std::size_t>(random.below(kGaps.size()))]
+                             : kOffsets[static_cast<std::size_t>(random.below(kOffsets.size()))];
+  t.start = column(random, V);
+  // A run of a vector, a warp, a thread's slice, a tile, or everything.
+  constexpr std::array<std::int64_t, 8> kLengths = {1, 1, 1, 4, 32, 128, 1024, kMostColumns};
+  t.length = kLengths[static_cast<std::size_t>(random.below(kLengths.size()))];
+  if (random.one_in(3))
+    t.period = std::max<std::int64_t>(2, kUnits[static_cast<std::size_t>(random.below(kUnits.size()))]);
+  t.rows = random.one_in(3) ? static_cast<std::int32_t>(random.below(4)) : -1;
+  return t;
+}
+
+void draw_shape(Genome& g, Random& random, const Domain& domain) {
+  g.V = domain.sizes.empty()
+            ? std::min(domain.longest, std::max<std::int64_t>(random.one_in(40) ? 0 : 1, size_like(random)))
+            : random.pick(std::span<const std::int64_t>(domain.sizes));
+  g.rows = random.one_in(3) ? 1 : 1 + random.below(domain.most_rows);
+}
+
+void draw_launch(Genome& g, Random& random, const Domain& domain) {
+  if (random.one_in(2)) {
+    g.pitch_gap = g.first = 0;
+  } else {
+    g.pitch_gap = random.below(9);
+    g.first = random.below(9);
+  }
+  g.max_blocks = random.one_in(2) ? 0 : 1 + random.below(4);
+  g.schedule = random.one_in(2) ? 0 : random.next() >> 40;
+  if (domain.max_k > 0) g.k = static_cast<std::int32_t>(1 + random.below(domain.max_k));
+}
+
+/// Into the domain of the search.
+Genome held(Genome g, const Domain& domain) {
+  if (domain.sizes.empty()) g.V = std::min(g.V, domain.longest);
+  if (domain.V_multiple > 1) g.V = std::max<std::int64_t>(1, g.V / domain.V_multiple) * domain.V_multiple;
+  g.rows = std::min({g.rows, domain.most_rows,
+                     std::max<std::int64_t>(1, domain.elements / std::max<std::int64_t>(1, g.V))});
+  if (domain.dense) g.pitch_gap = g.first = 0;
+  if (domain.finite)
+    for (Stretch& t : g.stretch)
+      if (t.put == Put::neg_inf || t.put == Put::pos_inf || t.put == Put::nan) t.put = Put::above;
+  if (domain.max_k > 0) g.k = std::min(g.k, domain.max_k);
+  return in_range(g);
+}
+
+void change(Genome& g, Random& random, const Domain& domain) {
+  switch (random.below(14)) {
+    case 0:
+      g.base = static_cast<Base>(random.below(kBaseNames.size()));
+      return;
+    case 1:
+      g.offset = random.one_in(2) ? kOffsets[static_cast<std::size_t>(random.below(kOffsets.size()))]
+                                  : nudged(g.offset, random);
+      return;
+    case 2:
+      g.spread = random.one_in(2) ? kSpreads[static_cast<std::size_t>(random.below(kSpreads.size()))]
+                                  : nudged(g.spread, random);
+      return;
+    case 3:
+    case 4:
+      g.gap = random.one_in(2) ? kGaps[static_cast<std::size_t>(random.below(kGaps.size()))]
+                               : nudged(g.gap, random);
+      return;
+    case 5:
+      g.period = size_like(random);
+      return;
+    case 6:
+      g.grid = random.one_in(2) ? 0 : kGrids[static_cast<std::size_t>(random.below(kGrids.size()))];
+      return;
+    case 7:
+      g.seed = random.next() >> 32;
+      return;
+    case 8:
+      g.permutation = random.one_in(2) ? 0 : random.next() >> 48;
+      return;
+    case 9:
+      draw_shape(g, random, domain);
+      return;
+    case 10:
+      draw_launch(g, random, domain);
+      return;
+    case 11:  // one more stretch, or another in its place
+      if (g.stretches < kMostStretches && (g.stretches == 0 || random.one_in(2)))
+        g.stretch[static_cast<std::size_t>(g.stretches++)] = stretch_for(random, g.V, domain);
+      else
+        g.stretch[static_cast<std::size_t>(random.below(g.stretches))] = stretch_for(random, g.V, domain);
+      return;
+    case 12:
+      if (g.stretches > 0) {
+        const auto at = static_cast<std::size_t>(random.below(g.stretches));
+        g.stretch[at] = g.stretch[static_cast<std::size_t>(--g.stretches)];
+      }
+      return;
+    default:
+      if (g.stretches > 0) {
+        Stretch& t = g.stretch[static_cast<std::size_t>(random.below(g.stretches))];
+        switch (random.below(4)) {
+          case 0:
+            t.start = column(random, g.V);
+            return;
+          case 1:
+            t.length = size_like(random);
+            return;
+          case 2:
+            t.period = random.one_in(2) ? 0 : size_like(random);
+            return;
+          default:
+            t.value = nudged(t.value, random);
+        }
+      } else {
+        g.V += random.below(5) - 2;
+      }
+  }
+}
+
+}  // namespace
+
+std::uint64_t Random::next() {
+  const std::uint64_t z = mixed(state_);
+  state_ += 0x9e3779b97f4a7c15;
+  return z;
+}
+
+Genome fresh(Random& random, const Domain& domain) {
+  Genome g;
+  draw_shape(g, random, domain);
+  draw_launch(g, random, domain);
+  g.base = static_cast<Base>(random.below(kBaseNames.size()));
+  g.offset = random.one_in(2) ? 0 : kOffsets[static_cast<std::size_t>(random.below(kOffsets.size()))];
+  g.spread = kSpreads[static_cast<std::size_t>(random.below(kSpreads.size()))];
+  g.gap = kGaps[static_cast<std::size_t>(random.below(kGaps.size()))];
+  g.period = size_like(random);
+  g.grid = random.one_in(6) ? kGrids[static_cast<std::size_t>(random.below(kGrids.size()))] : 0;
+  g.permutation = random.one_in(4) ? random.next() >> 48 : 0;
+  g.seed = random.next() >> 32;
+  if (random.one_in(2)) g.stretches = static_cast<std::int32_t>(1 + random.below(2));
+  for (int s = 0; s < g.stretches; ++s)
+    g.stretch[static_cast<std::size_t>(s)] = stretch_for(random, g.V, domain);
+  return held(g, domain);
+}
+
+Genome mutate(Genome g, Random& random, const Domain& domain) {
+  for (std::int64_t n = 1 + random.below(4); n > 0; --n) change(g, random, domain);
+  return held(g, domain);
+}
+
+Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain) {
+  Genome g = a;
+  const std::int64_t what = random.below(7);
+  if (what & 1) {
+    g.stretches = b.stretches;
+    g.stretch = b.stretch;
+  }
+  if (what & 2) {
+    g.V = b.V;
+    g.rows = b.rows;
+    g.period = b.period;
+  }
+  if (what & 4 || what == 0) {
+    g.pitch_gap = b.pitch_gap;
+    g.first = b.first;
+    g.max_blocks = b.max_blocks;
+    g.schedule = b.schedule;
+    g.offset = b.offset;
+    g.grid = b.grid;
+  }
+  return held(g, domain);
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,61 @@
+// assay replay: one case file again, explained.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "fuzz/case_file.hpp"
+#include "fuzz/explain.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/candidates.hpp"
+#include "reports/commands.hpp"
+#include "reports/files.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string file, candidate;
+  int device = 0;
+  bool quiet = false;
+};
+
+int run(const Options& o) {
+  const fuzz::CaseFile c = fuzz::case_from_text(read_file(o.file), o.file);
+  const Dtype dtype = c.trial.logits.dtype;
+  if (o.device != 0)
+    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  const std::string& own = c.origin.empty() ? c.key : c.origin;
+  const Variant v = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype)
+                                        : candidate_for(o.candidate, "", c.op, dtype);
+  if (const std::string why = unavailable_reason(v.backend); !why.empty()) {
+    fmt::print(stderr, "assay: {}: {}\n", v.key(), why);
+    return kEnvironment;
+  }
+  const Record r = fuzz::check(v, c.op, c.trial, true);
+  if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
+  if (r.status == Status::pass) {
+    fmt::print("PASS: the case no longer fails ({} was: {})\n", c.key, c.fails.text());
+    return kPassed;
+  }
+  const bool same = fuzz::fails_like(r, c.trial.logits, c.fails);
+  fmt::print("FAIL: {}: {}{}\n", v.key(), r.reason.empty() ? name(r.status) : r.reason,
+             same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
+  return kFailed;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      app.add_subcommand("replay", "run one case file again and explain it: exit 1 while it still fails");
+  c->add_option("case", o->file, "the case file that assay fuzz wrote")->required();
+  c->add_option("candidate", o->candidate,
+                "another candidate to try it on: a key or a plugin (the case's own)");
+  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  c->add_flag("--quiet", o->quiet, "the verdict alone");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay
