@@ -83,9 +83,9 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   // The current device belongs to the calling thread.
   if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
-    return LaunchOutcome{std::string("CUDA: selecting the device: ") + cudaGetErrorString(e)};
+    return {std::string("CUDA: selecting the device: ") + cudaGetErrorString(e), Ended::fault};
   const auto fault = [](const char* what, cudaError_t e) {
-    return LaunchOutcome{std::string("CUDA: ") + what + ": " + cudaGetErrorString(e)};
+    return LaunchOutcome{std::string("CUDA: ") + what + ": " + cudaGetErrorString(e), Ended::fault};
   };
   if (!stream) {
     if (const cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); e != cudaSuccess)
@@ -158,7 +158,7 @@ LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& ima
 #if defined(ASSAY_WITH_CUDA)
   return launch_on_device(variant, problem, images, options);
 #else
-  return {"CUDA: this build has no CUDA side"};
+  return {"CUDA: this build has no CUDA side", Ended::fault};
 #endif
 }
 

@@ -20,4 +20,218 @@ void DeviceSide::forget_worker() {}
 
 }  // namespace assay::isolation
 
+#else
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "kernels/isolation/arena.hpp"
+#include "kernels/isolation/device_pages.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// Smallest allocation: cudaMalloc gives these a block of their own, and a shared handle means the whole
+/// block.
+constexpr std::uint64_t kLeast = std::uint64_t{2} << 20;
+constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
+
+std::string fault(const char* what, cudaError_t e) {
+  cudaGetLastError();
+  return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+}
+
+/// One buffer on the device, and whether the worker has been given it.
+struct Memory {
+  std::byte* data = nullptr;
+  std::uint64_t size = 0;
+  std::uint64_t generation = 0;
+  cudaIpcMemHandle_t handle{};
+  DevicePages pages;
+  bool given = false;
+};
+
+void release(Memory& m) {
+  if (m.data && m.pages.size() == 0) cudaFree(m.data);
+  m = Memory();
+}
+
+}  // namespace
+
+struct DeviceSide::State {
+  enum Set { plain, tight, late, sets };
+  Memory memory[sets][kSlots][kBuffers];
+  std::vector<Memory> retired;  // the worker may have them open still
+  std::uint64_t generations = 0;
+  Placement placements[kSlots][kBuffers];
+  std::vector<std::byte> again;  // outputs read a second time
+  cudaStream_t stream = nullptr;
+
+  ~State() {
+    for (auto& set : memory)
+      for (auto& slot : set)
+        for (Memory& m : slot) release(m);
+    for (Memory& m : retired) release(m);
+    if (stream) cudaStreamDestroy(stream);
+  }
+
+  std::string at_least(Memory& m, std::uint64_t size, bool page_end) {
+    if (m.size >= size) return {};
+    if (m.data) retired.push_back(std::exchange(m, Memory()));
+    m = Memory();
+    if (page_end) {
+      if (std::string why = m.pages.create(selected_device(), size); !why.empty()) return why;
+      m.data = m.pages.data();
+      m.size = size;
+    } else {
+      const std::uint64_t capacity = size > kChunk ? size : (size * 2 + kLeast - 1) / kLeast * kLeast;
+      void* p = nullptr;
+      if (const cudaError_t e = cudaMalloc(&p, capacity); e != cudaSuccess)
+        return fault("allocating device memory", e);
+      m.data = static_cast<std::byte*>(p);
+      m.size = capacity;
+      if (const cudaError_t e = cudaIpcGetMemHandle(&m.handle, p); e != cudaSuccess)
+        return fault("sharing device memory with the worker", e);
+    }
+    m.generation = ++generations;
+    return {};
+  }
+
+  std::string put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
+                  std::vector<int>& descriptors) {
+    told.generation = m.generation;
+    told.size = m.size;
+    told.at_page_end = m.pages.size() > 0;
+    if (told.at_page_end && !m.given) {
+      const int descriptor = m.pages.share();
+      if (descriptor < 0) return "CUDA: device pages can not be shared with the worker";
+      descriptors.push_back(descriptor);
+      told.descriptor = 1;
+    }
+    static_assert(sizeof told.handle == sizeof m.handle);
+    std::memcpy(told.handle.data(), &m.handle, sizeof m.handle);
+    const cudaError_t e =
+        cudaMemcpyAsync(m.data + p.image_at, image.data(), p.stored, cudaMemcpyHostToDevice, stream);
+    return e == cudaSuccess ? "" : fault("copying to the device", e);
+  }
+};
+
+DeviceSide::DeviceSide() = default;
+DeviceSide::~DeviceSide() = default;
+
+std::string DeviceSide::cannot(const LaunchOptions& options) {
+  if (std::string why = unavailable_reason(Backend::cuda); !why.empty()) return why;
+  return options.page_end ? DevicePages::cannot(selected_device()) : std::string();
+}
+
+std::string DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                            const LaunchOptions& options, std::vector<int>& descriptors) {
+  if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
+    return fault("selecting the device", e);
+  if (!state_) state_ = std::make_unique<State>();
+  State& s = *state_;
+  if (!s.stream)
+    if (const cudaError_t e = cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking); e != cudaSuccess)
+      return fault("creating a stream", e);
+  const std::uint64_t page = options.page_end ? DevicePages::granularity(selected_device()) : 256;
+  if (page == 0) return "CUDA: the granularity of device pages is not known";
+  for (int n = 0; n < request.count; ++n) {
+    const int slot = request.count == 2 ? n : request.slot;
+    const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
+    for (int b = 0; b < kBuffers; ++b) {
+      const Image& image = *buffers[static_cast<std::size_t>(b)];
+      Placement& p = s.placements[slot][b];
+      p = place(image, options.page_end, alignment_of(variant, request.problem, b), page);
+      if (!image.empty()) {
+        Memory& m = s.memory[options.page_end ? State::tight : State::plain][slot][b];
+        if (std::string why = s.at_least(m, p.slice.mapped, options.page_end); !why.empty()) return why;
+        // In a larger mapping the end is still the end.
+        if (options.page_end) {
+          p.image_at += m.size - p.slice.mapped;
+          p.slice.payload_at += m.size - p.slice.mapped;
+        } else {
+          p.slice.payload_at -= p.image_at;
+          p.image_at = 0;
+        }
+        p.slice.mapped = m.size;
+        if (std::string why = s.put(image, m, p, request.device[slot][b], descriptors); !why.empty())
+          return why;
+        if (b == 0 && options.delayed_producer) {
+          Memory& staged = s.memory[State::late][slot][0];
+          if (std::string why = s.at_least(staged, image.size(), false); !why.empty()) return why;
+          Placement all = p;
+          all.image_at = 0;
+          if (std::string why = s.put(image, staged, all, request.staging[slot], descriptors); !why.empty())
+            return why;
+          // Until the producer has run, the logits are NaN.
+          if (const cudaError_t e = cudaMemsetAsync(m.data + p.image_at, 0xff, p.stored, s.stream);
+              e != cudaSuccess)
+            return fault("preparing the logits", e);
+        }
+      }
+      request.slices[slot][b] = p.slice;
+      request.stored[slot][b] = p.stored;
+      request.image_at[slot][b] = p.image_at;
+    }
+  }
+  const cudaError_t e = cudaStreamSynchronize(s.stream);
+  return e == cudaSuccess ? "" : fault("copying to the device", e);
+}
+
+std::string DeviceSide::take(const Launch& request, const std::vector<Images*>& images) {
+  if (!state_) return {};
+  State& s = *state_;
+  for (int n = 0; n < request.count; ++n) {
+    const int slot = request.count == 2 ? n : request.slot;
+    const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
+    for (int b = 0; b < kBuffers; ++b) {
+      if (request.device[slot][b].generation == 0) continue;
+      Memory& m = s.memory[request.device[slot][b].at_page_end ? State::tight : State::plain][slot][b];
+      m.given = true;
+      const Placement& p = s.placements[slot][b];
+      if (const cudaError_t e =
+              cudaMemcpyAsync(buffers[static_cast<std::size_t>(b)]->data(), m.data + p.image_at, p.stored,
+                              cudaMemcpyDeviceToHost, s.stream);
+          e != cudaSuccess)
+        return fault("copying from the device", e);
+    }
+  }
+  const cudaError_t e = cudaStreamSynchronize(s.stream);
+  // The worker has closed what it was given something else for.
+  for (Memory& m : s.retired) release(m);
+  s.retired.clear();
+  return e == cudaSuccess ? "" : fault("copying from the device", e);
+}
+
+std::string DeviceSide::changed(const Launch& request, int which, Images& images) {
+  State& s = *state_;
+  const int slot = request.count == 2 ? which : request.slot;
+  const auto buffers = buffers_of(images);
+  for (int b = 0; b < kBuffers; ++b) {
+    if (request.device[slot][b].generation == 0) continue;
+    const Memory& m = s.memory[request.device[slot][b].at_page_end ? State::tight : State::plain][slot][b];
+    const Placement& p = s.placements[slot][b];
+    for (std::uint64_t at = 0; at < p.stored; at += kChunk) {
+      const std::uint64_t bytes = std::min(kChunk, p.stored - at);
+      s.again.resize(std::max<std::size_t>(s.again.size(), bytes));
+      if (cudaMemcpyAsync(s.again.data(), m.data + p.image_at + at, bytes, cudaMemcpyDeviceToHost,
+                          s.stream) != cudaSuccess ||
+          cudaStreamSynchronize(s.stream) != cudaSuccess ||
+          std::memcmp(s.again.data(), buffers[static_cast<std::size_t>(b)]->data() + at, bytes) != 0)
+        return kBufferNames[static_cast<std::size_t>(b)];
+    }
+  }
+  return {};
+}
+
+void DeviceSide::forget_worker() {
+  if (!state_) return;
+  for (auto& set : state_->memory)
+    for (auto& slot : set)
+      for (Memory& m : slot) m.given = false;
+}
+
+}  // namespace assay::isolation
+
 #endif

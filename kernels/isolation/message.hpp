@@ -121,13 +121,14 @@ struct Slice {
   std::uint64_t payload = 0;
 };
 
-/// How the worker gets a device buffer: a handle that it has not opened yet, or the memory it already has.
+/// How the worker gets a device buffer of the supervisor's.
 struct DeviceBuffer {
-  std::uint64_t generation = 0;  // counts up with every allocation; 0: none
+  std::uint64_t generation =
+      0;  // counts up with every allocation; 0: none. A worker keeps what it has opened.
   std::uint64_t size = 0;
-  std::array<unsigned char, 64> handle = {};  // cudaIpcMemHandle_t; unused where a descriptor travels along
-  std::int32_t by_descriptor = 0;
-  std::int32_t reserved = 0;
+  std::int32_t at_page_end = 0;            // 1: mapped page by page; else a cudaMalloc
+  std::int32_t descriptor = 0;             // 1: one of the descriptors that travel along, in order, is its
+  std::array<unsigned char, 64> handle{};  // cudaIpcMemHandle_t of a cudaMalloc
 };
 
 struct Launch {
@@ -143,6 +144,9 @@ struct Launch {
   std::int64_t max_blocks = 0;
   Problem problem;
   Slice slices[kSlots][kBuffers];
+  // On a device the image lies at `image_at` and has `stored` bytes.
+  std::uint64_t image_at[kSlots][kBuffers] = {};
+  std::uint64_t stored[kSlots][kBuffers] = {};
   DeviceBuffer device[kSlots][kBuffers];
   DeviceBuffer staging[kSlots];  // where late logits wait
 };

@@ -14,4 +14,165 @@ void WorkerDevice::settle(Settled&) {}
 
 }  // namespace assay::isolation
 
+#else
+
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "kernels/isolation/delay.hpp"
+#include "kernels/isolation/device_pages.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// The producer of late logits takes so long; two launches at the same time are held back for a moment.
+constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
+
+std::string fault(const char* what, cudaError_t e) {
+  cudaGetLastError();
+  return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+}
+
+/// A buffer of the supervisor's, as this process sees it.
+struct Opened {
+  std::uint64_t generation = 0;
+  std::byte* data = nullptr;
+  DevicePages pages;
+
+  void close() {
+    if (data && pages.size() == 0) cudaIpcCloseMemHandle(data);
+    *this = Opened();
+  }
+};
+
+}  // namespace
+
+struct WorkerDevice::State {
+  enum Set { plain, tight, late, sets };
+  Opened opened[sets][kSlots][kBuffers];
+  cudaStream_t streams[kSlots] = {};
+  cudaEvent_t events[kSlots] = {}, gate = nullptr;
+
+  std::string prepare(int device) {
+    if (const cudaError_t e = cudaSetDevice(device); e != cudaSuccess)
+      return fault("selecting the device", e);
+    if (gate) return {};
+    for (int i = 0; i < kSlots; ++i) {
+      if (const cudaError_t e = cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+          e != cudaSuccess)
+        return fault("creating a stream", e);
+      if (const cudaError_t e = cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming);
+          e != cudaSuccess)
+        return fault("creating an event", e);
+    }
+    const cudaError_t e = cudaEventCreateWithFlags(&gate, cudaEventDisableTiming);
+    return e == cudaSuccess ? "" : fault("creating an event", e);
+  }
+
+  std::string open(Opened& o, const DeviceBuffer& b, int device, const std::vector<int>& descriptors,
+                   std::size_t& next) {
+    const int descriptor = b.descriptor && next < descriptors.size() ? descriptors[next++] : -1;
+    if (b.generation == 0 || o.generation == b.generation) return {};
+    o.close();
+    if (b.at_page_end) {
+      if (std::string why = o.pages.open(device, b.size, descriptor); !why.empty()) return why;
+      o.data = o.pages.data();
+    } else {
+      cudaIpcMemHandle_t handle;
+      std::memcpy(&handle, b.handle.data(), sizeof handle);
+      void* p = nullptr;
+      if (const cudaError_t e = cudaIpcOpenMemHandle(&p, handle, cudaIpcMemLazyEnablePeerAccess);
+          e != cudaSuccess)
+        return fault("opening the supervisor's device memory", e);
+      o.data = static_cast<std::byte*>(p);
+    }
+    o.generation = b.generation;
+    return {};
+  }
+
+  /// Opens what the request names, in the order in which descriptors were appended to it.
+  std::string open_all(const Launch& r, int device, const std::vector<int>& descriptors,
+                       std::array<std::array<void*, kBuffers>, kSlots>& at) {
+    std::size_t next = 0;
+    for (int n = 0; n < r.count; ++n) {
+      const int slot = r.count == 2 ? n : r.slot;
+      for (int b = 0; b < kBuffers; ++b) {
+        const DeviceBuffer& told = r.device[slot][b];
+        Opened& o = opened[told.at_page_end ? tight : plain][slot][b];
+        if (std::string why = open(o, told, device, descriptors, next); !why.empty()) return why;
+        auto& place = at[static_cast<std::size_t>(n)][static_cast<std::size_t>(b)];
+        place = told.generation ? o.data + r.slices[slot][b].payload_at : nullptr;
+        if (b == 0)
+          if (std::string why = open(opened[late][slot][0], r.staging[slot], device, descriptors, next);
+              !why.empty())
+            return why;
+      }
+      if (r.in_place) at[static_cast<std::size_t>(n)][1] = at[static_cast<std::size_t>(n)][0];
+    }
+    return {};
+  }
+
+  std::string produce(const Launch& r, int slot) {
+    enqueue_delay(streams[slot], kProducerMicroseconds);
+    const std::byte* from = opened[late][slot][0].data;
+    std::byte* to = opened[r.device[slot][0].at_page_end ? tight : plain][slot][0].data + r.image_at[slot][0];
+    const cudaError_t e =
+        cudaMemcpyAsync(to, from, r.stored[slot][0], cudaMemcpyDeviceToDevice, streams[slot]);
+    return e == cudaSuccess ? "" : fault("the producer of the logits", e);
+  }
+
+  /// Both streams go on at the same moment, once both launches are enqueued.
+  void hold_both() {
+    enqueue_delay(streams[0], kGateMicroseconds);
+    cudaEventRecord(gate, streams[0]);
+    cudaStreamWaitEvent(streams[1], gate, 0);
+  }
+};
+
+WorkerDevice::WorkerDevice() = default;
+WorkerDevice::~WorkerDevice() = default;
+
+void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, int device, Done& done,
+                          const Call& call) {
+  const auto all = [&](const std::string& text) {
+    for (auto& f : done.fault) f.set(text);
+  };
+  if (!state_) state_ = std::make_unique<State>();
+  State& s = *state_;
+  std::array<std::array<void*, kBuffers>, kSlots> at{};
+  std::string why = s.prepare(device);
+  if (why.empty()) why = s.open_all(r, device, descriptors, at);
+  for (const int d : descriptors) close(d);
+  if (!why.empty()) return all(why);
+
+  if (r.count == 2) s.hold_both();
+  for (int n = 0; n < r.count; ++n) {
+    const int slot = r.count == 2 ? n : r.slot;
+    if (r.delayed_producer) why = s.produce(r, slot);
+    if (why.empty()) why = call(slot, at[static_cast<std::size_t>(n)], s.streams[slot]);
+    if (const cudaError_t e = cudaGetLastError(); why.empty() && e != cudaSuccess) why = fault("launch", e);
+    if (!why.empty()) done.fault[n].set(std::exchange(why, {}));
+    cudaEventRecord(s.events[slot], s.streams[slot]);
+  }
+  for (int n = 0; n < r.count; ++n) {
+    const int slot = r.count == 2 ? n : r.slot;
+    if (const cudaError_t e = cudaEventSynchronize(s.events[slot]); e != cudaSuccess) {
+      done.fault[n].set(fault("kernel", e));
+      done.spoilt = 1;
+    }
+  }
+}
+
+void WorkerDevice::settle(Settled& settled) {
+  // An error that is not of one call stays: the context is of no more use.
+  if (const cudaError_t e = cudaDeviceSynchronize(); e != cudaSuccess) {
+    settled.fault.set(fault("after the launch", e));
+    settled.spoilt = 1;
+  }
+}
+
+}  // namespace assay::isolation
+
 #endif

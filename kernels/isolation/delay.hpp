@@ -1,0 +1,9 @@
+// A kernel that only takes time.
+#pragma once
+
+namespace assay::isolation {
+
+/// Enqueues a wait of so many microseconds on the stream (a cudaStream_t).
+void enqueue_delay(void* stream, double microseconds);
+
+}  // namespace assay::isolation
