@@ -75,7 +75,7 @@ struct Claim {
   /// Online: partial sums refer to a logit that may lie up to this many nats below their maximum (rescaling
   /// is put off until then), and are moved to the maximum at the end. 0: rescaled at once.
   double rescale_threshold = 0;
-  Height height;
+  Height height = {};
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
