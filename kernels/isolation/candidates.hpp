@@ -1,4 +1,4 @@
-// Where a worker finds the kernel of a key: the registry, and what else is linked into the executable.
+// Where a worker finds the kernel of a key.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,7 @@
 
 namespace assay {
 
-/// Finds a variant by its key, or returns null.
-using CandidateSource = const Variant* (*)(std::string_view key);
-
-/// Adds a source, before main; the registry comes first.
-bool add_candidate_source(CandidateSource source);
-
+/// A registered variant, or a planted fault ("mutant.no_rescale/f32@host"); null if neither is linked in.
 const Variant* find_candidate(std::string_view key);
 
 }  // namespace assay

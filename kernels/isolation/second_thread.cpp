@@ -1,6 +1,7 @@
 #include "kernels/isolation/second_thread.hpp"
 
 #include <atomic>
+#include <cfenv>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -13,6 +14,8 @@ struct SecondThread::State {
   std::mutex mutex;
   std::condition_variable changed;
   const std::function<void(int)>* work = nullptr;
+  std::fenv_t floating;  // rounding and flushing as the main thread has them: a library may set them when it
+                         // is loaded
   std::atomic<int> ready{0};
 };
 
@@ -35,6 +38,7 @@ void SecondThread::start() {
       std::unique_lock<std::mutex> lock(state->mutex);
       state->changed.wait(lock, [&] { return state->work != nullptr; });
       const auto* work = state->work;
+      std::fesetenv(&state->floating);
       lock.unlock();
       meet(state->ready);
       (*work)(1);
@@ -49,6 +53,7 @@ void SecondThread::both(const std::function<void(int)>& work) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->ready = 0;
+    std::fegetenv(&state_->floating);
     state_->work = &work;
     state_->changed.notify_all();
   }

@@ -173,6 +173,11 @@ int run_worker(int argc, const char* const* argv) {
   Bystanders::adopt_orphans();
   // Nothing else that the supervisor had open is this process's business.
   syscall(SYS_close_range, static_cast<unsigned>(kSocket) + 1, ~0u, 0u);
+  // Where memory runs out, it is this process that goes.
+  if (std::FILE* f = std::fopen("/proc/self/oom_score_adj", "w")) {
+    std::fputs("1000", f);
+    std::fclose(f);
+  }
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   std::setvbuf(stdout, nullptr, _IOLBF, 4096);
