@@ -143,7 +143,12 @@ void Process::end() {
   }
   kill(-pid_, SIGKILL);  // its group: what it may have forked
   kill(pid_, SIGKILL);
-  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+  // One that hangs in its driver may take its time; a supervisor does not wait for ever.
+  const auto last = Clock::now() + std::chrono::seconds(30);
+  auto pause = std::chrono::microseconds(50);
+  while (waitpid(pid_, &status_, WNOHANG) == 0 && Clock::now() < last) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(5000));
   }
   reaped_ = true;
 }

@@ -12,7 +12,7 @@
 
 namespace assay::isolation {
 
-/// The executable whose `worker` verb is run: `wanted`, $ASSAY_WORKER, this executable if it is `assay`, or
+/// The executable whose `worker` verb is run: `wanted`, $ASSAY_WORKER, this executable if it has the verb, or
 /// the `assay` built beside it. Throws InputError if there is none.
 std::string worker_executable(const std::string& wanted);
 

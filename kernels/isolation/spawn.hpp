@@ -7,6 +7,9 @@
 
 namespace assay::isolation {
 
+/// This executable answers to `worker`: its main has asked is_worker_call.
+extern bool has_worker_verb;
+
 /// Runs `executable worker 3` in a process group of its own, with `socket` as descriptor 3, `output` as
 /// standard output and error, an empty standard input, and no blocked or ignored signals. 0 or an errno.
 ///

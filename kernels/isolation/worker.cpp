@@ -18,6 +18,7 @@
 #include "kernels/isolation/last_words.hpp"
 #include "kernels/isolation/plugin_library.hpp"
 #include "kernels/isolation/second_thread.hpp"
+#include "kernels/isolation/spawn.hpp"
 #include "kernels/isolation/worker_device.hpp"
 #include "kernels/isolation/worker_memory.hpp"
 
@@ -161,6 +162,11 @@ class Worker {
 
 }  // namespace
 }  // namespace isolation
+
+bool is_worker_call(int argc, const char* const* argv) {
+  isolation::has_worker_verb = true;
+  return argc > 1 && std::string_view(argv[1]) == "worker";
+}
 
 int run_worker(int argc, const char* const* argv) {
   using namespace isolation;

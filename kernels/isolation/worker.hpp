@@ -4,6 +4,9 @@
 
 namespace assay {
 
+/// Whether the command line is a worker's. Whoever asks has the verb: this executable can be its own worker.
+bool is_worker_call(int argc, const char* const* argv);
+
 /// `assay worker FD`: serves the supervisor at the other end of FD until it is gone. The exit status.
 int run_worker(int argc, const char* const* argv);
 
