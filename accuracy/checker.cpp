@@ -186,7 +186,9 @@ class Launches {
   const LaunchOutcome plain_outcome_, hostile_outcome_;
 };
 
-Record finished(Record r, const Variant& variant, const Case& c, Judgement& j) {
+}  // namespace
+
+Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) {
   r.rows_judged = j.rows_judged;
   r.rows_outside = j.rows_outside;
   r.returned = j.returned;
@@ -195,8 +197,6 @@ Record finished(Record r, const Variant& variant, const Case& c, Judgement& j) {
   decide_status(r, variant, c, j);
   return r;
 }
-
-}  // namespace
 
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options) {
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
@@ -222,7 +222,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   launches.judge(judged);
   const std::int64_t open = judged.tally.undecided();
   if (open == 0 || c.tier() == Tier::mpfr) {
-    r = finished(std::move(r), variant, c, judged);
+    r = concluded(std::move(r), variant, c, judged);
     if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
     return r;
   }
@@ -235,7 +235,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     if (judged.tally.at(check).failed > exact.tally.at(check).failed)
       exact.tally.at(check) = judged.tally.at(check);
   r.escalated = open;
-  r = finished(std::move(r), variant, c.by_mpfr(), exact);
+  r = concluded(std::move(r), variant, c.by_mpfr(), exact);
   if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
   return r;
 }

@@ -31,6 +31,10 @@ Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed);
 
+class Judgement;
+/// The record with what was judged and the status that follows from it: fail, inconclusive, unsupported, pass.
+Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j);
+
 /// Runs and judges. `k` is ignored by ops without one.
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options = {});
 

@@ -30,8 +30,9 @@ enum class Check {
   gather,      // top-k of logits: values are the logits at the indices, bit for bit
   repeat,      // same bits under another schedule, poison and grid
   claim,       // the claim is possible: no sum of V terms is more than V additions high
+  late_write,  // no output changed after the stream said that the launch was over
 };
-inline constexpr int kChecks = static_cast<int>(Check::claim) + 1;
+inline constexpr int kChecks = static_cast<int>(Check::late_write) + 1;
 const char* name(Check c);
 
 class Tally {

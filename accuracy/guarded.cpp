@@ -8,13 +8,25 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kGuard = 512;  // bytes on either side of every payload
-/// Guard bands: a NaN in every format under poison 0, so that reading past a row cannot stay unseen; a
-/// finite pattern under poison 1, so that neither can a write of NaN.
-unsigned char canary(int which) { return which ? 0xc5 : 0xff; }
+/// 2^100, or what the format has instead: reading past a row moves any maximum and any sum, and NaN may hide
+/// in fmaxf.
+std::uint64_t large(Dtype t) {
+  switch (t) {
+    case Dtype::f16:
+      return 0x7bff;  // 65504
+    case Dtype::bf16:
+      return 0x7180;
+    case Dtype::f32:
+      return 0x71800000;
+    case Dtype::f64:
+      return 0x4630000000000000;
+  }
+  return 0;
+}
 
 /// Two NaN payloads per format, neither of them one that arithmetic produces.
 std::uint64_t poison(Dtype t, int which) {
+  if (which == 2) return large(t);
   switch (t) {
     case Dtype::f16:
       return which ? 0xfeb5 : 0x7e5a;
@@ -27,7 +39,12 @@ std::uint64_t poison(Dtype t, int which) {
   }
   return 0;
 }
-std::uint64_t index_poison(int which) { return which ? 0xa55aa55aa55aa55au : 0x5aa55aa55aa55aa5u; }
+/// Guard bands: a NaN in every format under poison 0; else finite, so that neither can a write of NaN stay
+/// unseen.
+std::uint64_t canary(Dtype t, int which) { return which ? large(t) : ~std::uint64_t{0}; }
+std::uint64_t index_canary(int which) { return which ? 0xc5c5c5c5c5c5c5c5u : ~std::uint64_t{0}; }
+std::uint64_t in_gap(Dtype t, int which) { return which ? large(t) : poison(t, 0); }
+std::uint64_t index_poison(int which) { return which == 1 ? 0xa55aa55aa55aa55au : 0x5aa55aa55aa55aa5u; }
 std::uint64_t low_bytes(std::uint64_t v, std::size_t n) {
   return n == 8 ? v : v & ((std::uint64_t{1} << 8 * n) - 1);
 }
@@ -69,49 +86,62 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
   };
   const auto off = static_cast<std::size_t>(layout.offset);
 
-  images_.logits = Image(bytes(extent(p.rows, p.V, p.in_pitch), in), off * in, kGuard);
-  fill(images_.logits, in, poison(p.in, layout.poison));
+  images_.logits = Image(bytes(extent(p.rows, p.V, p.in_pitch), in), off * in, layout.guard);
+  fill(images_.logits, in, in_gap(p.in, layout.poison), canary(p.in, layout.poison));
   for (std::int64_t r = 0; r < p.rows; ++r)
     if (p.V > 0)
       std::memcpy(images_.logits.payload() + bytes(r * p.in_pitch, in), logits.row(r), bytes(p.V, in));
 
-  if (p.op != Op::normalizer) {
-    images_.probs = Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), off * out, kGuard);
-    fill(images_.probs, out, poison(p.out, layout.poison));
+  if (layout.launch.in_place) p.out_pitch = p.in_pitch;
+  if (p.op != Op::normalizer && !layout.launch.in_place) {
+    images_.probs = Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), off * out, layout.guard);
+    fill(images_.probs, out, poison(p.out, layout.poison), canary(p.out, layout.poison));
   }
   if (selects(p.op)) {
     const auto size = static_cast<std::size_t>(p.index_bytes());
-    images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), off * size, kGuard);
-    fill(images_.indices, size, index_poison(layout.poison));
+    images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), off * size, layout.guard);
+    fill(images_.indices, size, index_poison(layout.poison), index_canary(layout.poison));
   }
   if (p.op == Op::softmax || p.op == Op::softmax_topk || p.op == Op::normalizer) {
-    images_.m = Image(rows * sizeof(float), off * sizeof(float), kGuard);
-    images_.d = Image(rows * sizeof(float), off * sizeof(float), kGuard);
-    fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison));
-    fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison));
+    images_.m = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
+    images_.d = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
+    fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
+    fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
   }
   if (variant.workspace_bytes) {
     if (const std::size_t n = variant.workspace_bytes(p); n > 0) {
-      images_.workspace = Image(n, 0, kGuard);
-      fill(images_.workspace, sizeof(float), poison(Dtype::f32, layout.poison));
+      images_.workspace = Image(n, 0, layout.guard);
+      fill(images_.workspace, sizeof(float), poison(Dtype::f32, layout.poison),
+           canary(Dtype::f32, layout.poison));
     }
   }
 }
 
-void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern) {
-  std::memset(image.data(), canary(layout_.poison), image.size());
-  std::byte* p = image.payload();
-  for (std::size_t i = 0; i + element <= image.payload_bytes(); i += element)
-    std::memcpy(p + i, &pattern, element);
+void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
+  // Patterns are laid from the payload's first byte on, in both directions: bands and offsets are multiples
+  // of the element, a workspace need not be.
+  const auto put = [&](std::byte* from, const std::byte* to, std::uint64_t bits) {
+    for (; from + element <= to; from += element) std::memcpy(from, &bits, element);
+    std::memcpy(from, &bits, static_cast<std::size_t>(to - from));
+  };
+  put(image.data(), image.data() + image.size(), guard);
+  put(image.payload(), image.payload() + image.payload_bytes(), pattern);
 }
 
 LaunchOutcome GuardedLaunch::run() { return launch(variant_, problem_, images_, layout_.launch); }
 
-void GuardedLaunch::judge_guard(Tally& tally, const Image& image, const char* what) const {
+std::array<LaunchOutcome, 2> GuardedLaunch::run_both(GuardedLaunch& a, GuardedLaunch& b) {
+  return a.variant_.launcher->launch_both(a.variant_, a.problem_, {&a.images_, &b.images_}, a.layout_.launch);
+}
+
+void GuardedLaunch::judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
+                                const char* what) const {
   if (image.empty()) return;
-  const auto intact = [this](const std::byte* from, const std::byte* to) {
-    for (; from != to; ++from)
-      if (*from != static_cast<std::byte>(canary(layout_.poison))) return false;
+  std::array<std::byte, 8> bytes;
+  std::memcpy(bytes.data(), &guard, 8);
+  const auto intact = [&](const std::byte* from, const std::byte* to) {
+    for (std::size_t i = static_cast<std::size_t>(from - image.data()); from != to; ++from, ++i)
+      if (*from != bytes[i % element]) return false;
     return true;
   };
   const bool before = intact(image.data(), image.payload());
@@ -135,18 +165,20 @@ void GuardedLaunch::judge_gaps(Tally& tally, const Image& image, std::size_t ele
 
 void GuardedLaunch::inspect(Tally& tally) const {
   const Problem& p = problem_;
-  judge_guard(tally, images_.logits, "logits");
-  judge_guard(tally, images_.probs, "values");
-  judge_guard(tally, images_.indices, "indices");
-  judge_guard(tally, images_.m, "row maxima");
-  judge_guard(tally, images_.d, "row sums");
-  judge_guard(tally, images_.workspace, "workspace");
+  judge_guard(tally, images_.logits, size_of(p.in), canary(p.in, layout_.poison), "logits");
+  judge_guard(tally, images_.probs, size_of(p.out), canary(p.out, layout_.poison), "values");
+  judge_guard(tally, images_.indices, static_cast<std::size_t>(p.index_bytes()), index_canary(layout_.poison),
+              "indices");
+  judge_guard(tally, images_.m, 4, canary(Dtype::f32, layout_.poison), "row maxima");
+  judge_guard(tally, images_.d, 4, canary(Dtype::f32, layout_.poison), "row sums");
+  judge_guard(tally, images_.workspace, 4, canary(Dtype::f32, layout_.poison), "workspace");
   const std::size_t in = size_of(p.in);
-  judge_gaps(tally, images_.logits, in, p.V, p.in_pitch, poison(p.in, layout_.poison), "logits");
+  judge_gaps(tally, images_.logits, in, p.V, p.in_pitch, in_gap(p.in, layout_.poison), "logits");
   judge_gaps(tally, images_.probs, size_of(p.out), p.out_columns(), p.out_pitch,
              poison(p.out, layout_.poison), "values");
   judge_gaps(tally, images_.indices, static_cast<std::size_t>(p.index_bytes()), p.k, p.out_pitch,
              index_poison(layout_.poison), "indices");
+  if (layout_.launch.in_place) return;
   for (std::int64_t r = 0; r < p.rows; ++r) {
     const bool same =
         p.V == 0 || std::memcmp(images_.logits.payload() + static_cast<std::size_t>(r * p.in_pitch) * in,
@@ -157,7 +189,8 @@ void GuardedLaunch::inspect(Tally& tally) const {
 }
 
 std::uint64_t GuardedLaunch::value_bits(std::int64_t row, std::int64_t j) const {
-  return load(images_.probs.payload(), size_of(problem_.out), row * problem_.out_pitch + j);
+  const Image& image = layout_.launch.in_place ? images_.logits : images_.probs;
+  return load(image.payload(), size_of(problem_.out), row * problem_.out_pitch + j);
 }
 std::int64_t GuardedLaunch::index(std::int64_t row, std::int64_t r) const {
   const std::uint64_t v = load(images_.indices.payload(), static_cast<std::size_t>(problem_.index_bytes()),
@@ -171,7 +204,7 @@ float GuardedLaunch::d(std::int64_t row) const {
   return std::bit_cast<float>(static_cast<std::uint32_t>(load(images_.d.payload(), 4, row)));
 }
 bool GuardedLaunch::value_poisoned(std::int64_t row, std::int64_t j) const {
-  return value_bits(row, j) == poison(problem_.out, layout_.poison);
+  return !layout_.launch.in_place && value_bits(row, j) == poison(problem_.out, layout_.poison);
 }
 bool GuardedLaunch::index_poisoned(std::int64_t row, std::int64_t r) const {
   const auto size = static_cast<std::size_t>(problem_.index_bytes());

@@ -2,6 +2,7 @@
 // and what is left of all that after the launch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,8 +19,11 @@ struct Layout {
   std::int64_t in_gap = 0;  // elements between rows
   std::int64_t out_gap = 0;
   std::int64_t offset = 0;  // elements from a 256-byte boundary to the first row
-  int poison = 0;           // 0 or 1: which NaN payload fills the outputs
-  LaunchOptions launch;
+  /// 0: outputs hold one NaN payload, guard bands and gaps NaN too; 1: outputs hold another NaN payload,
+  /// guard bands and the gaps of the logits a large finite number; 2: everything holds that number.
+  int poison = 0;
+  std::size_t guard = 512;  // bytes on either side of every payload, a multiple of 256
+  LaunchOptions launch = {};
 };
 
 /// Dense and aligned, poison 0, threads in index order, the backend's own grid.
@@ -33,6 +37,8 @@ class GuardedLaunch {
   GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout);
 
   LaunchOutcome run();
+  /// Two launches of the same problem at the same time; the variant has a launcher.
+  static std::array<LaunchOutcome, 2> run_both(GuardedLaunch& a, GuardedLaunch& b);
 
   /// Guard bands and gaps intact, logits unchanged: judged into the tally.
   void inspect(Tally& tally) const;
@@ -51,10 +57,13 @@ class GuardedLaunch {
   bool has_values() const { return problem_.out_columns() > 0; }
   bool has_indices() const { return selects(problem_.op); }
   bool has_normalizer() const { return !images_.m.empty(); }
+  const Layout& layout() const { return layout_; }
 
  private:
-  void fill(Image& image, std::size_t element, std::uint64_t pattern);
-  void judge_guard(Tally& tally, const Image& image, const char* what) const;
+  /// One pattern for the payload, one for the guard bands, both of `element` bytes.
+  void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
+  void judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
+                   const char* what) const;
   void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
                   std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 

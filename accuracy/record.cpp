@@ -82,6 +82,8 @@ json to_json(const Record& r) {
                  {"checks", std::move(checks)},
                  {"worst", std::move(worst)},
                  {"reproduce", r.reproduce}};
+  if (!r.group.empty()) record["group"] = r.group;
+  if (!r.setup.empty()) record["setup"] = r.setup;
   if (r.escalated > 0) record["escalated"] = r.escalated;
   if (!r.evidence.empty()) record["evidence"] = r.evidence;
   return record;
@@ -125,6 +127,11 @@ Record record_from_json(const json& j) {
     field = "escalated";
     r.escalated = j.value("escalated", std::int64_t{0});
     r.returned = get("returned").get<std::string>();
+    field = "group";
+    r.group = j.value("group", "");
+    field = "setup";
+    r.setup = j.value("setup", "");
+    field = "behaves_like";
     r.behaves_like = j.value("behaves_like", "");
     r.evidence = j.value("evidence", std::vector<std::string>{});
     r.reproduce = get("reproduce").get<std::string>();

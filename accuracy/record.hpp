@@ -43,6 +43,9 @@ struct Record {
   std::string backend;
   std::string op;
   std::string family;
+  /// Of `assay check`: the group of cases (shapes, layout, ...) and what the case varies ("offset_6"). Empty,
+  /// and not in the JSON, in a report.
+  std::string group = {}, setup = {};
   std::int64_t rows = 0;
   std::int64_t V = 0;
   int k = 0;

@@ -1,7 +1,6 @@
 // assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -13,8 +12,10 @@
 #include "reports/files.hpp"
 #include "reports/oracle_speed_data.hpp"
 #include "reports/page.hpp"
+#include "reports/progress.hpp"
 #include "reports/report.hpp"
 #include "reports/summary.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -28,31 +29,6 @@ struct Options {
   std::string functions;
   int threads = 0;
   int device = 0;
-};
-
-/// A bar that redraws itself on a terminal, a line every tenth elsewhere.
-class Progress {
- public:
-  void operator()(std::int64_t done, std::int64_t planned) {
-    const auto percent = static_cast<int>(100 * done / planned);
-    if (terminal_) {
-      if (percent == shown_) return;
-      const int filled = percent * 40 / 100;
-      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records",
-                 std::string(static_cast<std::size_t>(filled), '#'),
-                 std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
-      if (done == planned) fmt::print(stderr, "\n");
-    } else {
-      if (percent / 10 == shown_ / 10 && done != planned) return;
-      fmt::print(stderr, "{} of {} records\n", done, planned);
-    }
-    std::fflush(stderr);
-    shown_ = percent;
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  int shown_ = 0;
 };
 
 int run(const Options& o) {
@@ -121,18 +97,7 @@ int run(const Options& o) {
 void add_report_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   Selection& s = o->selection;
-  // CLI11 takes "" for 0, 010 for 8, and wraps what is too large: numbers here are plain decimal.
-  const CLI::Validator whole(
-      [](std::string& text) {
-        const std::string digits = text.starts_with('-') ? text.substr(1) : text;
-        const bool plain = !digits.empty() && digits.size() < 20 &&
-                           digits.find_first_not_of("0123456789") == std::string::npos &&
-                           (digits == "0" || digits[0] != '0');
-        return plain ? std::string() : "'" + text + "' is not a whole number";
-      },
-      "");
-  const CLI::Validator natural(
-      [](std::string& text) { return text.starts_with('-') ? "must be 0 or more" : std::string(); }, "");
+  const CLI::Validator whole = whole_number(), natural = natural_number();
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
   c->add_option(

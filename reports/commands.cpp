@@ -19,6 +19,7 @@ int run_assay(int argc, const char* const* argv) {
   int status = kPassed;
   add_list_command(app, status);
   add_report_command(app, status);
+  add_check_command(app, status);
   add_sweep_command(app, status);
   add_functions_command(app, status);
   add_utilisation_command(app, status);

@@ -14,7 +14,11 @@ namespace assay {
 namespace {
 
 std::string identity(const Record& r) {
-  return fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
+  std::string s =
+      fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
+  if (!r.group.empty()) s += " " + r.group;
+  if (!r.setup.empty()) s += " " + r.setup;
+  return s;
 }
 
 }  // namespace

@@ -127,7 +127,16 @@ std::string render_page(const ReportData& data) {
     const char *id, *title;
     std::string html;
   };
-  const page::Context c = page::gather(data);
+  const page::Context whole = page::gather(data);
+  // A check has thousands of cases that only ask whether a shape works; what accuracy is like, its families
+  // say.
+  const bool grouped_cases =
+      std::any_of(data.records.begin(), data.records.end(), [](const Record& r) { return !r.group.empty(); });
+  ReportData families_only = data;
+  if (grouped_cases)
+    std::erase_if(families_only.records,
+                  [](const Record& r) { return !r.group.empty() && r.group != "families"; });
+  const page::Context c = page::gather(families_only);
   std::vector<Section> sections = {
       {"variants", "Variants and dtypes", page::variants_by_dtype(c)},
       {"distance", "ULP error against the distance from the maximum", page::error_by_distance(c)},
@@ -142,6 +151,8 @@ std::string render_page(const ReportData& data) {
       {"families", "Input families", page::families(c)},
       {"reading", "How to read this page", page::how_to_read()},
   };
+  if (grouped_cases)
+    sections.insert(sections.begin(), {"conformance", "Conformance", page::conformance(whole)});
   if (data.functions)
     sections.insert(sections.end() - 1,
                     {"functions", "Functions that kernels build on", page::functions(*data.functions)});
@@ -153,7 +164,7 @@ std::string render_page(const ReportData& data) {
   out +=
       fmt::format("<title>{}: softmax accuracy report</title><style>", report_passed(data) ? "PASS" : "FAIL");
   out += page::style();
-  out += "</style></head>\n<body><main>\n" + page::overview(c) + "<nav aria-label=\"Contents\"><ol>";
+  out += "</style></head>\n<body><main>\n" + page::overview(whole) + "<nav aria-label=\"Contents\"><ol>";
   for (const Section& s : sections) out += fmt::format("<li><a href=\"#{}\">{}</a></li>", s.id, s.title);
   out += "</ol></nav>\n";
   for (const Section& s : sections)

@@ -22,6 +22,7 @@ struct Context {
 };
 
 std::string overview(const Context& c);           // verdict, counts, failures, environment
+std::string conformance(const Context& c);        // groups of cases, and what failing ones have in common
 std::string variants_by_dtype(const Context& c);  // the matrix and every key with its claim
 std::string error_by_distance(const Context& c);  // ulp against |x - m|
 std::string error_by_size(const Context& c);      // error against V

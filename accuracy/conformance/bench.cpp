@@ -1,0 +1,201 @@
+#include "accuracy/conformance/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accuracy/checker.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/judgement.hpp"
+
+namespace assay::conformance {
+
+void Bench::enter(const Group& group, Patience& patience, std::size_t first,
+                  std::function<void(std::size_t, Record)> emit) {
+  group_ = &group;
+  patience_ = &patience;
+  emit_ = [first, put = std::move(emit)](std::size_t i, Record r) { put(first + i, std::move(r)); };
+}
+
+void Bench::emit(std::size_t i, Record r) { emit_(i, std::move(r)); }
+
+Record Bench::blank(const ConformanceCase& c) const {
+  Record r = blank_record(variant_, c.family, c.op, c.V, c.rows, c.k, options_.seed);
+  r.group = group_->name;
+  r.setup = c.setup;
+  const std::string target = !options_.target.empty()  ? options_.target
+                             : variant_.origin.empty() ? variant_.key()
+                                                       : variant_.origin;
+  r.reproduce = fmt::format("assay check {} --only {} --family {} --V {} --rows {} --seed {}", target,
+                            group_->name, c.family, c.V, c.rows, options_.seed);
+  if (selects(c.op)) r.reproduce += fmt::format(" --k {}", c.k);
+  if (c.op != variant_.op) r.reproduce += fmt::format(" --op {}", name(c.op));
+  if (!c.setup.empty()) r.reproduce += " --setup " + c.setup;
+  if (options_.narrow.pitch) r.reproduce += fmt::format(" --pitch {}", *options_.narrow.pitch);
+  return r;
+}
+
+Record Bench::unsupported(const ConformanceCase& c, const std::string& reason) const {
+  Record r = blank(c);
+  r.status = Status::unsupported;
+  r.reason = reason;
+  return r;
+}
+
+Case Bench::inputs(const std::string& family, std::int64_t V, std::int64_t rows) const {
+  return make_case(family, variant_, V, rows, options_.seed);
+}
+
+Problem Bench::problem(const ConformanceCase& c) const {
+  return problem_of(variant_, c.op, c.rows, c.V, c.k, c.V);
+}
+
+LaunchOutcome Bench::run(GuardedLaunch& launch) const {
+  LaunchOutcome outcome = launch.run();
+  count(outcome);
+  return outcome;
+}
+
+void Bench::count(const LaunchOutcome& outcome) const {
+  if (outcome.ended == Ended::crashed) ++patience_->crashes;
+  if (outcome.ended == Ended::hung) ++patience_->hangs;
+}
+
+std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const {
+  if (!variant_.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
+  if (selects(c.op) && c.k > variant_.max_k)
+    return fmt::format("k: {} exceeds the variant's {}", c.k, variant_.max_k);
+  const Limits& l = variant_.limits;
+  if (l.max_V > 0 && c.V > l.max_V) return fmt::format("domain: V = {} is above max_V = {}", c.V, l.max_V);
+  if (l.V_multiple > 1 && c.V % l.V_multiple != 0)
+    return fmt::format("domain: V = {} is no multiple of {}", c.V, l.V_multiple);
+  if (l.dense && c.rows > 1 && (layout.in_gap != 0 || layout.out_gap != 0))
+    return "domain: rows with gaps, where dense ones are declared";
+  if (l.alignment > 1) {
+    const auto misaligned = [&](Dtype t, std::int64_t pitch) {
+      const auto size = static_cast<std::int64_t>(size_of(t));
+      return layout.offset * size % l.alignment != 0 || (c.rows > 1 && pitch * size % l.alignment != 0);
+    };
+    const std::int64_t columns = problem(c).out_columns();
+    if (misaligned(variant_.dtype, c.V + layout.in_gap) ||
+        misaligned(variant_.out(), columns + layout.out_gap))
+      return fmt::format("domain: a row starts off the declared alignment of {} bytes", l.alignment);
+  }
+  if (layout.launch.in_place && !variant_.claim.in_place) return "in place: the variant does not claim it";
+  if (variant_.launcher) {
+    if (const std::string why = variant_.launcher->cannot(layout.launch); !why.empty())
+      return "launcher: " + why;
+  } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
+    return "launcher: the kernel runs in this process";
+  }
+  return {};
+}
+
+Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
+  if (const std::string why = outside(c, layout); !why.empty()) return unsupported(c, why);
+  GuardedLaunch launch = prepare(c, inputs, layout);
+  const LaunchOutcome outcome = run(launch);
+  return judge(c, inputs, launch, outcome);
+}
+
+Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
+                    const LaunchOutcome& outcome) const {
+  const auto look = [&](Judgement& j) {
+    if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
+      j.tally.at(Check::launch).detail = outcome.fault;
+    if (!outcome.ok()) return;
+    launch.inspect(j.tally);
+    j.judge_rows(launch, true);
+    if (!launch.layout().launch.in_place) j.judge_written(launch, launch);
+    if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
+      j.tally.at(Check::late_write).detail = outcome.late_write;
+  };
+  Record r = blank(c);
+  Judgement judged(variant_, inputs, c.op, nullptr);
+  look(judged);
+  const std::int64_t open = judged.tally.undecided();
+  if (open > 0 && inputs.tier() != Tier::mpfr) {
+    Judgement exact(variant_, inputs.by_mpfr(), c.op, nullptr);
+    look(exact);
+    r.escalated = open;
+    r = concluded(std::move(r), variant_, inputs.by_mpfr(), exact);
+  } else {
+    r = concluded(std::move(r), variant_, inputs, judged);
+  }
+  if (outcome.ended == Ended::crashed) r.status = Status::crashed;
+  if (outcome.ended == Ended::hung) r.status = Status::hung;
+  if (!outcome.ok() && outcome.ended >= Ended::crashed) r.reason = outcome.fault;
+  return r;
+}
+
+namespace {
+CheckResult& check_of(Record& r, const std::string& name) {
+  for (CheckResult& c : r.checks)
+    if (c.name == name) return c;
+  r.checks.push_back({});
+  r.checks.back().name = name;
+  return r.checks.back();
+}
+}  // namespace
+
+void fold(Record& all, const Record& one, const std::string& where) {
+  for (const CheckResult& c : one.checks) {
+    CheckResult& sum = check_of(all, c.name);
+    if (sum.failed == 0 && c.failed > 0) sum.detail = where + ": " + c.detail;
+    sum.judged += c.judged;
+    sum.failed += c.failed;
+    sum.undecided += c.undecided;
+    sum.utilisation = std::max(sum.utilisation, c.utilisation);
+  }
+  const auto larger = [](std::optional<double>& a, const std::optional<double>& b) {
+    if (b && !(a && *a >= *b)) a = b;
+  };
+  if (one.max_ulp && !(all.max_ulp && *all.max_ulp >= *one.max_ulp)) all.worst = one.worst;
+  larger(all.max_ulp, one.max_ulp);
+  larger(all.max_bound_ratio, one.max_bound_ratio);
+  all.rows_judged += one.rows_judged;
+  all.rows_outside += one.rows_outside;
+  all.escalated += one.escalated;
+  const auto rank = [](Status s) {
+    return s == Status::hung ? 4 : s == Status::crashed ? 3 : s == Status::inconclusive ? 1 : 0;
+  };
+  if (rank(one.status) > rank(all.status)) {
+    all.status = one.status;
+    all.reason = where + ": " + one.reason;
+  }
+  if (one.status == Status::unsupported && all.returned.empty()) all.returned = one.reason;
+}
+
+void require(Record& r, const char* check, bool holds, const std::string& detail) {
+  CheckResult& c = check_of(r, check);
+  ++c.judged;
+  if (holds) return;
+  if (c.failed++ == 0) c.detail = detail;
+}
+
+void settle(Record& r) {
+  std::string failed;
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0) failed += (failed.empty() ? "" : ", ") + c.name;
+  if (r.status == Status::crashed || r.status == Status::hung) return;
+  if (!failed.empty()) {
+    r.status = Status::fail;
+    r.reason = "failed: " + failed;
+  } else if (r.status == Status::inconclusive) {
+    return;
+  } else if (r.rows_judged == 0 && r.rows > 0) {
+    r.status = Status::unsupported;
+    r.reason = r.returned.empty() ? "domain: no row could be judged" : std::string(r.returned);
+  } else {
+    r.status = Status::pass;
+    r.reason.clear();
+  }
+}
+
+std::string difference(const Variant& variant, const Case& inputs, Op op, const GuardedLaunch& a,
+                       const GuardedLaunch& b) {
+  std::string where;
+  return Judgement(variant, inputs, op, nullptr).same_outputs(a, b, &where) ? "" : where;
+}
+
+}  // namespace assay::conformance

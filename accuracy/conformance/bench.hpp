@@ -1,0 +1,88 @@
+// What a group's cases are run with: one thread's variant, records with their identity filled in, one launch
+// judged whole, and the places where results go.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "accuracy/case.hpp"
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/guarded.hpp"
+
+namespace assay::conformance {
+
+/// Crashes and hangs of one group, over all threads.
+struct Patience {
+  static constexpr int kCrashes = 20, kHangs = 3;
+  std::atomic<int> crashes{0}, hangs{0};
+  bool over() const { return crashes >= kCrashes || hangs >= kHangs; }
+};
+
+class Bench {
+ public:
+  Bench(Variant variant, const ConformanceOptions& options)
+      : variant_(std::move(variant)), options_(options) {}
+
+  const Variant& variant() const { return variant_; }
+  std::uint64_t seed() const { return options_.seed; }
+  const ConformanceOptions& options() const { return options_; }
+
+  /// The unit that is about to run.
+  void enter(const Group& group, Patience& patience, std::size_t first,
+             std::function<void(std::size_t, Record)> emit);
+  /// Hands over the record of case `i` of the unit.
+  void emit(std::size_t i, Record r);
+  /// False once the group has crashed or hung too often; the rest is then left.
+  bool go_on() const { return !patience_->over(); }
+
+  /// Status not_run, reproduce line complete.
+  Record blank(const ConformanceCase& c) const;
+  Record unsupported(const ConformanceCase& c, const std::string& reason) const;
+
+  /// Inputs of the case: a family of reference/, or one of inputs.hpp.
+  Case inputs(const ConformanceCase& c) const { return inputs(c.family, c.V, c.rows); }
+  Case inputs(const std::string& family, std::int64_t V, std::int64_t rows) const;
+
+  Problem problem(const ConformanceCase& c) const;
+  GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
+    return {variant_, problem(c), inputs.logits(), layout};
+  }
+  /// Runs it; counts crashes and hangs.
+  LaunchOutcome run(GuardedLaunch& launch) const;
+  void count(const LaunchOutcome& outcome) const;
+
+  /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
+  /// something open. The inputs may have more rows than the case.
+  Record judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const;
+  Record judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
+               const LaunchOutcome& outcome) const;
+
+  /// Empty, or why the case lies outside what the variant declares or the launcher can do.
+  std::string outside(const ConformanceCase& c, const Layout& layout) const;
+
+ private:
+  Variant variant_;
+  const ConformanceOptions& options_;
+  const Group* group_ = nullptr;
+  Patience* patience_ = nullptr;
+  std::function<void(std::size_t, Record)> emit_;
+};
+
+/// Adds the checks and extremes of `one` to `all`: a case of several launches. A first failure's detail
+/// begins with `where`.
+void fold(Record& all, const Record& one, const std::string& where);
+
+/// An exact check of a record: judged once, failed with this detail unless it holds.
+void require(Record& r, const char* check, bool holds, const std::string& detail);
+
+/// Status and reason of a record from its checks, after fold and require.
+void settle(Record& r);
+
+/// "row 0, element 3: 0x1p-4 and 0x1.8p-4": where two launches on the same inputs differ; empty if nowhere.
+std::string difference(const Variant& variant, const Case& inputs, Op op, const GuardedLaunch& a,
+                       const GuardedLaunch& b);
+
+}  // namespace assay::conformance

@@ -1,0 +1,166 @@
+// Call after call in one fresh process: results cached by pointer or content, state that one call leaves to
+// the next, kernels that are right at first. The content is new at every call unless the setup says
+// otherwise, and every call is judged.
+#include <fmt/format.h>
+
+#include "accuracy/conformance/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// The calls of one case, folded into its record.
+class Calls {
+ public:
+  Calls(Bench& bench, const ConformanceCase& c) : bench_(bench), case_(c), record_(bench.blank(c)) {
+    if (bench.variant().launcher) bench.variant().launcher->restart();
+  }
+
+  bool go_on() const {
+    return bench_.go_on() && record_.status != Status::crashed && record_.status != Status::hung;
+  }
+
+  /// One call; `like`, if given, is the earlier call that had the same content.
+  void call(const ConformanceCase& c, Tensor logits, const Layout& layout = {}) {
+    if (!go_on()) return;
+    ++number_;
+    if (const std::string why = bench_.outside(c, layout); !why.empty()) {
+      record_.returned = why;
+      return;
+    }
+    const Case inputs(c.family, std::move(logits));
+    GuardedLaunch launch = bench_.prepare(c, inputs, layout);
+    const LaunchOutcome outcome = bench_.run(launch);
+    fold(record_, bench_.judge(c, inputs, launch, outcome), fmt::format("call {}", number_));
+  }
+  /// A call on fresh rows of the family.
+  void fresh(const ConformanceCase& c, const Layout& layout = {}) { call(c, rows(c), layout); }
+
+  Tensor rows(const ConformanceCase& c) {
+    return make_rows(c.family, bench_.variant().dtype, c.V, c.rows, bench_.seed() + 1000 * ++made_);
+  }
+
+  Record result() {
+    settle(record_);
+    return std::move(record_);
+  }
+
+ private:
+  Bench& bench_;
+  const ConformanceCase& case_;
+  Record record_;
+  int number_ = 0;
+  std::uint64_t made_ = 0;
+};
+
+ConformanceCase with(ConformanceCase c, const char* family, std::int64_t V, std::int64_t rows) {
+  c.family = family;
+  c.V = V;
+  c.rows = rows;
+  return c;
+}
+
+void new_content(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 20; ++n) calls.fresh(c);
+}
+
+void call_200(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 200; ++n) calls.fresh(c);
+}
+
+void new_pointer(Calls& calls, const ConformanceCase& c) {
+  Layout other;
+  other.launch.slot = 1;
+  const Tensor a = calls.rows(c);
+  calls.call(c, a);
+  calls.call(c, a, other);
+  calls.fresh(c, other);
+  calls.call(c, a);
+}
+
+void same_again(Calls& calls, const ConformanceCase& c) {
+  const Tensor a = calls.rows(c);
+  for (int n = 0; n < 3; ++n) {
+    calls.call(c, a);
+    calls.fresh(c);
+  }
+  calls.call(c, a);
+}
+
+/// One logit becomes the maximum; where it stands changes from call to call.
+void one_changed(Calls& calls, const ConformanceCase& c) {
+  const Tensor a = calls.rows(c);
+  calls.call(c, a);
+  for (int n = 0; n < 16 && c.V > 0; ++n) {
+    Tensor t = a;
+    for (std::int64_t r = 0; r < c.rows; ++r) t.set(r, (17 + 61 * n) % c.V, 8);
+    calls.call(c, std::move(t));
+  }
+}
+
+void small_large_small(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 2; ++n) {
+    calls.fresh(with(c, "normal_1", 33, 1));
+    calls.fresh(with(c, "normal_1", c.V, 5));
+    calls.fresh(with(c, "normal_1", 1, 2));
+    calls.fresh(with(c, "normal_1", 129, 300));
+  }
+}
+
+/// What one call leaves in a workspace or a static array must not reach the next.
+void after_special(Calls& calls, const ConformanceCase& c) {
+  for (const char* special : {"nan", "pos_inf", "all_neg_inf", "overflow"}) {
+    calls.fresh(with(c, special, c.V, c.rows));
+    calls.fresh(c);
+  }
+}
+
+void op_order(Calls& calls, const ConformanceCase& c) {
+  ConformanceCase other = c;
+  other.op = Op::normalizer;
+  other.k = 0;
+  for (int n = 0; n < 3; ++n) {
+    calls.fresh(c);
+    calls.fresh(other);
+  }
+  calls.fresh(c);
+}
+
+struct Sequence {
+  const char* setup;
+  void (*run)(Calls&, const ConformanceCase&);
+  const char* family;
+  std::int64_t V, rows;
+};
+constexpr Sequence kSequences[] = {
+    {"new_content", new_content, "normal_1", 1027, 2},
+    {"new_pointer", new_pointer, "normal_1", 1027, 2},
+    {"same_again", same_again, "normal_1", 1027, 2},
+    {"one_changed", one_changed, "normal_1", 1027, 2},
+    {"same_head", new_content, kSameHead, 1027, 2},
+    {"small_large_small", small_large_small, "normal_1", 12289, 5},
+    {"after_special", after_special, "normal_1", 257, 2},
+    {"op_order", op_order, "normal_1", 257, 2},
+    {"call_200", call_200, "normal_1", 257, 2},
+};
+
+}  // namespace
+
+std::vector<Unit> plan_calls(const Planning& p) {
+  std::vector<Unit> units;
+  for (const Sequence& s : kSequences) {
+    if (s.run == op_order && (op_of(p) == Op::normalizer || !p.variant.does(Op::normalizer))) continue;
+    for (const std::int64_t V : sizes_of(p, {s.V}))
+      for (const std::int64_t rows : rows_of(p, {s.rows}))
+        for (const std::string& family : families_of(p, {s.family}))
+          units.push_back({{{family, V, rows, op_of(p), k_of(p), s.setup}},
+                           [run = s.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
+                             Calls calls(bench, cases[0]);
+                             run(calls, cases[0]);
+                             bench.emit(0, calls.result());
+                           },
+                           40 * weight_of(rows, V)});
+  }
+  return units;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,90 @@
+// Is a kernel right? Named groups of cases, each group with one thing that may go wrong in mind: every row
+// length, every layout, launch after launch. Every case yields one record, so that a page, a summary and a
+// one-line reproduction come with it; diagnosis.hpp says what the failing ones have in common.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+#include "kernels/registry.hpp"
+#include "reference/problem.hpp"
+
+namespace assay::conformance {
+
+/// How much of each group: seconds, a minute or two, or all there is.
+enum class Extent { quick, normal, full };
+
+/// One case of a group alone, or a few. A group without a list of its own for a field ignores none: what no
+/// case matches is an empty plan.
+struct Narrowing {
+  std::string family, setup;
+  std::optional<std::int64_t> V, rows, pitch;
+  std::optional<int> k;
+  std::optional<Op> op;
+};
+
+/// One record to make. The family names the inputs; `setup` says what else the case varies ("offset_6").
+struct ConformanceCase {
+  std::string family;
+  std::int64_t V = 0, rows = 1;
+  Op op = Op::softmax;
+  int k = 0;
+  std::string setup = {};
+};
+
+class Bench;
+
+/// Cases that share inputs, or a worker: run in order, by one thread. `run` emits one record per case; those
+/// it does not emit are recorded as not run.
+struct Unit {
+  std::vector<ConformanceCase> cases;
+  std::function<void(Bench&, const std::vector<ConformanceCase>&)> run;
+  double weight = 1;       // roughly its time, for the order
+  bool exclusive = false;  // no other exclusive unit at the same time: it keeps state of its own
+};
+
+/// What a group's plan depends on.
+struct Planning {
+  const Variant& variant;
+  Extent extent = Extent::normal;
+  Narrowing narrow;
+  std::uint64_t seed = 1;
+};
+
+struct Group {
+  const char* name;
+  const char* why;  // one sentence
+  std::vector<Unit> (*plan)(const Planning&);
+  bool optional = false;  // only when it is asked for by name
+};
+
+/// The groups of this folder, in report order.
+std::span<const Group> groups();
+
+struct ConformanceOptions {
+  std::vector<std::string> only;  // names of groups; empty: all but the optional ones
+  Extent extent = Extent::normal;
+  Narrowing narrow;
+  std::uint64_t seed = 1;
+  int threads = 0;          // 0: one per core
+  std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
+  std::vector<Group> more;  // groups from elsewhere, after this folder's
+  std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised
+};
+
+struct ConformanceResult {
+  std::vector<Record> records;  // in plan order, not_run ones included
+  std::int64_t planned = 0, executed = 0;
+};
+
+/// Runs the groups on a kernel. `make` gives a variant of its own to each thread: an isolated one has a
+/// worker of its own. Throws InputError where a group is unknown or the plan is empty; never for a failing
+/// kernel: after 20 crashes or 3 hangs a group is left, its other cases are recorded as not run.
+ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options);
+
+}  // namespace assay::conformance

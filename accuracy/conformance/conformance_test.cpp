@@ -1,0 +1,78 @@
+// The groups on right kernels and on planted faults: what passes, what is found, what it is said to be caused by,
+// and that one case alone gives the record that the whole run gave.
+#include "accuracy/conformance/conformance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/conformance/diagnosis.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "kernels/mutants/mutants.hpp"
+#include "reference/error.hpp"
+
+namespace assay::conformance {
+namespace {
+
+ConformanceResult check(const Variant& v, std::vector<std::string> only = {}, const Narrowing& narrow = {}) {
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = std::move(only);
+  o.narrow = narrow;
+  return run_conformance([v] { return v; }, o);
+}
+
+std::string failures(const ConformanceResult& r) {
+  std::string out;
+  for (const Finding& f : diagnose(r.records))
+    out += f.group + " (" + f.checks + "): " + f.where + ": " + f.likely + ": " + f.detail + " " +
+           f.first->reproduce + "\n";
+  return out;
+}
+
+TEST(Conformance, RightKernelsPass) {
+  for (const char* key : {"online_block/f32@host", "safe_then_topk/f16@host", "lse_block/bf16@host",
+                          "online_thread/f16@host", "log_softmax_block/f32@host"}) {
+    const Variant* v = find_variant(key);
+    ASSERT_NE(v, nullptr) << key;
+    const ConformanceResult r = check(*v);
+    EXPECT_EQ(failures(r), "") << key;
+    EXPECT_EQ(r.planned, r.executed);
+    EXPECT_GT(r.planned, 500);
+    const auto passed = std::count_if(r.records.begin(), r.records.end(),
+                                      [](const Record& one) { return one.status == Status::pass; });
+    EXPECT_GT(passed, r.planned - 20) << key;
+  }
+}
+
+TEST(Conformance, OneCaseAloneGivesTheSameRecord) {
+  const Variant& v = *find_variant("safe_block/f32@host");
+  const ConformanceResult all = check(v, {"shapes", "layout", "calls", "repeat", "batch", "rows"});
+  for (std::size_t i = 0; i < all.records.size(); i += 41) {
+    const Record& r = all.records[i];
+    Narrowing n{r.family, r.setup, r.V, r.rows, {}, {}, {}};
+    const ConformanceResult one = check(v, {r.group}, n);
+    ASSERT_EQ(one.records.size(), 1u) << r.reproduce;
+    EXPECT_EQ(to_json(one.records[0]), to_json(r));
+  }
+}
+
+TEST(Conformance, AnUnknownGroupOrAnEmptyPlanIsAnError) {
+  const Variant& v = *find_variant("safe_block/f32@host");
+  EXPECT_THROW(check(v, {"shades"}), InputError);
+  Narrowing n;
+  n.setup = "offset_3";
+  EXPECT_THROW(check(v, {"layout"}, n), InputError);
+}
+
+TEST(Conformance, ShapesAreExhaustiveTo4096) {
+  const auto sizes = shape_sizes(Extent::normal);
+  EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end()));
+  for (std::int64_t V = 0; V <= 4098; ++V) EXPECT_EQ(sizes[static_cast<std::size_t>(V)], V);
+  for (std::int64_t V : {8191, 8193, 65535, 131074, 6240, 12288, 14079, 50257, 6143, 28673})
+    EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), V)) << V;
+}
+
+}  // namespace
+}  // namespace assay::conformance

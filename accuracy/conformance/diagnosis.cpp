@@ -1,0 +1,238 @@
+#include "accuracy/conformance/diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "accuracy/conformance/likely_cause.hpp"
+
+namespace assay::conformance {
+namespace {
+
+using Cases = std::vector<const Record*>;
+
+bool went_wrong(const Record& r) {
+  return r.status == Status::fail || r.status == Status::inconclusive || r.status == Status::crashed ||
+         r.status == Status::hung;
+}
+
+/// Simplest first; of equally good ones the first in the list is taken.
+std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
+  std::vector<Predicate> all;
+  const auto add = [&](Pattern pattern, std::string words, std::function<bool(const Record&)> holds,
+                       std::int64_t number = 0) {
+    all.push_back({pattern, std::move(words), std::move(holds), number});
+  };
+  const Record& first = *bad.front();
+  std::set<std::int64_t> bad_V, good_V, bad_rows, good_rows, all_rows;
+  std::set<std::string> setups;
+  for (const Record* r : bad) bad_V.insert(r->V), bad_rows.insert(r->rows), setups.insert(r->setup);
+  for (const Record* r : good) good_V.insert(r->V), good_rows.insert(r->rows), setups.insert(r->setup);
+  const bool many_V = bad_V.size() + good_V.size() > 3;
+
+  add(Pattern::everything, "every case", [](const Record&) { return true; });
+  if (setups.size() > 1) {
+    add(Pattern::setup, "every case " + first.setup,
+        [s = first.setup](const Record& r) { return r.setup == s; });
+    add(Pattern::setup, "every case " + setup_kind(first.setup) + "*",
+        [k = setup_kind(first.setup)](const Record& r) { return setup_kind(r.setup) == k; });
+    if (first.setup.starts_with("offset_"))
+      for (const int bytes : {16, 8, 4})
+        add(Pattern::setup, fmt::format("every base address off a multiple of {} bytes", bytes),
+            [bytes](const Record& r) {
+              return r.setup.starts_with("offset_") && std::stoi(r.setup.substr(7)) % bytes != 0;
+            });
+  }
+  for (const FamilyClass& c : family_classes())
+    add(Pattern::family_class, std::string("every row ") + c.words,
+        [c](const Record& r) { return c.has(r.family); });
+  add(
+      Pattern::rows_above, "every case of several rows", [](const Record& r) { return r.rows > 1; }, 1);
+  if (*bad_rows.begin() > 2)
+    add(
+        Pattern::rows_above, fmt::format("every case of {} rows or more", *bad_rows.begin()),
+        [n = *bad_rows.begin()](const Record& r) { return r.rows >= n; }, *bad_rows.begin());
+  if (many_V) {
+    const std::int64_t lo = *bad_V.begin(), hi = *bad_V.rbegin();
+    if (lo == hi)
+      add(
+          Pattern::single_V, fmt::format("V = {}", lo), [lo](const Record& r) { return r.V == lo; }, lo);
+    add(
+        Pattern::V_from, fmt::format("every V from {} on", lo), [lo](const Record& r) { return r.V >= lo; },
+        lo);
+    add(
+        Pattern::V_to, fmt::format("every V up to {}", hi), [hi](const Record& r) { return r.V <= hi; }, hi);
+    for (const std::int64_t q : {2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
+      const std::int64_t rest = first.V % q;
+      add(
+          Pattern::V_rest, fmt::format("every V with V % {} = {}", q, rest),
+          [q, rest](const Record& r) { return r.V % q == rest; }, q);
+      add(
+          Pattern::V_no_multiple, fmt::format("every V that is no multiple of {}", q),
+          [q](const Record& r) { return r.V % q != 0; }, q);
+      add(
+          Pattern::V_no_multiple, fmt::format("every V above {0} that is no multiple of {0}", q),
+          [q](const Record& r) { return r.V % q != 0 && r.V > q; }, q);
+    }
+    add(
+        Pattern::band, fmt::format("every V from {} to {}", lo, hi),
+        [lo, hi](const Record& r) { return lo <= r.V && r.V <= hi; }, lo);
+  }
+  add(Pattern::family, "every row of the family " + first.family,
+      [f = first.family](const Record& r) { return r.family == f; });
+  std::set<std::string> families;
+  for (const Record* r : bad) families.insert(r->family);
+  if (families.size() > 1 && families.size() <= 4)
+    add(Pattern::family, fmt::format("every row of the families {}", fmt::join(families, ", ")),
+        [families](const Record& r) { return families.contains(r.family); });
+
+  // Two at once: a row length or a number of rows, in one family or setup.
+  const std::size_t single = all.size();
+  for (std::size_t a = 1; a < single; ++a)
+    for (std::size_t b = a + 1; b < single; ++b) {
+      const auto about_V = [&](std::size_t i) {
+        return all[i].pattern >= Pattern::single_V && all[i].pattern <= Pattern::band;
+      };
+      if (about_V(a) == about_V(b)) continue;
+      const Predicate &v = about_V(a) ? all[a] : all[b], &other = about_V(a) ? all[b] : all[a];
+      std::string words = other.words + ", " + (v.words.starts_with("every ") ? v.words.substr(6) : v.words);
+      Predicate both{v.pattern, std::move(words),
+                     [x = v.holds, y = other.holds](const Record& r) { return x(r) && y(r); }, v.number};
+      both.with = other.pattern;
+      all.push_back(std::move(both));
+    }
+  return all;
+}
+
+struct Fit {
+  const Predicate* predicate = nullptr;
+  std::int64_t bad_in = 0, good_in = 0;
+};
+
+Fit fit_of(const Predicate& p, const Cases& bad, const Cases& good) {
+  Fit f{&p, 0, 0};
+  for (const Record* r : bad) f.bad_in += p.holds(*r);
+  for (const Record* r : good) f.good_in += p.holds(*r);
+  return f;
+}
+
+bool smaller(const Record* a, const Record* b) {
+  return std::tuple(a->V, a->rows, a->k) < std::tuple(b->V, b->rows, b->k);
+}
+
+std::string check_names(const Cases& bad) {
+  std::map<std::string, int> count;
+  for (const Record* r : bad) {
+    if (r->status != Status::fail) ++count[name(r->status)];
+    for (const CheckResult& c : r->checks) count[c.name] += c.failed > 0 && r->status == Status::fail;
+  }
+  std::vector<std::pair<int, std::string>> order;
+  for (const auto& [check, n] : count)
+    if (n > 0) order.emplace_back(-n, check);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (const auto& [n, check] : order) out += (out.empty() ? "" : ", ") + check;
+  return out;
+}
+
+std::string first_detail(const Record& r) {
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0 && !c.detail.empty()) return c.detail;
+  return r.reason;
+}
+
+Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
+  std::stable_sort(bad.begin(), bad.end(), smaller);
+  Finding f;
+  f.first = bad.front();
+  f.group = f.first->group;
+  f.checks = check_names(bad);
+  f.status = f.first->status;
+  f.failed = static_cast<std::int64_t>(bad.size());
+  f.of = f.failed + static_cast<std::int64_t>(good.size());
+  f.detail = first_detail(*f.first);
+  if (fit.predicate && f.of > 1) {
+    f.where = fit.predicate->words;
+    if (!exact) {
+      if (f.where.starts_with("every ")) f.where.erase(0, 6);
+      f.where = fmt::format("only {} ({} of {} such cases)", f.where, fit.bad_in, fit.bad_in + fit.good_in);
+    }
+    if (fit.predicate->pattern >= Pattern::V_from && fit.predicate->pattern <= Pattern::band)
+      f.where += fmt::format(" (first: V = {})", f.first->V);
+  } else if (f.of > 1) {
+    f.where = f.failed == 1
+                  ? fmt::format("one case: {}, V = {}, {} rows", f.first->family, f.first->V, f.first->rows)
+                  : fmt::format("no simple rule; V from {} to {}", f.first->V, bad.back()->V);
+  }
+  f.likely = likely_cause(f, fit.predicate);
+  return f;
+}
+
+/// One finding, or several where one rule explains most of the cases but not all.
+void find(Cases bad, const Cases& good, int depth, std::vector<Finding>& out) {
+  if (bad.empty()) return;
+  std::stable_sort(bad.begin(), bad.end(), smaller);
+  const auto all = predicates(bad, good);
+  const auto n = static_cast<std::int64_t>(bad.size());
+  const auto total = n + static_cast<std::int64_t>(good.size());
+  Fit best, most;
+  for (const Predicate& p : all) {
+    const Fit f = fit_of(p, bad, good);
+    if (f.bad_in == n && f.good_in == 0) {
+      out.push_back(finding_of(bad, good, f, true));
+      return;
+    }
+    if (f.bad_in == n && 5 * (f.bad_in + f.good_in) <= 4 * total && f.bad_in >= f.good_in &&
+        (!best.predicate || f.good_in < best.good_in))
+      best = f;
+    if (f.good_in == 0 && f.bad_in > 2 && f.bad_in > most.bad_in) most = f;
+  }
+  if (depth < 3 && most.predicate && 2 * most.bad_in >= n && (!best.predicate || best.good_in > 0)) {
+    Cases inside, outside;
+    for (const Record* r : bad) (most.predicate->holds(*r) ? inside : outside).push_back(r);
+    out.push_back(finding_of(inside, good, most, true));
+    find(std::move(outside), good, depth + 1, out);
+    return;
+  }
+  if (!best.predicate && depth < 3) {
+    // Perhaps it is two faults: look at each check by itself.
+    std::map<std::string, Cases> by_check;
+    for (const Record* r : bad) by_check[primary_check(*r)].push_back(r);
+    if (by_check.size() > 1) {
+      for (auto& [check, cases] : by_check) find(std::move(cases), good, depth + 1, out);
+      return;
+    }
+  }
+  out.push_back(finding_of(bad, good, best, false));
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose(const std::vector<Record>& records) {
+  std::vector<std::string> order;
+  std::map<std::string, std::pair<Cases, Cases>> groups;
+  for (const Record& r : records) {
+    if (r.group.empty()) continue;
+    if (!groups.contains(r.group)) order.push_back(r.group);
+    auto& [bad, good] = groups[r.group];
+    if (went_wrong(r)) bad.push_back(&r);
+    if (r.status == Status::pass) good.push_back(&r);
+  }
+  std::vector<Finding> out;
+  for (const std::string& g : order) {
+    std::vector<Finding> some;
+    find(groups[g].first, groups[g].second, 0, some);
+    const auto weight = [](const Finding& f) {
+      return (f.status >= Status::crashed ? 1e9 : 0) + static_cast<double>(f.failed);
+    };
+    std::stable_sort(some.begin(), some.end(),
+                     [&](const Finding& a, const Finding& b) { return weight(a) > weight(b); });
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,30 @@
+// What failing cases have in common. Ten thousand failing records are one sentence if every one of them has
+// V % 4 = 3 and no passing one has: the simplest predicate that separates failing from passing cases is
+// looked for, and what usually causes that pattern is named.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+
+namespace assay::conformance {
+
+/// Cases of one group that went wrong alike.
+struct Finding {
+  std::string group;
+  std::string checks;  // the checks that failed, most frequent first; or crashed, hung, inconclusive
+  Status status = Status::fail;
+  std::int64_t failed = 0;        // cases
+  std::int64_t of = 0;            // cases of the group that were judged
+  std::string where;              // "every V with V % 4 = 3 (first: V = 3)"
+  std::string likely;             // "the tail of a vectorised loop"; empty where the pattern names no cause
+  const Record* first = nullptr;  // the smallest of them
+  std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
+};
+
+/// Worst first within a group, groups in the order of the records. The records must outlive the findings.
+std::vector<Finding> diagnose(const std::vector<Record>& records);
+
+}  // namespace assay::conformance

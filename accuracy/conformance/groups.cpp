@@ -1,0 +1,53 @@
+#include "accuracy/conformance/groups.hpp"
+
+#include <algorithm>
+
+namespace assay::conformance {
+
+std::span<const Group> groups() {
+  static constexpr Group all[] = {
+      {"families", "Every input family: ordinary rows, wide ranges, ties and special values.", plan_families},
+      {"shapes", "Every row length to 4096 and those where a dispatch may change: tails, tiles, vectors.",
+       plan_shapes},
+      {"rows", "No row, one, and more than a grid's dimensions or the machine holds at once.", plan_rows},
+      {"layout",
+       "Pitch, alignment, guard bands, the end of a page, in place: reads and writes beside the rows.",
+       plan_layout},
+      {"repeat", "The same launch a hundred times: races and uninitialised memory.", plan_repeat},
+      {"calls", "One call after another: state and results kept from call to call.", plan_calls},
+      {"streams", "Two streams at once, inputs that arrive late, writes after the end.", plan_streams},
+      {"batch", "The same row in other batches and places.", plan_batch},
+      {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules},
+  };
+  return all;
+}
+
+std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual) {
+  if (p.narrow.V) return {*p.narrow.V};
+  if (const std::int64_t most = p.variant.limits.max_V; most > 0) {
+    const bool any = std::erase_if(usual, [most](std::int64_t V) { return V > most; }) > 0;
+    if (any && std::find(usual.begin(), usual.end(), most) == usual.end()) usual.push_back(most);
+  }
+  return usual;
+}
+
+std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual) {
+  return p.narrow.rows ? std::vector<std::int64_t>{*p.narrow.rows} : usual;
+}
+
+std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual) {
+  return p.narrow.family.empty() ? usual : std::vector<std::string>{p.narrow.family};
+}
+
+Op op_of(const Planning& p) { return p.narrow.op.value_or(p.variant.op); }
+
+int k_of(const Planning& p) {
+  if (!selects(op_of(p))) return 0;
+  return p.narrow.k ? *p.narrow.k : std::min(5, p.variant.max_k);
+}
+
+double weight_of(std::int64_t rows, std::int64_t V) {
+  return static_cast<double>(rows) * (static_cast<double>(V) + 512);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,35 @@
+// One plan per group, one file per plan or two, and what the plans share. Internal to this folder.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "accuracy/conformance/bench.hpp"
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/inputs.hpp"
+
+namespace assay::conformance {
+
+std::vector<Unit> plan_families(const Planning& p);
+std::vector<Unit> plan_shapes(const Planning& p);
+std::vector<Unit> plan_rows(const Planning& p);
+std::vector<Unit> plan_layout(const Planning& p);
+std::vector<Unit> plan_repeat(const Planning& p);
+std::vector<Unit> plan_calls(const Planning& p);
+std::vector<Unit> plan_streams(const Planning& p);
+std::vector<Unit> plan_batch(const Planning& p);
+std::vector<Unit> plan_schedules(const Planning& p);
+
+/// The narrowed value alone, else the list; row lengths above a declared maximum are dropped from lists.
+std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
+std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
+std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
+/// The op of the cases, and the k: 5 unless narrowed or the variant selects fewer.
+Op op_of(const Planning& p);
+int k_of(const Planning& p);
+
+/// Time of a case on the host, in elements: short rows cost a block all the same.
+double weight_of(std::int64_t rows, std::int64_t V);
+
+}  // namespace assay::conformance

@@ -1,0 +1,83 @@
+#include "accuracy/conformance/inputs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "reference/error.hpp"
+
+namespace assay::conformance {
+namespace {
+
+constexpr Family kMore[] = {
+    {kShifted, "-1000 + N(0, 1): a maximum or padding that starts at 0 leaves no exp above 0."},
+    {kSameHead,
+     "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
+};
+
+/// Neighbours of a row length where a dispatch may change.
+void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
+  for (std::int64_t d = -reach; d <= reach; ++d)
+    if (V + d >= 0) sizes.insert(V + d);
+}
+
+}  // namespace
+
+std::span<const Family> more_families() { return kMore; }
+
+Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::int64_t rows,
+                 std::uint64_t seed) {
+  if (const Family* f = find_family(family)) {
+    // Few families have an empty row, where there is nothing to tell them apart.
+    if (V == 0) return Tensor(dtype, rows, 0);
+    return make_input(*f, dtype, V, rows, seed);
+  }
+  if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
+  const Family& normal = *find_family("normal_1");
+  // The dtype of the normal rows holds what is added to them.
+  Tensor t = V == 0 ? Tensor(dtype, rows, 0) : make_input(normal, dtype, V, rows, seed);
+  if (family == kShifted) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < V; ++j) t.set(r, j, t.at(r, j) - 1000);
+  } else {
+    const Tensor head = make_input(normal, dtype, 16, 1, 1);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < std::min<std::int64_t>(V, 16); ++j) t.set(r, j, head.at(0, j));
+  }
+  return t;
+}
+
+Case make_case(const std::string& family, const Variant& variant, std::int64_t V, std::int64_t rows,
+               std::uint64_t seed) {
+  return Case(family, make_rows(family, variant.dtype, V, rows, seed));
+}
+
+std::vector<std::int64_t> shape_sizes(Extent extent) {
+  std::set<std::int64_t> sizes;
+  if (extent == Extent::quick) {
+    for (std::int64_t V = 0; V <= 130; ++V) sizes.insert(V);
+    for (std::int64_t step : {32, 96, 160, 224})
+      for (std::int64_t V = step; V <= 1100; V += 128) around(sizes, V, 1);
+    for (std::int64_t V = 256; V <= 8192; V *= 2) around(sizes, V, 2);
+    for (std::int64_t V : {1027, 1536, 3001, 4099, 6240, 12289, 32771, 50257}) sizes.insert(V);
+    return {sizes.begin(), sizes.end()};
+  }
+  for (std::int64_t V = 0; V <= 4096; ++V) sizes.insert(V);
+  const int last = extent == Extent::full ? 20 : 17;
+  for (int k = 12; k <= last; ++k) around(sizes, std::int64_t{1} << k, 2);
+  for (std::int64_t vector : {1, 2, 4, 8})
+    for (std::int64_t threads : {32, 64, 128, 256, 512, 1024}) {
+      around(sizes, vector * threads, 1);
+      if (extent == Extent::full)
+        for (std::int64_t times : {3, 5, 7}) around(sizes, times * vector * threads, 1);
+    }
+  for (std::int64_t odd : {3, 5, 7})
+    for (std::int64_t V = odd * 32; V <= 1 << 16; V *= 2) around(sizes, V, 1);
+  for (std::int64_t prime : {4099, 5003, 7919, 10007, 16411, 20011, 32771, 65537, 104729})
+    sizes.insert(prime);
+  around(sizes, 12288, 1);
+  around(sizes, 14080, 1);
+  for (std::int64_t V : {6240, 12287, 30522, 32000, 40001, 49408, 50257, 50304, 128256}) sizes.insert(V);
+  return {sizes.begin(), sizes.end()};
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,33 @@
+// Inputs of the groups: the families of reference/, and a few that only make sense among launches or at every
+// row length. Row lengths a kernel's dispatch may depend on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accuracy/case.hpp"
+#include "accuracy/conformance/conformance.hpp"
+
+namespace assay::conformance {
+
+/// Families of this folder, besides those of reference/inputs.hpp.
+std::span<const Family> more_families();
+
+/// -1000 + N(0, 1): where a maximum, or the padding of a row, starts at 0 or at -100, every exp vanishes.
+inline constexpr const char* kShifted = "shifted_minus_1000";
+/// Rows whose first 16 elements are those of every other row, seed or not: a fingerprint of the head.
+inline constexpr const char* kSameHead = "same_head";
+
+/// Throws InputError for an unknown family.
+Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::int64_t rows,
+                 std::uint64_t seed);
+Case make_case(const std::string& family, const Variant& variant, std::int64_t V, std::int64_t rows,
+               std::uint64_t seed);
+
+/// Every V of the group `shapes`, ascending: 0 to 4096, then the neighbourhoods of powers of two, of vector
+/// times threads, of primes and of vocabularies. Not above max_V, where it is positive.
+std::vector<std::int64_t> shape_sizes(Extent extent);
+
+}  // namespace assay::conformance

@@ -1,0 +1,68 @@
+// Where the buffers lie: pitches with poisoned gaps, first rows off alignment, guard bands of NaN and of a
+// large finite number, the end of a page, the outputs over the logits.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "accuracy/conformance/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::size_t kWideGuard = std::size_t{1} << 16;
+
+/// The layouts by the name of their setup.
+std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
+  std::vector<std::pair<std::string, Layout>> all;
+  const auto add = [&](std::string name, Layout l) { all.emplace_back(std::move(name), l); };
+  const std::int64_t extra = p.narrow.pitch && p.narrow.V ? *p.narrow.pitch - *p.narrow.V : 0;
+  const auto gap = [&](std::int64_t usual) { return extra > 0 ? extra : usual; };
+  add("guard_nan", {.poison = 0, .guard = kWideGuard});
+  add("guard_finite", {.poison = 1, .guard = kWideGuard});
+  add("outputs_finite", {.poison = 2, .guard = kWideGuard});
+  add("pitch_logits", {.in_gap = gap(3), .poison = 1});
+  add("pitch_probs", {.out_gap = gap(3), .poison = 1});
+  add("pitch_both", {.in_gap = gap(5), .out_gap = gap(5), .poison = 0});
+  add("pitch_unequal", {.in_gap = gap(8), .out_gap = gap(24), .poison = 1});
+  const auto element =
+      static_cast<std::int64_t>(std::max(size_of(p.variant.dtype), size_of(p.variant.out())));
+  const auto shift = static_cast<std::int64_t>(std::min(size_of(p.variant.dtype), size_of(p.variant.out())));
+  for (std::int64_t bytes = shift; bytes < 16 * shift / element + shift && bytes < 16; bytes += shift)
+    add(fmt::format("offset_{}", bytes),
+        {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
+  add("in_place", {.poison = 1, .launch = {.in_place = true}});
+  add("page_end", {.poison = 1, .launch = {.page_end = true}});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Unit> plan_layout(const Planning& p) {
+  std::vector<Unit> units;
+  const std::map<std::string, Layout> by_name = [&] {
+    const auto all = layouts(p);
+    return std::map<std::string, Layout>(all.begin(), all.end());
+  }();
+  // Rows that end on, before and behind a vector of 2, 4 and 8; one long enough for a vectorised path.
+  for (const std::int64_t V : sizes_of(p, {33, 64, 1000, 1027, 4096}))
+    for (const std::int64_t rows : rows_of(p, {3}))
+      for (const std::string& family : families_of(p, {"row_encoded"})) {
+        Unit u;
+        for (const auto& [setup, layout] : layouts(p)) {
+          if (layout.launch.in_place &&
+              (op_of(p) == Op::lse || op_of(p) == Op::normalizer || selects(op_of(p))))
+            continue;
+          u.cases.push_back({family, V, rows, op_of(p), k_of(p), setup});
+          u.weight += weight_of(rows, V);
+        }
+        u.run = [by_name](Bench& bench, const std::vector<ConformanceCase>& cases) {
+          const Case inputs = bench.inputs(cases[0]);
+          for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i)
+            bench.emit(i, bench.judge(cases[i], inputs, by_name.at(cases[i].setup)));
+        };
+        units.push_back(std::move(u));
+      }
+  return units;
+}
+
+}  // namespace assay::conformance

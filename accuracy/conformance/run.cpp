@@ -1,0 +1,150 @@
+// Plans the groups, states the plan, runs the units over threads, and accounts for every planned case.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "accuracy/conformance/bench.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+
+namespace assay::conformance {
+namespace {
+
+struct Planned {
+  const Group* group;
+  Unit unit;
+  std::size_t first;
+};
+
+bool wanted(const Narrowing& n, const ConformanceCase& c) {
+  return (n.family.empty() || n.family == c.family) && (n.setup.empty() || n.setup == c.setup) &&
+         (!n.V || *n.V == c.V) && (!n.rows || *n.rows == c.rows) && (!n.k || *n.k == c.k) &&
+         (!n.op || *n.op == c.op);
+}
+
+class Run {
+ public:
+  Run(std::vector<Planned> plan, const std::vector<Group>& groups, const ConformanceOptions& options,
+      ConformanceResult& result)
+      : plan_(std::move(plan)), groups_(groups), options_(options), result_(result) {
+    patience_ = std::vector<Patience>(groups.size());
+    order_.resize(plan_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    // Largest first, so that no thread starts a long unit when the others are done.
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return plan_[a].unit.weight > plan_[b].unit.weight;
+    });
+  }
+
+  void work(Variant variant) {
+    Bench bench(std::move(variant), options_);
+    try {
+      for (std::size_t i; !stop_ && (i = next_++) < order_.size();) run_unit(bench, plan_[order_[i]]);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      stop_ = true;
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void run_unit(Bench& bench, const Planned& p) {
+    Patience& patience = patience_[static_cast<std::size_t>(p.group - groups_.data())];
+    const auto cases = static_cast<std::size_t>(p.unit.cases.size());
+    std::vector<bool> emitted(cases, false);
+    bench.enter(*p.group, patience, 0, [&](std::size_t i, Record r) {
+      emitted[i] = true;
+      put(p.first + i, std::move(r));
+    });
+    const std::string away = unavailable_reason(bench.variant().backend);
+    if (away.empty() && bench.go_on()) {
+      std::unique_lock<std::mutex> alone(exclusive_, std::defer_lock);
+      if (p.unit.exclusive) alone.lock();
+      p.unit.run(bench, p.unit.cases);
+    }
+    for (std::size_t i = 0; i < cases; ++i)
+      if (!emitted[i]) {
+        Record r = bench.blank(p.unit.cases[i]);
+        r.reason = !away.empty() ? away
+                                 : fmt::format("the group was left after {} crashes and {} hangs",
+                                               patience.crashes.load(), patience.hangs.load());
+        put(p.first + i, std::move(r));
+      }
+  }
+
+  void put(std::size_t at, Record r) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    result_.executed += r.status != Status::not_run;
+    result_.records[at] = std::move(r);
+    ++done_;
+    if (options_.progress) options_.progress(done_, static_cast<std::int64_t>(result_.records.size()));
+  }
+
+  const std::vector<Planned> plan_;
+  const std::vector<Group>& groups_;
+  const ConformanceOptions& options_;
+  ConformanceResult& result_;
+  std::vector<Patience> patience_;
+  std::vector<std::size_t> order_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_, exclusive_;
+  std::int64_t done_ = 0;
+  std::exception_ptr error_;
+};
+
+std::vector<Group> chosen_groups(const ConformanceOptions& options) {
+  std::vector<Group> all(groups().begin(), groups().end());
+  all.insert(all.end(), options.more.begin(), options.more.end());
+  for (const std::string& name : options.only)
+    if (std::none_of(all.begin(), all.end(), [&](const Group& g) { return name == g.name; })) {
+      std::string names;
+      for (const Group& g : all) names += (names.empty() ? "" : ", ") + std::string(g.name);
+      throw InputError("--only " + name + ": no such group; there are " + names);
+    }
+  std::erase_if(all, [&](const Group& g) {
+    return options.only.empty()
+               ? g.optional
+               : std::find(options.only.begin(), options.only.end(), g.name) == options.only.end();
+  });
+  return all;
+}
+
+}  // namespace
+
+ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options) {
+  const std::vector<Group> chosen = chosen_groups(options);
+  const Variant first = make();
+  ConformanceResult result;
+  std::vector<Planned> plan;
+  for (const Group& g : chosen)
+    for (Unit& u : g.plan({first, options.extent, options.narrow, options.seed})) {
+      std::erase_if(u.cases, [&](const ConformanceCase& c) { return !wanted(options.narrow, c); });
+      if (u.cases.empty()) continue;
+      const auto at = static_cast<std::size_t>(result.planned);
+      result.planned += static_cast<std::int64_t>(u.cases.size());
+      plan.push_back({&g, std::move(u), at});
+    }
+  if (plan.empty()) throw InputError("the plan is empty: no case of these groups is what was asked for");
+  result.records.resize(static_cast<std::size_t>(result.planned));
+
+  Run run(std::move(plan), chosen, options, result);
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0 ? options.threads : cores;
+  std::vector<std::thread> workers;
+  for (int i = 1; i < threads; ++i) workers.emplace_back([&run, v = make()] { run.work(v); });
+  run.work(first);
+  for (std::thread& w : workers) w.join();
+  run.rethrow();
+  return result;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,57 @@
+// Row lengths and row counts. There are thousands of cases: each is one launch, and the truth of a row is
+// made once for all cases that have it.
+#include <algorithm>
+
+#include "accuracy/conformance/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// Guard bands hold NaN where the row stands alone, a large finite number where there are several: a wrong
+/// tail reads the next row or what lies behind the last one.
+void run_shape(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  std::int64_t rows = 0;
+  for (const ConformanceCase& c : cases) rows = std::max(rows, c.rows);
+  const Case inputs = bench.inputs(cases[0].family, cases[0].V, rows);
+  for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
+    Layout layout;
+    layout.poison = cases[i].rows > 1 ? 1 : 0;
+    bench.emit(i, bench.judge(cases[i], inputs, layout));
+  }
+}
+
+}  // namespace
+
+std::vector<Unit> plan_shapes(const Planning& p) {
+  std::vector<Unit> units;
+  for (const std::int64_t V : sizes_of(p, shape_sizes(p.extent)))
+    for (const std::string& family : families_of(p, {"constant", kShifted})) {
+      // Beyond the exhaustive part one row count is enough; what depends on it shows before.
+      const bool both = V <= 4098 && p.extent != Extent::quick;
+      const std::vector<std::int64_t> rows = rows_of(
+          p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1});
+      Unit u{{}, run_shape, 0};
+      for (const std::int64_t n : rows) {
+        u.cases.push_back({family, V, n, op_of(p), k_of(p)});
+        u.weight += weight_of(n, V);
+      }
+      units.push_back(std::move(u));
+    }
+  return units;
+}
+
+std::vector<Unit> plan_rows(const Planning& p) {
+  // 132 multiprocessors with 2048 threads each hold no more than 270,336 rows at once, one thread a row.
+  std::vector<std::int64_t> counts = {0, 1, 2, 3, 31, 257, 65535, 65536};
+  if (p.extent == Extent::quick) counts = {0, 1, 2, 3, 31, 257, 4097};
+  if (p.extent == Extent::full || (p.extent == Extent::normal && !on_host(p.variant.backend)))
+    counts.push_back(132 * 2048 + 1);
+  std::vector<Unit> units;
+  for (const std::int64_t V : sizes_of(p, {7}))
+    for (const std::int64_t rows : rows_of(p, counts))
+      for (const std::string& family : families_of(p, {"row_encoded"}))
+        units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_shape, weight_of(rows, V)});
+  return units;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,134 @@
+// assay check: is a kernel right? Conformance groups on a key, a plugin or a source file: records.jsonl,
+// summary.md, index.html, and a verdict that names causes instead of listing cases.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/behaves_like.hpp"
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/check_targets.hpp"
+#include "reports/commands.hpp"
+#include "reports/conformance_text.hpp"
+#include "reports/files.hpp"
+#include "reports/page.hpp"
+#include "reports/progress.hpp"
+#include "reports/report.hpp"
+#include "reports/summary.hpp"
+#include "reports/whole_number.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  TargetOptions targets;
+  conformance::ConformanceOptions run;
+  std::string op, out, require;
+  bool quick = false, full = false;
+  int device = 0;
+};
+
+ReportData check(const std::vector<Target>& targets, const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.environment = environment();
+  data.environment.emplace_back("seed", std::to_string(o.run.seed));
+  for (const Family& f : families()) data.families.push_back({f.name, f.why});
+  for (const Family& f : conformance::more_families()) data.families.push_back({f.name, f.why});
+  data.families.push_back({kProbeFamily, kProbeWhy});
+  for (const Target& t : targets) {
+    data.keys.push_back(key_info(t.variant));
+    conformance::ConformanceOptions options = o.run;
+    options.target = t.words;
+    Progress progress;
+    options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+    conformance::ConformanceResult result = conformance::run_conformance(t.make, options);
+    data.planned += result.planned;
+    data.executed += result.executed;
+    data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
+                        std::make_move_iterator(result.records.end()));
+  }
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+int run(Options& o) {
+  if (!o.require.empty()) {
+    if (o.require != "cuda" && o.require != "host")
+      throw InputError("--require " + o.require + ": must be cuda or host");
+    if (o.require == "cuda")
+      if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
+        fmt::print(stderr, "assay: --require cuda: {}\n", why);
+        return kEnvironment;
+      }
+  }
+  if (o.device != 0)
+    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (!o.op.empty()) {
+    o.run.narrow.op = parse_op(o.op);
+    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  o.run.extent = o.quick  ? conformance::Extent::quick
+                 : o.full ? conformance::Extent::full
+                          : conformance::Extent::normal;
+  const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
+  const std::vector<Target> targets = resolve_targets(o.targets);
+  prepare_folder(out);
+  const ReportData data = check(targets, o);
+  std::string lines;
+  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
+  write_files({{out / "records.jsonl", lines},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  return report_passed(data) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  conformance::Narrowing& n = o->run.narrow;
+  CLI::App* c = app.add_subcommand(
+      "check", "is it right? conformance, special values, bounds, determinism, call after call");
+  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], or FILE.cu ...")
+      ->required();
+  std::string names;
+  for (const conformance::Group& g : conformance::groups())
+    names += (names.empty() ? "" : ", ") + std::string(g.name);
+  c->add_option("--only", o->run.only, "groups of cases: " + names);
+  c->add_flag("--quick", o->quick, "seconds instead of a minute or two");
+  c->add_flag("--full", o->full, "everything there is");
+  c->add_option("--declare", o->targets.declare,
+                "what the author promises: \"exp=fast; ties=smaller_index\"");
+  c->add_option("--family", n.family, "cases with these inputs alone");
+  c->add_option("--V", n.V, "cases of this row length alone, also one that no group has")
+      ->check(whole_number());
+  c->add_option("--rows", n.rows, "cases of this many rows alone")->check(whole_number());
+  c->add_option("--k", n.k, "k of top-k")->check(whole_number());
+  c->add_option("--op", o->op, "another op of the variant: normalizer");
+  c->add_option("--pitch", n.pitch, "distance between row starts, in elements, where a group varies it")
+      ->check(whole_number());
+  c->add_option("--setup", n.setup, "what a case varies, as in its record: offset_6");
+  c->add_option("--seed", o->run.seed, "seed of the inputs")
+      ->capture_default_str()
+      ->check(whole_number())
+      ->check(natural_number());
+  c->add_option("--timeout", o->targets.timeout_seconds, "seconds after which a launch is hung")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  c->add_option("--threads", o->run.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
+  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,148 @@
+#include "reports/conformance_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accuracy/behaves_like.hpp"
+#include "reports/html.hpp"
+#include "reports/summary.hpp"
+#include "reports/tally.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kMostFindings = 12;
+
+std::string counts_of(const std::vector<Record>& records) {
+  GroupTally all;
+  for (const GroupTally& g : tally_groups(records)) {
+    all.pass += g.pass, all.fail += g.fail, all.inconclusive += g.inconclusive;
+    all.unsupported += g.unsupported, all.not_run += g.not_run, all.crashed += g.crashed, all.hung += g.hung;
+  }
+  std::string s =
+      fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
+                  grouped(static_cast<std::int64_t>(records.size())), grouped(all.pass), grouped(all.fail),
+                  grouped(all.inconclusive), grouped(all.unsupported));
+  if (all.crashed) s += fmt::format(", {} crashed", grouped(all.crashed));
+  if (all.hung) s += fmt::format(", {} hung", grouped(all.hung));
+  if (all.not_run) s += fmt::format(", {} not run", grouped(all.not_run));
+  return s + "\n";
+}
+
+std::string behaviour_lines(const std::vector<Record>& records) {
+  std::string out;
+  for (const Record& r : records)
+    if (r.family == kProbeFamily && !r.behaves_like.empty()) out += "behaves like: " + r.behaves_like + "\n";
+  return out;
+}
+
+std::string group_lines(const std::vector<Record>& records) {
+  std::string out;
+  for (const GroupTally& g : tally_groups(records)) {
+    std::string line = fmt::format("  {:<12} {:>7} passed", g.group, grouped(g.pass));
+    const auto some = [&](std::int64_t n, const char* word) {
+      if (n > 0) line += fmt::format(", {} {}", grouped(n), word);
+    };
+    some(g.fail, "failed");
+    some(g.crashed, "crashed");
+    some(g.hung, "hung");
+    some(g.inconclusive, "inconclusive");
+    some(g.not_run, "not run");
+    some(g.unsupported, "unsupported");
+    if (g.unsupported > 0) line += " (" + shorten(g.unsupported_reason, 90) + ")";
+    out += line + "\n";
+  }
+  return out;
+}
+
+bool passed(const std::vector<Record>& records) {
+  bool any = false;
+  for (const Record& r : records) {
+    if (r.status == Status::pass) any = true;
+    if (r.status != Status::pass && r.status != Status::unsupported) return false;
+  }
+  return any;
+}
+
+std::string verdict_of(const std::string& key, const std::vector<Record>& records) {
+  std::string out = fmt::format("{} {}\n", passed(records) ? "PASS" : "FAIL", key) + counts_of(records);
+  const auto findings = conformance::diagnose(records);
+  for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
+    const conformance::Finding& f = findings[i];
+    out += fmt::format("{}. {}\n", i + 1, finding_line(f));
+    out += fmt::format("   {}\n", shorten(f.detail, 300));
+    if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
+      out += fmt::format("   the nearest class it would pass: {}\n", f.first->behaves_like);
+    out += fmt::format("   {}\n", f.first->reproduce);
+  }
+  if (findings.size() > kMostFindings)
+    out += fmt::format("{} more on the page\n", findings.size() - kMostFindings);
+  for (const Record& r : records)
+    if (r.status == Status::not_run) {
+      out += "not run: " + shorten(r.reason, 200) + "\n";
+      break;
+    }
+  return out + behaviour_lines(records) + group_lines(records);
+}
+
+}  // namespace
+
+std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
+  std::vector<GroupTally> out;
+  for (const Record& r : records) {
+    auto at = std::find_if(out.begin(), out.end(), [&](const GroupTally& g) { return g.group == r.group; });
+    if (at == out.end()) at = out.insert(out.end(), GroupTally{.group = r.group});
+    switch (r.status) {
+      case Status::pass:
+        ++at->pass;
+        break;
+      case Status::fail:
+        ++at->fail;
+        break;
+      case Status::inconclusive:
+        ++at->inconclusive;
+        break;
+      case Status::unsupported:
+        if (at->unsupported++ == 0) at->unsupported_reason = r.reason;
+        break;
+      case Status::not_run:
+        ++at->not_run;
+        break;
+      case Status::crashed:
+        ++at->crashed;
+        break;
+      case Status::hung:
+        ++at->hung;
+        break;
+    }
+  }
+  return out;
+}
+
+std::string finding_line(const conformance::Finding& f) {
+  const char* word = f.status == Status::crashed        ? "crash"
+                     : f.status == Status::hung         ? "hang"
+                     : f.status == Status::inconclusive ? "are inconclusive"
+                                                        : "fail";
+  std::string s =
+      fmt::format("{}: {} of {} cases {} ({})", f.group, grouped(f.failed), grouped(f.of), word, f.checks);
+  if (!f.where.empty()) s += ": " + f.where;
+  if (!f.likely.empty()) s += ": likely " + f.likely;
+  return s;
+}
+
+std::string render_check_terminal(const ReportData& data, const std::string& page_path) {
+  std::string out;
+  for (const KeyInfo& k : data.keys) {
+    std::vector<Record> its;
+    for (const Record& r : data.records)
+      if (r.key == k.key) its.push_back(r);
+    out += verdict_of(k.key, its);
+  }
+  if (data.keys.size() > 1)
+    out += fmt::format("{}: {}\n", report_passed(data) ? "PASS" : "FAIL", verdict_reason(data));
+  return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
+}
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// How far a long command is, on standard error.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace assay {
+
+/// A bar that redraws itself on a terminal, a line every tenth elsewhere.
+class Progress {
+ public:
+  void operator()(std::int64_t done, std::int64_t planned) {
+    const auto percent = static_cast<int>(100 * done / planned);
+    if (terminal_) {
+      if (percent == shown_) return;
+      const int filled = percent * 40 / 100;
+      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records",
+                 std::string(static_cast<std::size_t>(filled), '#'),
+                 std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
+      if (done == planned) fmt::print(stderr, "\n");
+    } else {
+      if (percent / 10 == shown_ / 10 && done != planned) return;
+      fmt::print(stderr, "{} of {} records\n", done, planned);
+    }
+    std::fflush(stderr);
+    shown_ = percent;
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  int shown_ = 0;
+};
+
+}  // namespace assay
