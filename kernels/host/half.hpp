@@ -13,7 +13,7 @@
 
 namespace assay::ASSAY_BACKEND {
 
-namespace bits {
+namespace half_bits {
 
 inline float from_half(std::uint16_t h) {
   const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16;
@@ -82,19 +82,19 @@ T as(int pattern) {
   return h;
 }
 
-}  // namespace bits
+}  // namespace half_bits
 
 struct __half {
   std::uint16_t x;
   __half() = default;
-  __half(float f) : x(bits::to_half(f)) {}
-  operator float() const { return bits::from_half(x); }
+  __half(float f) : x(half_bits::to_half(f)) {}
+  operator float() const { return half_bits::from_half(x); }
 };
 struct __nv_bfloat16 {
   std::uint16_t x;
   __nv_bfloat16() = default;
-  __nv_bfloat16(float f) : x(bits::to_bfloat(f)) {}
-  operator float() const { return bits::from_bfloat(x); }
+  __nv_bfloat16(float f) : x(half_bits::to_bfloat(f)) {}
+  operator float() const { return half_bits::from_bfloat(x); }
 };
 
 inline float __half2float(__half h) { return h; }
@@ -118,29 +118,29 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
 
 // A sum, difference, product or quotient of two 16-bit values rounds to float with at most 24 bits, and
 // 24 >= 2 p + 2 for p = 11 and 8: rounding it again to p bits gives the correctly rounded result.
-#define ASSAY_HALF_OPERATIONS(T)                                                               \
-  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                 \
-  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                 \
-  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                 \
-  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                 \
-  inline T __hneg(T a) { return T(-float(a)); }                                                \
-  inline T __hfma(T a, T b, T c) { return T(bits::fused(float(a), float(b), float(c))); }      \
-  /* Equal values have equal bits but for the zeros, and +0 is above -0. */                    \
-  inline T __hmax(T a, T b) {                                                                  \
-    return float(a) == float(b) ? bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
-  }                                                                                            \
-  inline T __hmin(T a, T b) {                                                                  \
-    return float(a) == float(b) ? bits::as<T>(a.x | b.x) : T(std::fmin(float(a), float(b)));   \
-  }                                                                                            \
-  inline bool __heq(T a, T b) { return float(a) == float(b); }                                 \
-  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                  \
-  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                 \
-  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                  \
-  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                 \
-  inline bool __hisnan(T a) { return float(a) != float(a); }                                   \
-  inline T hexp(T a) { return T(bits::odd_float(std::exp(static_cast<double>(float(a))))); }   \
-  inline T hexp2(T a) { return T(bits::odd_float(std::exp2(static_cast<double>(float(a))))); } \
-  inline T hlog(T a) { return T(bits::odd_float(std::log(static_cast<double>(float(a))))); }   \
+#define ASSAY_HALF_OPERATIONS(T)                                                                    \
+  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                      \
+  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                      \
+  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                      \
+  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                      \
+  inline T __hneg(T a) { return T(-float(a)); }                                                     \
+  inline T __hfma(T a, T b, T c) { return T(half_bits::fused(float(a), float(b), float(c))); }      \
+  /* Equal values have equal bits but for the zeros, and +0 is above -0. */                         \
+  inline T __hmax(T a, T b) {                                                                       \
+    return float(a) == float(b) ? half_bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
+  }                                                                                                 \
+  inline T __hmin(T a, T b) {                                                                       \
+    return float(a) == float(b) ? half_bits::as<T>(a.x | b.x) : T(std::fmin(float(a), float(b)));   \
+  }                                                                                                 \
+  inline bool __heq(T a, T b) { return float(a) == float(b); }                                      \
+  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                       \
+  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                      \
+  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                       \
+  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                      \
+  inline bool __hisnan(T a) { return float(a) != float(a); }                                        \
+  inline T hexp(T a) { return T(half_bits::odd_float(std::exp(static_cast<double>(float(a))))); }   \
+  inline T hexp2(T a) { return T(half_bits::odd_float(std::exp2(static_cast<double>(float(a))))); } \
+  inline T hlog(T a) { return T(half_bits::odd_float(std::log(static_cast<double>(float(a))))); }   \
   inline T hrcp(T a) { return T(1.0f / float(a)); }
 
 ASSAY_HALF_OPERATIONS(__half)

@@ -25,7 +25,6 @@
 #define blockIdx (::assay::executor::current->blockIdx)
 #define blockDim (::assay::executor::current->blockDim)
 #define gridDim (::assay::executor::current->gridDim)
-#define warpSize 32
 
 /// Static shared memory: plain CUDA's `__shared__ T name[N]`.
 #define ASSAY_SHARED(T, name, N)                                \
@@ -42,27 +41,27 @@
 namespace assay::ASSAY_BACKEND {
 
 using dim3 = executor::Dim3;
-using executor::Site;
+inline constexpr int warpSize = 32;
 
 // ---- barriers and warp collectives ----
 
-inline void __syncthreads(const Site& site = Site::current()) {
+inline void __syncthreads(const executor::Site& site = executor::Site::current()) {
   executor::block_barrier(executor::Barrier::plain, 0, site);
 }
-inline int __syncthreads_count(int p, const Site& site = Site::current()) {
+inline int __syncthreads_count(int p, const executor::Site& site = executor::Site::current()) {
   return executor::block_barrier(executor::Barrier::count, p, site);
 }
-inline int __syncthreads_and(int p, const Site& site = Site::current()) {
+inline int __syncthreads_and(int p, const executor::Site& site = executor::Site::current()) {
   return executor::block_barrier(executor::Barrier::all, p, site);
 }
-inline int __syncthreads_or(int p, const Site& site = Site::current()) {
+inline int __syncthreads_or(int p, const executor::Site& site = executor::Site::current()) {
   return executor::block_barrier(executor::Barrier::any, p, site);
 }
-inline void __syncwarp(unsigned mask = ~0u, const Site& site = Site::current()) {
+inline void __syncwarp(unsigned mask = ~0u, const executor::Site& site = executor::Site::current()) {
   executor::warp_collective(executor::Collective::sync, mask, 0, 0, 32, site);
 }
 
-namespace detail {
+namespace words_detail {
 template <class T>
 std::uint64_t pack(T v) {
   static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "shuffles carry at most 8 bytes");
@@ -77,68 +76,81 @@ T unpack(std::uint64_t u) {
   return v;
 }
 template <class T>
-T shuffle(executor::Collective kind, unsigned mask, T v, int argument, int width, const Site& site) {
+T shuffle(executor::Collective kind, unsigned mask, T v, int argument, int width,
+          const executor::Site& site) {
   return unpack<T>(executor::warp_collective(kind, mask, pack(v), argument, width, site));
 }
-}  // namespace detail
+}  // namespace words_detail
 
 template <class T>
-T __shfl_sync(unsigned mask, T v, int source, int width = 32, const Site& site = Site::current()) {
-  return detail::shuffle(executor::Collective::shfl, mask, v, source, width, site);
+T __shfl_sync(unsigned mask, T v, int source, int width = 32,
+              const executor::Site& site = executor::Site::current()) {
+  return words_detail::shuffle(executor::Collective::shfl, mask, v, source, width, site);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, const Site& site = Site::current()) {
-  return detail::shuffle(executor::Collective::shfl_up, mask, v, static_cast<int>(delta), width, site);
+T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32,
+                 const executor::Site& site = executor::Site::current()) {
+  return words_detail::shuffle(executor::Collective::shfl_up, mask, v, static_cast<int>(delta), width, site);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, const Site& site = Site::current()) {
-  return detail::shuffle(executor::Collective::shfl_down, mask, v, static_cast<int>(delta), width, site);
+T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32,
+                   const executor::Site& site = executor::Site::current()) {
+  return words_detail::shuffle(executor::Collective::shfl_down, mask, v, static_cast<int>(delta), width,
+                               site);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, const Site& site = Site::current()) {
-  return detail::shuffle(executor::Collective::shfl_xor, mask, v, lanes, width, site);
+T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32,
+                  const executor::Site& site = executor::Site::current()) {
+  return words_detail::shuffle(executor::Collective::shfl_xor, mask, v, lanes, width, site);
 }
-inline unsigned __ballot_sync(unsigned mask, int p, const Site& site = Site::current()) {
+inline unsigned __ballot_sync(unsigned mask, int p, const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(
       executor::warp_collective(executor::Collective::ballot, mask, p != 0, 0, 32, site));
 }
-inline int __all_sync(unsigned mask, int p, const Site& site = Site::current()) {
+inline int __all_sync(unsigned mask, int p, const executor::Site& site = executor::Site::current()) {
   return static_cast<int>(executor::warp_collective(executor::Collective::all, mask, p != 0, 0, 32, site));
 }
-inline int __any_sync(unsigned mask, int p, const Site& site = Site::current()) {
+inline int __any_sync(unsigned mask, int p, const executor::Site& site = executor::Site::current()) {
   return static_cast<int>(executor::warp_collective(executor::Collective::any, mask, p != 0, 0, 32, site));
 }
 template <class T>
-unsigned __match_any_sync(unsigned mask, T v, const Site& site = Site::current()) {
+unsigned __match_any_sync(unsigned mask, T v, const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(
-      executor::warp_collective(executor::Collective::match_any, mask, detail::pack(v), 0, 32, site));
+      executor::warp_collective(executor::Collective::match_any, mask, words_detail::pack(v), 0, 32, site));
 }
 template <class T>
-unsigned __match_all_sync(unsigned mask, T v, int* predicate, const Site& site = Site::current()) {
+unsigned __match_all_sync(unsigned mask, T v, int* predicate,
+                          const executor::Site& site = executor::Site::current()) {
   const auto r = static_cast<unsigned>(
-      executor::warp_collective(executor::Collective::match_all, mask, detail::pack(v), 0, 32, site));
+      executor::warp_collective(executor::Collective::match_all, mask, words_detail::pack(v), 0, 32, site));
   *predicate = r != 0;
   return r;
 }
 inline unsigned __activemask() { return executor::active_mask(); }
 
-inline unsigned __reduce_add_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_add_sync(unsigned mask, unsigned v,
+                                  const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::add, mask, v, 0, 32, site));
 }
-inline unsigned __reduce_max_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_max_sync(unsigned mask, unsigned v,
+                                  const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::max, mask, v, 0, 32, site));
 }
-inline unsigned __reduce_min_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_min_sync(unsigned mask, unsigned v,
+                                  const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::min, mask, v, 0, 32, site));
 }
-inline unsigned __reduce_and_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_and_sync(unsigned mask, unsigned v,
+                                  const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(
       executor::warp_collective(executor::Collective::bit_and, mask, v, 0, 32, site));
 }
-inline unsigned __reduce_or_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_or_sync(unsigned mask, unsigned v,
+                                 const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(executor::warp_collective(executor::Collective::bit_or, mask, v, 0, 32, site));
 }
-inline unsigned __reduce_xor_sync(unsigned mask, unsigned v, const Site& site = Site::current()) {
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned v,
+                                  const executor::Site& site = executor::Site::current()) {
   return static_cast<unsigned>(
       executor::warp_collective(executor::Collective::bit_xor, mask, v, 0, 32, site));
 }
@@ -160,6 +172,7 @@ void __stcs(T* p, T v) {
   *p = v;
 }
 
+namespace words_detail {
 template <class T, class F>
 T atomic_update(T* p, F f) {
   std::atomic_ref<T> a(*p);
@@ -168,25 +181,26 @@ T atomic_update(T* p, F f) {
   }
   return old;
 }
+}  // namespace words_detail
 template <class T>
 T atomicAdd(T* p, std::type_identity_t<T> v) {
-  return atomic_update(p, [v](T o) { return static_cast<T>(o + v); });
+  return words_detail::atomic_update(p, [v](T o) { return static_cast<T>(o + v); });
 }
 template <class T>
 T atomicMax(T* p, std::type_identity_t<T> v) {
-  return atomic_update(p, [v](T o) { return o < v ? v : o; });
+  return words_detail::atomic_update(p, [v](T o) { return o < v ? v : o; });
 }
 template <class T>
 T atomicMin(T* p, std::type_identity_t<T> v) {
-  return atomic_update(p, [v](T o) { return v < o ? v : o; });
+  return words_detail::atomic_update(p, [v](T o) { return v < o ? v : o; });
 }
 template <class T>
 T atomicOr(T* p, std::type_identity_t<T> v) {
-  return atomic_update(p, [v](T o) { return static_cast<T>(o | v); });
+  return words_detail::atomic_update(p, [v](T o) { return static_cast<T>(o | v); });
 }
 template <class T>
 T atomicAnd(T* p, std::type_identity_t<T> v) {
-  return atomic_update(p, [v](T o) { return static_cast<T>(o & v); });
+  return words_detail::atomic_update(p, [v](T o) { return static_cast<T>(o & v); });
 }
 template <class T>
 T atomicExch(T* p, std::type_identity_t<T> v) {
@@ -240,6 +254,7 @@ using std::min;
 
 // ---- vector types ----
 
+namespace words_detail {
 template <class T, int N>
 struct alignas(sizeof(T) * N) Vector;
 template <class T>
@@ -250,12 +265,13 @@ template <class T>
 struct alignas(4 * sizeof(T)) Vector<T, 4> {
   T x, y, z, w;
 };
-using float2 = Vector<float, 2>;
-using float4 = Vector<float, 4>;
-using int2 = Vector<int, 2>;
-using int4 = Vector<int, 4>;
-using uint2 = Vector<unsigned, 2>;
-using uint4 = Vector<unsigned, 4>;
+}  // namespace words_detail
+using float2 = words_detail::Vector<float, 2>;
+using float4 = words_detail::Vector<float, 4>;
+using int2 = words_detail::Vector<int, 2>;
+using int4 = words_detail::Vector<int, 4>;
+using uint2 = words_detail::Vector<unsigned, 2>;
+using uint4 = words_detail::Vector<unsigned, 4>;
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }

@@ -1,0 +1,147 @@
+// CUDA's words that this project's own kernels do without, and other people's use: cache hints, further
+// intrinsics, vector types, min and max of two types.
+#pragma once
+
+#include <math.h>
+
+#include <type_traits>
+
+#include "kernels/host/half2.hpp"
+
+namespace assay::ASSAY_BACKEND {
+
+// ---- memory ----
+
+#define ASSAY_LOAD(name) \
+  template <class T>     \
+  T name(const T* p) {   \
+    return *p;           \
+  }
+ASSAY_LOAD(__ldca)
+ASSAY_LOAD(__ldcg)
+ASSAY_LOAD(__ldlu)
+ASSAY_LOAD(__ldcv)
+#undef ASSAY_LOAD
+#define ASSAY_STORE(name)                      \
+  template <class T>                           \
+  void name(T* p, std::type_identity_t<T> v) { \
+    *p = v;                                    \
+  }
+ASSAY_STORE(__stcg)
+ASSAY_STORE(__stwb)
+ASSAY_STORE(__stwt)
+#undef ASSAY_STORE
+inline void __threadfence_system() { __threadfence(); }
+inline void __nanosleep(unsigned) {}
+[[noreturn]] inline void __trap() { throw executor::Fault("the kernel calls __trap()"); }
+
+template <class T>
+T atomicSub(T* p, std::type_identity_t<T> v) {
+  return words_detail::atomic_update(p, [v](T o) { return static_cast<T>(o - v); });
+}
+template <class T>
+T atomicXor(T* p, std::type_identity_t<T> v) {
+  return words_detail::atomic_update(p, [v](T o) { return static_cast<T>(o ^ v); });
+}
+inline unsigned atomicInc(unsigned* p, unsigned most) {
+  return words_detail::atomic_update(p, [most](unsigned o) { return o >= most ? 0u : o + 1; });
+}
+inline unsigned atomicDec(unsigned* p, unsigned most) {
+  return words_detail::atomic_update(p, [most](unsigned o) { return o == 0 || o > most ? most : o - 1; });
+}
+
+// ---- arithmetic ----
+
+/// CUDA has min and max of every pair of arithmetic types; of floats they are fminf and fmaxf.
+template <class A, class B>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
+         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> max(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return std::max<C>(static_cast<C>(a), static_cast<C>(b));
+}
+template <class A, class B>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
+         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> min(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return std::min<C>(static_cast<C>(a), static_cast<C>(b));
+}
+// A NaN loses, as on a GPU; std::max would keep whichever comes first.
+inline float max(float a, float b) { return ::fmaxf(a, b); }
+inline float min(float a, float b) { return ::fminf(a, b); }
+inline double max(double a, double b) { return ::fmax(a, b); }
+inline double min(double a, double b) { return ::fmin(a, b); }
+inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
+inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
+
+inline float rsqrtf(float x) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(x))); }
+inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
+inline float __frsqrt_rn(float x) { return rsqrtf(x); }
+inline float fdividef(float x, float y) { return x / y; }
+inline float exp10f(float x) { return static_cast<float>(::pow(10.0, static_cast<double>(x))); }
+inline float __exp10f(float x) { return ::exp2f(x * 0x1.a934f0p+1f); }
+inline float __log2f(float x) { return ::log2f(x); }
+inline float __log10f(float x) { return ::log2f(x) * 0x1.344136p-2f; }
+inline float __powf(float x, float y) { return ::exp2f(y * ::log2f(x)); }
+inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
+inline float __int2float_rn(int x) { return static_cast<float>(x); }
+inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
+inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
+inline float __double2float_rn(double x) { return static_cast<float>(x); }
+inline int __float2int_rn(float x) { return static_cast<int>(::nearbyintf(x)); }
+inline int __float2int_rz(float x) { return static_cast<int>(x); }
+inline int __float2int_rd(float x) { return static_cast<int>(::floorf(x)); }
+inline int __float2int_ru(float x) { return static_cast<int>(::ceilf(x)); }
+inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline int __popcll(unsigned long long v) { return std::popcount(v); }
+inline int __clzll(long long v) { return std::countl_zero(static_cast<unsigned long long>(v)); }
+inline int __ffsll(long long v) {
+  return v == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned long long>(v));
+}
+inline unsigned __brev(unsigned v) {
+  unsigned r = 0;
+  for (int i = 0; i < 32; ++i) r |= (v >> i & 1u) << (31 - i);
+  return r;
+}
+inline float __half2float_rn(__half h) { return h; }
+inline __half __int2half_rn(int x) { return __half(static_cast<float>(x)); }
+inline int __half2int_rn(__half h) { return __float2int_rn(h); }
+
+// ---- vector types ----
+
+namespace words_detail {
+template <class T>
+struct Vector<T, 1> {
+  T x;
+};
+template <class T>
+struct Three {
+  T x, y, z;
+};
+}  // namespace words_detail
+#define ASSAY_VECTORS(T, name)                       \
+  using name##1 = words_detail::Vector<T, 1>;        \
+  using name##3 = words_detail::Three<T>;            \
+  inline name##1 make_##name##1(T x) { return {x}; } \
+  inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }
+#define ASSAY_EVEN_VECTORS(T, name)                          \
+  using name##2 = words_detail::Vector<T, 2>;                \
+  using name##4 = words_detail::Vector<T, 4>;                \
+  inline name##2 make_##name##2(T x, T y) { return {x, y}; } \
+  inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+ASSAY_VECTORS(float, float)
+ASSAY_VECTORS(int, int)
+ASSAY_VECTORS(unsigned, uint)
+ASSAY_VECTORS(double, double)
+ASSAY_VECTORS(long long, longlong)
+ASSAY_EVEN_VECTORS(double, double)
+ASSAY_EVEN_VECTORS(long long, longlong)
+ASSAY_EVEN_VECTORS(unsigned long long, ulonglong)
+ASSAY_EVEN_VECTORS(short, short)
+ASSAY_EVEN_VECTORS(unsigned short, ushort)
+ASSAY_EVEN_VECTORS(signed char, char)
+ASSAY_EVEN_VECTORS(unsigned char, uchar)
+#undef ASSAY_VECTORS
+#undef ASSAY_EVEN_VECTORS
+
+}  // namespace assay::ASSAY_BACKEND
