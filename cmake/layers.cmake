@@ -12,6 +12,8 @@ set(bad "")
 set(seen 0)
 foreach(folder reference kernels accuracy properties fuzz reports)
   file(GLOB_RECURSE sources ${ROOT}/${folder}/*.hpp ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.cu ${ROOT}/${folder}/*.cuh)
+  # Other people's kernels include what they like.
+  list(FILTER sources EXCLUDE REGEX "/adapter/(fixtures|example)/")
   foreach(source ${sources})
     file(STRINGS ${source} lines REGEX "^#include \"")
     foreach(line ${lines})

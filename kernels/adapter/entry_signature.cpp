@@ -140,6 +140,8 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
     refuse(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
   if (p.scalar == Scalar::nothing && p.pointers == 0) refuse(where + "of type void");
   if (p.pointers == 0) p.read_only = false;
+  for (const std::string_view w : words) p.base += (p.base.empty() ? "" : " ") + std::string(w);
+  if (p.base == "byte") p.base = "std::byte";
   return p;
 }
 

@@ -51,6 +51,7 @@ struct Parameter {
   int pointers = 0;
   bool read_only = false;  // const T*
   std::string type;        // as written, without the name
+  std::string base;        // what it is, or points to: "float", "unsigned int"
   std::string name;        // empty where there is none
   Role role = Role::none;
   std::string literal;

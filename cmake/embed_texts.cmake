@@ -1,0 +1,9 @@
+# Writes a .cpp that holds files as text: cmake -DROOT= -DFILES=a|b -DOUT= -P embed_texts.cmake
+set(text "// Generated: files of this project that travel in the binary.\n#include \"kernels/adapter/embedded.hpp\"\n\nnamespace assay {\n\nconst std::vector<EmbeddedText>& embedded_texts() {\n  static const std::vector<EmbeddedText> all = {\n")
+string(REPLACE "|" ";" files "${FILES}")
+foreach(file ${files})
+  file(READ ${ROOT}/${file} content)
+  string(APPEND text "      {\"${file}\", R\"assay_text(${content})assay_text\"},\n")
+endforeach()
+string(APPEND text "  };\n  return all;\n}\n\n}  // namespace assay\n")
+file(WRITE ${OUT} "${text}")

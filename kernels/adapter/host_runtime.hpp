@@ -1,0 +1,330 @@
+// What a CUDA file that was written for nvcc finds when it is compiled for the host executor: CUDA's words at
+// global scope, launches, shared memory, and the part of the runtime that launchers call. Device memory is
+// host memory, a stream is a name, every call is over when it returns.
+//
+// The properties reported are an H200's. A launch with more than 48 KiB of dynamic shared memory is run
+// whether cudaFuncSetAttribute was called or not; on a GPU it would fail.
+#pragma once
+
+#include <assert.h>
+#include <float.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#ifndef ASSAY_BACKEND
+#define ASSAY_BACKEND host
+#endif
+#define ASSAY_HOST_CUDA 1
+#include "kernels/host/more_words.hpp"
+
+using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
+
+// A table in constant memory is written by cudaMemcpyToSymbol.
+#undef __constant__
+#define __constant__ static
+#define __builtin_assume(condition) ((void)0)
+#define __builtin_align__(n) alignas(n)
+
+#define CUDART_INF_F (__builtin_inff())
+#define CUDART_NAN_F (__builtin_nanf(""))
+#define CUDART_INF (__builtin_inf())
+#define CUDART_MAX_NORMAL_F 3.402823466e+38f
+#define CUDART_L2E_F 1.442695041f
+#define CUDART_LN2_F 0.693147181f
+#define CUDART_ONE_F 1.0f
+#define CUDART_ZERO_F 0.0f
+#define CUDART_VERSION 12000
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999
+};
+using cudaError = cudaError_t;
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
+enum cudaFuncCache {
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual
+};
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+typedef cudaStream_t CUstream;
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+#define cudaStreamNonBlocking 1
+#define cudaEventDisableTiming 2
+
+struct cudaDeviceProp {
+  char name[256] = "assay host executor";
+  size_t totalGlobalMem = size_t{141} << 30, sharedMemPerBlock = 49152, sharedMemPerBlockOptin = 232448,
+         sharedMemPerMultiprocessor = 233472;
+  int regsPerBlock = 65536, warpSize = 32, maxThreadsPerBlock = 1024, maxThreadsDim[3] = {1024, 1024, 64},
+      maxGridSize[3] = {2147483647, 65535, 65535}, multiProcessorCount = 132,
+      maxThreadsPerMultiProcessor = 2048, maxBlocksPerMultiProcessor = 32, major = 9, minor = 0,
+      l2CacheSize = 60 << 20;
+};
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes = 0, constSizeBytes = 0, localSizeBytes = 0;
+  int maxThreadsPerBlock = 1024, numRegs = 32, maxDynamicSharedSizeBytes = 232448;
+};
+
+namespace assay_cuda {
+
+namespace words = ::assay::ASSAY_BACKEND;
+
+/// kernel<<<grid, threads, shared, stream>>>: called with the kernel and its arguments.
+struct Launch {
+  dim3 grid, threads;
+  size_t shared;
+  template <class Kernel, class... A>
+  void operator()(const Kernel& kernel, A&&... arguments) const {
+    struct Call {
+      const Kernel& kernel;
+      std::tuple<std::decay_t<A>...> arguments;
+    };
+    const Call call{kernel, {std::forward<A>(arguments)...}};
+    ::assay::executor::run(
+        grid, threads, shared,
+        [](const void* c) {
+          const Call& k = *static_cast<const Call*>(c);
+          std::apply(k.kernel, k.arguments);
+        },
+        &call);
+  }
+};
+inline Launch launch(dim3 grid, dim3 threads, size_t shared = 0, cudaStream_t = nullptr) {
+  return {grid, threads, shared};
+}
+
+inline void* shared(const void* tag, size_t bytes, size_t align) {
+  return ::assay::executor::static_shared(tag, bytes, align);
+}
+/// `extern __shared__ T name[]` outside of any function.
+template <class T>
+struct DynamicShared {
+  operator T*() const { return static_cast<T*>(::assay::executor::dynamic_shared()); }
+  template <class U>
+  explicit operator U*() const {
+    return static_cast<U*>(::assay::executor::dynamic_shared());
+  }
+};
+
+}  // namespace assay_cuda
+
+// ---- the runtime ----
+
+inline const char* cudaGetErrorString(cudaError_t e) { return e == cudaSuccess ? "no error" : "an error"; }
+inline const char* cudaGetErrorName(cudaError_t e) { return e == cudaSuccess ? "cudaSuccess" : "cudaError"; }
+// A launch that fails throws: whoever asks afterwards asks of one that did not.
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+
+template <class T>
+cudaError_t cudaMalloc(T** p, size_t bytes) {
+  *p = static_cast<T*>(::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  if (!*p && bytes) return cudaErrorMemoryAllocation;
+  ::memset(static_cast<void*>(*p), ::assay::executor::kPoison, bytes);
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** p, size_t bytes, cudaStream_t) {
+  return cudaMalloc(p, bytes);
+}
+template <class T>
+cudaError_t cudaMallocManaged(T** p, size_t bytes, unsigned = 1) {
+  return cudaMalloc(p, bytes);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** p, size_t bytes, unsigned = 0) {
+  return cudaMalloc(p, bytes);
+}
+inline cudaError_t cudaFree(void* p) {
+  ::free(p);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFreeAsync(void* p, cudaStream_t) { return cudaFree(p); }
+inline cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
+inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  ::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind k,
+                                   cudaStream_t = nullptr) {
+  return cudaMemcpy(to, from, bytes, k);
+}
+inline cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                size_t height, cudaMemcpyKind) {
+  for (size_t r = 0; r < height; ++r)
+    ::memmove(static_cast<char*>(to) + r * to_pitch, static_cast<const char*>(from) + r * from_pitch, width);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                     size_t width, size_t height, cudaMemcpyKind k, cudaStream_t = nullptr) {
+  return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, k);
+}
+inline cudaError_t cudaMemset(void* p, int value, size_t bytes) {
+  ::memset(p, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* p, int value, size_t bytes, cudaStream_t = nullptr) {
+  return cudaMemset(p, value, bytes);
+}
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  ::memcpy(reinterpret_cast<char*>(&symbol) + offset, from, bytes);
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                 cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+  ::memcpy(to, reinterpret_cast<const char*>(&symbol) + offset, bytes);
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** p, const T& symbol) {
+  *p = const_cast<void*>(static_cast<const void*>(&symbol));
+  return cudaSuccess;
+}
+
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamCreate(cudaStream_t* s) {
+  *s = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) { return cudaStreamCreate(s); }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* e) {
+  *e = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) { return cudaEventCreate(e); }
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
+  *ms = 0;
+  return cudaSuccess;
+}
+
+inline cudaError_t cudaGetDeviceCount(int* n) {
+  *n = 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDevice(int* d) {
+  *d = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+  *p = cudaDeviceProp{};
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr a, int) {
+  const cudaDeviceProp p;
+  switch (a) {
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case cudaDevAttrWarpSize:
+      *value = p.warpSize;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = p.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(p.sharedMemPerBlockOptin);
+      break;
+    default:
+      return cudaErrorInvalidValue;
+  }
+  return cudaSuccess;
+}
+
+template <class F>
+cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute a, int value) {
+  const bool fits = a != cudaFuncAttributeMaxDynamicSharedMemorySize || (value >= 0 && value <= 232448);
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, F) {
+  *a = cudaFuncAttributes{};
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads, size_t shared,
+                                                          unsigned = 0) {
+  if (threads < 1 || threads > 1024 || shared > 232448) return cudaErrorInvalidValue;
+  const int by_threads = 2048 / ((threads + 31) / 32 * 32);
+  *blocks = std::min({32, by_threads, static_cast<int>(233472 / (shared + 1024))});
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* threads, F, size_t = 0, int limit = 0) {
+  *threads = limit > 0 && limit < 1024 ? limit : 1024;
+  *grid = 132 * (2048 / *threads);
+  return cudaSuccess;
+}
+
+/// How the next launches of this thread are scheduled (kernels/host/executor.hpp). `max_blocks` is for
+/// launchers that know a cap on their grid: these do not.
+extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_control(
+    std::uint64_t schedule, std::int64_t) {
+  ::assay::executor::set_schedule({schedule});
+}

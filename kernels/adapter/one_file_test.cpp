@@ -1,0 +1,252 @@
+// From somebody's file to a plugin: for the host executor, so that it runs here.
+#include "kernels/adapter/one_file.hpp"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/adapter/host_source.hpp"
+#include "kernels/adapter/toolchain.hpp"
+#include "kernels/plugin.h"
+#include "reference/error.hpp"
+#include "reference/formats.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One folder for all tests of a run: the executor is compiled into it once.
+std::string build_folder() {
+  return (fs::temp_directory_path() / ("assay-one-file-" + std::to_string(getuid()))).string();
+}
+
+OneFile fixture(const char* name, const char* entry) {
+  OneFile f;
+  f.source = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/fixtures/" + name;
+  f.entry = entry;
+  f.host = true;
+  f.build_dir = build_folder();
+  return f;
+}
+std::string refusal(const OneFile& f) {
+  try {
+    compile_one_file(f);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+struct Loaded {
+  void* handle;
+  const assay_plugin* plugin = nullptr;
+  explicit Loaded(const std::string& path) : handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (!handle) ADD_FAILURE() << dlerror();
+    if (handle) plugin = reinterpret_cast<assay_plugin_entry_function>(dlsym(handle, ASSAY_PLUGIN_SYMBOL))();
+  }
+  const char* fault() const {
+    return reinterpret_cast<const char* (*)()>(dlsym(handle, "assay_plugin_fault"))();
+  }
+};
+
+std::vector<unsigned char> stored(const std::vector<double>& values, Dtype t) {
+  std::vector<unsigned char> bytes(values.size() * size_of(t));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t b = encode(t, values[i]);
+    std::memcpy(&bytes[i * size_of(t)], &b, size_of(t));
+  }
+  return bytes;
+}
+
+/// Runs a variant on rows x V logits and returns the largest difference to softmax in double.
+double worst_difference(const Loaded& l, const assay_variant& v, std::int64_t rows, std::int64_t V,
+                        std::int64_t pitch) {
+  const Dtype in = *parse_dtype(v.in_dtype), out = *parse_dtype(v.out_dtype ? v.out_dtype : v.in_dtype);
+  std::vector<double> logits(static_cast<std::size_t>(rows * pitch));
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = std::sin(static_cast<double>(i)) * 4;
+  std::vector<unsigned char> input = stored(logits, in),
+                             output(static_cast<std::size_t>(rows * pitch) * size_of(out), 0xff);
+  std::int64_t shape[2] = {rows, V}, strides[2] = {pitch, 1};
+  const auto tensor = [&](std::vector<unsigned char>& bytes, Dtype t) {
+    assay_tensor a{};
+    a.data = bytes.data();
+    a.device = {1, 0};
+    a.ndim = 2;
+    a.dtype = {static_cast<std::uint8_t>(t == Dtype::bf16 ? 4 : 2), static_cast<std::uint8_t>(size_of(t) * 8),
+               1};
+    a.shape = shape;
+    a.strides = strides;
+    return a;
+  };
+  const assay_tensor x = tensor(input, in), y = tensor(output, out);
+  assay_call call{};
+  call.struct_size = sizeof call;
+  call.op = v.op;
+  call.logits = &x;
+  call.values = &y;
+  call.scale = 1;
+  std::vector<unsigned char> workspace(v.workspace_bytes(&call));
+  call.workspace = workspace.data();
+  call.workspace_bytes = workspace.size();
+  if (const int status = v.run(&call)) {
+    ADD_FAILURE() << v.name << ": " << status << ": " << l.fault();
+    return 1;
+  }
+  double worst = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::vector<double> e(static_cast<std::size_t>(V));
+    double sum = 0;
+    for (std::int64_t i = 0; i < V; ++i)
+      sum += e[static_cast<std::size_t>(i)] =
+          std::exp(decode(in, encode(in, logits[static_cast<std::size_t>(r * pitch + i)])));
+    for (std::int64_t i = 0; i < V; ++i) {
+      std::uint64_t b = 0;
+      std::memcpy(&b, &output[static_cast<std::size_t>(r * pitch + i) * size_of(out)], size_of(out));
+      const double difference = std::fabs(decode(out, b) - e[static_cast<std::size_t>(i)] / sum);
+      if (!(difference <= worst)) worst = difference;
+    }
+  }
+  return worst;
+}
+
+TEST(OneFile, WarpShufflesAndNoStream) {
+  const Loaded l(compile_one_file(
+      fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)")));
+  ASSERT_TRUE(l.plugin);
+  ASSERT_EQ(l.plugin->variant_count, 1u);
+  const assay_variant& v = l.plugin->variants[0];
+  EXPECT_STREQ(v.name, "softmax_rows");
+  EXPECT_STREQ(v.in_dtype, "f32");
+  EXPECT_EQ(v.device_type, 1);
+  EXPECT_STREQ(v.declaration, "dense=yes; max_V=2147483647");
+  EXPECT_LT(worst_difference(l, v, 5, 1000, 1000), 1e-6);
+}
+
+TEST(OneFile, TemplateOfThreeTypesWithPitches) {
+  OneFile f = fixture(
+      "vector_template.cu",
+      "cudaError_t rows::softmax<T>(const T* in, int64_t in_stride, T* out, int64_t out_stride, int rows, "
+      "int V, cudaStream_t stream)");
+  f.dtypes = {Dtype::f16, Dtype::bf16, Dtype::f32};
+  f.declaration = "height=V/256+13";
+  const CompiledFile first = compile(f);
+  const Loaded l(first.path);
+  ASSERT_TRUE(l.plugin);
+  ASSERT_EQ(l.plugin->variant_count, 3u);
+  const double limits[] = {1e-3, 1e-2, 1e-6};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_LT(worst_difference(l, l.plugin->variants[i], 3, 100, 112), limits[i]);
+    EXPECT_LT(worst_difference(l, l.plugin->variants[i], 2, 512, 512), limits[i]);
+    EXPECT_STREQ(l.plugin->variants[i].declaration, "height=V/256+13; max_V=2147483647");
+  }
+  EXPECT_TRUE(compile(f).cached);
+  EXPECT_EQ(compile(f).path, first.path);
+}
+
+TEST(OneFile, RegistersItself) {
+  const Loaded l(compile_one_file(fixture("tile_2d.cu", "")));
+  ASSERT_TRUE(l.plugin);
+  ASSERT_EQ(l.plugin->variant_count, 1u);
+  const assay_variant& v = l.plugin->variants[0];
+  EXPECT_STREQ(v.name, "tiled");
+  EXPECT_STREQ(v.declaration, "exp=fast; finite=yes; dense=yes; max_V=2147483647");
+  EXPECT_LT(worst_difference(l, v, 9, 77, 77), 1e-6);
+}
+
+TEST(OneFile, WorkspaceAndLargeSharedMemory) {
+  OneFile f = fixture(
+      "big_shared.cu",
+      "cudaError_t staged_softmax(const float* d_in, float* d_out, void* workspace, size_t rows, size_t V, "
+      "cudaStream_t stream)");
+  f.args = {"workspace_bytes=rows * 4"};
+  const Loaded l(compile_one_file(f));
+  ASSERT_TRUE(l.plugin);
+  EXPECT_LT(worst_difference(l, l.plugin->variants[0], 2, 20000, 20000), 1e-6);
+}
+
+TEST(OneFile, ExecutorFaultsReachTheCaller) {
+  const Loaded l(compile_one_file(
+      fixture("half_pairs.cu",
+              "void softmax_pairs(const half* in, half* out, int rows, int V, cudaStream_t stream)")));
+  ASSERT_TRUE(l.plugin);
+  EXPECT_LT(worst_difference(l, l.plugin->variants[0], 2, 64, 64), 1e-3);
+  // Pitches that the entry cannot be told are refused, with the reason.
+  assay_call call{};
+  std::int64_t shape[2] = {2, 4}, strides[2] = {6, 1};
+  assay_tensor x{};
+  x.shape = shape;
+  x.strides = strides;
+  call.logits = call.values = &x;
+  call.scale = 1;
+  EXPECT_NE(l.plugin->variants[0].run(&call), 0);
+  EXPECT_STREQ(l.fault(), "rows do not lie V apart, and the entry takes no pitch");
+}
+
+TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
+  const std::string text = refusal(fixture(
+      "groups.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
+  EXPECT_NE(text.find("groups.cu:2"), std::string::npos) << text;
+  EXPECT_NE(text.find("unsupported: executor: <cooperative_groups.h>"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+TEST(OneFile, NamesWhatIsWrong) {
+  EXPECT_NE(refusal(fixture("nowhere.cu", "void f()")).find("nowhere.cu: no such file"), std::string::npos);
+  EXPECT_NE(refusal(fixture("groups.cu", "")).find("--entry"), std::string::npos);
+  const std::string text =
+      refusal(fixture("shuffle_rows.cu", "void another(const float* in, float* out, int rows, int V)"));
+  EXPECT_NE(text.find("does not compile"), std::string::npos) << text;
+  EXPECT_NE(text.find("another"), std::string::npos) << text;
+  EXPECT_NE(text.find(".log"), std::string::npos) << text;
+  OneFile f = fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)");
+  f.build_dir = "/proc/nowhere";
+  EXPECT_NE(refusal(f).find("build folder"), std::string::npos);
+}
+
+TEST(OneFile, RacesAreFound) {
+  const auto status_of = [](const OneFile& f) {
+    std::string report;
+    const int status = run_race_checker(build_race_checker(f), report);
+    return std::pair(status, report);
+  };
+  const auto [good, quiet] =
+      status_of(fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)"));
+  EXPECT_EQ(good, 0) << quiet;
+  const auto [bad, report] =
+      status_of(fixture("race.cu", "void softmax(const float* in, float* out, int rows, int V)"));
+  EXPECT_EQ(bad, 66) << report;
+  EXPECT_NE(report.find("data race"), std::string::npos) << report;
+  EXPECT_NE(report.find("race.cu:"), std::string::npos) << report;
+}
+
+TEST(HostSource, KeepsLinesAndQuotedText) {
+  const std::string source =
+      "// k<<<1, 1>>>(x) stays\n"
+      "const char* s = \"k<<<1, 1>>>(x) __shared__\"; auto r = R\"(\n__shared__ int a;)\";\n"
+      "__global__ void k(int* p) {\n  __shared__ float a[4]\n    [8], b;\n  __shared__ alignas(16) struct { "
+      "int n; } c;\n}\n"
+      "void f(int* p) {\n  k<<<1,\n    2>>>(p /* > */);\n  t::k<int, (3 > 2)><<<dim3(1), f<2>(), 0, s>>>(p, "
+      "g(1, 2));\n}\n";
+  const std::string out = host_source(source, "a \"b\".cu", [](std::string_view) { return std::string(); });
+  EXPECT_TRUE(out.starts_with("#line 1 \"a \\\"b\\\".cu\"\n")) << out;
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
+      << out;
+  EXPECT_NE(out.find("// k<<<1, 1>>>(x) stays"), std::string::npos);
+  EXPECT_NE(out.find("\"k<<<1, 1>>>(x) __shared__\""), std::string::npos);
+  EXPECT_NE(out.find("\n__shared__ int a;)\""), std::string::npos);
+  EXPECT_EQ(out.find("__shared__ float"), std::string::npos) << out;
+  EXPECT_NE(out.find("::assay_cuda::launch(dim3(1), f<2>(), 0, s)"), std::string::npos) << out;
+  EXPECT_NE(out.find("t :: k < int , ( 3 > 2 ) >(assay_a...)"), std::string::npos) << out;
+}
+
+}  // namespace
+}  // namespace assay

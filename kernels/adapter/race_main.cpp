@@ -1,0 +1,99 @@
+// The main function of a race checker: runs every variant of the plugin it is linked with on a few small
+// shapes, in several schedules. ThreadSanitizer reports races and makes the exit status 66. 2: a launch
+// failed, or none was made.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels/plugin.h"
+
+extern "C" const assay_plugin* assay_plugin_entry(void);
+extern "C" const char* assay_plugin_fault(void);
+extern "C" void assay_executor_control(std::uint64_t schedule, std::int64_t max_blocks);
+
+namespace {
+
+int bits_of(const char* dtype) {
+  return std::strcmp(dtype, "f32") == 0 ? 32 : std::strcmp(dtype, "f64") == 0 ? 64 : 16;
+}
+
+/// A matrix with its tensor. Logits are small and differ: bytes 0x38 and above make numbers near 1 in every
+/// format.
+struct Matrix {
+  std::vector<unsigned char> bytes;
+  std::int64_t shape[2], strides[2];
+  assay_tensor tensor{};
+  Matrix(std::int64_t rows, std::int64_t columns, int bits, int code)
+      : shape{rows, columns}, strides{columns, 1} {
+    bytes.resize(static_cast<std::size_t>(rows * columns * bits / 8) + 256);
+    const auto from = reinterpret_cast<std::uintptr_t>(bytes.data());
+    tensor.data = bytes.data() + (256 - from % 256) % 256;
+    tensor.device = {1, 0};
+    tensor.ndim = 2;
+    tensor.dtype = {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+    tensor.shape = shape;
+    tensor.strides = strides;
+  }
+  void fill(int bits) {
+    auto* const p = static_cast<unsigned char*>(tensor.data);
+    const std::int64_t n = shape[0] * shape[1], size = bits / 8;
+    for (std::int64_t i = 0; i < n; ++i)
+      p[i * size + size - 1] = static_cast<unsigned char>(0x38 + i * 7 % 5);
+  }
+};
+
+/// One launch; 0, or 2 if it failed.
+int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint64_t schedule) {
+  const int in_bits = bits_of(v.in_dtype), out_bits = bits_of(v.out_dtype ? v.out_dtype : v.in_dtype);
+  const bool selects = v.op == ASSAY_TOPK || v.op == ASSAY_SOFTMAX_TOPK;
+  const std::int64_t k = V < 4 ? V : 4;
+  Matrix logits(rows, V, in_bits, 2),
+      values(rows,
+             selects             ? k
+             : v.op == ASSAY_LSE ? 1
+                                 : V,
+             out_bits, 2),
+      indices(rows, k, 32, 0);
+  Matrix m(rows, 1, 32, 2), d(rows, 1, 32, 2);
+  logits.fill(in_bits);
+  assay_call call{};
+  call.struct_size = sizeof call;
+  call.op = v.op;
+  call.logits = &logits.tensor;
+  if (v.op != ASSAY_NORMALIZER) call.values = &values.tensor;
+  if (selects) call.indices = &indices.tensor;
+  if (v.op == ASSAY_NORMALIZER) {
+    call.m = &m.tensor;
+    call.d = &d.tensor;
+  }
+  call.scale = 1;
+  call.k = static_cast<std::int32_t>(k);
+  std::vector<unsigned char> workspace(v.workspace_bytes ? v.workspace_bytes(&call) + 256 : 256);
+  call.workspace = workspace.data() + (256 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 256) % 256;
+  call.workspace_bytes = workspace.size() - 256;
+  assay_executor_control(schedule, 0);
+  if (const int status = v.run(&call)) {
+    std::fprintf(stderr, "%s: rows %lld, V %lld: status %d: %s\n", v.name, static_cast<long long>(rows),
+                 static_cast<long long>(V), status, assay_plugin_fault());
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  const assay_plugin* const plugin = assay_plugin_entry();
+  int launches = 0, worst = 0;
+  for (std::uint32_t i = 0; i < plugin->variant_count; ++i)
+    for (const std::int64_t V : {1, 32, 64, 100, 1024})
+      for (const std::uint64_t schedule : {0, 1}) {
+        const int status = launch(plugin->variants[i], 3, V, schedule);
+        worst = status > worst ? status : worst;
+        ++launches;
+      }
+  std::printf("%d launches\n", launches);
+  return launches == 0 ? 2 : worst;
+}

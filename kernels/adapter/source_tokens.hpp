@@ -1,0 +1,22 @@
+// C++ source as tokens that know where they stand, so that a rewriter never looks inside a string or a
+// comment.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+struct SourceToken {
+  enum Kind { word, number, text, sign, blank, directive } kind = sign;
+  std::string_view spelling;  // blank: white space and comments; directive: to the end of its last line
+  int line = 1;
+  bool is(std::string_view s) const { return spelling == s; }
+};
+
+/// Every character of the source belongs to exactly one token; signs are single characters, but for `::`.
+/// Never fails: what is not closed runs to the end.
+std::vector<SourceToken> source_tokens(std::string_view source);
+
+}  // namespace assay

@@ -1,0 +1,313 @@
+// ASSAY_VARIANT: the last line of a kernel's own file makes it a plugin.
+//
+//   #ifdef ASSAY_VARIANT
+//   ASSAY_VARIANT(my_softmax, launch_softmax<float>)
+//   #endif
+//
+// The launcher's type says what its parameters are: a pointer to const is the logits, then come the results,
+// m and d; integers are rows, V, k (beside indices), then the pitches of input and output; a cudaStream_t is
+// the stream, a void* with a size_t after it the workspace. Another order is given by name, as are the op and
+// a declaration:
+//
+//   ASSAY_VARIANT(my_lse, lse<float>, assay::order("out in V rows stream"), assay::op("lse"))
+//   ASSAY_VARIANT(my_fast, fast<__half>, assay::declare("exp=fast; height=V/256+13"))
+//   ASSAY_VARIANT(mine, launch, assay::workspace([](int64_t rows, int64_t V, int64_t k) -> uint64_t { return
+//   8 * rows; }))
+//
+// `assay check my.cu` puts this header in front of the file. Elsewhere include <assay/variant.h>, or nothing:
+// without it the #ifdef leaves the line out.
+#ifndef ASSAY_VARIANT_H
+#define ASSAY_VARIANT_H
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#if __has_include(<assay/adapter.h>)
+#include <assay/adapter.h>
+#else
+#include "kernels/adapter/adapter.h"
+#endif
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace assay {
+
+struct Order {
+  const char* roles;
+};
+struct OpName {
+  const char* name;
+};
+struct Declaration {
+  const char* text;
+};
+struct Workspace {
+  uint64_t (*bytes)(int64_t rows, int64_t V, int64_t k);
+};
+/// The launcher's parameters in order: in out inout indices rows V k in_pitch out_pitch pitch stream
+/// workspace workspace_bytes m d scale.
+constexpr Order order(const char* roles) { return {roles}; }
+/// softmax, log_softmax, lse, normalizer, topk, softmax_topk.
+constexpr OpName op(const char* name) { return {name}; }
+/// What is promised, in the words of `assay check --help`.
+constexpr Declaration declare(const char* text) { return {text}; }
+constexpr Workspace workspace(uint64_t (*bytes)(int64_t, int64_t, int64_t)) { return {bytes}; }
+
+}  // namespace assay
+
+namespace assay_adapter {
+
+template <class T>
+struct DtypeName {
+  static constexpr const char* value = nullptr;
+};
+template <>
+struct DtypeName<float> {
+  static constexpr const char* value = "f32";
+};
+template <>
+struct DtypeName<double> {
+  static constexpr const char* value = "f64";
+};
+#if defined(__CUDACC__) || defined(ASSAY_HOST_CUDA)
+template <>
+struct DtypeName<__half> {
+  static constexpr const char* value = "f16";
+};
+template <>
+struct DtypeName<__nv_bfloat16> {
+  static constexpr const char* value = "bf16";
+};
+#endif
+
+struct Extras {
+  const char* order = nullptr;
+  const char* op = nullptr;
+  const char* declaration = nullptr;
+  uint64_t (*workspace)(int64_t, int64_t, int64_t) = nullptr;
+  void take(assay::Order o) { order = o.roles; }
+  void take(assay::OpName o) { op = o.name; }
+  void take(assay::Declaration d) { declaration = d.text; }
+  void take(assay::Workspace w) { workspace = w.bytes; }
+};
+
+template <class A>
+constexpr bool is_integer_pointer() {
+  using E = std::remove_pointer_t<A>;
+  if constexpr (std::is_pointer_v<A> && std::is_integral_v<E> && !std::is_const_v<E>) return sizeof(E) >= 4;
+  return false;
+}
+template <class A>
+constexpr bool is_real_pointer() {
+  return std::is_pointer_v<A> && DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value != nullptr;
+}
+template <class A>
+constexpr bool is_const_pointer() {
+  return std::is_pointer_v<A> && std::is_const_v<std::remove_pointer_t<A>>;
+}
+
+template <class R, class... A>
+struct Launcher {
+  using Function = R (*)(A...);
+  static constexpr std::size_t kCount = sizeof...(A);
+
+  Function function;
+  Extras extras;
+  std::array<Part, kCount> parts{};
+  std::string error;  // what is wrong with the extras
+  Needs needs;
+
+  Launcher(Function f, Extras e) : function(f), extras(e) {
+    extras.order ? read_order() : deduce();
+    needs.stream = has(Part::stream);
+    needs.pitches = has(Part::in_pitch) && (has(Part::out_pitch) || has(Part::indices));
+    needs.one_pitch = has(Part::pitch);
+    needs.scale = has(Part::scale);
+    needs.m = has(Part::m);
+    needs.d = has(Part::d);
+    needs.inout = has(Part::inout);
+    needs.workspace = extras.workspace;
+    index_bytes(std::index_sequence_for<A...>());
+    if (error.empty() && !has(Part::in) && !has(Part::inout)) error = "no parameter is the logits";
+    if (error.empty() && (!has(Part::rows) || !has(Part::V))) error = "rows or V is not among the parameters";
+    if (error.empty() && has(Part::workspace) && !extras.workspace)
+      error = "a workspace, and no assay::workspace(...)";
+  }
+
+  bool has(Part p) const {
+    for (const Part q : parts)
+      if (q == p) return true;
+    return false;
+  }
+  int32_t operator()(const Arguments& a) const {
+    if (!error.empty()) throw Refused("ASSAY_VARIANT: " + error);
+    return call(a, std::index_sequence_for<A...>());
+  }
+
+  const char* dtype(bool input) const {
+    const char* found = nullptr;
+    std::size_t i = 0;
+    const auto look = [&](const char* t, Part p) {
+      const bool wanted = input ? p == Part::in || p == Part::inout : p == Part::out || p == Part::inout;
+      if (wanted && t) found = t;
+    };
+    (look(DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value, parts[i++]), ...);
+    return found;
+  }
+  int32_t op() const {
+    constexpr const char* kNames[] = {"softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk"};
+    if (extras.op)
+      for (int i = 0; i < 6; ++i)
+        if (std::strcmp(extras.op, kNames[i]) == 0) return i;
+    if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
+    return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
+  }
+  std::string declaration() const {
+    std::string s = extras.declaration ? extras.declaration : "";
+    const auto say = [&](const char* word, const std::string& value) {
+      if (s.find(std::string(word) + "=") == s.npos)
+        s += (s.empty() ? "" : "; ") + std::string(word) + "=" + value;
+    };
+    if (!needs.pitches) say("dense", "yes");
+    std::size_t i = 0;
+    const auto longest = [&](bool integer, std::size_t bytes, bool is_signed, Part p) {
+      if (p == Part::V && integer && bytes == 4) say("max_V", is_signed ? "2147483647" : "4294967295");
+    };
+    (longest(std::is_integral_v<A>, sizeof(A), std::is_signed_v<A>, parts[i++]), ...);
+    if (needs.m && needs.d && has(Part::out)) say("normalizer", "yes");
+    if (needs.inout) say("in_place", "yes");
+    if (!needs.stream && kDeviceType == 2) say("stream", "default");
+    return s;
+  }
+
+ private:
+  template <std::size_t... i>
+  int32_t call(const Arguments& a, std::index_sequence<i...>) const {
+    if constexpr (std::is_void_v<R>) {
+      function(value_of<A>(parts[i], a)...);
+      return 0;
+    } else {
+      return static_cast<int32_t>(function(value_of<A>(parts[i], a)...));
+    }
+  }
+  template <std::size_t... i>
+  void index_bytes(std::index_sequence<i...>) {
+    const auto look = [&](int bytes, Part p) {
+      if (p == Part::indices) needs.index_bytes = bytes;
+    };
+    (look(is_integer_pointer<A>()
+              ? static_cast<int>(
+                    sizeof(std::conditional_t<is_integer_pointer<A>(), std::remove_pointer_t<A>, int>))
+              : 0,
+          parts[i]),
+     ...);
+  }
+
+  void deduce() {
+    constexpr bool any_const = (... || (is_real_pointer<A>() && is_const_pointer<A>()));
+    constexpr bool any_indices = (... || is_integer_pointer<A>());
+    constexpr int reals = (... + (is_real_pointer<A>() ? 1 : 0));
+    int written = any_const ? 1 : reals == 1 ? -1 : 0, numbers = 0;
+    std::size_t i = 0;
+    bool after_workspace = false;
+    const Part outputs[] = {Part::in, Part::out, Part::m, Part::d};
+    const Part integers[] = {Part::rows, Part::V, any_indices ? Part::k : Part::in_pitch,
+                             any_indices ? Part::in_pitch : Part::out_pitch, Part::out_pitch};
+    const auto one = [&](bool real, bool is_const, bool index, bool pointer, bool to_void, bool integer,
+                         std::size_t bytes) {
+      Part& p = parts[i++];
+      if (real && is_const)
+        p = Part::in;
+      else if (real)
+        p = written < 0 ? Part::inout : written < 4 ? outputs[written] : Part::none, ++written;
+      else if (index)
+        p = Part::indices;
+      else if (pointer)
+        p = to_void && i < kCount ? Part::workspace : Part::stream;
+      else if (integer && after_workspace && bytes == 8)
+        p = Part::workspace_bytes;
+      else if (integer)
+        p = numbers < 5 ? integers[numbers] : Part::none, ++numbers;
+      else
+        p = Part::scale;
+      after_workspace = p == Part::workspace;
+      if (p == Part::none && error.empty())
+        error =
+            "parameter " + std::to_string(i) + " is not known what it is for: assay::order(\"...\") says it";
+    };
+    (one(is_real_pointer<A>(), is_const_pointer<A>(), is_integer_pointer<A>(), std::is_pointer_v<A>,
+         std::is_void_v<std::remove_pointer_t<A>>, std::is_integral_v<A>, sizeof(A)),
+     ...);
+  }
+
+  void read_order() {
+    std::size_t i = 0;
+    for (const char* s = extras.order; *s;) {
+      const std::size_t n = std::strcspn(s, " ,");
+      if (n > 0) {
+        const std::string word(s, n);
+        Part part = Part::none;
+        for (int p = 1; p < static_cast<int>(std::size(kParts)); ++p)
+          if (word == kParts[p]) part = static_cast<Part>(p);
+        if (part == Part::none) error = "order: '" + word + "' is no role";
+        if (i < kCount) parts[i] = part;
+        ++i;
+      }
+      s += n;
+      if (*s) ++s;
+    }
+    if (error.empty() && i != kCount)
+      error = "order names " + std::to_string(i) + " parameters, the launcher has " + std::to_string(kCount);
+  }
+};
+
+template <class R, class... A, class... E>
+Launcher<R, A...> describe(R (*function)(A...), E... extras) {
+  Extras all;
+  (all.take(extras), ...);
+  return Launcher<R, A...>(function, all);
+}
+
+/// One ASSAY_VARIANT, as functions of the C ABI.
+template <class Tag>
+struct Registration {
+  static const auto& launcher() {
+    static const auto one = Tag::make();
+    return one;
+  }
+  static int32_t run(const assay_call* call) {
+    return assay_adapter::run(call, launcher().needs, [](const Arguments& a) { return launcher()(a); });
+  }
+  static uint64_t workspace_bytes(const assay_call* call) { return workspace_of(*call, launcher().needs); }
+  static bool add(const char* name) {
+    const auto& l = launcher();
+    assay_variant v{};
+    v.op = l.op();
+    v.name = name;
+    v.in_dtype = l.dtype(true) ? l.dtype(true) : "f32";
+    v.out_dtype = l.dtype(false);
+    v.declaration = registered().keep(l.declaration());
+    v.run = run;
+    v.workspace_bytes = workspace_bytes;
+    return assay_adapter::add(v);
+  }
+};
+
+}  // namespace assay_adapter
+
+#define ASSAY_JOIN_(a, b) a##b
+#define ASSAY_JOIN(a, b) ASSAY_JOIN_(a, b)
+#define ASSAY_VARIANT(name, ...) ASSAY_VARIANT_AT(name, ASSAY_JOIN(assay_variant_, __COUNTER__), __VA_ARGS__)
+#define ASSAY_VARIANT_AT(name, tag, ...)                                                                \
+  namespace {                                                                                           \
+  struct tag {                                                                                          \
+    static auto make() { return ::assay_adapter::describe(__VA_ARGS__); }                               \
+  };                                                                                                    \
+  [[maybe_unused]] const bool ASSAY_JOIN(tag, _added) = ::assay_adapter::Registration<tag>::add(#name); \
+  }
+
+#endif
