@@ -78,7 +78,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 25> kWords = {{
+constexpr std::array<Word, 26> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -151,6 +151,12 @@ constexpr std::array<Word, 25> kWords = {{
     {"dense", "yes | no", "rows lie V apart, without gaps",
      [](Text w, Text s, V& v) { v.limits.dense = yes_or_no(w, s); },
      [](const V& v) { return S(yes_or_no(v.limits.dense)); }},
+    {"stream", "given | default", "works on the stream of the call, or on the default one",
+     [](Text w, Text s, V& v) {
+       if (s != "given" && s != "default") refuse(w, quoted(s) + " is neither given nor default");
+       v.own_stream = s == "given";
+     },
+     [](const V& v) { return S(v.own_stream ? "given" : "default"); }},
     {"finite", "yes | no", "finite logits only",
      [](Text w, Text s, V& v) { v.limits.finite = yes_or_no(w, s); },
      [](const V& v) { return S(yes_or_no(v.limits.finite)); }},
@@ -255,7 +261,11 @@ void apply_declaration(std::string_view text, Variant& v) {
     }
   }
   settle(changed, given);
-  if (!given.empty()) changed.declared = true;
+  // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
+  static const std::set<Text> kCalls = {"normalizer", "max_V",  "V_multiple", "alignment",
+                                        "dense",      "finite", "max_k",      "stream", "in_place"};
+  for (const Text word : given)
+    if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);
 }
 

@@ -3,6 +3,12 @@
  *
  *   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void);
  *
+ * Two more symbols are looked for and may be absent: a sentence on why the calling thread's last `run` did not
+ * return 0, and, for kernels on the host executor, the schedule of the calling thread's next launches.
+ *
+ *   ASSAY_EXPORT const char* assay_plugin_fault(void);
+ *   ASSAY_EXPORT void assay_executor_control(uint64_t schedule, int64_t max_blocks);
+ *
  * Every struct starts with its size in bytes as the author's compiler saw it: fields are only ever added at the
  * end, and what lies past that size counts as zero. Tensors have the layout of DLPack's DLTensor; with
  * <dlpack/dlpack.h> included before this header they are DLTensor. */

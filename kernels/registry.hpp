@@ -74,6 +74,8 @@ struct Variant {
   Limits limits = {};
   /// False where the kernel writes no (m, d) beside its outputs.
   bool writes_normalizer = true;
+  /// False: it takes no stream and works on the default one; what streams show is `unsupported`.
+  bool own_stream = true;
   /// Nothing was declared: judged as BOUNDS.md section 6 says.
   bool declared = true;
   /// The words after `assay check` that name this candidate; empty for registered keys.

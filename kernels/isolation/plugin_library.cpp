@@ -94,6 +94,7 @@ std::string PluginLibrary::open(const std::string& path) {
     if (const std::string fault = fault_of(variants_.back()); !fault.empty()) return which + fault;
   }
   control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
+  fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
   return {};
 }
 
@@ -118,8 +119,10 @@ std::string PluginLibrary::run(std::size_t entry, const Launch& request, int slo
   call.call.stream = stream;
   try {
     if (control_) control_(request.schedule, request.max_blocks);
-    if (const std::int32_t status = v.run(&call.call); status != 0)
-      return "returned status " + std::to_string(status);
+    if (const std::int32_t status = v.run(&call.call); status != 0) {
+      const char* const why = fault_ ? fault_() : nullptr;
+      return "returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : "");
+    }
   } catch (const std::exception& e) {
     return std::string("threw an exception: ") + e.what();
   } catch (const abi::__forced_unwind&) {

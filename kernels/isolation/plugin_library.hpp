@@ -30,6 +30,7 @@ class PluginLibrary {
  private:
   std::vector<assay_variant> variants_;
   void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
+  const char* (*fault_)() = nullptr;  // why the last run on this thread did not return 0
 };
 
 }  // namespace assay::isolation
