@@ -49,6 +49,7 @@ struct Needs {
   bool scale = false;
   bool m = false, d = false;  // it writes them whether they are asked for or not
   bool inout = false;         // the results go where the logits are
+  int out_bytes = 0;          // of an element of its results; 0: it has none
   int index_bytes = 0;        // of its own indices
   int fixed_k = 0;
   uint64_t (*workspace)(int64_t rows, int64_t V, int64_t k) = nullptr;
@@ -132,14 +133,17 @@ inline uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// Where the adapter's own parts of the workspace begin: the launcher's comes first.
 struct Layout {
-  uint64_t own = 0, m = 0, d = 0, indices = 0, end = 0;
+  uint64_t own = 0, m = 0, d = 0, out = 0, indices = 0, end = 0;
   Layout(const assay_call& c, const Needs& n) {
     const int64_t rows = c.logits->shape[0], V = c.logits->shape[1];
     const auto r = static_cast<uint64_t>(rows);
     own = n.workspace ? n.workspace(rows, V, c.k) : 0;
     m = rounded(own);
     d = m + (n.m && !c.m ? rounded(4 * r) : 0);
-    indices = d + (n.d && !c.d ? rounded(4 * r) : 0);
+    out = d + (n.d && !c.d ? rounded(4 * r) : 0);
+    // Results that nobody asked for, where (m, d) alone are judged.
+    indices =
+        out + (!c.values ? rounded(static_cast<uint64_t>(n.out_bytes) * r * static_cast<uint64_t>(V)) : 0);
     const bool wider = c.indices && n.index_bytes * 8 != c.indices->dtype.bits && n.index_bytes != 0;
     end = indices + (wider ? rounded(8 * r * static_cast<uint64_t>(c.k)) : 0);
     if (end == m) end = own;
@@ -167,7 +171,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
     throw Refused("k = " + std::to_string(c.k) + ", and the entry's is " + std::to_string(n.fixed_k));
   if (!n.pitches && a.rows > 1) {
     const bool dense_out = !c.values || a.out_pitch == c.values->shape[1];
-    if (n.one_pitch ? a.in_pitch != a.out_pitch : a.in_pitch != a.V || !dense_out)
+    if (n.one_pitch ? c.values && a.in_pitch != a.out_pitch : a.in_pitch != a.V || !dense_out)
       throw Refused(n.one_pitch ? "pitches of input and output differ, and the entry takes one"
                                 : "rows do not lie V apart, and the entry takes no pitch");
   }
@@ -179,6 +183,12 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   a.workspace_bytes = at.own;
   a.m = c.m ? c.m->data : n.m ? base + at.m : nullptr;
   a.d = c.d ? c.d->data : n.d ? base + at.d : nullptr;
+  if (!c.values && n.out_bytes) {
+    a.out = base + at.out;
+    a.out_pitch = n.one_pitch ? a.in_pitch : a.V;
+    if (n.inout || (n.one_pitch && a.in_pitch != a.V))
+      throw Refused("(m, d) alone cannot be asked of this entry");
+  }
   a.indices =
       c.indices ? (at.end > at.indices && at.end != at.own ? base + at.indices : c.indices->data) : nullptr;
   return a;

@@ -83,6 +83,8 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
   set("m", s.has(Role::m));
   set("d", s.has(Role::d));
   set("inout", s.has(Role::inout));
+  if (s.has(Role::out) || s.has(Role::inout))
+    t += "  n.out_bytes = " + std::to_string(size_of(s.out)) + ";\n";
   if (const Parameter* p = s.find(Role::indices))
     t += std::string("  n.index_bytes = ") +
          (p->scalar == Scalar::i64 || p->scalar == Scalar::u64 ? "8" : "4") + ";\n";

@@ -64,23 +64,28 @@ namespace assay_adapter {
 template <class T>
 struct DtypeName {
   static constexpr const char* value = nullptr;
+  static constexpr int bytes = 0;
 };
 template <>
 struct DtypeName<float> {
   static constexpr const char* value = "f32";
+  static constexpr int bytes = 4;
 };
 template <>
 struct DtypeName<double> {
   static constexpr const char* value = "f64";
+  static constexpr int bytes = 8;
 };
 #if defined(__CUDACC__) || defined(ASSAY_HOST_CUDA)
 template <>
 struct DtypeName<__half> {
   static constexpr const char* value = "f16";
+  static constexpr int bytes = 2;
 };
 template <>
 struct DtypeName<__nv_bfloat16> {
   static constexpr const char* value = "bf16";
+  static constexpr int bytes = 2;
 };
 #endif
 
@@ -131,6 +136,7 @@ struct Launcher {
     needs.d = has(Part::d);
     needs.inout = has(Part::inout);
     needs.workspace = extras.workspace;
+    out_bytes(std::index_sequence_for<A...>());
     index_bytes(std::index_sequence_for<A...>());
     if (error.empty() && !has(Part::in) && !has(Part::inout)) error = "no parameter is the logits";
     if (error.empty() && (!has(Part::rows) || !has(Part::V))) error = "rows or V is not among the parameters";
@@ -193,6 +199,13 @@ struct Launcher {
     } else {
       return static_cast<int32_t>(function(value_of<A>(parts[i], a)...));
     }
+  }
+  template <std::size_t... i>
+  void out_bytes(std::index_sequence<i...>) {
+    const auto look = [&](int bytes, Part p) {
+      if (p == Part::out || p == Part::inout) needs.out_bytes = bytes;
+    };
+    (look(DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::bytes, parts[i]), ...);
   }
   template <std::size_t... i>
   void index_bytes(std::index_sequence<i...>) {
