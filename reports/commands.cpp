@@ -26,6 +26,7 @@ int run_assay(int argc, const char* const* argv) {
   add_selftest_command(app, status);
   add_fuzz_command(app, status);
   add_replay_command(app, status);
+  add_adapter_command(app, status);
   try {
     const auto known = app.get_subcommands([](const CLI::App*) { return true; });
     if (argc > 1 && argv[1][0] != '-' &&

@@ -1,0 +1,121 @@
+#include "reports/source_candidates.hpp"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+/// A word as a shell takes it.
+std::string quoted(const std::string& s) {
+  if (!s.empty() && s.find_first_not_of(
+                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") == s.npos)
+    return s;
+  std::string t = "'";
+  for (const char c : s) t += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return t + "'";
+}
+
+/// "my.cu#name": the file, and "#name" where there is one.
+std::pair<std::string, std::string> split(const std::string& word) {
+  const std::size_t at = word.rfind('#');
+  if (at == word.npos || std::filesystem::exists(word)) return {word, ""};
+  return {word.substr(0, at), word.substr(at)};
+}
+
+}  // namespace
+
+void add_source_options(CLI::App& command, SourceOptions& o) {
+  const char* const group = "A source file";
+  command
+      .add_option(
+          "--entry", o.entry,
+          "declaration of the function to call: 'void softmax(const float* in, float* out, int rows, int V, "
+          "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
+      ->group(group);
+  command
+      .add_option("--arg", o.args,
+                  "NAME=ROLE or NAME=VALUE of a parameter: N=rows, block=256, workspace_bytes='rows * 4'")
+      ->group(group)
+      ->allow_extra_args(false);
+  command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);
+  command.add_option("--nvcc-flags", o.nvcc_flags, "more words for nvcc; -D, -U and -I also with --host")
+      ->group(group);
+  command.add_option("--types", o.dtypes, "what T in the entry stands for: f16,bf16,f32")
+      ->group(group)
+      ->delimiter(',');
+  command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);
+  command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);
+}
+
+bool is_source_file(const std::string& word) {
+  const std::string end = std::filesystem::path(split(word).first).extension().string();
+  for (const char* known : {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c"})
+    if (end == known) return true;
+  return false;
+}
+
+OneFile one_file(const std::string& word, const SourceOptions& o) {
+  OneFile f;
+  f.source = split(word).first;
+  f.entry = o.entry;
+  f.args = o.args;
+  f.host = o.host;
+  f.nvcc_flags = o.nvcc_flags;
+  f.build_dir = o.build_dir;
+  f.declaration = o.declare;
+  f.name = o.name;
+  if (!o.op.empty()) {
+    f.op = parse_op(o.op);
+    if (!f.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  for (const std::string& t : o.dtypes) {
+    const std::optional<Dtype> dtype = parse_dtype(t);
+    if (!dtype || *dtype == Dtype::f64)
+      throw InputError("--types " + t + ": f16, bf16 and f32 can be judged");
+    f.dtypes.push_back(*dtype);
+  }
+  return f;
+}
+
+std::string source_words(const std::string& word, const SourceOptions& o) {
+  std::string s = quoted(word);
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) s += std::string(" ") + option + " " + quoted(value);
+  };
+  add("--entry", o.entry);
+  for (const std::string& a : o.args) add("--arg", a);
+  if (o.host) s += " --host";
+  add("--nvcc-flags", o.nvcc_flags);
+  std::string types;
+  for (const std::string& t : o.dtypes) types += (types.empty() ? "" : ",") + t;
+  add("--types", types);
+  add("--name", o.name);
+  add("--declare", o.declare);
+  add("--build-dir", o.build_dir);
+  return s;
+}
+
+std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
+                                               const IsolationOptions& isolation) {
+  const CompiledFile made = compile(one_file(word, options));
+  const auto [file, name] = split(word);
+  std::vector<SourceCandidate> all;
+  for (Variant& v : load_plugin(made.path + name, isolation)) {
+    SourceCandidate c{std::move(v), ""};
+    c.plugin = c.variant.origin;
+    c.variant.file = file + " (" + made.compiler + "; " + made.command + ")";
+    // Of several types one is named by --types, of several variants by the name behind the file's.
+    SourceOptions one = options;
+    if (!one.dtypes.empty()) one.dtypes = {assay::name(c.variant.dtype)};
+    const std::size_t at = c.plugin.rfind('#');
+    const bool several = options.entry.empty() && at != c.plugin.npos;
+    c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+}  // namespace assay
