@@ -120,8 +120,11 @@ std::string data_directory() {
   if (const char* set = std::getenv("ASSAY_DATA"); set && *set) return set;
   std::error_code error;
   const auto exe = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto beside = exe.parent_path() / "data";
-  if (!error && std::filesystem::is_directory(beside, error)) return beside.string();
+  // In a bundle, and in an installation.
+  for (const char* beside : {"data", "../share/assay/data"})
+    if (const auto folder = exe.parent_path() / beside;
+        !error && std::filesystem::is_directory(folder, error))
+      return folder.lexically_normal().string();
   return ASSAY_SOURCE_DIR "/reference/data";
 }
 

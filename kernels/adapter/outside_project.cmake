@@ -1,0 +1,24 @@
+# Installs this build into a folder of its own, then configures, builds and tests the example project against it, as
+# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= -P outside_project.cmake
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+file(COPY ${EXAMPLE} DESTINATION ${WORK})
+get_filename_component(name ${EXAMPLE} NAME)
+
+function(step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  message("${what}: ${status}\n${text}")
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "outside_project: ${what} failed")
+  endif()
+endfunction()
+
+step(install ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+# Nothing of this build may help: no variable that names its folders, no cache of kernels.
+set(ENV{ASSAY_DATA} "")
+set(ENV{ASSAY_WORKER} "")
+set(ENV{XDG_CACHE_HOME} ${WORK}/cache)
+step(configure ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s)
+step(build ${CMAKE_COMMAND} --build ${WORK}/build)
+step(test ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure --no-tests=error -L my_softmax -j 2)
+file(REMOVE_RECURSE ${WORK})
