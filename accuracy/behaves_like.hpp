@@ -35,8 +35,9 @@ std::string claimed_class(const Variant& variant);
 /// The key's record of family `probe`.
 Record probe_record(const Variant& variant, const Behaviour& behaviour);
 
-/// For a launch that failed under the variant's claim: "its claim with exp fast", the claim with the fewest
-/// changes that the same outputs pass; or that there is none, or that the outputs are not at fault.
-std::string nearest_class(const Variant& variant, const Case& c, Op op, const GuardedLaunch& run);
+/// For outputs that failed under the variant's claim: "would pass with exp=fast; height=V", the fewest words
+/// of a declaration under which the same outputs pass; or that there are none, or that the outputs are not at
+/// fault.
+std::string nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run);
 
 }  // namespace assay

@@ -125,7 +125,7 @@ TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
   const Case wide(*find_family("uniform_80"), Dtype::f32, 1000, 2, 1);
   const Record liar = check_case(fast, wide, fast.op, 0);
   EXPECT_EQ(liar.status, Status::fail);
-  EXPECT_EQ(liar.behaves_like, "its claim with exp fast") << liar.reason;
+  EXPECT_EQ(liar.behaves_like, "would pass with exp=fast") << liar.reason;
   const Mutant& zero = mutant("all_zero");
   const Case c(*find_family(zero.expect.family), zero.variant.dtype, zero.expect.V, 1, 1);
   EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");

@@ -36,7 +36,8 @@ ExpError exp_error(Exp e, Backend backend, Dtype arithmetic) {
                      : e == Exp::half   ? "hexp"
                                         : "exp2f";
   const DeclaredError& d = declared_error(name, e == Exp::half ? arithmetic : Dtype::f32, backend);
-  return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma};
+  // Nobody measured the order of somebody else's exp.
+  return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma && backend != Backend::plugin};
 }
 
 /// Relative error of logf, in u; a log of 16-bit arithmetic is taken to be as good in its own u.
@@ -117,6 +118,11 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   const double steep = e.slope * t.u;
   t.exp_slope = steep / (1 - (2 * e.k + 1) * t.u - 110 * steep);
   t.eta = (2 * e.k + 1) * 0.5 * min_subnormal(t.arithmetic);
+  // A result just above the smallest normal number, computed a little too small, is flushed too.
+  if (claim.ftz) {
+    t.flush = min_normal(t.arithmetic) * (1 + 16 * t.u);
+    t.eta += t.flush;
+  }
   t.monotone_exp = e.monotone;
   t.log_error = log_error(backend) * t.u;
   const double divided = (2 * division_error(claim.division, backend, t.arithmetic) + 1) * t.u;
@@ -125,13 +131,19 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   // Half the smallest subnormal for the output's rounding; an approximate division of 2 ulp adds two whole
   // ones where its own result is subnormal.
   t.w_out = (t.u_out == 0 && claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(out);
+  // An output wider than the arithmetic, f16 in and f32 out, keeps what the quotient lost.
+  if (min_subnormal(t.arithmetic) > min_subnormal(out))
+    t.w_out += (claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(t.arithmetic);
+  t.w_out += t.flush;
   t.h = claim.height ? static_cast<double>(claim.height(V)) : 0;
   t.online = claim.algorithm == Algorithm::online;
   t.tau = t.online ? claim.rescale_threshold : 0;
   t.shifted = claim.shift != Shift::none;
+  t.any_shift = claim.shift == Shift::any;
   t.exp2 = claim.exp == Exp::exp2_fma;
   t.kept = claim.normalise == Normalise::kept;
   t.absorb = claim.log_form == LogForm::absorb;
+  t.any_log_form = claim.log_form == LogForm::any;
   return t;
 }
 
@@ -163,7 +175,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
         // A kept exp was rounded at its own, older maximum, and rescaled at most twice.
         if (t.kept) {
           const double twice = std::min(2.0, path.products);
-          own += std::fabs(row.d[i]) * t.u + twice * (t.exp_constant + lam(t.u));
+          own += std::fabs(row.d[i]) * t.kept_slope() + twice * (t.exp_constant + lam(t.u));
         }
       }
       if (p > 0) r.K_max = std::max(r.K_max, path.exps);
@@ -192,11 +204,13 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   if (t.exp2 && rescaled) relative += t.eps(r.anchor) + lam(t.u);
   // Absolute errors of subnormal exps, grown by everything that happens to them on the way up: one in a term
   // itself, and at most two in its rescales.
-  const double subnormals = (1 + std::min(2.0, r.K_max)) * std::exp(t.tau);
+  // Where results are flushed, the products of those rescales too.
+  const double subnormals =
+      (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
   const double absolute = lam(finite * subnormals * r.eta_s * std::exp(2 * relative));
   r.b = (relative + absolute) * kInflate;
   const double common = lam(t.D) + lam(t.u_out) + r.b;
-  r.w = (std::exp(common) * (t.kept ? 4 : 1) * r.eta_s + t.w_out) * kInflate;
+  r.w = (std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s + t.w_out) * kInflate;
   for (double& A : r.A) A = (A + common) * kInflate;
   // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
   const double divided = lam(t.D) + lam(t.u_out);
@@ -204,6 +218,17 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.row_sum = (std::expm1(apart + divided) + finite * r.w) * kInflate;
   r.range_top = t.unit_maximum() || !rescaled ? (t.D_own > t.u ? 1 + t.D : 1) : std::exp(range_top + common);
   return r;
+}
+
+double order_slack(const Terms& t, double eps, double d) {
+  // The exps found monotone were tried below 0 only. A kept exp carries the rescales of its own tile, and of
+  // a shift rounded in an unknown way each of the two may be off.
+  const bool in_order = t.monotone_exp && t.shifted && !t.kept && !t.any_shift;
+  const double numerators = (in_order ? 0 : eps) + (t.kept ? 4 * (t.exp_constant + lam(t.u)) : 0) +
+                            (t.kept || t.any_shift ? 2 * std::fabs(d) * t.kept_slope() : 0);
+  // Where numerators are in order, correct roundings keep them so; where they may not be, a difference in
+  // their last place can become one in the output's.
+  return numerators > 0 || t.D_own > t.u ? numerators + 2 * lam(t.D_own) + 2 * lam(t.u_out) : 0;
 }
 
 LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
@@ -218,7 +243,8 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
 }
 
 double LogBounds::element(const Terms& t, double y, double sigma) const {
-  const double before = t.absorb || !t.shifted ? lse : log_sum + sigma;
+  const double shifted = log_sum + sigma;
+  const double before = t.absorb || !t.shifted ? lse : t.any_log_form ? std::max(lse, shifted) : shifted;
   return (before + t.u * (std::fabs(y) + before)) * kInflate;
 }
 

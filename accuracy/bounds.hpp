@@ -26,17 +26,22 @@ struct Terms {
   double D = 0;               // relative error of the division
   double D_own = 0;           // the part of D that two elements of a row do not share
   double w_out = 0;           // absolute error of the output where it is subnormal
+  double flush = 0;           // results below it may be 0: the smallest normal number, or 0
   double h = 0;               // additions on the highest path
   double tau = 0;             // how far the reference of a partial sum may lie below its maximum
   bool online = false;        // partial sums are rescaled
   bool shifted = true;        // exp(x - m); false: exp(x)
+  bool any_shift = false;     // x - m is rounded in no known way, to a relative u
   bool exp2 = false;          // exp2(fma(x, log2e, -fl(m log2e)))
   bool kept = false;          // outputs keep an exp taken with an older maximum
   bool absorb = false;        // log-softmax as x - lse
+  bool any_log_form = false;  // as x - lse or as (x - m) - ln s
   bool narrow = false;        // all arithmetic in a 16-bit type
   bool monotone_exp = false;  // the exp was found monotone over every input
   Dtype arithmetic = Dtype::f32;
 
+  /// Log-error per nat that a kept exp's shifts in steps add: each is rounded; as a product with log2e twice.
+  double kept_slope() const { return exp2 ? 2.2245 * u : u; }
   double eps(double t) const { return t == 0 ? 0 : exp_constant + exp_slope * (t < 0 ? -t : t); }
   /// The maximum contributes exactly 1 to the sum, and no factor exceeds 1.
   bool unit_maximum() const { return shifted && !exp2 && tau == 0; }
@@ -47,7 +52,8 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V);
 /// The argument of the exp as the arithmetic rounds it.
 struct RoundedShift {
   std::vector<double> f;  // fl(x_i - m); x_i where nothing is subtracted; ln 2 fma(x_i, log2e, -fl(m log2e))
-  std::vector<double> delta;  // f_i - f_argmax - (x_i - m); 0 where f_i is -inf
+  /// f_i - f_argmax - (x_i - m); 0 where f_i is -inf. Where the rounding is not known, its upper bound.
+  std::vector<double> delta;
 };
 /// Shared by all keys with the same format and shift.
 RoundedShift shift_of(const RowTruth& row, Dtype arithmetic, bool shifted);
@@ -74,10 +80,18 @@ struct LogBounds {
   /// Of log-softmax at an element with log-probability y and shift error sigma.
   double element(const Terms& t, double y, double sigma) const;
 };
+/// By how much, relatively, the output of a larger logit may be below that of one at distance d <= 0; 0: not
+/// at all. `eps`: the errors of both exps.
+double order_slack(const Terms& t, double eps, double d);
+
 LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b);
 
 /// Empty, or why the row is outside the claim's domain: "lse 1e4 is not below 88.7228". `b` bounds the
 /// log-error of the computed sum, which must not overflow either.
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
+
+/// Empty, or which declared limit a problem passes by its shape, its first row `offset` bytes from a 256-byte
+/// boundary: "V = 1000 is not a multiple of 256". Whether rows are finite is asked row by row.
+std::string beyond_limits(const Variant& variant, const Problem& problem, std::int64_t offset = 0);
 
 }  // namespace assay

@@ -4,13 +4,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
 #include "accuracy/judgement.hpp"
 #include "kernels/device.hpp"
+#include "kernels/height_formula.hpp"
 
 namespace assay {
+
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@#") ==
+          std::string::npos &&
+      word[0] != '#')
+    return word;
+  std::string s = "'";
+  for (char ch : word) s += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
+  return s + "'";
+}
+
+namespace {
+
+/// The words that name the candidate on a command line: a path is one word, whatever it holds.
+std::string candidate_words(const Variant& v) {
+  if (v.origin.empty()) return "report --key " + shell_quoted(v.key());
+  std::error_code ignored;
+  const std::string path = v.origin.substr(0, v.origin.find('#'));
+  return "check " + (std::filesystem::exists(path, ignored) ? shell_quoted(v.origin) : v.origin);
+}
+
+}  // namespace
 
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed) {
@@ -25,8 +52,8 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.V = V;
   r.k = selects(op) ? k : 0;
   r.seed = seed;
-  r.reproduce = fmt::format("assay report --key {} --family {} --V {} --rows {} --seed {}", r.key, family, V,
-                            rows, seed);
+  r.reproduce = fmt::format("assay {} --family {} --V {} --rows {} --seed {}", candidate_words(variant),
+                            shell_quoted(family), V, rows, seed);
   if (selects(op)) r.reproduce += fmt::format(" --k {}", k);
   if (op != variant.op) r.reproduce += fmt::format(" --op {}", name(op));
   return r;
@@ -36,7 +63,8 @@ Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_
                    std::int64_t pitch) {
   Problem p;
   p.op = op;
-  p.in = p.out = variant.dtype;
+  p.in = variant.dtype;
+  p.out = variant.out();
   p.rows = rows;
   p.V = V;
   p.k = selects(op) ? k : 0;
@@ -71,7 +99,10 @@ void fill_statistics(Record& r, Judgement& j) {
 
 void decide_status(Record& r, const Variant& variant, const Case& c, const Judgement& j) {
   const ErrorStatistics& s = j.statistics;
-  if (j.tally.failed() > 0) {
+  if (j.ended == Ended::crashed || j.ended == Ended::hung) {
+    r.status = j.ended == Ended::crashed ? Status::crashed : Status::hung;
+    r.reason = j.fault;
+  } else if (j.tally.failed() > 0) {
     r.status = Status::fail;
     r.reason = "failed: " + j.tally.failed_names();
   } else if (j.tally.undecided() > 0) {
@@ -94,6 +125,26 @@ void decide_status(Record& r, const Variant& variant, const Case& c, const Judge
   }
 }
 
+/// A height beyond what padding and merges with an identity add to V only buys a bound that judges nothing.
+void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
+  if (!variant.claim.height) return;
+  const std::int64_t height = variant.claim.height(V);
+  if (!j.tally.require(Check::claim, height >= 0 && height <= V + kSpareLevels))
+    j.tally.at(Check::claim).detail =
+        fmt::format("height({}) = {}: no sum of {} terms is that high", V, height, V);
+}
+
+/// Why nothing can be said of such a problem, or empty.
+std::string unjudgeable(const Variant& variant, const Problem& p) {
+  if (p.in == Dtype::f64) return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
+  if (selects(p.op) && p.k > variant.max_k)
+    return fmt::format("k: {} exceeds the variant's {}", p.k, variant.max_k);
+  return {};
+}
+
+/// Of outputs that failed, the nearest class is looked for up to this many elements.
+constexpr std::int64_t kLongestRejudged = std::int64_t{1} << 17;
+
 /// The two launches of a case, and how a judgement looks at them. They are made once, and may be judged by
 /// both tiers of the oracle.
 class Launches {
@@ -102,24 +153,20 @@ class Launches {
       : variant_(variant),
         case_(c),
         first_(first_layout(p, options)),
+        again_(fitted(hostile_layout(), variant, p)),
         p_(p),
         again_p_(first_rows(p)),
         plain_(variant, p_, c.logits(), first_),
-        hostile_(variant, again_p_, c.logits(), hostile_layout()),
-        plain_outcome_(plain_.run()),
-        hostile_outcome_(hostile_.run()) {}
+        hostile_(variant, again_p_, c.logits(), again_),
+        plain_outcome_(plain_.run()) {
+    // A worker that died will die again.
+    if (lived(plain_outcome_)) hostile_outcome_ = hostile_.run();
+  }
 
   void judge(Judgement& j) {
-    if (variant_.claim.height) {
-      // Padding and merges with an identity may add a few levels to a short row; a claim beyond that only
-      // buys a bound that judges nothing.
-      const std::int64_t height = variant_.claim.height(case_.V());
-      if (!j.tally.require(Check::claim, height >= 0 && height <= case_.V() + 64))
-        j.tally.at(Check::claim).detail =
-            fmt::format("height({}) = {}: no sum of {} terms is that high", case_.V(), height, case_.V());
-    }
+    judge_claim(j, variant_, case_.V());
     const bool plain_ok = inspect(j, plain_, plain_outcome_);
-    const bool hostile_ok = inspect(j, hostile_, hostile_outcome_);
+    const bool hostile_ok = lived(plain_outcome_) && inspect(j, hostile_, hostile_outcome_);
     if (plain_ok) j.judge_rows(plain_, true);
     if (plain_ok && hostile_ok) {
       j.judge_written(plain_, hostile_);
@@ -129,7 +176,7 @@ class Launches {
 
   /// Of outputs that failed; long ones are not judged a second time.
   std::string nearest(Op op) const {
-    if (!plain_outcome_.ok() || p_.rows * p_.V > std::int64_t{1} << 17) return {};
+    if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged) return {};
     return nearest_class(variant_, case_, op, plain_);
   }
 
@@ -148,11 +195,22 @@ class Launches {
     return p;
   }
 
-  static bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) {
+  static bool lived(const LaunchOutcome& o) { return o.ended != Ended::crashed && o.ended != Ended::hung; }
+
+  bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
       j.tally.at(Check::launch).detail = outcome.fault;
-    if (outcome.ok()) launch.inspect(j.tally);
-    return outcome.ok();
+    if (!lived(outcome) && j.ended == Ended::normally) {
+      j.ended = outcome.ended;
+      j.fault = outcome.fault;
+    }
+    if (!outcome.ok()) return false;
+    launch.inspect(j.tally);
+    // Only a launcher waits for what comes late.
+    if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()) &&
+        j.tally.first(Check::late_write))
+      j.tally.at(Check::late_write).detail = outcome.late_write;
+    return true;
   }
 
   void judge_repeats(Judgement& j) {
@@ -166,7 +224,7 @@ class Launches {
       same = true;
       for (int n = 1; n <= 4 && same; ++n) {
         const bool as_first = n <= 2;
-        Layout again = as_first ? first_ : hostile_layout();
+        Layout again = as_first ? first_ : again_;
         again.poison = 1 - again.poison;
         again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
         GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again);
@@ -180,11 +238,47 @@ class Launches {
 
   const Variant& variant_;
   const Case& case_;
-  const Layout first_;
+  const Layout first_, again_;
   const Problem p_, again_p_;
   GuardedLaunch plain_, hostile_;
-  const LaunchOutcome plain_outcome_, hostile_outcome_;
+  const LaunchOutcome plain_outcome_;
+  LaunchOutcome hostile_outcome_;
 };
+
+/// A case outside the declared limits: what comes back is noted where a worker can bear it, and is no
+/// failure. A candidate that died there once is not asked again.
+Record outside(Record r, const std::string& why, const Variant& variant, const Case& c, const Problem& p) {
+  static std::mutex mutex;
+  static std::set<std::string> died;
+  const std::string who = variant.key() + " " + variant.origin;
+  r.status = Status::unsupported;
+  r.reason = "domain: " + why;
+  r.rows_outside = r.rows;
+  {
+    const std::lock_guard lock(mutex);
+    if (!variant.launcher || died.contains(who)) return r;
+  }
+  Layout layout = plain_layout();
+  layout.in_gap = p.in_pitch - p.V;
+  layout.out_gap = p.out_pitch - p.out_columns();
+  GuardedLaunch launch(variant, p, c.logits(), layout);
+  const LaunchOutcome outcome = launch.run();
+  if (outcome.ok()) {
+    if (p.rows > 0 && p.out_columns() > 0) {
+      std::vector<double> values;
+      for (std::int64_t j = 0; j < p.out_columns(); ++j)
+        values.push_back(decode(p.out, launch.value_bits(0, j)));
+      r.returned = "row 0: " + describe_values(values);
+    }
+    return r;
+  }
+  r.returned = outcome.fault;
+  if (outcome.ended == Ended::crashed || outcome.ended == Ended::hung) {
+    const std::lock_guard lock(mutex);
+    died.insert(who);
+  }
+  return r;
+}
 
 }  // namespace
 
@@ -198,6 +292,33 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   return r;
 }
 
+Record judge_written(const Variant& variant, const Case& c, Op op, int k, const WrittenRows& written,
+                     const CheckOptions& options) {
+  Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
+  if (const std::string why = unjudgeable(variant, written.problem()); !why.empty()) {
+    r.status = Status::unsupported;
+    r.reason = why;
+    return r;
+  }
+  const auto judged_by = [&](const Case& inputs) {
+    auto j = std::make_unique<Judgement>(variant, inputs, op, options.observer, options.max_ulp);
+    judge_claim(*j, variant, c.V());
+    j->judge_rows(written, true);
+    return j;
+  };
+  const Case* by = &c;
+  auto judged = judged_by(*by);
+  if (const std::int64_t open = judged->tally.undecided(); open > 0 && c.tier() != Tier::mpfr) {
+    if (options.observer) options.observer->restart();
+    r.escalated = open;
+    judged = judged_by(*(by = &c.by_mpfr()));
+  }
+  r = concluded(std::move(r), variant, *by, *judged);
+  if (r.status == Status::fail && c.rows() * c.V() <= kLongestRejudged)
+    r.behaves_like = nearest_class(variant, c, op, written);
+  return r;
+}
+
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options) {
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   if (!variant.does(op)) {
@@ -205,9 +326,10 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     r.reason = std::string("op: the variant does not compute ") + name(op);
     return r;
   }
-  if (selects(op) && k > variant.max_k) {
+  if (const std::string why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), k, c.V()));
+      !why.empty()) {
     r.status = Status::unsupported;
-    r.reason = fmt::format("k: {} exceeds the variant's {}", k, variant.max_k);
+    r.reason = why;
     return r;
   }
   if (std::string why = unavailable_reason(variant.backend); !why.empty()) {
@@ -215,10 +337,17 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     return r;
   }
 
-  Launches launches(variant, c,
-                    problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V()),
-                    options);
-  Judgement judged(variant, c, op, options.observer);
+  Problem p = problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V());
+  if (options.pitch == 0) {
+    const Layout room = fitted(plain_layout(), variant, p);
+    p.in_pitch += room.in_gap;
+    p.out_pitch += room.out_gap;
+  }
+  if (const std::string why = beyond_limits(variant, p, options.offset * static_cast<std::int64_t>(size_of(variant.dtype))); !why.empty())
+    return outside(std::move(r), why, variant, c, p);
+
+  Launches launches(variant, c, p, options);
+  Judgement judged(variant, c, op, options.observer, options.max_ulp);
   launches.judge(judged);
   const std::int64_t open = judged.tally.undecided();
   if (open == 0 || c.tier() == Tier::mpfr) {
@@ -228,12 +357,14 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   }
   // What fp64 enclosures leave undecided, MPFR's decide.
   if (options.observer) options.observer->restart();
-  Judgement exact(variant, c.by_mpfr(), op, options.observer);
+  Judgement exact(variant, c.by_mpfr(), op, options.observer, options.max_ulp);
   launches.judge(exact);
   // Kernels run again to look for differences may not fail twice: what failed once has failed.
-  for (const Check check : {Check::launch, Check::guard, Check::inputs, Check::written, Check::repeat})
+  for (const Check check :
+       {Check::launch, Check::guard, Check::inputs, Check::written, Check::repeat, Check::late_write})
     if (judged.tally.at(check).failed > exact.tally.at(check).failed)
       exact.tally.at(check) = judged.tally.at(check);
+  if (exact.ended == Ended::normally) exact.ended = judged.ended, exact.fault = judged.fault;
   r.escalated = open;
   r = concluded(std::move(r), variant, c.by_mpfr(), exact);
   if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "accuracy/case.hpp"
 #include "accuracy/record.hpp"
 #include "accuracy/row_judge.hpp"
+#include "accuracy/written_rows.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
@@ -21,13 +23,19 @@ struct CheckOptions {
   std::int64_t offset = 0;
   LaunchOptions launch = {};
   bool nearest = true;  // of a case that failed, look for the nearest class it would pass
+  /// The author's own promise: no element further from the exact value than so many ulp (check `max_ulp`).
+  std::optional<double> max_ulp = {};
 };
 
 /// The problem of one job, its rows `pitch` elements apart (outputs of V columns too).
 Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
                    std::int64_t pitch);
 
-/// A record with its identity and reproduce line filled in, status not_run.
+/// A word as a shell reads it back.
+std::string shell_quoted(const std::string& word);
+
+/// A record with its identity and reproduce line filled in, status not_run. A candidate from elsewhere is
+/// repeated by `assay check`, under the words that named it.
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed);
 
@@ -35,7 +43,13 @@ class Judgement;
 /// The record with what was judged and the status that follows from it: fail, inconclusive, unsupported, pass.
 Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j);
 
-/// Runs and judges. `k` is ignored by ops without one.
+/// Runs and judges. `k` is ignored by ops without one. What a candidate's worker died of is the record's
+/// status, `crashed` or `hung`; what it does outside its declared limits is recorded, never held against it.
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options = {});
+
+/// Judges what somebody else's program wrote: every check of check_case that needs no launch. `variant` says
+/// what may be expected of it; it is never run.
+Record judge_written(const Variant& variant, const Case& c, Op op, int k, const WrittenRows& written,
+                     const CheckOptions& options = {});
 
 }  // namespace assay

@@ -3,10 +3,10 @@
 namespace assay {
 
 const char* name(Check c) {
-  static constexpr const char* names[] = {"launch",  "guard",      "inputs",    "written",  "special",
-                                          "element", "coherence",  "row_sum",   "monotone", "range",
-                                          "argmax",  "normalizer", "indices",   "order",    "gather",
-                                          "repeat",  "claim",      "late_write"};
+  static constexpr const char* names[] = {"launch",  "guard",      "inputs",     "written",  "special",
+                                          "element", "coherence",  "row_sum",    "monotone", "range",
+                                          "argmax",  "normalizer", "indices",    "order",    "gather",
+                                          "repeat",  "claim",      "late_write", "max_ulp"};
   static_assert(sizeof names / sizeof *names == kChecks);
   return names[static_cast<int>(c)];
 }

@@ -31,8 +31,9 @@ enum class Check {
   repeat,      // same bits under another schedule, poison and grid
   claim,       // the claim is possible: no sum of V terms is more than V additions high
   late_write,  // no output changed after the stream said that the launch was over
+  max_ulp,     // the author's own promise: no element further than --max-ulp from the exact value
 };
-inline constexpr int kChecks = static_cast<int>(Check::late_write) + 1;
+inline constexpr int kChecks = static_cast<int>(Check::max_ulp) + 1;
 const char* name(Check c);
 
 class Tally {

@@ -57,4 +57,22 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   return {};
 }
 
+std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t offset) {
+  const Limits& l = variant.limits;
+  if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
+  if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
+  const bool several = p.rows > 1;
+  if (l.dense && several && (p.in_pitch != p.V || p.out_pitch != p.out_columns()))
+    return fmt::format("rows {} elements apart are not dense", p.in_pitch);
+  if (l.alignment <= 1) return {};
+  const auto aligned = [&](std::int64_t pitch, Dtype t) {
+    return !several || pitch * static_cast<std::int64_t>(size_of(t)) % l.alignment == 0;
+  };
+  if (offset % l.alignment != 0 || !aligned(p.in_pitch, p.in) ||
+      (p.out_columns() > 0 && !aligned(p.out_pitch, p.out)))
+    return fmt::format("rows of {} at {} bytes, {} elements apart, do not all start at multiples of {} bytes",
+                       p.V, offset, p.in_pitch, l.alignment);
+  return {};
+}
+
 }  // namespace assay

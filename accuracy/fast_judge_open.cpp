@@ -18,11 +18,11 @@ class OpenRow {
 
   /// All checks of the fast judge against this truth; an element left undecided is listed in `undecided`.
   Tally judge(const RowTruth& t, ErrorStatistics& statistics, std::vector<std::int64_t>* undecided) const {
-    const RoundedShift shift = shift_of(t, terms_.arithmetic, terms_.shifted);
+    const RoundedShift shift = shift_of(t, terms_);
     const RowBounds bounds = row_bounds(terms_, t, shift);
     const RowCase row_case{&t, row_};
     Tally tally;
-    const RowContext c{claim_, terms_, out_, row_case, &bounds, &shift, tally, statistics, nullptr};
+    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &shift, tally, statistics, nullptr};
     const double top = bounds.range_top;
     double sum = 0, lost = 0;
     for (std::int64_t j = 0; j < static_cast<std::int64_t>(t.x.size()); ++j) {
@@ -45,12 +45,12 @@ class OpenRow {
 
   /// The element check alone, on one element. False while it is undecided.
   bool decides(const RowTruth& t, std::int64_t j, bool& passed) const {
-    const RoundedShift shift = shift_of(t, terms_.arithmetic, terms_.shifted);
+    const RoundedShift shift = shift_of(t, terms_);
     const RowBounds bounds = row_bounds(terms_, t, shift);
     const RowCase row_case{&t, row_};
     Tally tally;
     ErrorStatistics ignored;
-    const RowContext c{claim_, terms_, out_, row_case, &bounds, &shift, tally, ignored, nullptr};
+    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &shift, tally, ignored, nullptr};
     const std::uint64_t bits = load_bits(out_, probs_, j);
     passed = judge_element(c, j, decode(out_, bits), bits);
     return tally.undecided() == 0;

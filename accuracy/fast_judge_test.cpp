@@ -51,7 +51,7 @@ Pushed push(const Claim& claim, const Tensor& x, double part, std::mt19937_64& r
   const RowCase row_case{&t, 0};
   Tally tally;
   ErrorStatistics ignored;
-  const RowContext c{claim, terms, x.dtype, row_case, &b, &shift, tally, ignored, nullptr};
+  const RowContext c{claim, terms, x.dtype, x.dtype, row_case, &b, &shift, tally, ignored, nullptr};
   for (std::int64_t j = 0; j < x.V; ++j) {
     const auto i = static_cast<std::size_t>(j);
     const double p = 0.5 * (t.lo[i] + t.hi[i]);

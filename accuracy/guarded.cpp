@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -73,6 +74,20 @@ Layout hostile_layout() {
       .in_gap = 3, .out_gap = 5, .offset = 1, .poison = 1, .launch = {.schedule = 0x5eed, .max_blocks = 2}};
 }
 
+Layout fitted(Layout layout, const Variant& variant, const Problem& p) {
+  const Limits& l = variant.limits;
+  if (l.dense) layout.in_gap = layout.out_gap = 0;
+  if (l.alignment <= 1) return layout;
+  const auto in = static_cast<std::int64_t>(size_of(p.in)), out = static_cast<std::int64_t>(size_of(p.out));
+  // Sizes and alignment are powers of two.
+  const std::int64_t step = std::max<std::int64_t>(1, l.alignment / std::min(in, out));
+  layout.offset = (layout.offset + step - 1) / step * step;
+  if (l.dense) return layout;
+  while ((p.V + layout.in_gap) * in % l.alignment != 0) ++layout.in_gap;
+  while ((p.out_columns() + layout.out_gap) * out % l.alignment != 0) ++layout.out_gap;
+  return layout;
+}
+
 GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits,
                              const Layout& layout)
     : variant_(variant), problem_(problem), logits_(logits), layout_(layout) {
@@ -102,7 +117,8 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), off * size, layout.guard);
     fill(images_.indices, size, index_poison(layout.poison), index_canary(layout.poison));
   }
-  if (p.op == Op::softmax || p.op == Op::softmax_topk || p.op == Op::normalizer) {
+  const bool beside = variant.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
+  if (beside || p.op == Op::normalizer) {
     images_.m = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
     images_.d = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
     fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/checks.hpp"
+#include "accuracy/written_rows.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/tensor.hpp"
 
@@ -30,9 +31,12 @@ struct Layout {
 Layout plain_layout();
 /// Gaps between rows, first row one element off alignment, poison 1, permuted schedule, at most two blocks.
 Layout hostile_layout();
+/// The layout with the gaps and the offset that a variant's declared limits ask for: none where rows must be
+/// dense, wider ones where rows must be aligned.
+Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
 
 /// One launch: the problem with its pitches, and its buffers.
-class GuardedLaunch {
+class GuardedLaunch final : public WrittenRows {
  public:
   GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout);
 
@@ -43,20 +47,20 @@ class GuardedLaunch {
   /// Guard bands and gaps intact, logits unchanged: judged into the tally.
   void inspect(Tally& tally) const;
 
-  const Problem& problem() const { return problem_; }
+  const Problem& problem() const override { return problem_; }
   const Images& images() const { return images_; }
-  /// Bits of value j of a row (probability, or top-k value) and whether they still are the poison.
-  std::uint64_t value_bits(std::int64_t row, std::int64_t j) const;
-  std::int64_t index(std::int64_t row, std::int64_t r) const;
-  float m(std::int64_t row) const;
-  float d(std::int64_t row) const;
+  std::uint64_t value_bits(std::int64_t row, std::int64_t j) const override;
+  std::int64_t index(std::int64_t row, std::int64_t r) const override;
+  float m(std::int64_t row) const override;
+  float d(std::int64_t row) const override;
+  /// Whether they still are the poison.
   bool value_poisoned(std::int64_t row, std::int64_t j) const;
   bool index_poisoned(std::int64_t row, std::int64_t r) const;
   bool m_poisoned(std::int64_t row) const;
   bool d_poisoned(std::int64_t row) const;
-  bool has_values() const { return problem_.out_columns() > 0; }
-  bool has_indices() const { return selects(problem_.op); }
-  bool has_normalizer() const { return !images_.m.empty(); }
+  bool has_values() const override { return problem_.out_columns() > 0; }
+  bool has_indices() const override { return selects(problem_.op); }
+  bool has_normalizer() const override { return !images_.m.empty(); }
   const Layout& layout() const { return layout_; }
 
  private:

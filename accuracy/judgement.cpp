@@ -16,14 +16,16 @@ std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", 
 
 }  // namespace
 
-Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer)
+Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
+                     std::optional<double> max_ulp)
     : variant_(variant),
       case_(c),
       op_(op),
       observer_(observer),
-      terms_(terms_of(variant.claim, variant.backend, variant.dtype, c.V())) {}
+      max_ulp_(max_ulp),
+      terms_(terms_of(variant.claim, variant.backend, variant.out(), c.V())) {}
 
-void Judgement::judge_rows(const GuardedLaunch& run, bool first) {
+void Judgement::judge_rows(const WrittenRows& run, bool first) {
   for (std::int64_t row = 0; row < run.problem().rows; ++row) judge_row(run, row, first);
 }
 
@@ -57,7 +59,7 @@ bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std
     if (where) *where = fmt::format("row {}, {} {}: {:a} and {:a}", row, what, j, x, y);
     return false;
   };
-  const Dtype t = variant_.dtype;
+  const Dtype t = variant_.out();
   const std::int64_t rows = std::min(a.problem().rows, b.problem().rows);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t j = 0; j < a.problem().out_columns(); ++j) {
@@ -81,16 +83,16 @@ bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std
   return true;
 }
 
-void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first) {
+void Judgement::judge_row(const WrittenRows& run, std::int64_t row, bool first) {
   const RowTruth& t = case_.truth(row);
   RowOutput got;
-  const std::int64_t columns = run.problem().out_columns();
+  const std::int64_t columns = run.has_values() ? run.problem().out_columns() : 0;
   values_.resize(static_cast<std::size_t>(columns));
   bits_.resize(values_.size());
   for (std::int64_t j = 0; j < columns; ++j) {
     const std::uint64_t b = run.value_bits(row, j);
     bits_[static_cast<std::size_t>(j)] = b;
-    values_[static_cast<std::size_t>(j)] = decode(variant_.dtype, b);
+    values_[static_cast<std::size_t>(j)] = decode(variant_.out(), b);
   }
   got.values = values_;
   got.bits = bits_;
@@ -111,13 +113,16 @@ void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first
   RoundedShift own_shift;
   const RoundedShift* shift = &case_.shift(row);
   if (judged_by_element(t) && sums) {
-    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted || terms_.exp2) {
+    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted || terms_.exp2 || terms_.any_shift) {
       own_shift = shift_of(t, terms_);
       shift = &own_shift;
     }
     bounds = row_bounds(terms_, t, *shift);
   }
-  if (std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : ""; !why.empty()) {
+  std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : "";
+  if (variant_.limits.finite && t.kind != RowKind::finite && t.kind != RowKind::empty)
+    why = "the row has a logit that is not finite";
+  if (!why.empty()) {
     if (first) {
       ++rows_outside;
       if (outside_reason.empty()) outside_reason = why;
@@ -133,6 +138,7 @@ void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first
   const RowContext context{variant_.claim,
                            terms_,
                            variant_.dtype,
+                           variant_.out(),
                            row_case,
                            bounds ? &*bounds : nullptr,
                            bounds ? shift : nullptr,
@@ -148,6 +154,17 @@ void Judgement::judge_row(const GuardedLaunch& run, std::int64_t row, bool first
   else if (op_ == Op::softmax)
     judge_special(context, got);
   if (got.has_normalizer && t.kind != RowKind::empty) judge_normalizer(context, got);
+  if (max_ulp_ && first) judge_promise(context);
+}
+
+void Judgement::judge_promise(const RowContext& c) {
+  for (; promised_ < statistics.ulp.size(); ++promised_) {
+    const auto error = static_cast<double>(statistics.ulp[promised_]);
+    if (!tally.judge(Check::max_ulp, error, error, *max_ulp_, *max_ulp_) && tally.first(Check::max_ulp))
+      tally.at(Check::max_ulp).detail =
+          fmt::format("row {}: an element is {:.6g} ulp from the exact value, {:g} were promised", c.row.row,
+                      error, *max_ulp_);
+  }
 }
 
 void Judgement::note_returned(std::int64_t row, const RowOutput& got) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@ namespace assay {
 
 class Judgement {
  public:
-  Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer);
+  /// `max_ulp`: the author's own promise, judged beside the bounds.
+  Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
+            std::optional<double> max_ulp = {});
 
   /// Judges all rows of one launch. Statistics are only gathered from the first.
-  void judge_rows(const GuardedLaunch& run, bool first);
+  void judge_rows(const WrittenRows& run, bool first);
 
   /// No element may hold the poison of its launch: arithmetic makes neither pattern. At V = 0 an op other
   /// than top-k must leave its poison alone.
@@ -30,18 +33,23 @@ class Judgement {
   Tally tally;
   ErrorStatistics statistics;
   std::int64_t rows_judged = 0, rows_outside = 0;
-  std::string outside_reason;  // of the first row outside the declared domain
-  std::string returned;        // by the first row that is special or outside the domain
+  std::string outside_reason;     // of the first row outside the declared domain
+  std::string returned;           // by the first row that is special or outside the domain
+  Ended ended = Ended::normally;  // crashed or hung: how the first launch that did so ended, and why
+  std::string fault;
 
  private:
-  void judge_row(const GuardedLaunch& run, std::int64_t row, bool first);
+  void judge_row(const WrittenRows& run, std::int64_t row, bool first);
+  void judge_promise(const RowContext& c);
   void note_returned(std::int64_t row, const RowOutput& got);
 
   const Variant& variant_;
   const Case& case_;
   Op op_;
   ElementObserver* observer_;
+  std::optional<double> max_ulp_;
   Terms terms_;
+  std::size_t promised_ = 0;  // elements held against max_ulp so far
   std::vector<double> values_;
   std::vector<std::uint64_t> bits_;
   std::vector<std::int64_t> indices_;

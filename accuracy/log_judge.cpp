@@ -41,6 +41,10 @@ void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
   }
 }
 
+/// What the last roundings may lose where a result is subnormal: a sum in one format loses nothing, unless
+/// it is flushed, and so may its terms be.
+double absolute(const Terms& k) { return (k.u_out > 0 ? k.w_out : 0) + 4 * k.flush; }
+
 struct Value {
   std::int64_t column;
   double logit, distance;
@@ -48,11 +52,15 @@ struct Value {
   double bound;  // of |computed - exact|, before the rounding to the output's format
 };
 
+/// Roundings that the enclosure does not decide are not counted as right.
+bool rounded_to(Dtype out, Enclosure y, std::uint64_t bits) {
+  return encode(out, y.lo) == bits && encode(out, y.hi) == bits;
+}
+
 void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   ErrorStatistics& s = c.statistics;
   const double size = std::max(std::fabs(v.exact.lo), std::fabs(v.exact.hi));
-  const double bound =
-      (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + (c.terms.u_out > 0 ? c.terms.w_out : 0);
+  const double bound = (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
   // Past the format's range the rounding gives an infinity, and so may a value within the bound of it.
   const double overflow = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
   bool ok;
@@ -90,7 +98,7 @@ void judge_log_coherence(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
   const double u = k.u + k.u_out + k.u * k.u_out;
-  const double w = k.u_out > 0 ? 2 * k.w_out * (1 + 2 * u) : 0;
+  const double w = 2 * absolute(k) * (1 + 2 * u);
   const double ya = got.values[static_cast<std::size_t>(t.argmax)];
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double y = got.values[j];
@@ -140,7 +148,8 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const LogBounds bounds = log_bounds(c.terms, t, *c.bounds);
   if (op == Op::lse) {
-    judge_value(c, {0, t.m, 0, t.lse, bounds.lse}, got.values[0], got.bits[0] == t.lse_rounded);
+    judge_value(c, {0, t.m, 0, t.lse, bounds.lse}, got.values[0],
+                c.rounded == c.out ? got.bits[0] == t.lse_rounded : rounded_to(c.out, t.lse, got.bits[0]));
     return;
   }
   const Enclosure log_sum = log_sum_truth(t);
@@ -155,9 +164,8 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
     const auto column = static_cast<std::int64_t>(j);
     const Enclosure y = log_prob_truth(t, log_sum, column);
     const double sigma = std::fabs(c.shift->delta[j]);
-    // Roundings that the enclosure does not decide are not counted as right.
-    const bool rounded = encode(c.out, y.lo) == got.bits[j] && encode(c.out, y.hi) == got.bits[j];
-    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, sigma)}, g, rounded);
+    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, sigma)}, g,
+                rounded_to(c.out, y, got.bits[j]));
   }
   judge_log_coherence(c, got);
   judge_log_order(c, got);

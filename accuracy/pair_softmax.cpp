@@ -97,8 +97,9 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   RowOutput got;
   got.values = values;
   got.bits = bits;
-  const RowContext c{v.claim, terms, Dtype::f16, row, judged ? &bounds : nullptr, judged ? &shift : nullptr,
-                     tally,   s,     nullptr};
+  const RowContext c{
+      v.claim, terms, Dtype::f16, Dtype::f16, row, judged ? &bounds : nullptr, judged ? &shift : nullptr,
+      tally,   s,     nullptr};
   judged ? judge_probabilities(c, got) : judge_special(c, got);
   if (tier == Tier::fast && tally.undecided() > 0) {
     out = judge_fully(v, terms, pair, Tier::mpfr);

@@ -47,10 +47,15 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   Output o;
   o.V = logits.V;
   if (selects(variant.op)) o.k = std::min(k, variant.max_k);
-  Layout layout = plain_layout();
+  const Problem problem = problem_of(variant, variant.op, logits.rows, logits.V, o.k, logits.V);
+  Layout layout = fitted(plain_layout(), variant, problem);
   layout.launch = options;
-  GuardedLaunch run(variant, problem_of(variant, variant.op, logits.rows, logits.V, o.k, logits.V), logits,
-                    layout);
+  GuardedLaunch run(variant, problem, logits, layout);
+  const auto cells = static_cast<std::size_t>(logits.rows * logits.V);
+  o.skipped = beyond_limits(variant, run.problem());
+  for (std::size_t i = 0; variant.limits.finite && o.skipped.empty() && i < cells; ++i)
+    if (!std::isfinite(logits.at(0, static_cast<std::int64_t>(i)))) o.skipped = "the rows are not all finite";
+  if (!o.skipped.empty()) return o;
   if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
     o.fault = outcome.fault;
     return o;
@@ -63,17 +68,33 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
       for (int j = 0; j < o.k; ++j) {
         const std::int64_t i = run.index(r, j);
         o.indices.push_back(i);
-        if (i >= 0 && i < logits.V) value[i] = decode(variant.dtype, run.value_bits(r, j));
+        if (i >= 0 && i < logits.V) value[i] = decode(variant.out(), run.value_bits(r, j));
       }
     else if (run.has_values())
       for (std::int64_t j = 0; j < run.problem().out_columns(); ++j)
-        value[j] = decode(variant.dtype, run.value_bits(r, j));
+        value[j] = decode(variant.out(), run.value_bits(r, j));
     if (run.has_normalizer()) {
       o.m.push_back(static_cast<double>(run.m(r)));
       o.d.push_back(static_cast<double>(run.d(r)));
+    } else if (variant.op == Op::softmax || variant.op == Op::softmax_topk) {
+      std::int64_t top = 0;
+      for (std::int64_t j = 1; j < logits.V; ++j)
+        if (logits.at(r, j) > logits.at(r, top)) top = j;
+      o.m.push_back(logits.V > 0 ? logits.at(r, top) : -kInf);
+      o.d.push_back(logits.V > 0 ? 1 / value[top] : 0);
     }
   }
+  if (!run.has_normalizer()) {
+    const Terms t = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
+    o.slack = t.unit_maximum() ? lam(t.D) + lam(t.u_out) : kInf;
+  }
   return o;
+}
+
+bool landed(Observation& o, const Output& got) {
+  o.fault = got.fault;
+  if (!got.skipped.empty()) o.skipped = "outside the declared limits: " + got.skipped;
+  return got.fault.empty() && got.skipped.empty();
 }
 
 Enclosure exp_of(double t) {

@@ -20,18 +20,23 @@ Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows)
 
 /// What one launch left behind. Values are by column; top-k kernels fill the columns they selected.
 struct Output {
-  std::string fault;  // empty, or why there is nothing below
+  std::string fault;    // empty, or why there is nothing below
+  std::string skipped;  // empty, or the declared limit that forbids such rows; then there is nothing below
   std::int64_t V = 0;
   int k = 0;
   std::vector<double> value;          // rows x V; NaN where nothing is known
   std::vector<std::int64_t> indices;  // rows x k
   std::vector<double> m, d;           // one per row
+  /// A kernel that writes no sum shows it as one over its largest output: ln d is off by up to this.
+  double slack = 0;
 
   double at(std::int64_t row, std::int64_t column) const {
     return value[static_cast<std::size_t>(row * V + column)];
   }
   double sum(std::int64_t row) const { return d[static_cast<std::size_t>(row)]; }
 };
+/// False where a launch has nothing to show, and why is noted.
+bool landed(Observation& o, const Output& got);
 /// Top-k kernels are asked for `k` elements, at most what they can.
 Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options = {});
 

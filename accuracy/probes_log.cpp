@@ -31,7 +31,7 @@ void probe_logs(const Variant& v, std::vector<Observation>& out) {
   Observation accumulator{.probe = "accumulator"}, height{.probe = "height"}, order{.probe = "order"};
   for (std::int64_t V : {259, 2051, 4099, 131071})
     judge_rows(v, "equal logits", Tensor(v.dtype, 1, V), accumulator);
-  const Terms terms = terms_of(v.claim, v.backend, v.dtype, 1);
+  const Terms terms = terms_of(v.claim, v.backend, v.out(), 1);
   for (std::int64_t V : {1025, 16385}) {
     const double below = -next_up(v.dtype, round_to(v.dtype, -std::log(terms.u)));
     Tensor rows(v.dtype, 2, V);

@@ -52,8 +52,9 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
     return;
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
-  if (!got.fault.empty()) {
-    exp.fault = division.fault = got.fault;
+  if (!landed(exp, got) || !landed(division, got)) {
+    division = exp;
+    division.probe = "division";
     return;
   }
 
@@ -73,7 +74,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   bool consistent[3] = {true, true, true};
   Terms exps[3];
   for (int c = 0; c < 3; ++c)
-    exps[c] = terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[c]), v.backend, v.dtype, V);
+    exps[c] = terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[c]), v.backend, v.out(), V);
   double worst = 0, worst_t = 0, mean = 0, per_nat = 0;
   std::int64_t numerators = 0, quotients = 0, differ = 0, as_product = 0, known = 0;
   double worst_quotient = 0;
@@ -188,10 +189,7 @@ Observation numerators(const Variant& v, const Terms& terms) {
   rows[0].emplace_back(0, 0.0);
   rows[1].emplace_back(V - 1, 0.0);
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 64);
-  if (!got.fault.empty()) {
-    o.fault = got.fault;
-    return o;
-  }
+  if (!landed(o, got)) return o;
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   std::int64_t differ = 0, seen = 0;
   for (const auto& [t, at] : columns)
@@ -228,10 +226,7 @@ Observation shift(const Variant& v, const Terms& terms) {
     rows.push_back(std::move(row));
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
-  if (!got.fault.empty()) {
-    o.fault = got.fault;
-    return o;
-  }
+  if (!landed(o, got)) return o;
   const bool judge = terms.shifted && !terms.exp2 && v.claim.determinism != Determinism::not_guaranteed;
   bool none = false, same_all = true;
   std::string first;
@@ -269,10 +264,7 @@ Observation far_divisor(const Variant& v) {
     return o;
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, 1, {{{0, 88.0}}}), 1);
-  if (!got.fault.empty()) {
-    o.fault = got.fault;
-    return o;
-  }
+  if (!landed(o, got)) return o;
   const double p = got.at(0, 0);
   o.saw = fmt::format("the row (88): d = {:.6g}, p = {}", got.sum(0), p);
   if (v.claim.division == Division::ieee) {
@@ -287,11 +279,11 @@ Observation far_divisor(const Variant& v) {
 }  // namespace
 
 void probe_outputs(const Variant& v, std::vector<Observation>& out) {
-  const Terms terms = terms_of(v.claim, v.backend, v.dtype, 64);
+  const Terms terms = terms_of(v.claim, v.backend, v.out(), 64);
   Observation exp{.probe = "numerator_exp"}, division{.probe = "division"};
   if (terms.u_out != 0)
     exp.skipped = division.skipped =
-        fmt::format("a {} output hides {} numerators", name(v.dtype), name(terms.arithmetic));
+        fmt::format("a {} output hides {} numerators", name(v.out()), name(terms.arithmetic));
   else
     numerators_and_division(v, terms, exp, division);
   out.push_back(std::move(exp));
@@ -301,7 +293,7 @@ void probe_outputs(const Variant& v, std::vector<Observation>& out) {
   else
     out.push_back(
         {.probe = "numerators",
-         .skipped = fmt::format("a {} output hides {} numerators", name(v.dtype), name(terms.arithmetic))});
+         .skipped = fmt::format("a {} output hides {} numerators", name(v.out()), name(terms.arithmetic))});
   out.push_back(shift(v, terms));
   out.push_back(far_divisor(v));
 }

@@ -32,10 +32,7 @@ Observation repeats(const Variant& v) {
   Tensor batch(v.dtype, 3, V);
   for (std::int64_t r = 0; r < 3; ++r) std::memcpy(batch.row(r), one.row(0), one.bytes.size());
   const Output a = launch_on(v, batch, 5), b = launch_on(v, batch, 5, {0x5eed, 0}), c = launch_on(v, one, 5);
-  if (!a.fault.empty() || !b.fault.empty() || !c.fault.empty()) {
-    o.fault = a.fault + b.fault + c.fault;
-    return o;
-  }
+  if (!landed(o, a) || !landed(o, b) || !landed(o, c)) return o;
   const auto n = static_cast<std::size_t>(V);
   const bool again = same(a.value, 0, b.value, 0, 3 * n) && a.d == b.d;
   bool anywhere = same(a.value, 0, c.value, 0, n);
@@ -67,10 +64,7 @@ Observation special(const Variant& v) {
     rows[2].emplace_back(j, j == 7 ? std::numeric_limits<double>::quiet_NaN() : 0.5);
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), selects(v.op) ? 5 : 0);
-  if (!got.fault.empty()) {
-    o.fault = got.fault;
-    return o;
-  }
+  if (!landed(o, got)) return o;
   const char* what[] = {"all -inf", "one +inf", "one NaN"};
   for (std::size_t r = 0; r < 3; ++r) {
     std::vector<double> values;
@@ -99,10 +93,7 @@ Observation selection(const Variant& v) {
     rows[1].emplace_back(j, static_cast<double>(j - V) * 0x1p-40);
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), kSlots);
-  if (!got.fault.empty()) {
-    o.fault = got.fault;
-    return o;
-  }
+  if (!landed(o, got)) return o;
   const auto index = [&](int row, int slot) {
     return got.indices[static_cast<std::size_t>(row * kSlots + slot)];
   };

@@ -29,7 +29,7 @@ Record sample() {
   r.p99_ulp = 0.49609375;
   r.checks = {{"element", 99, 1, 0, INFINITY, "row 0, column 3: got nan"}, {"range", 99, 0, 2, 0.25, ""}};
   r.worst = WorstElement{0, 3, -INFINITY, -INFINITY, NAN, 0, 0x1p-1074, INFINITY, INFINITY};
-  r.behaves_like = "its claim with exp fast";
+  r.behaves_like = "would pass with exp=fast";
   r.evidence = {"division: 9 of 9", "shift: \"none\""};
   r.reproduce = "assay report --key online_block/f16@host";
   return r;

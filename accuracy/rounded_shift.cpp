@@ -55,7 +55,13 @@ RoundedShift shift_of(const RowTruth& row, Dtype arithmetic, bool shifted) {
 }
 
 RoundedShift shift_of(const RowTruth& row, const Terms& t) {
-  return t.exp2 ? exp2_shift(row) : shift_of(row, t.arithmetic, t.shifted);
+  if (t.exp2) return exp2_shift(row);
+  RoundedShift s = shift_of(row, t.arithmetic, t.shifted);
+  // What is not known to be rounded like this is off by up to u of the distance.
+  if (t.any_shift)
+    for (std::size_t i = 0; i < s.f.size(); ++i)
+      if (!std::isinf(s.f[i])) s.f[i] = row.d[i], s.delta[i] = std::fabs(row.d[i]) * t.u;
+  return s;
 }
 
 }  // namespace assay

@@ -52,7 +52,8 @@ struct ElementObserver {
 struct RowContext {
   const Claim& claim;
   const Terms& terms;
-  Dtype out;
+  Dtype rounded;  // what the truth's roundings are of
+  Dtype out;      // what the outputs are stored in
   const RowCase& row;
   const RowBounds* bounds = nullptr;  // null for special rows
   const RoundedShift* shift = nullptr;

@@ -12,6 +12,9 @@ namespace {
 
 bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
+/// A kernel that flushes sees subnormal logits as 0.
+double as_seen(const RowContext& c, double x) { return std::fabs(x) < c.terms.flush ? 0 : x; }
+
 /// The position that must stand in slot r: the truth's order under the claim's NaN order and tie rule.
 std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
   const auto n = static_cast<std::int64_t>(t.order.size());
@@ -118,21 +121,24 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const auto n = std::min(got.indices.size(), t.order.size());
+  const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(i)]; };
+  const bool anywhere = c.claim.policy.nan_order == NanOrder::any;
+  std::int64_t numbers = 0;  // slots so far that do not hold a NaN
   for (std::size_t r = 0; r < n; ++r) {
-    const std::int64_t want = ranked(t, c.claim, static_cast<std::int64_t>(r));
     const std::int64_t have = got.indices[r];
-    bool ok = want == have;
-    if (!ok && c.claim.ties == Ties::unspecified && have >= 0 &&
-        have < static_cast<std::int64_t>(t.x.size())) {
-      const double a = t.x[static_cast<std::size_t>(have)], b = t.x[static_cast<std::size_t>(want)];
-      ok = same_rank(a, b);
+    // Where NaN may stand anywhere, what is left without them is in order.
+    if (anywhere && std::isnan(logit(have))) {
+      c.tally.require(Check::order, true);
+      continue;
     }
+    const std::int64_t want = ranked(t, c.claim, anywhere ? numbers++ : static_cast<std::int64_t>(r));
+    const bool flushed = c.terms.flush > 0 && as_seen(c, logit(have)) == 0 && as_seen(c, logit(want)) == 0;
+    const bool ok =
+        want == have || flushed || (c.claim.ties == Ties::unspecified && same_rank(logit(have), logit(want)));
     if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
-      c.tally.at(Check::order).detail = fmt::format(
-          "row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
-          have >= 0 && have < static_cast<std::int64_t>(t.x.size()) ? t.x[static_cast<std::size_t>(have)]
-                                                                    : NAN,
-          want, t.x[static_cast<std::size_t>(want)]);
+      c.tally.at(Check::order).detail =
+          fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
+                      logit(have), want, logit(want));
   }
 }
 
@@ -165,9 +171,11 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
 void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
-    const double x = t.x[static_cast<std::size_t>(got.indices[r])];
+    // Rounded where the outputs are narrower.
+    const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
     const double g = got.values[r];
-    const bool ok = std::isnan(x) ? std::isnan(g) : g == x && std::signbit(g) == std::signbit(x);
+    const bool same = g == x && std::signbit(g) == std::signbit(x);
+    const bool ok = std::isnan(x) ? std::isnan(g) : same || (g == 0 && std::fabs(x) < c.terms.flush);
     if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
       c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}",
                                                      c.row.row, r, got.indices[r], x, g);
@@ -183,6 +191,7 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
     judge_order_of_probs(c, got);
   else
     judge_order_of_logits(c, got);
+  if (got.values.empty()) return;
   if (op == Op::topk)
     judge_gathered_logits(c, got);
   else

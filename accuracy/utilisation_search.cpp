@@ -100,7 +100,7 @@ class Evaluator {
     Tally tally;
     ErrorStatistics statistics;
     const RowCase row_case{&truth, row};
-    const RowContext context{variant_.claim, terms_, variant_.dtype, row_case,
+    const RowContext context{variant_.claim, terms_, variant_.dtype, variant_.out(), row_case,
                              &bounds,        &shift, tally,          statistics};
     if (selects(variant_.op))
       judge_topk(context, variant_.op, got);

@@ -115,12 +115,12 @@ void any_schedule(const Variant& v) {
 std::vector<VariantProperty> batch_properties() {
   return {
       {"duplicated_rows_are_bit_equal",
-       any_variant,
+       claims_run_to_run,
        duplicated_rows,
        16,
        {"subnormal", "-inf", "NaN", "+inf", "mixed", "masked", "all_neg_inf"}},
       {"neighbours_do_not_leak",
-       any_variant,
+       claims_run_to_run,
        neighbours_do_not_leak,
        16,
        {"moderate", "mixed", "masked", "subnormal", "-inf"}},

@@ -35,7 +35,8 @@ bool gives_rows(const Variant& v) { return v.op == Op::softmax || v.op == Op::lo
 /// A right kernel's differences x_i - m are the same numbers after an exact shift.
 bool sees_differences_only(const Variant& v) {
   return v.claim.shift == Shift::subtract && v.claim.exp != Exp::exp2_fma &&
-         !(v.op == Op::log_softmax && v.claim.log_form == LogForm::absorb);
+         v.claim.determinism != Determinism::not_guaranteed &&
+         !(v.op == Op::log_softmax && v.claim.log_form != LogForm::shifted);
 }
 
 /// A row on a grid and a shift on the same grid: every x_i + c is exact. `exact` tells.

@@ -25,8 +25,8 @@ Interval probability(const RowLimits& l, std::size_t j) {
 Interval logarithm(const RowLimits& l, Dtype out, Enclosure y, double bound) {
   if (std::isinf(y.lo)) return {y.lo, y.hi};
   const double size = std::max(std::fabs(y.lo), std::fabs(y.hi)) + bound;
-  const double radius =
-      (bound + l.terms.u_out * size) * (1 + 0x1p-40) + (l.terms.u_out > 0 ? l.terms.w_out : 0);
+  const double radius = (bound + l.terms.u_out * size) * (1 + 0x1p-40) +
+                        (l.terms.u_out > 0 ? l.terms.w_out : 0) + 4 * l.terms.flush;
   Interval i{y.lo - radius, y.hi + radius};
   const double overflow = max_finite(out) * (1 + 0.5 * unit_roundoff(out));
   if (i.lo <= -overflow) i.lo = -kInf;
@@ -40,7 +40,7 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
   RowLimits l;
   const Tensor logits = tensor_of({row});
   l.truth = row_truth(variant.dtype, logits.row(0), logits.V, variant.dtype, {.tier = Tier::fast});
-  l.terms = terms_of(variant.claim, variant.backend, variant.dtype, logits.V);
+  l.terms = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
   l.shift = shift_of(l.truth, l.terms);
   l.bounds = row_bounds(l.terms, l.truth, l.shift);
   l.outside = outside_domain(variant.claim, l.truth, l.bounds.b);
@@ -48,14 +48,14 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
   if (op == Op::lse || op == Op::log_softmax) {
     const LogBounds logs = log_bounds(l.terms, l.truth, l.bounds);
     if (op == Op::lse) {
-      l.value = {logarithm(l, variant.dtype, l.truth.lse, logs.lse)};
+      l.value = {logarithm(l, variant.out(), l.truth.lse, logs.lse)};
       return l;
     }
     const Enclosure log_sum = log_sum_truth(l.truth);
     for (std::size_t j = 0; j < row.logits.size(); ++j) {
       const Enclosure y = log_prob_truth(l.truth, log_sum, static_cast<std::int64_t>(j));
       l.value.push_back(
-          logarithm(l, variant.dtype, y, logs.element(l.terms, y.lo, std::fabs(l.shift.delta[j]))));
+          logarithm(l, variant.out(), y, logs.element(l.terms, y.lo, std::fabs(l.shift.delta[j]))));
     }
     return l;
   }

@@ -24,13 +24,14 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions
   Answer answer;
   Problem& p = answer.problem;
   p.op = op;
-  p.in = p.out = variant.dtype;
+  p.in = variant.dtype;
+  p.out = variant.out();
   p.rows = logits.rows;
   p.V = logits.V;
   p.k = selects(op) ? options.k : 0;
   p.in_pitch = p.V + options.gap;
   p.out_pitch = p.out_columns() + options.gap;
-  const std::size_t element = size_of(variant.dtype);
+  const std::size_t element = size_of(p.in);
   const auto bytes = [](std::int64_t n, std::size_t size) { return static_cast<std::size_t>(n) * size; };
   const bool in_place = options.launch.in_place;
 
@@ -38,9 +39,10 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions
   images.logits = poisoned(bytes(p.rows * p.in_pitch, element));
   for (std::int64_t r = 0; r < p.rows; ++r)
     std::memcpy(images.logits.payload() + bytes(r * p.in_pitch, element), logits.row(r), bytes(p.V, element));
-  if (p.out_columns() > 0 && !in_place) images.probs = poisoned(bytes(p.rows * p.out_pitch, element));
+  if (p.out_columns() > 0 && !in_place) images.probs = poisoned(bytes(p.rows * p.out_pitch, size_of(p.out)));
   if (selects(op)) images.indices = poisoned(bytes(p.rows * p.out_pitch, sizeof(std::int32_t)));
-  const bool normalizer = op == Op::softmax || op == Op::softmax_topk || op == Op::normalizer;
+  const bool normalizer =
+      op == Op::normalizer || (variant.writes_normalizer && (op == Op::softmax || op == Op::softmax_topk));
   if (normalizer) {
     images.m = poisoned(bytes(p.rows, sizeof(float)));
     images.d = poisoned(bytes(p.rows, sizeof(float)));

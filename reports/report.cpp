@@ -22,16 +22,6 @@
 namespace assay {
 namespace {
 
-/// A word as a shell reads it back.
-std::string shell_quoted(const std::string& word) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@") ==
-      std::string::npos)
-    return word;
-  std::string s = "'";
-  for (char ch : word) s += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
-  return s + "'";
-}
-
 Tensor first_rows(Tensor t, std::int64_t rows) {
   t.rows = rows;
   t.bytes.resize(static_cast<std::size_t>(rows * t.V) * size_of(t.dtype));

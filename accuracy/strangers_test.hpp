@@ -1,0 +1,252 @@
+// Kernels nobody declared, for tests: plain code behind a Variant of the plugin backend, right and wrong
+// ones, each a way somebody really writes softmax.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/declaration.hpp"
+#include "kernels/registry.hpp"
+#include "reference/tensor.hpp"
+
+namespace assay::strangers {
+
+/// One row: V logits as float, V results as float.
+using RowKernel = void (*)(const float* x, float* p, std::int64_t V);
+
+inline float max_of(const float* x, std::int64_t V) {
+  float m = -INFINITY;
+  for (std::int64_t i = 0; i < V; ++i) m = x[i] > m ? x[i] : m;
+  return m;
+}
+
+inline void two_pass(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - m);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+
+inline void kahan(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0, lost = 0;
+  for (std::int64_t i = 0; i < V; ++i) {
+    p[i] = std::exp(x[i] - m);
+    const float y = p[i] - lost, t = d + y;
+    lost = (t - d) - y;
+    d = t;
+  }
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+
+inline float pairwise(const float* e, std::int64_t n) {
+  return n == 1 ? e[0] : pairwise(e, n / 2) + pairwise(e + n / 2, n - n / 2);
+}
+inline void tree(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m);
+  const float d = pairwise(p, V);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+
+/// Milakov's: the sum is rescaled whenever the maximum grows; outputs are taken with the last one.
+inline void online(const float* x, float* p, std::int64_t V) {
+  float m = -INFINITY, d = 0;
+  for (std::int64_t i = 0; i < V; ++i) {
+    const float next = std::fmax(m, x[i]);
+    if (x[i] == -INFINITY) continue;
+    d = d * std::exp(m - next) + std::exp(x[i] - next);
+    m = next;
+  }
+  for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m) / d;
+}
+
+/// One pass by tiles of 64: exps are kept as they were taken, and brought to the row's maximum in the end.
+inline void kept(const float* x, float* p, std::int64_t V) {
+  constexpr std::int64_t kTile = 64;
+  std::vector<float> of_tile;
+  float m = -INFINITY, d = 0;
+  for (std::int64_t begin = 0; begin < V; begin += kTile) {
+    const std::int64_t end = std::min(begin + kTile, V);
+    const float tile = max_of(x + begin, end - begin), next = std::fmax(m, tile);
+    of_tile.push_back(tile);
+    float sum = 0;
+    for (std::int64_t i = begin; i < end; ++i) sum += p[i] = tile == -INFINITY ? 0 : std::exp(x[i] - tile);
+    if (next == -INFINITY) continue;
+    d = d * std::exp(m - next) + sum * std::exp(tile - next);
+    m = next;
+  }
+  for (std::int64_t i = 0; i < V; ++i) {
+    const float tile = of_tile[static_cast<std::size_t>(i / kTile)];
+    p[i] = p[i] * (tile == m ? 1 : std::exp(tile - m)) / d;
+  }
+}
+
+constexpr float kLog2e = 0x1.715476p+0f;
+inline void exp2_product(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp2((x[i] - m) * kLog2e);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void exp2_fma(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V), c = m * kLog2e;
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp2(std::fma(x[i], kLog2e, -c));
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void reciprocal(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - m);
+  const float r = 1 / d;
+  for (std::int64_t i = 0; i < V; ++i) p[i] *= r;
+}
+/// More than is asked: double inside.
+inline void in_double(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  double d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += std::exp(static_cast<double>(x[i]) - static_cast<double>(m));
+  for (std::int64_t i = 0; i < V; ++i)
+    p[i] = static_cast<float>(std::exp(static_cast<double>(x[i]) - static_cast<double>(m)) / d);
+}
+/// Eight lanes of partial sums and a scalar tail, as a vectorised loop has.
+inline void lanes(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float part[8] = {};
+  for (std::int64_t i = 0; i < V; ++i) part[i % 8] += p[i] = std::exp(x[i] - m);
+  const float d = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+/// The maximum starts at the smallest finite number; a row of -inf gives 0 / 0.
+inline void sentinel(const float* x, float* p, std::int64_t V) {
+  float m = -FLT_MAX, d = 0;
+  for (std::int64_t i = 0; i < V; ++i) m = std::fmax(m, x[i]);
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - m);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void zero_policy(const float* x, float* p, std::int64_t V) {
+  if (max_of(x, V) == -INFINITY && std::all_of(x, x + V, [](float a) { return a == -INFINITY; }))
+    return std::fill(p, p + V, 0.0f);
+  two_pass(x, p, V);
+}
+/// Terms arrive in another order in every launch.
+inline void atomics(const float* x, float* p, std::int64_t V) {
+  static std::mt19937 random(7);
+  const float m = max_of(x, V);
+  std::vector<float> terms;
+  for (std::int64_t i = 0; i < V; ++i) terms.push_back(p[i] = std::exp(x[i] - m));
+  std::shuffle(terms.begin(), terms.end(), random);
+  float d = 0;
+  for (const float e : terms) d += e;
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline float flushed(float y) { return std::fabs(y) < FLT_MIN ? 0 : y; }
+/// Everything subnormal is 0, as under -ftz=true.
+inline void ftz(const float* x, float* p, std::int64_t V) {
+  std::vector<float> y(x, x + V);
+  for (float& a : y) a = flushed(a);
+  const float m = max_of(y.data(), V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i)
+    d += p[i] = flushed(std::exp(flushed(y[static_cast<std::size_t>(i)] - m)));
+  for (std::int64_t i = 0; i < V; ++i) p[i] = flushed(p[i] / d);
+}
+inline float to_f16(float y) { return static_cast<float>(round_to(Dtype::f16, static_cast<double>(y))); }
+inline float to_bf16(float y) { return static_cast<float>(round_to(Dtype::bf16, static_cast<double>(y))); }
+/// Every operation in f16, as half intrinsics have it; a sum in eight lanes.
+inline void half_inside(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  for (std::int64_t i = 0; i < V; ++i) p[i] = to_f16(std::exp(to_f16(x[i] - m)));
+  float part[8] = {}, d = 0;
+  for (std::int64_t i = 0; i < V; ++i) part[i % 8] = to_f16(part[i % 8] + p[i]);
+  for (const float a : part) d = to_f16(d + a);
+  for (std::int64_t i = 0; i < V; ++i) p[i] = to_f16(p[i] / d);
+}
+
+// Wrong ones.
+
+/// Each of 32 lanes shifts by its own maximum, and nobody brings them together.
+inline void lane_maximum(const float* x, float* p, std::int64_t V) {
+  float m[32];
+  std::fill(m, m + 32, -INFINITY);
+  for (std::int64_t i = 0; i < V; ++i) m[i % 32] = std::fmax(m[i % 32], x[i]);
+  const float first = m[0];
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - first);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+/// The maximum of the first tile.
+inline void tile_maximum(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, std::min<std::int64_t>(V, 256));
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - m);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void zeros(const float*, float* p, std::int64_t V) { std::fill(p, p + V, 0.0f); }
+inline void uniform(const float*, float* p, std::int64_t V) {
+  std::fill(p, p + V, 1 / static_cast<float>(V));
+}
+template <float (*narrow)(float)>
+void narrow_sum(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d = narrow(d + (p[i] = std::exp(x[i] - m)));
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void skips_last(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) {
+    p[i] = std::exp(x[i] - m);
+    if (i + 1 < V || V == 1) d += p[i];
+  }
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+inline void no_maximum(const float* x, float* p, std::int64_t V) {
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i]);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+/// Products with log2 e rounded before they are subtracted.
+inline void exp2_apart(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V) * kLog2e;
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp2(x[i] * kLog2e - m);
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+
+/// A softmax kernel of the plugin backend, under a declaration.
+inline Variant stranger(RowKernel kernel, const char* declaration = "", Dtype in = Dtype::f32,
+                        Dtype out = Dtype::f32) {
+  Variant v;
+  v.variant = "theirs";
+  v.dtype = in;
+  v.out_dtype = out;
+  v.backend = Backend::plugin;
+  v.claim = undeclared_claim();
+  v.writes_normalizer = false;
+  v.declared = false;
+  v.run = [kernel](const Problem& p, const Buffers& b, const Stream&) {
+    std::vector<float> x(static_cast<std::size_t>(p.V)), y(x);
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      for (std::int64_t j = 0; j < p.V; ++j)
+        x[static_cast<std::size_t>(j)] = static_cast<float>(
+            decode(p.in, load_bits(p.in, static_cast<const std::byte*>(b.logits), r * p.in_pitch + j)));
+      if (p.V > 0) kernel(x.data(), y.data(), p.V);
+      for (std::int64_t j = 0; j < p.V; ++j)
+        store_bits(p.out, static_cast<std::byte*>(b.probs), r * p.out_pitch + j,
+                   encode(p.out, static_cast<double>(y[static_cast<std::size_t>(j)])));
+    }
+  };
+  apply_declaration(declaration, v);
+  return v;
+}
+
+}  // namespace assay::strangers
