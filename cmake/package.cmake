@@ -36,4 +36,9 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
     -DEXAMPLE=${PROJECT_SOURCE_DIR}/kernels/adapter/example -DWORK=${PROJECT_BINARY_DIR}/outside
     -DCMAKE_CTEST_COMMAND=${CMAKE_CTEST_COMMAND} -P ${PROJECT_SOURCE_DIR}/kernels/adapter/outside_project.cmake)
   set_tests_properties(outside_project PROPERTIES TIMEOUT 600)
+  # The page's own commands, with the package of the build tree.
+  add_test(NAME tutorial COMMAND ${PROJECT_SOURCE_DIR}/kernels/adapter/run_tutorial.sh
+    ${PROJECT_SOURCE_DIR}/kernels/adapter/TUTORIAL.md ${PROJECT_BINARY_DIR}/tutorial)
+  set_tests_properties(tutorial PROPERTIES TIMEOUT 900
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;assay_DIR=set:${PROJECT_BINARY_DIR}/package")
 endif()

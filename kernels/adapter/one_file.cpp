@@ -339,7 +339,8 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   words.insert(words.end(), {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w",
                              "-ffp-contract=off", "-Wl,-z,defs", "-I" + headers.string()});
   for (const std::string& f : host_flags(flags)) words.push_back(f);
-  if (sanitize == Sanitize::threads) words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN"});
+  if (sanitize == Sanitize::threads)
+    words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN", "-Dmain=assay_main_of_the_file"});
   Fingerprint f;
   f << joined(words) << version << adapter << folder.string();
   const std::string name = f.text().substr(0, 16);

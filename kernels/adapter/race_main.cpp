@@ -84,6 +84,7 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
 
 }  // namespace
 
+#undef main  // the kernel's file may have one of its own, which goes by another name
 int main() {
   const assay_plugin* const plugin = assay_plugin_entry();
   int launches = 0, worst = 0;
