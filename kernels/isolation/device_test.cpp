@@ -85,6 +85,16 @@ TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {
   // The default stream does not wait for the producer.
   u.run(kernel("default_stream"), {.delayed_producer = true});
   EXPECT_FALSE(u.right());
+  // One that says so is waited for there, and not asked to.
+  const Variant declared = kernel("declared_default");
+  for (const std::int64_t V : {33, 300000}) {
+    Trial w(2, V);
+    const LaunchOutcome outcome = w.run(declared);
+    EXPECT_EQ(outcome.fault + outcome.late_write, "");
+    EXPECT_TRUE(w.right());
+  }
+  EXPECT_EQ(declared.launcher->cannot({.delayed_producer = true}),
+            "delayed_producer: the kernel takes no stream");
 }
 
 TEST_F(DeviceIsolation, ARegisteredKeyGivesTheSameBits) {

@@ -11,7 +11,8 @@ Variant isolated(const Variant& registered, const IsolationOptions& options) {
       std::make_shared<isolation::Supervisor>(isolation::Subject{false, registered.key()}, options);
   supervisor->load();
   Variant v = registered;
-  v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, 0, v.backend == Backend::cuda);
+  v.launcher =
+      std::make_shared<isolation::WorkerLauncher>(supervisor, 0, v.backend == Backend::cuda, v.own_stream);
   v.run = {};
   return v;
 }

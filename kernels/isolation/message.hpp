@@ -139,7 +139,8 @@ struct Launch {
   std::int32_t on_device = 0;
   std::int32_t in_place = 0;
   std::int32_t delayed_producer = 0;
-  std::int32_t normalizer = 0;  // m and d are asked for
+  std::int32_t normalizer = 0;      // m and d are asked for
+  std::int32_t default_stream = 0;  // the kernel takes no stream
   std::uint64_t schedule = 0;
   std::int64_t max_blocks = 0;
   Problem problem;

@@ -83,7 +83,7 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
       v.workspace_bytes = [supervisor, entry, on_device](const Problem& p) {
         return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
       };
-    v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device);
+    v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device, v.own_stream);
     v.file = path;
     all.push_back(std::move(v));
   }

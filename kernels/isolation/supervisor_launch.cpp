@@ -48,6 +48,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
   request.in_place = options.in_place;
   request.delayed_producer = options.delayed_producer;
   request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
+  request.default_stream = !variant.own_stream;
   request.schedule = options.schedule;
   request.max_blocks = options.max_blocks;
   request.problem = problem;

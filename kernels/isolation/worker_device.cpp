@@ -147,14 +147,16 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
   for (const int d : descriptors) close(d);
   if (!why.empty()) return all(why);
 
-  if (r.count == 2) s.hold_both();
+  // The default stream's own event waits for what every other blocking stream has been given, too.
+  const auto stream_of = [&](int slot) { return r.default_stream ? nullptr : s.streams[slot]; };
+  if (r.count == 2 && !r.default_stream) s.hold_both();
   for (int n = 0; n < r.count; ++n) {
     const int slot = r.count == 2 ? n : r.slot;
     if (r.delayed_producer) why = s.produce(r, slot);
-    if (why.empty()) why = call(slot, at[static_cast<std::size_t>(n)], s.streams[slot]);
+    if (why.empty()) why = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
     if (const cudaError_t e = cudaGetLastError(); why.empty() && e != cudaSuccess) why = fault("launch", e);
     if (!why.empty()) done.fault[n].set(std::exchange(why, {}));
-    cudaEventRecord(s.events[slot], s.streams[slot]);
+    cudaEventRecord(s.events[slot], stream_of(slot));
   }
   for (int n = 0; n < r.count; ++n) {
     const int slot = r.count == 2 ? n : r.slot;
