@@ -56,7 +56,10 @@ std::vector<Unit> plan_streams(const Planning& p) {
         for (const std::string& family : families_of(p, {"normal_1"}))
           units.push_back({{{family, V, rows, op_of(p), k_of(p), k.setup}},
                            [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
-                             bench.emit(0, run(bench, cases[0]));
+                             const bool given = bench.variant().own_stream;
+                             bench.emit(0,
+                                        given ? run(bench, cases[0])
+                                              : bench.unsupported(cases[0], "stream: the kernel takes none"));
                            },
                            20 * weight_of(rows, V)});
   return units;
