@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "reference/error.hpp"
 
@@ -23,6 +25,16 @@ std::pair<std::string, std::string> split(const std::string& word) {
   const std::size_t at = word.rfind('#');
   if (at == word.npos || std::filesystem::exists(word)) return {word, ""};
   return {word.substr(0, at), word.substr(at)};
+}
+
+/// By the words that name a candidate.
+struct Sources {
+  std::mutex lock;
+  std::map<std::string, OneFile> files;
+};
+Sources& sources() {
+  static Sources all;
+  return all;
 }
 
 }  // namespace
@@ -113,9 +125,17 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     const std::size_t at = c.plugin.rfind('#');
     const bool several = options.entry.empty() && at != c.plugin.npos;
     c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
+    const std::lock_guard<std::mutex> lock(sources().lock);
+    sources().files[c.variant.origin] = one_file(word, one);
     all.push_back(std::move(c));
   }
   return all;
+}
+
+std::optional<OneFile> source_of(const Variant& variant) {
+  const std::lock_guard<std::mutex> lock(sources().lock);
+  const auto at = sources().files.find(variant.origin);
+  return at == sources().files.end() ? std::nullopt : std::optional(at->second);
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // A source file as a candidate: compiled as it is, loaded in a worker, and named by the words that repeat it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,5 +48,8 @@ struct SourceCandidate {
 /// Compiles the file, or finds what was compiled of it before, and loads its variants. Throws InputError.
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation = {});
+
+/// The file that a candidate of this process was compiled from; empty for any other variant.
+std::optional<OneFile> source_of(const Variant& variant);
 
 }  // namespace assay

@@ -48,6 +48,10 @@ TEST(SourceCandidates, CompileLoadAndLaunch) {
   EXPECT_NE(v.origin.find(" --host --types f32 "), std::string::npos) << v.origin;
   EXPECT_NE(v.file.find("-ffp-contract=off"), std::string::npos) << v.file;
 
+  ASSERT_TRUE(source_of(v).has_value());
+  EXPECT_EQ(source_of(v)->dtypes, std::vector<Dtype>{Dtype::f32});
+  EXPECT_FALSE(source_of(Variant{}).has_value());
+
   Problem p;
   p.rows = 2;
   p.V = 5;
