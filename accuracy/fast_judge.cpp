@@ -154,6 +154,10 @@ FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double
 FastJudgement judge_fast_by_device(const Claim&, Backend, const Outputs&, std::vector<fast::RowConstants>*) {
   no_cuda();
 }
+std::vector<DeviceRow> look_on_device(const Claim&, Backend, const Outputs&) { no_cuda(); }
+FastJudgement judge_row_of_device(const Claim&, Backend, const Outputs&, std::int64_t, std::int64_t) {
+  no_cuda();
+}
 std::vector<double> exps_by_device(const std::vector<double>&, const std::vector<double>&) { no_cuda(); }
 #endif
 

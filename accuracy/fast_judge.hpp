@@ -50,6 +50,19 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
                                    double* seconds = nullptr,
                                    std::vector<fast::RowConstants>* constants = nullptr);
 
+/// What the first look on a device says of one row: how many elements it could not pass (V where it does not
+/// judge the row), and the largest error / bound.
+struct DeviceRow {
+  std::int64_t open = 0;
+  double utilisation = 0;
+  fast::RowConstants constants;
+};
+/// The first look alone, at every row; what is open is for judge_row_of_device.
+std::vector<DeviceRow> look_on_device(const Claim& claim, Backend backend, const Outputs& outputs);
+/// One row with `open` elements, fetched and judged as judge_fast_on_device would.
+FastJudgement judge_row_of_device(const Claim& claim, Backend backend, const Outputs& outputs,
+                                  std::int64_t row, std::int64_t open);
+
 /// Host memory, copied to the selected device and judged there.
 FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& outputs,
                                    std::vector<fast::RowConstants>* constants = nullptr);

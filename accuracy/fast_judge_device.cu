@@ -217,16 +217,10 @@ void launch(const fast::ClaimConstants& c, const Outputs& o, RowResult* results)
                                          static_cast<const U*>(o.probs), o.out_pitch, o.rows, o.V, results);
 }
 
-}  // namespace
-
-FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& o, double* seconds,
-                                   std::vector<fast::RowConstants>* constants) {
-  FastJudgement all;
-  if (o.rows == 0 || o.V == 0) return all;
+/// The first look at every row.
+std::vector<RowResult> look(const Terms& terms, const Outputs& o) {
   if (o.V > std::int64_t{1} << 25)
     throw std::runtime_error("the fast judge takes rows of up to 2^25 on a GPU");
-  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
-  const Terms terms = terms_of(claim, backend, o.out, o.V);
   fast::ClaimConstants c = fast::claim_constants(terms);
   c.emin = format(o.out).emin;
   c.mantissa_bits = format(o.out).mantissa_bits();
@@ -234,8 +228,6 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
   const DeviceArray on_device(bytes);
   auto* results = static_cast<RowResult*>(on_device.data());
   std::vector<RowResult> host(static_cast<std::size_t>(o.rows));
-  check_cuda(cudaDeviceSynchronize(), "work before the judge");
-  const auto begin = std::chrono::steady_clock::now();
   const bool same = o.in == o.out;
   if (o.in == Dtype::f32 && same)
     launch<float, float>(c, o, results);
@@ -247,10 +239,37 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
     throw std::runtime_error("the fast judge takes logits and outputs of one dtype");
   check_cuda(cudaGetLastError(), "launching the judge");
   check_cuda(cudaMemcpy(host.data(), results, bytes, cudaMemcpyDeviceToHost), "the judge");
+  return host;
+}
 
+FastJudgement second_look(const Claim& claim, const Terms& terms, const Outputs& o, std::int64_t row,
+                          std::int64_t open) {
+  const std::size_t size = size_of(o.in);
+  std::vector<std::byte> logits(static_cast<std::size_t>(o.V) * size), probs(logits.size());
+  const auto fetch = [&](void* to, const void* base, std::int64_t pitch) {
+    check_cuda(
+        cudaMemcpy(to, static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size,
+                   static_cast<std::size_t>(o.V) * size, cudaMemcpyDeviceToHost),
+        "copying an open row");
+  };
+  fetch(logits.data(), o.logits, o.in_pitch);
+  fetch(probs.data(), o.probs, o.out_pitch);
+  return judge_open_row(claim, terms, o, row, logits.data(), probs.data(), open);
+}
+
+}  // namespace
+
+FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Outputs& o, double* seconds,
+                                   std::vector<fast::RowConstants>* constants) {
+  FastJudgement all;
+  if (o.rows == 0 || o.V == 0) return all;
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
+  const Terms terms = terms_of(claim, backend, o.out, o.V);
+  check_cuda(cudaDeviceSynchronize(), "work before the judge");
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<RowResult> host = look(terms, o);
   if (constants)
     for (const RowResult& r : host) constants->push_back(r.constants);
-  std::vector<std::byte> logits(static_cast<std::size_t>(o.V) * size_of(o.in)), probs(logits.size());
   for (std::int64_t row = 0; row < o.rows; ++row) {
     const RowResult& r = host[static_cast<std::size_t>(row)];
     if (r.open == 0) {
@@ -262,19 +281,24 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
       all.statistics.utilisation = std::max(all.statistics.utilisation, r.utilisation);
       continue;
     }
-    const auto fetch = [&](void* to, const void* base, std::int64_t pitch) {
-      const std::size_t size = size_of(o.in);
-      check_cuda(
-          cudaMemcpy(to, static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size,
-                     static_cast<std::size_t>(o.V) * size, cudaMemcpyDeviceToHost),
-          "copying an open row");
-    };
-    fetch(logits.data(), o.logits, o.in_pitch);
-    fetch(probs.data(), o.probs, o.out_pitch);
-    all.add(judge_open_row(claim, terms, o, row, logits.data(), probs.data(), r.open));
+    all.add(second_look(claim, terms, o, row, r.open));
   }
   if (seconds) *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return all;
+}
+
+std::vector<DeviceRow> look_on_device(const Claim& claim, Backend backend, const Outputs& o) {
+  std::vector<DeviceRow> rows;
+  if (o.rows == 0 || o.V == 0) return rows;
+  check_cuda(cudaSetDevice(selected_device()), "selecting the device");
+  for (const RowResult& r : look(terms_of(claim, backend, o.out, o.V), o))
+    rows.push_back({r.open, r.utilisation, r.constants});
+  return rows;
+}
+
+FastJudgement judge_row_of_device(const Claim& claim, Backend backend, const Outputs& o, std::int64_t row,
+                                  std::int64_t open) {
+  return second_look(claim, terms_of(claim, backend, o.out, o.V), o, row, open);
 }
 
 FastJudgement judge_fast_by_device(const Claim& claim, Backend backend, const Outputs& o,

@@ -172,7 +172,9 @@ std::string explain(const Variant& v, Op op, const Trial& t, const Record& recor
   layout.launch.schedule = t.schedule;
   layout.launch.max_blocks = t.max_blocks;
   GuardedLaunch run(v, problem_of(v, op, t.logits.rows, t.logits.V, t.k, t.logits.V), t.logits, layout);
-  const LaunchOutcome outcome = run.run();
+  // What crashed or hung would do so again.
+  const bool gone = record.status == Status::crashed || record.status == Status::hung;
+  const LaunchOutcome outcome = gone ? LaunchOutcome{record.reason, Ended::crashed} : run.run();
   if (!outcome.ok()) s += "the launch: " + outcome.fault + "\n";
   // The failing rows: the one of the worst element first.
   std::vector<std::int64_t> rows;

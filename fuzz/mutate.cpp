@@ -35,14 +35,23 @@ double nudged(double x, Random& random) {
   }
 }
 
+constexpr std::int64_t kLong = 8192;      // rows beyond are rare: they take as long as hundreds of others
+constexpr std::int64_t kLongIsRare = 64;  // one in so many
+
+// Arguments, so that what is drawn first is drawn first by every compiler.
+std::int64_t beside(std::int64_t n, std::int64_t by, Random& random) {
+  return n + random.below(2 * by + 1) - by;
+}
+std::int64_t threads_times(std::int64_t n, Random& random) { return n * (1 + random.below(9)); }
+
 std::int64_t size_like(Random& random) {
   switch (random.below(4)) {
     case 0:
       return kUnits[static_cast<std::size_t>(random.below(kUnits.size()))];
     case 1:  // beside a power of two
-      return (std::int64_t{1} << random.below(13)) + random.below(5) - 2;
+      return beside(std::int64_t{1} << random.below(13), 2, random);
     case 2:  // beside vector x threads
-      return 32 * (std::int64_t{1} << random.below(6)) * (1 + random.below(9)) + random.below(3) - 1;
+      return beside(threads_times(32 * (std::int64_t{1} << random.below(6)), random), 1, random);
     default:
       return 1 + random.below(std::int64_t{1} << (2 + random.below(11)));
   }
@@ -85,9 +94,12 @@ Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
 }
 
 void draw_shape(Genome& g, Random& random, const Domain& domain) {
-  g.V = domain.sizes.empty()
-            ? std::min(domain.longest, std::max<std::int64_t>(random.one_in(40) ? 0 : 1, size_like(random)))
-            : random.pick(std::span<const std::int64_t>(domain.sizes));
+  if (!domain.sizes.empty())
+    g.V = random.pick(std::span<const std::int64_t>(domain.sizes));
+  else if (random.one_in(kLongIsRare))
+    g.V = kLong + random.below(std::int64_t{1} << (3 + random.below(15)));
+  else
+    g.V = std::max<std::int64_t>(random.one_in(40) ? 0 : 1, size_like(random));
   g.rows = random.one_in(3) ? 1 : 1 + random.below(domain.most_rows);
 }
 

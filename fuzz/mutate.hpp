@@ -31,7 +31,7 @@ class Random {
 /// What a search may draw.
 struct Domain {
   std::vector<std::int64_t> sizes;  // V is one of these; empty: any up to longest
-  std::int64_t longest = 4200;
+  std::int64_t longest = 1 << 17;   // but most are short
   std::int64_t elements = 1 << 14;  // rows x V of one genome, at most (and one row)
   std::int64_t most_rows = 16;
   std::int64_t V_multiple = 1;  // of the kernel's declared domain

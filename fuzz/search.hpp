@@ -22,6 +22,8 @@ struct SearchOptions {
   int workers = 1;
   int most_failures = 10;  // distinct ones, then it ends
   Domain domain;
+  const Variant* on_device = nullptr;  // the candidate as a batch on a device launches it: in this process
+  std::int64_t batch_elements = std::int64_t{1} << 26;  // of one batch on a device, where there can be one
   /// Called between generations.
   std::function<void(const struct SearchResult&)> progress = {};
 };
@@ -37,6 +39,7 @@ struct SearchResult {
   std::int64_t evaluations = 0;  // of this run
   std::int64_t elements = 0;     // judged
   std::int64_t rows = 0;
+  std::int64_t batches = 0;  // tried on a device
   std::int64_t in_full = 0;  // trials judged by check_case
   std::int64_t passed = 0, unsupported = 0, inconclusive = 0;
   std::string reason;  // of the first that was neither passed nor failed

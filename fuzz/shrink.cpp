@@ -141,7 +141,7 @@ class Shrinker {
   void rows() {
     if (best_.logits.rows < 2) return;
     const Tensor t = best_.logits;
-    for (std::int64_t r = 0; r < std::min<std::int64_t>(t.rows, 16); ++r)
+    for (std::int64_t r = 0; r < std::min<std::int64_t>(t.rows, 64); ++r)
       if (keep_logits(part(t, {r}, all(t.V)))) return;
     reduce(t.rows, 1,
            [&](const std::vector<std::int64_t>& left) { return keep_logits(part(t, left, all(t.V))); });

@@ -33,6 +33,11 @@ std::string cuda_reason() {
 
 bool built_with_cuda() { return true; }
 
+int device_count() {
+  int count = 0;
+  return cuda_reason().empty() && cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 std::string select_device(int ordinal) {
   if (std::string reason = cuda_reason(); !reason.empty()) return reason;
   int count = 0;
@@ -65,6 +70,7 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
 #else
 
 bool built_with_cuda() { return false; }
+int device_count() { return 0; }
 std::string select_device(int) { return "this build has no CUDA side"; }
 std::vector<std::pair<std::string, std::string>> describe_device() { return {}; }
 namespace {

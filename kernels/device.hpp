@@ -21,5 +21,7 @@ std::vector<std::pair<std::string, std::string>> describe_device();
 /// Selects the CUDA device ordinal for later launches. Returns an error sentence, empty if it worked.
 std::string select_device(int ordinal);
 int selected_device();
+/// CUDA devices this process can select; 0 where there is no CUDA.
+int device_count();
 
 }  // namespace assay

@@ -2,13 +2,17 @@
 // case files. Exit 1 where something was found.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "accuracy/checker.hpp"
 #include "fuzz/campaign.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
@@ -29,6 +33,7 @@ struct Options {
   std::int64_t evaluations = 0;
   std::uint64_t seed = 1;
   int jobs = 0, device = 0;
+  CandidateOptions how;
 };
 
 /// "30s", "5m", "1h", "500ms", or seconds.
@@ -118,9 +123,11 @@ struct Outcome {
   std::size_t found = 0;
 };
 
-Outcome fuzz_one(const Variant& v, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
+Outcome fuzz_one(const Candidate& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
                  std::string& records) {
+  const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
+  c.search.on_device = &v;
   c.search.evaluations = o.evaluations;
   c.search.seconds = !o.time.empty() ? seconds_of(o.time) : o.evaluations > 0 ? 0 : 30;
   c.search.seed = o.seed;
@@ -131,15 +138,14 @@ Outcome fuzz_one(const Variant& v, Op op, const Options& o, const fuzz::Shard& s
         std::max<std::int64_t>(c.search.domain.elements, *std::max_element(o.sizes.begin(), o.sizes.end()));
   }
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  c.search.workers = v.backend == Backend::cuda ? 1 : o.jobs > 0 ? o.jobs : cores;
+  c.search.workers = v.backend == Backend::cuda ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
   c.shard = shard;
   c.corpus = o.corpus;
-  c.found =
-      fmt::format("assay fuzz {} --seed {} --evaluations", v.origin.empty() ? v.key() : v.origin, o.seed);
+  c.found = fmt::format("assay fuzz {} --seed {} --evaluations", candidate.words, o.seed);
   Progress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   std::string corpus;
-  fuzz::Campaign done = fuzz::run_campaign([&v] { return v; }, op, c, &corpus);
+  fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
   const fuzz::SearchResult& r = done.result;
   if (!o.corpus.empty()) files.emplace_back(fuzz::corpus_file(o.corpus, v.key(), shard), corpus);
   fmt::print(
@@ -153,7 +159,8 @@ Outcome fuzz_one(const Variant& v, Op op, const Options& o, const fuzz::Shard& s
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
   for (fuzz::Finding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
-    f.record.reproduce = "assay replay " + at.string();
+    f.record.reproduce = "assay replay " + shell_quoted(at.string());
+    if (v.origin.find(" --") != std::string::npos) f.record.reproduce += " " + v.origin;
     files.emplace_back(at, fuzz::text_of(f.file));
     records += to_json(f.record).dump() + "\n";
     fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
@@ -163,6 +170,50 @@ Outcome fuzz_one(const Variant& v, Op op, const Options& o, const fuzz::Shard& s
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
     fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
   return {r.passed > 0 || !r.failures.empty(), done.findings.size()};
+}
+
+/// A process for each GPU, each a shard of the search with its own device; they share folders, not files.
+int run_on_devices(const Options& o) {
+  const int devices = std::max(1, device_count());
+  std::vector<pid_t> children;
+  for (int i = 0; i < o.jobs; ++i) {
+    std::vector<std::string> words = {"assay", "fuzz"};
+    words.insert(words.end(), o.candidates.begin(), o.candidates.end());
+    const auto add = [&](const char* option, const std::string& value) {
+      if (!value.empty()) words.insert(words.end(), {option, value});
+    };
+    add("--time", o.time);
+    add("--op", o.op);
+    add("--corpus", o.corpus);
+    add("--out", o.out);
+    add("--declare", o.how.source.declare);
+    add("--timeout", fmt::format("{}", o.how.timeout_seconds));
+    add("--seed", std::to_string(o.seed));
+    if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
+    for (std::int64_t V : o.sizes) add("--V", std::to_string(V));
+    add("--shard", fmt::format("{}/{}", i, o.jobs));
+    add("--device", std::to_string((o.device + i) % devices));
+    add("--jobs", "1");
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    argv.push_back(nullptr);
+    pid_t child = 0;
+    if (const int e = posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ); e != 0)
+      throw std::runtime_error(std::string("starting a process for a device: ") + std::strerror(e));
+    children.push_back(child);
+  }
+  int passed = 0, failed = 0, other = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+    passed += code == kPassed;
+    failed += code == kFailed;
+    if (code > kFailed) other = code;
+  }
+  fmt::print("{}: {} of {} processes found nothing, {} found something\n",
+             failed == 0 && other == 0 ? "PASS" : "FAIL", passed, o.jobs, failed);
+  return failed > 0 ? kFailed : other;
 }
 
 int run(const Options& o) {
@@ -179,28 +230,34 @@ int run(const Options& o) {
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
   const fuzz::Shard shard = fuzz::shard_of(o.shard);
-  std::vector<Variant> all;
+  std::vector<Candidate> all;
   for (const std::string& word : o.candidates)
-    for (Variant& v : candidates_named(word)) all.push_back(std::move(v));
+    for (Candidate& found : candidates_named(word, o.how)) all.push_back(std::move(found));
+  for (const auto& [v, words, make] : all)
+    if (op && !v.does(*op)) throw InputError(fmt::format("--op {}: {} does not compute it", o.op, v.key()));
   prepare_folder(o.out);
   if (!o.corpus.empty()) prepare_folder(o.corpus);
+  if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
+      std::any_of(all.begin(), all.end(),
+                  [](const Candidate& c) { return c.variant.backend == Backend::cuda; }))
+    return run_on_devices(o);
 
   Files files;
   std::string records;
   std::size_t found = 0, judged = 0, absent = 0;
   std::string first;
-  for (const Variant& v : all) {
-    if (op && !v.does(*op)) throw InputError(fmt::format("--op {}: {} does not compute it", o.op, v.key()));
+  for (const Candidate& one : all) {
+    const Variant& v = one.variant;
     if (const std::string why = unavailable_reason(v.backend); !why.empty()) {
       fmt::print("{}: not run: {}\n", v.key(), why);
       ++absent;
       continue;
     }
     const std::size_t before = files.size();
-    const Outcome one = fuzz_one(v, op.value_or(v.op), o, shard, files, records);
-    found += one.found;
-    judged += one.judged;
-    if (one.found > 0 && first.empty())
+    const Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
+    found += outcome.found;
+    judged += outcome.judged;
+    if (outcome.found > 0 && first.empty())
       for (std::size_t i = before; i < files.size() && first.empty(); ++i)
         if (files[i].first.extension() == ".json") first = files[i].first.string();
   }
@@ -231,13 +288,14 @@ void add_fuzz_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("fuzz",
                                    "search for an input that breaks a candidate, shrink it, and write a case "
                                    "file that assay replay explains");
-  c->add_option("candidates", o->candidates, "keys (variant/dtype@backend; * and ? match) or plugins");
+  c->add_option("candidates", o->candidates,
+                "keys (variant/dtype@backend; * and ? match), PLUGIN.so[#name], or FILE.cu");
   c->add_option("--time", o->time, "for each candidate: 30s, 5m, 1h (30s, or until --evaluations are made)");
   c->add_option("--evaluations", o->evaluations,
                 "genomes to try for each candidate: the same ones for the same seed, however long it takes "
                 "(best a multiple of 32)");
   c->add_option("--seed", o->seed, "seed of the search")->capture_default_str();
-  c->add_option("--V", o->sizes, "row lengths to try (any up to 4200)");
+  c->add_option("--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
   c->add_option("--op", o->op, "another op of the candidates: normalizer (each one's own)");
   c->add_option("--corpus", o->corpus, "folder that keeps what was learned: a later run goes on from it");
   c->add_option("--out", o->out, "folder for case files and records.jsonl")->capture_default_str();
@@ -253,6 +311,13 @@ void add_fuzz_command(CLI::App& app, int& status) {
       "--out DIR)");
   c->add_option("--merge", o->merge,
                 "put the corpora and records of these folders together, into --corpus and --out, and end");
+  add_source_options(*c, o->how.source);
+  c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
+  c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 1e5));
+  c->add_flag("--in-process", o->how.in_process,
+              "registered keys without a worker process: faster, and a crash ends the search");
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
   c->callback([o, &status] { status = run(*o); });
 }

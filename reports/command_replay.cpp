@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   std::string file, candidate;
+  CandidateOptions how;
   int device = 0;
   bool quiet = false;
 };
@@ -26,12 +27,15 @@ int run(const Options& o) {
   if (o.device != 0)
     if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
   const std::string& own = c.origin.empty() ? c.key : c.origin;
-  const Variant v = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype)
-                                        : candidate_for(o.candidate, "", c.op, dtype);
-  if (const std::string why = unavailable_reason(v.backend); !why.empty()) {
-    fmt::print(stderr, "assay: {}: {}\n", v.key(), why);
+  if (o.candidate.empty() && own.find(" --") != std::string::npos)
+    throw InputError(fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
+  const Candidate candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
+                                                  : candidate_for(o.candidate, "", c.op, dtype, o.how);
+  if (const std::string why = unavailable_reason(candidate.variant.backend); !why.empty()) {
+    fmt::print(stderr, "assay: {}: {}\n", candidate.variant.key(), why);
     return kEnvironment;
   }
+  const Variant v = candidate.make();
   const Record r = fuzz::check(v, c.op, c.trial, true);
   if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
   if (r.status == Status::pass) {
@@ -54,6 +58,12 @@ void add_replay_command(CLI::App& app, int& status) {
   c->add_option("candidate", o->candidate,
                 "another candidate to try it on: a key or a plugin (the case's own)");
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  add_source_options(*c, o->how.source);
+  c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
+  c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 1e5));
+  c->add_flag("--in-process", o->how.in_process, "a registered key without a worker process: for a debugger");
   c->add_flag("--quiet", o->quiet, "the verdict alone");
   c->callback([o, &status] { status = run(*o); });
 }

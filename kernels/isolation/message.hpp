@@ -153,9 +153,10 @@ struct Launch {
 };
 struct Done {
   Head head{.kind = Kind::done};
-  Text<512> fault[kSlots];  // empty: it ended well
-  std::int32_t spoilt = 0;  // the CUDA context is of no more use
-  std::int32_t others = 0;  // threads or processes that were not there before are still alive
+  Text<512> fault[kSlots];     // empty: it ended well
+  std::int32_t spoilt = 0;     // the CUDA context is of no more use
+  std::int32_t others = 0;     // threads or processes that were not there before are still alive
+  std::uint64_t dispatch = 0;  // LaunchOutcome::dispatch of a single launch
 };
 
 struct Settle {

@@ -86,6 +86,7 @@ void Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
   try {
     const Done& done = ask<Done>(request);
     bystanders = done.others != 0;
+    outcomes[0].dispatch = done.dispatch;
     for (std::size_t n = 0; n < 2; ++n)
       if (std::string fault = done.fault[n].get(); !fault.empty()) outcomes[n] = {fault, Ended::fault};
   } catch (const Failure& f) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/device.hpp"
+#include "kernels/host/executor.hpp"
 #include "kernels/isolation/bystanders.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/channel.hpp"
@@ -141,6 +142,7 @@ class Worker {
     }
     if (r.count == 1) {
       d.fault[0].set(call(r, r.slot, at[0], nullptr));
+      if (registered_) d.dispatch = executor::dispatch();
       return;
     }
     std::array<std::string, 2> faults;

@@ -1,0 +1,180 @@
+// Shrinking reaches the smallest input that shows a fault, and a case file brings it back.
+#include "fuzz/shrink.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fuzz/case_file.hpp"
+#include "fuzz/explain.hpp"
+#include "kernels/mutants/mutants.hpp"
+#include "reference/error.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+const Variant& mutant(const std::string& fault) {
+  const Mutant* m = find_mutant_of(fault);
+  if (!m) throw InputError(fault + ": no such mutant");
+  return m->variant;
+}
+
+Shrunk shrunk(const char* fault, const Genome& g, Signature* how = nullptr,
+              const ShrinkOptions& options = {}) {
+  const Variant& v = mutant(fault);
+  const Trial t = trial_of(g, v, v.op);
+  const Signature s = signature_of(check(v, v.op, t, false), t.logits);
+  EXPECT_FALSE(s.check.empty()) << fault << " passes";
+  const Shrunk out = shrink(v, v.op, t, s, options);
+  EXPECT_TRUE(fails_like(out.record, out.trial.logits, s)) << out.record.reason;
+  if (how) *how = s;
+  return out;
+}
+
+Genome ordinary(std::int64_t V, std::int64_t rows) {
+  Genome g;
+  g.V = V;
+  g.rows = rows;
+  g.pitch_gap = 3;
+  g.first = 1;
+  g.schedule = 77;
+  return g;
+}
+
+TEST(FuzzShrink, AMaximumThatStartsAtZero) {
+  Genome g = ordinary(400, 3);
+  g.offset = -200;
+  const Shrunk s = shrunk("max_from_zero", g);
+  EXPECT_LE(s.trial.logits.V, 3);
+  EXPECT_EQ(s.trial.logits.rows, 1);
+  EXPECT_EQ(s.trial.pitch_gap + s.trial.first, 0);
+  EXPECT_EQ(s.trial.schedule, 0u);
+  EXPECT_LE(distinct_values(s.trial.logits), 1);
+}
+
+TEST(FuzzShrink, AMissingRescale) {
+  const Shrunk s = shrunk("no_rescale", ordinary(300, 2));
+  EXPECT_EQ(s.trial.logits.rows, 1);
+  EXPECT_LE(s.trial.logits.V, 2);
+}
+
+TEST(FuzzShrink, ANanThatIsHidden) {
+  Genome g = ordinary(129, 4);
+  g.stretches = 1;
+  g.stretch[0] = {Put::nan, 2, 40, 30, 0, 0};
+  Signature how;
+  const Shrunk s = shrunk("sentinel_hides_nan", g, &how);
+  EXPECT_EQ(how.rows, "nan");
+  EXPECT_EQ(s.trial.logits.rows, 1);
+  EXPECT_LE(s.trial.logits.V, 2);
+}
+
+// The fault needs its length: a slice is lost where V > 2000.
+TEST(FuzzShrink, KeepsWhatTheFaultNeeds) {
+  Genome g = ordinary(2500, 1);
+  g.base = Base::constant;
+  g.stretches = 1;
+  g.stretch[0] = {Put::above, -1, 77, 1, 0, 40};
+  ShrinkOptions few{.launches = 250};
+  const Shrunk s = shrunk("slice_lost_from_maximum", g, nullptr, few);
+  EXPECT_GT(s.trial.logits.V, 2000);
+  EXPECT_LE(s.launches, few.launches + 1);
+  EXPECT_LE(distinct_values(s.trial.logits), 2);
+}
+
+CaseFile example() {
+  CaseFile c;
+  c.key = "online_block/f32@host";
+  c.claim = "online";
+  c.trial.logits = Tensor(Dtype::f32, 2, 9);
+  for (int j = 0; j < 9; ++j) c.trial.logits.set(0, j, -1.5);
+  c.trial.logits.set(0, 8, 0x1.fffffep+127);
+  for (int j = 0; j < 9; ++j) c.trial.logits.set(1, j, j);
+  c.trial.logits.set(1, 0, -0.0);
+  c.trial.logits.set(1, 1, NAN);
+  c.trial.logits.set(1, 2, -INFINITY);
+  c.trial.logits.set(1, 3, 0x1p-149);
+  c.trial.pitch_gap = 2;
+  c.trial.schedule = 1234567890123456789u;
+  c.fails = {"element", "nan"};
+  c.detail = "row 0: \"quoted\"";
+  c.found = "assay fuzz";
+  c.genome = Genome{};
+  return c;
+}
+
+TEST(FuzzCaseFile, ComesBackWhole) {
+  const CaseFile c = example();
+  const CaseFile back = case_from_text(text_of(c), "file");
+  EXPECT_EQ(text_of(back), text_of(c));
+  EXPECT_EQ(back.trial.logits.bytes, c.trial.logits.bytes);
+  EXPECT_EQ(back.trial.schedule, c.trial.schedule);
+  EXPECT_EQ(back.fails, c.fails);
+  ASSERT_TRUE(back.genome);
+  EXPECT_EQ(*back.genome, *c.genome);
+}
+
+TEST(FuzzCaseFile, SaysWhatIsWrongWithAFile) {
+  const std::string good = text_of(example());
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& word) {
+    std::string bad = good;
+    const std::size_t at = bad.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    bad.replace(at, from.size(), to);
+    try {
+      case_from_text(bad, "file");
+      ADD_FAILURE() << to << " was taken";
+    } catch (const InputError& e) {
+      EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+    }
+  };
+  refused("\"assay_case\": 1", "\"assay_case\": 9", "version");
+  refused("\"assay_case\"", "\"assay_thing\"", "not a case file");
+  refused("\"softmax\"", "\"softmin\"", "softmin");
+  refused("\"f32\"", "\"f33\"", "f33");
+  refused("\"V\": 9", "\"V\": 8", "row 0");
+  refused("\"V\": 9", "\"V\": 10", "row 0");
+  refused("\"V\": 9", "\"V\": 1e99", "V");
+  refused("\"rows\": 2", "\"rows\": 3", "3 rows");
+  refused("\"rows\": 2", "\"rows\": 9223372036854775807", "rows");
+  refused("-0x1.8p+0", "-0x1.80000000001p+0", "not a value of f32");
+  refused("-0x1.8p+0", "one", "not a number");
+  refused("\"times\": 8", "\"times\": -8", "row 0");
+  refused("\"times\": 8", "\"times\": 80000000000", "row 0");
+  refused("\"pitch_gap\": 2", "\"pitch_gap\": -2", "pitch_gap");
+  refused("\"schedule\"", "\"schedul\"", "schedule");
+  EXPECT_THROW(case_from_text("", "file"), InputError);
+  EXPECT_THROW(case_from_text("[[[[", "file"), InputError);
+  EXPECT_THROW(case_from_text(good.substr(0, good.size() / 2), "file"), InputError);
+}
+
+TEST(FuzzExplain, NamesTheElementItsTermsAndTheStages) {
+  Genome g = ordinary(40, 1);
+  const Shrunk s = shrunk("no_rescale", g);
+  const Variant& v = mutant("no_rescale");
+  const std::string text = explain(v, v.op, s.trial, s.record);
+  for (const char* word : {"exact       m = ", "stage       after column 0", "the kernel  m = ", "FAILS",
+                           "sigma = ", "x - m = ", "ulp off", "failed ", "nearest class"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << " is missing in\n" << text;
+}
+
+TEST(FuzzExplain, SpeaksOfEveryOp) {
+  for (const char* key : {"lse_block/f16@host", "log_softmax_block/f32@host", "online_topk_block/f32@host",
+                          "topk_block/f16@host", "online_block/bf16@host"}) {
+    const Variant& v = *find_variant(key);
+    Genome g = ordinary(17, 2);
+    const Trial t = trial_of(g, v, v.op);
+    EXPECT_FALSE(explain(v, v.op, t, check(v, v.op, t, true)).empty()) << key;
+    g.stretches = 1;
+    g.stretch[0] = {Put::pos_inf, 0, 2, 1, 0, 0};
+    const Trial special = trial_of(g, v, v.op);
+    EXPECT_FALSE(explain(v, v.op, special, check(v, v.op, special, true)).empty()) << key;
+    g.V = 0;
+    const Trial empty = trial_of(g, v, v.op);
+    EXPECT_FALSE(explain(v, v.op, empty, check(v, v.op, empty, true)).empty()) << key;
+  }
+}
+
+}  // namespace
+}  // namespace assay::fuzz

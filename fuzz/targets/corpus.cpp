@@ -1,0 +1,15 @@
+// Corpora of a search: what is read is written and read again, the same.
+#include "fuzz/corpus.hpp"
+
+#include "fuzz/targets/target.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace assay;
+  try {
+    const fuzz::Corpus c = fuzz::corpus_from_text(fuzz::text_of_bytes(data, size), "file");
+    fuzz::require(fuzz::corpus_from_text(c.text(), "file").text() == c.text(), "another corpus");
+  } catch (const InputError& e) {
+    fuzz::require_one_line(e);
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+// The --entry of a kernel, and the names and values of --arg.
+#include "kernels/adapter/entry_signature.hpp"
+
+#include "fuzz/targets/target.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace assay;
+  const std::string text = fuzz::text_of_bytes(data, size);
+  // Lines after the first are arguments.
+  std::vector<EntryArgument> arguments;
+  std::size_t end = text.find('\n');
+  const std::string entry = text.substr(0, end);
+  try {
+    while (end != std::string::npos && arguments.size() < 8) {
+      const std::size_t from = end + 1;
+      end = text.find('\n', from);
+      arguments.push_back(
+          parse_entry_argument(text.substr(from, end == std::string::npos ? end : end - from)));
+    }
+    (void)entry_is_template(entry);
+    const EntrySignature s = parse_entry(entry, arguments);
+    (void)s.limits();
+  } catch (const InputError& e) {
+    fuzz::require_one_line(e);
+  }
+  return 0;
+}
