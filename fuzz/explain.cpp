@@ -114,8 +114,8 @@ class RowText {
     for (std::int64_t j = 0; j < run_->problem().out_columns(); ++j) {
       Tally tally;
       ErrorStatistics statistics;
-      const RowContext context{v_.claim, terms_, v_.out(),   row_case, &bounds,
-                               &shift,   tally,  statistics, nullptr};
+      const RowContext context{v_.claim, terms_, v_.out(), v_.out(),   row_case,
+                               &bounds,  &shift, tally,    statistics, nullptr};
       const std::uint64_t bits = run_->value_bits(row_, j);
       Element e;
       e.j = j;
