@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kernels/declaration.hpp"
+
 namespace assay {
 namespace {
 
@@ -14,8 +16,15 @@ std::vector<Mutant>& storage() {
 }  // namespace
 
 const std::vector<Mutant>& mutants() {
-  // Objects are initialised in no particular order: sorted once, on first use after main began.
+  // Objects are initialised in no particular order: declared and sorted once, on first use after main began.
   static const bool sorted = [] {
+    for (Mutant& m : storage())
+      if (m.expect.declaration) {
+        m.variant.claim = undeclared_claim();
+        if (!selects(m.variant.op)) m.variant.claim.select = Select::none;
+        m.variant.declared = m.variant.writes_normalizer = false;
+        apply_declaration(m.expect.declaration, m.variant);
+      }
     std::sort(storage().begin(), storage().end(), [](const Mutant& a, const Mutant& b) {
       return std::tuple(a.kind, a.variant.backend, std::string_view(a.id), std::string_view(a.fault)) <
              std::tuple(b.kind, b.variant.backend, std::string_view(b.id), std::string_view(b.fault));
@@ -49,6 +58,7 @@ bool register_mutant(Mutant m) {
   m.variant.variant = std::string("mutant.") + m.fault;
   const std::size_t kernels = m.variant.file.rfind("kernels/");
   if (kernels != std::string::npos) m.variant.file.erase(0, kernels);
+  if (m.expect.declaration && m.variant.backend == Backend::host) m.variant.backend = Backend::plugin;
   storage().push_back(std::move(m));
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,7 @@ constexpr const char* name(Kind k) {
 /// Where the fault must show. Groups are those of `assay check`: "families" is one case, two launches; the
 /// others change what happens around a launch.
 struct Expect {
-  const char* family = "normal_1";
+  const char* family = "normal_1";  // "": every family, at every V of the list (right kernels)
   std::int64_t V = 129;
   const char* check = "";  // the check that must fail there, perhaps among others
   int k = 5;               // of top-k
@@ -30,6 +31,8 @@ struct Expect {
   /// "host" or "cuda" where the fault can only show there, with `why` it can not elsewhere.
   const char* only = "";
   const char* why = "";
+  /// Of a right kernel by a stranger: what its author declares; "": nothing. Null: the variant's own claim.
+  const char* declaration = nullptr;
 };
 
 struct Mutant {
@@ -40,6 +43,8 @@ struct Mutant {
   const char* fault = "";  // a name for what is wrong
   Kind kind = Kind::fault;
   Expect expect;
+  /// Why it can not run here, asked at run time; null: as its backend.
+  std::string (*missing)() = nullptr;
 
   bool single_case() const { return std::string_view(expect.group) == "families"; }
 };

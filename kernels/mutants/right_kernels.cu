@@ -1,0 +1,265 @@
+// Right kernels of many kinds, each with the declaration its author would write, and again without one where
+// nothing has to be declared. All of them must pass on every family: a false alarm is as bad as a miss.
+#include "kernels/mutants/plant.cuh"
+#include "kernels/topk.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 128;
+
+enum class Way {
+  kahan,        // compensated sums in a thread, a tree above
+  two_pass,     // maximum, then sum
+  serial,       // thread 0 adds everything
+  propagates,   // a maximum that keeps NaN
+  sentinel,     // the maximum starts at -FLT_MAX, and elements below it count as it does
+  zeros,        // a row of nothing but -inf gives 0
+  winners,      // +inf gives NaN, and 0 elsewhere
+  one_divisor,  // a reciprocal per row
+  fast,         // __expf and __fdividef
+  exp2,         // exp2 of a fused product
+  atomics,      // partial sums in order of arrival
+};
+
+__device__ float larger_or_nan(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
+struct LargerOrNan {
+  using T = float;
+  __device__ static float neutral() { return negative_infinity(); }
+  __device__ static float merge(float a, float b) { return larger_or_nan(a, b); }
+};
+
+template <class T>
+__global__ void right_softmax(Way w, Rows<const T> logits, Rows<T> probs, std::int64_t V) {
+  ASSAY_SHARED(float, arrived, 1);
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float m = w == Way::sentinel ? -0x1.fffffep127f : negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+      m = w == Way::propagates ? larger_or_nan(m, to_float(x[i])) : fmaxf(m, to_float(x[i]));
+    m = w == Way::propagates ? block_reduce<LargerOrNan, kThreads>(m) : block_reduce<Max, kThreads>(m);
+
+    const float scaled = __fmul_rn(m, kLog2e);
+    const auto numerator = [=](float xi) {
+      if (w == Way::exp2) return exp2_shifted(xi, scaled);
+      return w == Way::fast ? __expf(xi - m) : expf(xi - m);
+    };
+    float sum = 0.0f, lost = 0.0f;
+    const std::int64_t first = w == Way::serial ? (threadIdx.x == 0 ? 0 : V) : threadIdx.x;
+    for (std::int64_t i = first; i < V; i += w == Way::serial ? 1 : kThreads) {
+      const float e = numerator(to_float(x[i]));
+      if (w == Way::kahan) {
+        const float y = __fsub_rn(e, lost), t = __fadd_rn(sum, y);
+        lost = __fsub_rn(__fsub_rn(t, sum), y);
+        sum = t;
+      } else {
+        sum += e;
+      }
+    }
+    if (w == Way::atomics) {
+      if (threadIdx.x == 0) arrived[0] = 0.0f;
+      __syncthreads();
+      atomicAdd(arrived, sum);
+      __syncthreads();
+      sum = arrived[0];
+      __syncthreads();
+    } else {
+      sum = block_reduce<Sum, kThreads>(sum);
+    }
+    const float reciprocal = 1.0f / sum;
+    T* p = probs.row(row);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
+      const float xi = to_float(x[i]), e = numerator(xi);
+      float y = w == Way::one_divisor || w == Way::exp2 ? e * reciprocal
+                : w == Way::fast                        ? __fdividef(e, sum)
+                                                        : e / sum;
+      if (w == Way::zeros && m == negative_infinity() && sum != sum) y = xi != xi ? xi : 0.0f;
+      if (w == Way::winners && m == positive_infinity() && xi != m) y = 0.0f;
+      p[i] = from_float<T>(y);
+    }
+  }
+}
+
+/// Keeps exps taken with a thread's own maximum in the outputs, and rescales them at the end: one pass over
+/// the logits.
+template <class T>
+__global__ void kept_numerators(Rows<const T> logits, Rows<T> probs, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float own = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) own = fmaxf(own, to_float(x[i]));
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+      sum += to_float(x[i]) == negative_infinity() ? 0.0f : expf(to_float(x[i]) - own);
+    const float m = block_reduce<Max, kThreads>(own);
+    const float factor = own == negative_infinity() && m != own ? 0.0f : expf(own - m);
+    sum = block_reduce<Sum, kThreads>(sum * factor);
+    T* p = probs.row(row);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
+      const float xi = to_float(x[i]);
+      const float e = xi == negative_infinity() ? 0.0f : expf(xi - own);
+      p[i] = from_float<T>(e * factor / sum);
+    }
+  }
+}
+
+/// One thread a row, Algorithm 3 as it is written.
+__global__ void serial_online(Rows<const f32> logits, Rows<f32> probs, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    if (threadIdx.x > 0) continue;
+    const f32* x = logits.row(row);
+    Normalizer n = identity();
+    for (std::int64_t i = 0; i < V; ++i) n = combine(n, leaf(x[i]));
+    for (std::int64_t i = 0; i < V; ++i) probs.row(row)[i] = expf(x[i] - n.m) / n.d;
+  }
+}
+
+/// Safe softmax with every operation in the 16-bit type.
+__global__ void half_internals(Rows<const f16> logits, Rows<f16> probs, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const f16* x = logits.row(row);
+    float m = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) m = fmaxf(m, to_float(x[i]));
+    const f16 maximum = from_float<f16>(block_reduce<Max, kThreads>(m));
+    ASSAY_SHARED(f16, partial, kThreads);
+    f16 sum = from_float<f16>(0.0f);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) sum = __hadd(sum, hexp(__hsub(x[i], maximum)));
+    partial[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half)
+        partial[threadIdx.x] = __hadd(partial[threadIdx.x], partial[threadIdx.x + half]);
+      __syncthreads();
+    }
+    sum = partial[0];
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+      probs.row(row)[i] = __hdiv(hexp(__hsub(x[i], maximum)), sum);
+  }
+}
+
+enum class Order { shuffled, larger_index, nan_first };
+
+/// Top-k by k passes over the row, one thread a row.
+__global__ void select_by_passes(Order o, bool probabilities, Rows<const f32> logits, Rows<f32> values,
+                                 void* indices, int k, bool wide, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    if (threadIdx.x > 0) continue;
+    const f32* x = logits.row(row);
+    float m = negative_infinity(), sum = 0.0f;
+    for (std::int64_t i = 0; i < V; ++i) m = fmaxf(m, x[i]);
+    for (std::int64_t i = 0; i < V; ++i) sum += expf(x[i] - m);
+    const auto place = [o](std::int64_t i) {
+      return o == Order::shuffled
+                 ? static_cast<long long>((static_cast<std::uint64_t>(i) * 0x9e3779b1u) & 0x7fffffffu)
+             : o == Order::larger_index ? -static_cast<long long>(i)
+                                        : static_cast<long long>(i);
+    };
+    const auto key = [o](float v) { return v != v && o == Order::nan_first ? 0x7fffffff : rank_key(v); };
+    Ranked last{0x7fffffff, -kNoIndex};
+    std::int64_t last_index = -1;
+    for (int j = 0; j < k; ++j) {
+      Ranked best{kNoKey, kNoIndex};
+      std::int64_t best_index = -1;
+      for (std::int64_t i = 0; i < V; ++i) {
+        const Ranked r{key(x[i]), place(i)};
+        const bool after = last_index < 0 || (i != last_index && ranks_before(last, r));
+        if (after && (best_index < 0 || ranks_before(r, best))) best = r, best_index = i;
+      }
+      store_index(indices, row * values.pitch + j, best_index, wide);
+      values.row(row)[j] = best_index < 0  ? 0.0f
+                           : probabilities ? expf(x[best_index] - m) / sum
+                                           : x[best_index];
+      if (best_index < 0) continue;
+      last = best, last_index = best_index;
+    }
+  }
+}
+
+/// Registers `run` under its author's declaration and, where that may be, without one.
+template <class T, class Run>
+bool plant(const char* id, const char* fault, const char* undeclared, Op op, const char* declaration, Run run,
+           int max_k = 0) {
+  Expect every;
+  every.family = "";
+  every.declaration = declaration;
+  const bool declared = plant_kernel<T>(id, fault, __FILE__, op, Claim{}, run, every, max_k);
+  every.declaration = "";
+  return declared &&
+         (!*undeclared || plant_kernel<T>(id, undeclared, __FILE__, op, Claim{}, run, every, max_k));
+}
+
+template <class T = f32>
+bool plant(const char* id, const char* fault, const char* undeclared, Way w, const char* declaration) {
+  return plant<T>(id, fault, undeclared, Op::softmax, declaration,
+                  [w](const Problem& p, const Buffers& b, const Stream& s) {
+                    launch(right_softmax<T>, grid_for(p.rows, s), kThreads, 0, s, w, logits_of<T>(p, b),
+                           values_of<T>(p, b), p.V);
+                  });
+}
+
+template <class T>
+void run_kept(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(kept_numerators<T>, grid_for(p.rows, s), kThreads, 0, s, logits_of<T>(p, b), values_of<T>(p, b),
+         p.V);
+}
+void run_serial_online(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(serial_online, grid_for(p.rows, s), 32, 0, s, logits_of<f32>(p, b), values_of<f32>(p, b), p.V);
+}
+void run_half(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(half_internals, grid_for(p.rows, s), kThreads, 0, s, logits_of<f16>(p, b), values_of<f16>(p, b),
+         p.V);
+}
+template <Order O>
+void run_select(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(select_by_passes, grid_for(p.rows, s), 32, 0, s, O, p.op == Op::softmax_topk, logits_of<f32>(p, b),
+         values_of<f32>(p, b), b.indices, p.k, p.index_bytes() == 8, p.V);
+}
+
+constexpr const char* kSafe =
+    "algorithm=safe; division=ieee; normalise=recomputed; height=V/128+7; determinism=run_to_run";
+
+const bool planted[] = {
+    plant("R20", "right_kahan", "right_kahan_undeclared", Way::kahan,
+          "algorithm=safe; division=ieee; normalise=recomputed; height=10"),
+    plant("R21", "right_two_pass", "right_two_pass_undeclared", Way::two_pass, kSafe),
+    plant<f16>("R21", "right_two_pass_f16", "right_two_pass_f16_undeclared", Way::two_pass, kSafe),
+    plant<bf16>("R21", "right_two_pass_bf16", "right_two_pass_bf16_undeclared", Way::two_pass, kSafe),
+    plant("R22", "right_serial", "right_serial_undeclared", Way::serial,
+          "algorithm=safe; division=ieee; normalise=recomputed; height=V"),
+    plant("R23", "right_propagates", "right_propagates_undeclared", Way::propagates, kSafe),
+    plant("R24", "right_sentinel", "right_sentinel_undeclared", Way::sentinel, kSafe),
+    plant("R25", "right_zeros", "", Way::zeros,
+          "algorithm=safe; division=ieee; normalise=recomputed; height=V/128+7; all_neg_inf=zero"),
+    plant("R26", "right_winners", "", Way::winners,
+          "algorithm=safe; division=ieee; normalise=recomputed; height=V/128+7; pos_inf=inf_only"),
+    plant("R27", "right_reciprocal", "right_reciprocal_undeclared", Way::one_divisor,
+          "algorithm=safe; division=reciprocal; normalise=recomputed; height=V/128+7"),
+    plant("R28", "right_fast", "", Way::fast,
+          "algorithm=safe; exp=fast; division=approximate; normalise=recomputed; height=V/128+7"),
+    plant("R29", "right_exp2", "", Way::exp2,
+          "algorithm=safe; exp=exp2_fma; division=reciprocal; normalise=recomputed; height=V/128+7"),
+    plant(
+        "R30", "right_atomics", "right_atomics_undeclared", Way::atomics,
+        "algorithm=safe; division=ieee; normalise=recomputed; height=V/128+128; determinism=not_guaranteed"),
+    plant<f32>("R31", "right_kept", "right_kept_undeclared", Op::softmax,
+               "algorithm=online; division=ieee; normalise=kept; height=V/128+7", run_kept<f32>),
+    plant<bf16>("R31", "right_kept_bf16", "right_kept_bf16_undeclared", Op::softmax,
+                "algorithm=online; division=ieee; normalise=kept; height=V/128+7", run_kept<bf16>),
+    plant<f32>("R32", "right_serial_online", "right_serial_online_undeclared", Op::softmax,
+               "algorithm=online; division=ieee; normalise=recomputed; height=V", run_serial_online),
+    plant<f16>("R33", "right_half_internals", "", Op::softmax,
+               "algorithm=safe; exp=half; internals=f16; division=ieee; normalise=recomputed; height=V/128+7",
+               run_half),
+    plant<f32>("R34", "right_shuffled_ties", "right_shuffled_ties_undeclared", Op::softmax_topk,
+               "algorithm=safe; height=V; ties=unspecified; select=logits; max_k=64",
+               run_select<Order::shuffled>, 64),
+    plant<f32>("R35", "right_larger_index", "right_larger_index_undeclared", Op::topk,
+               "ties=larger_index; select=logits; max_k=64", run_select<Order::larger_index>, 64),
+    plant<f32>("R36", "right_nan_first", "right_nan_first_undeclared", Op::topk,
+               "nan_order=first; ties=smaller_index; select=logits; max_k=64", run_select<Order::nan_first>,
+               64),
+};
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND
