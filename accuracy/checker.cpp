@@ -300,6 +300,12 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
     r.reason = why;
     return r;
   }
+  if (const std::string why = beyond_limits(variant, written.problem()); !why.empty()) {
+    r.status = Status::unsupported;
+    r.reason = "domain: " + why;
+    r.rows_outside = r.rows;
+    return r;
+  }
   const auto judged_by = [&](const Case& inputs) {
     auto j = std::make_unique<Judgement>(variant, inputs, op, options.observer, options.max_ulp);
     judge_claim(*j, variant, c.V());

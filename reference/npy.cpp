@@ -161,9 +161,16 @@ Header read_header(const std::filesystem::path& file, std::ifstream& in, std::ui
   return h;
 }
 
-}  // namespace
+/// Elements of a file as they lie there.
+struct Array {
+  std::string descr;
+  std::int64_t rows = 0, columns = 0;
+  std::vector<std::byte> bytes;
+};
 
-Tensor read_npy(const std::filesystem::path& file) {
+/// `size_of_element`: bytes of one by its descriptor, or 0, after which `known` says what is read.
+Array read_array(const std::filesystem::path& file, std::size_t (*size_of_element)(std::string_view),
+                 const char* known) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) fail(file, "no such file");
@@ -174,20 +181,23 @@ Tensor read_npy(const std::filesystem::path& file) {
   if (error || !in) fail(file, "cannot be read");
 
   const Header h = read_header(file, in, size);
-  const auto dtype = dtype_of(h.descr);
-  if (!dtype)
-    fail(file, fmt::format("dtype '{}' is {} ('<f2', '<f4' and '<f8' are read)", h.descr,
-                           h.descr.starts_with('>') ? "big-endian" : "not supported"));
+  const std::size_t element = size_of_element(h.descr);
+  if (element == 0)
+    fail(file, fmt::format("dtype '{}' is {} ({})", h.descr,
+                           h.descr.starts_with('>') ? "big-endian" : "not supported", known));
   if (h.fortran_order) fail(file, "is in Fortran order (C order is read)");
   if (h.shape.empty()) fail(file, "bad header: the shape () has no dimension");
 
-  const std::int64_t V = h.shape.back();
-  std::int64_t rows = 1, bytes = 0;
+  Array a;
+  a.descr = h.descr;
+  a.columns = h.shape.back();
+  a.rows = 1;
+  std::int64_t bytes = 0;
   bool overflow = false;
   for (std::size_t i = 0; i + 1 < h.shape.size(); ++i)
-    overflow |= __builtin_mul_overflow(rows, h.shape[i], &rows);
-  overflow |= __builtin_mul_overflow(rows, V, &bytes);
-  overflow |= __builtin_mul_overflow(bytes, static_cast<std::int64_t>(size_of(*dtype)), &bytes);
+    overflow |= __builtin_mul_overflow(a.rows, h.shape[i], &a.rows);
+  overflow |= __builtin_mul_overflow(a.rows, a.columns, &bytes);
+  overflow |= __builtin_mul_overflow(bytes, static_cast<std::int64_t>(element), &bytes);
   if (overflow) fail(file, "bad header: the shape has more than 2^63 bytes");
 
   const std::uintmax_t expected = static_cast<std::uintmax_t>(bytes);
@@ -195,23 +205,23 @@ Tensor read_npy(const std::filesystem::path& file) {
   if (got < expected) fail(file, fmt::format("truncated: expected {} bytes of data, got {}", expected, got));
   if (got > expected)
     fail(file, fmt::format("trailing bytes: expected {} bytes of data, got {}", expected, got));
-  Tensor tensor(*dtype, rows, V);
-  in.read(reinterpret_cast<char*>(tensor.bytes.data()), static_cast<std::streamsize>(bytes));
+  a.bytes.resize(static_cast<std::size_t>(bytes));
+  in.read(reinterpret_cast<char*>(a.bytes.data()), static_cast<std::streamsize>(bytes));
   if (in.gcount() != bytes) fail(file, fmt::format("expected {} bytes of data, read {}", bytes, in.gcount()));
-  return tensor;
+  return a;
 }
 
-void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
-  const char* descr = tensor.dtype == Dtype::f16   ? "<f2"
-                      : tensor.dtype == Dtype::f32 ? "<f4"
-                      : tensor.dtype == Dtype::f64 ? "<f8"
-                                                   : nullptr;
-  if (!descr) fail(file, fmt::format("{} has no .npy descriptor", name(tensor.dtype)));
-  if (tensor.bytes.size() != static_cast<std::size_t>(tensor.rows * tensor.V) * size_of(tensor.dtype))
-    throw std::logic_error("a tensor's bytes do not match its shape");
+std::size_t size_of_float(std::string_view descr) {
+  const auto t = dtype_of(descr);
+  return t ? size_of(*t) : 0;
+}
+std::size_t size_of_float_or_u2(std::string_view descr) { return descr == "<u2" ? 2 : size_of_float(descr); }
+std::size_t size_of_index(std::string_view descr) { return descr == "<i4" ? 4 : descr == "<i8" ? 8 : 0; }
 
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}", descr,
-                                 tensor.rows, tensor.V);
+void write_array(const std::filesystem::path& file, const char* descr, std::int64_t rows,
+                 std::int64_t columns, const std::vector<std::byte>& bytes) {
+  std::string dict =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}", descr, rows, columns);
   dict.append(63 - (10 + dict.size()) % 64, ' ').push_back('\n');  // elements start at a multiple of 64
   std::string head(kMagic);
   head += {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
@@ -223,8 +233,7 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) fail(file, "cannot be written: " + std::generic_category().message(errno));
   out << head << dict;
-  out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
-            static_cast<std::streamsize>(tensor.bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out.close();
   std::error_code error;
   if (out) std::filesystem::rename(part, file, error);
@@ -233,6 +242,59 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
     std::filesystem::remove(part, ignored);
     fail(file, error ? "cannot be written: " + error.message() : "cannot be written");
   }
+}
+
+}  // namespace
+
+Tensor read_npy(const std::filesystem::path& file, Bf16 bf16) {
+  Array a = bf16 == Bf16::as_u2
+                ? read_array(file, size_of_float_or_u2, "'<f2', '<f4', '<f8' and, for bf16, '<u2' are read")
+                : read_array(file, size_of_float, "'<f2', '<f4' and '<f8' are read");
+  Tensor tensor;
+  tensor.dtype = a.descr == "<u2" ? Dtype::bf16 : *dtype_of(a.descr);
+  tensor.rows = a.rows;
+  tensor.V = a.columns;
+  tensor.bytes = std::move(a.bytes);
+  return tensor;
+}
+
+IndexMatrix read_npy_indices(const std::filesystem::path& file) {
+  const Array a = read_array(file, size_of_index, "indices are '<i4' or '<i8'");
+  IndexMatrix m{a.rows, a.columns, {}};
+  const std::size_t element = size_of_index(a.descr);
+  for (std::size_t i = 0; i < a.bytes.size(); i += element) {
+    std::int32_t narrow = 0;
+    std::int64_t wide = 0;
+    if (element == 4) {
+      std::memcpy(&narrow, a.bytes.data() + i, 4);
+      wide = narrow;
+    } else {
+      std::memcpy(&wide, a.bytes.data() + i, 8);
+    }
+    m.at.push_back(wide);
+  }
+  return m;
+}
+
+void write_npy(const std::filesystem::path& file, const Tensor& tensor, Bf16 bf16) {
+  const char* descr = tensor.dtype == Dtype::f16   ? "<f2"
+                      : tensor.dtype == Dtype::f32 ? "<f4"
+                      : tensor.dtype == Dtype::f64 ? "<f8"
+                      : bf16 == Bf16::as_u2        ? "<u2"
+                                                   : nullptr;
+  if (!descr) fail(file, fmt::format("{} has no .npy descriptor", name(tensor.dtype)));
+  if (tensor.bytes.size() != static_cast<std::size_t>(tensor.rows * tensor.V) * size_of(tensor.dtype))
+    throw std::logic_error("a tensor's bytes do not match its shape");
+  write_array(file, descr, tensor.rows, tensor.V, tensor.bytes);
+}
+
+void write_npy_indices(const std::filesystem::path& file, const IndexMatrix& m) {
+  std::vector<std::byte> bytes(m.at.size() * 4);
+  for (std::size_t i = 0; i < m.at.size(); ++i) {
+    const auto narrow = static_cast<std::int32_t>(m.at[i]);
+    std::memcpy(bytes.data() + 4 * i, &narrow, 4);
+  }
+  write_array(file, "<i4", m.rows, m.k, bytes);
 }
 
 }  // namespace assay

@@ -108,6 +108,9 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_flag("--full", o->full, "everything there is");
   c->add_option("--declare", o->targets.declare,
                 "what the author promises: \"exp=fast; ties=smaller_index\"");
+  c->add_option("--max-ulp", o->run.max_ulp,
+                "the author's own promise: no element further from the exact value than so many ulp")
+      ->check(CLI::NonNegativeNumber);
   c->add_option("--family", n.family, "cases with these inputs alone");
   c->add_option("--V", n.V, "cases of this row length alone, also one that no group has")
       ->check(whole_number());

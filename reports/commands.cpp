@@ -20,6 +20,8 @@ int run_assay(int argc, const char* const* argv) {
   add_list_command(app, status);
   add_report_command(app, status);
   add_check_command(app, status);
+  add_inputs_command(app, status);
+  add_grade_command(app, status);
   add_sweep_command(app, status);
   add_functions_command(app, status);
   add_utilisation_command(app, status);

@@ -20,6 +20,8 @@ int run_assay(int argc, const char* const* argv);
 void add_list_command(CLI::App& app, int& status);
 void add_report_command(CLI::App& app, int& status);
 void add_check_command(CLI::App& app, int& status);
+void add_inputs_command(CLI::App& app, int& status);
+void add_grade_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);
 void add_functions_command(CLI::App& app, int& status);
 void add_utilisation_command(CLI::App& app, int& status);

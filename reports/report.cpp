@@ -182,7 +182,7 @@ KeyInfo key_info(const Variant& v) {
   k.division = sums ? name(c.division) : "none";
   k.internals = sums ? name(c.internals) : "none";
   k.accesses = fmt::format("{}+{}", c.loads, c.stores);
-  k.policy = !sums ? fmt::format("NaN ranks {}", c.policy.nan_order == NanOrder::last ? "last" : "first")
+  k.policy = !sums ? fmt::format("NaN ranks {}", name(c.policy.nan_order))
              : v.op == Op::lse
                  ? fmt::format("all -inf: -inf; +inf: {}; NaN: NaN",
                                c.policy.pos_inf == PosInfRows::nan ? "NaN" : "+inf")

@@ -31,6 +31,7 @@ Record Bench::blank(const ConformanceCase& c) const {
   if (selects(c.op)) r.reproduce += fmt::format(" --k {}", c.k);
   if (c.op != variant_.op) r.reproduce += fmt::format(" --op {}", name(c.op));
   if (!c.setup.empty()) r.reproduce += " --setup " + c.setup;
+  if (options_.max_ulp) r.reproduce += fmt::format(" --max-ulp {}", *options_.max_ulp);
   if (options_.narrow.pitch) r.reproduce += fmt::format(" --pitch {}", *options_.narrow.pitch);
   return r;
 }
@@ -111,11 +112,11 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
   Record r = blank(c);
-  Judgement judged(variant_, inputs, c.op, nullptr);
+  Judgement judged(variant_, inputs, c.op, nullptr, options_.max_ulp);
   look(judged);
   const std::int64_t open = judged.tally.undecided();
   if (open > 0 && inputs.tier() != Tier::mpfr) {
-    Judgement exact(variant_, inputs.by_mpfr(), c.op, nullptr);
+    Judgement exact(variant_, inputs.by_mpfr(), c.op, nullptr, options_.max_ulp);
     look(exact);
     r.escalated = open;
     r = concluded(std::move(r), variant_, inputs.by_mpfr(), exact);

@@ -71,6 +71,7 @@ struct ConformanceOptions {
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::uint64_t seed = 1;
+  std::optional<double> max_ulp;  // the author's own promise: check `max_ulp`
   int threads = 0;          // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
   std::vector<Group> more;  // groups from elsewhere, after this folder's

@@ -27,8 +27,11 @@ std::vector<int> ks_for(const Planning& p, std::int64_t V) {
 
 Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& inputs) {
   Record identity = bench.blank(c);
-  if (std::string why = bench.outside(c, {}); !why.empty()) return bench.unsupported(c, why);
+  // Rows that must be aligned get the room they need.
+  const Layout room = fitted(plain_layout(), bench.variant(), bench.problem(c));
+  if (std::string why = bench.outside(c, room); !why.empty()) return bench.unsupported(c, why);
   CheckOptions options;
+  options.max_ulp = bench.options().max_ulp;
   options.pitch = bench.options().narrow.pitch.value_or(0);
   Record r = check_case(bench.variant(), inputs, c.op, c.k, options);
   r.group = identity.group;

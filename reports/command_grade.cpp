@@ -1,0 +1,119 @@
+// assay grade: outputs made elsewhere, by anything, judged as a kernel's of which nothing was declared, or
+// what
+// --declare says: records.jsonl, summary.md, index.html, and the verdict on the terminal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "kernels/declaration.hpp"
+#include "reference/error.hpp"
+#include "reports/commands.hpp"
+#include "reports/files.hpp"
+#include "reports/manifest.hpp"
+#include "reports/page.hpp"
+#include "reports/summary.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string folder, logits, probs, values, indices, op, dtype;
+  std::string out = "out/grade";
+  GradeOptions grade;
+};
+
+/// What of one file of logits is to be judged, and as which op.
+std::vector<Graded> one_file(Options& o) {
+  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
+  const std::string values = o.probs.empty() ? o.values : o.probs;
+  if (values.empty() && o.indices.empty())
+    throw InputError("--probs: what is to be judged? (assay grade --help)");
+  if (o.op.empty() && !o.indices.empty()) o.grade.op = o.probs.empty() ? Op::topk : Op::softmax_topk;
+  if (o.op.empty() && o.indices.empty() && o.probs.empty())
+    throw InputError("--values: of which --op? log_softmax, lse, topk or softmax_topk");
+  if (selects(o.grade.op) && o.indices.empty())
+    throw InputError(fmt::format("--indices: --op {} has indices", name(o.grade.op)));
+  if (!selects(o.grade.op) && !o.indices.empty())
+    throw InputError(fmt::format("--indices: --op {} has none", name(o.grade.op)));
+  Graded g;
+  g.name = std::filesystem::path(o.logits).stem().string();
+  g.why = "Logits and outputs that were handed in.";
+  g.logits = o.logits;
+  g.values = values;
+  g.indices = o.indices;
+  if (!o.dtype.empty()) {
+    g.dtype = parse_dtype(o.dtype);
+    if (!g.dtype || *g.dtype == Dtype::f64) throw InputError("--dtype " + o.dtype + ": f16, bf16 or f32");
+  }
+  for (const std::string& file : {values, o.indices})
+    if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file, ignored))
+      throw InputError(file + ": no such file");
+  return {g};
+}
+
+int run(Options& o) {
+  if (!o.op.empty()) {
+    const auto op = parse_op(o.op);
+    if (!op || *op == Op::normalizer)
+      throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
+    o.grade.op = *op;
+  }
+  if (o.folder.empty() == o.logits.empty())
+    throw InputError("assay grade: a folder of assay inputs, or --logits and --probs (assay grade --help)");
+  std::vector<Graded> cases;
+  if (o.folder.empty()) {
+    cases = one_file(o);
+  } else {
+    if (!o.probs.empty() || !o.values.empty() || !o.indices.empty() || !o.dtype.empty())
+      throw InputError("assay grade FOLDER: its manifest names the files");
+    const Manifest m = read_manifest(o.folder);
+    if (!o.op.empty() && m.op != o.grade.op)
+      throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));
+    o.grade.op = m.op;
+    cases = outputs_of(m, o.folder);
+  }
+  const std::filesystem::path out = o.out;
+  const ReportData data = grade(cases, o.grade);
+  prepare_folder(out);
+  std::string lines;
+  for (const Record& r : data.records)
+    lines += to_json(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  write_files({{out / "records.jsonl", lines},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  std::int64_t missing = 0;
+  for (const Record& r : data.records)
+    if (r.status == Status::not_run && ++missing <= 3) fmt::print("not graded: {}\n", r.reason);
+  if (missing > 3) fmt::print("and {} more\n", missing - 3);
+  return report_passed(data) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_grade_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("grade", "judge outputs that were made elsewhere, by anything");
+  c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
+  c->add_option("--logits", o->logits, ".npy: rows of logits, f16, f32, or bf16 as uint16");
+  c->add_option("--probs", o->probs, ".npy: their softmax, in any of these or f64");
+  c->add_option("--values", o->values, ".npy: log-probabilities, lse, or top-k's logits");
+  c->add_option("--indices", o->indices, ".npy: top-k's indices, int32 or int64");
+  c->add_option("--op", o->op, "softmax, log_softmax, lse, topk, softmax_topk (by the files given)");
+  c->add_option("--dtype", o->dtype, "of the logits; bf16: uint16 files hold its bits");
+  c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
+  c->add_option("--max-ulp", o->grade.max_ulp,
+                "the author's own promise: no element further from the exact value than so many ulp")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--name", o->grade.name, "of the outputs in records and page")->capture_default_str();
+  c->add_option("--threads", o->grade.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html")
+      ->capture_default_str();
+  c->footer("Words of --declare:\n" + declaration_words());
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay
