@@ -57,7 +57,9 @@ Finding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOpti
   c.fails = f.signature;
   for (const CheckResult& check : s.record.checks)
     if (check.name == f.signature.check) c.detail = check.detail;
-  c.found = fmt::format("{}: evaluation {}, {} x {}", o.found, f.evaluation, f.genome.rows, f.genome.V);
+  const std::int64_t generations = f.evaluation / kGeneration + 1;
+  c.found = fmt::format("{} --evaluations {}{}: number {}", o.found, generations * kGeneration,
+                        o.corpus.empty() ? "" : ", going on from a corpus", f.evaluation);
   c.genome = f.genome;
   return found;
 }

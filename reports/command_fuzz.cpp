@@ -141,7 +141,8 @@ Outcome fuzz_one(const Candidate& candidate, Op op, const Options& o, const fuzz
   c.search.workers = v.backend == Backend::cuda ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
   c.shard = shard;
   c.corpus = o.corpus;
-  c.found = fmt::format("assay fuzz {} --seed {} --evaluations", candidate.words, o.seed);
+  c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
+  for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
   Progress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   std::string corpus;
