@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "accuracy/behaves_like.hpp"
-#include "accuracy/checker.hpp"
-#include "kernels/device.hpp"
+#include "accuracy/mutant_judge.hpp"
 
 namespace assay {
 namespace {
@@ -17,31 +15,17 @@ namespace {
 class Mutants : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Mutants, DieByTheNamedCheck) {
+  static MutantInputs inputs(true);
   const Mutant& m = mutants()[GetParam()];
-  if (!m.single_case() || !unavailable_reason(m.variant.backend).empty()) GTEST_SKIP();
-  Record r;
-  if (m.expect.family == std::string_view(kProbeFamily)) {
-    r = probe_record(m.variant, behaviour_of(m.variant));
-  } else {
-    const Family* family = find_family(m.expect.family);
-    ASSERT_NE(family, nullptr) << m.expect.family;
-    const std::int64_t rows =
-        m.expect.rows ? m.expect.rows
-                      : std::max<std::int64_t>(3, report_rows(*family, m.variant.dtype, m.expect.V, false));
-    const Case c(*family, m.variant.dtype, m.expect.V, rows, 1);
-    r = check_case(m.variant, c, m.variant.op, m.expect.k);
-  }
+  const MutantVerdict v = judge_mutant(m, inputs);
+  if (!v.ran) GTEST_SKIP() << v.detail;
   if (m.kind == Kind::right) {
-    EXPECT_EQ(r.status, Status::pass) << r.reason;
+    EXPECT_FALSE(v.refused) << v.detail << "\n" << v.reproduce;
     return;
   }
-  EXPECT_EQ(r.status, Status::fail) << m.fault << " survived on " << m.expect.family;
-  const auto check = std::find_if(r.checks.begin(), r.checks.end(),
-                                  [&](const CheckResult& x) { return x.name == m.expect.check; });
-  ASSERT_NE(check, r.checks.end()) << m.expect.check << " judged nothing; " << r.reason;
-  EXPECT_GT(check->failed, 0) << m.fault << " on " << m.expect.family << " was refused, but not by "
-                              << m.expect.check << ": " << r.reason;
-  EXPECT_TRUE(m.expect.check == std::string_view("repeat") || !check->detail.empty());
+  EXPECT_TRUE(v.refused) << m.fault << " survived on " << m.expect.family;
+  EXPECT_TRUE(v.by_named_check()) << m.fault << " was refused, but not by " << m.expect.check << ": "
+                                  << v.detail;
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, Mutants, testing::Range<std::size_t>(0, mutants().size()),

@@ -9,12 +9,9 @@
 #include <thread>
 
 #include "accuracy/behaves_like.hpp"
-#include "accuracy/checker.hpp"
 #include "accuracy/peer_rules.hpp"
-#include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/report.hpp"
-#include "reports/selftest_groups.hpp"
 
 namespace assay {
 namespace {
@@ -26,7 +23,7 @@ Tensor killing_inputs(const Mutant& m) {
 }
 
 /// The peers' rules on the outputs of one launch in this process.
-void ask_peers(MutantVerdict& v, std::int64_t rows) {
+void ask_peers(SelftestEntry& v, std::int64_t rows) {
   const Mutant& m = *v.mutant;
   constexpr std::int64_t kUsualV = 1024;
   const auto accepted = [&](std::size_t rule, const Tensor& logits) {
@@ -44,51 +41,7 @@ void ask_peers(MutantVerdict& v, std::int64_t rows) {
   v.peers_ran = true;
 }
 
-void take(MutantVerdict& v, const Record& r) {
-  v.reproduce = r.reproduce;
-  if (r.status == Status::not_run || r.status == Status::unsupported) {
-    if (v.detail.empty()) v.detail = r.reason;
-    return;
-  }
-  v.ran = true;
-  v.refused = v.refused || r.status != Status::pass;
-  for (const CheckResult& c : r.checks) {
-    if (c.failed == 0) continue;
-    if (std::find(v.failed.begin(), v.failed.end(), c.name) == v.failed.end()) v.failed.push_back(c.name);
-    if (v.detail.empty() || c.name == v.mutant->expect.check) v.detail = c.name + ": " + c.detail;
-  }
-  if (v.refused && v.failed.empty()) v.detail = r.reason;
-}
-
 }  // namespace
-
-bool MutantVerdict::by_named_check() const {
-  return std::find(failed.begin(), failed.end(), mutant->expect.check) != failed.end();
-}
-
-std::int64_t mutant_rows(const Mutant& m) {
-  if (m.expect.rows > 0) return m.expect.rows;
-  const Family* family = find_family(m.expect.family);
-  const std::int64_t rows = family ? report_rows(*family, m.variant.dtype, m.expect.V, false) : 1;
-  return std::max<std::int64_t>(3, rows);
-}
-
-MutantVerdict judge_mutant(const Mutant& m) {
-  MutantVerdict v;
-  v.mutant = &m;
-  v.detail = unavailable_reason(m.variant.backend);
-  if (!v.detail.empty()) return v;
-  if (!m.single_case()) {
-    for (const Record& r : run_group(m, v.detail)) take(v, r);
-  } else if (m.expect.family == std::string_view(kProbeFamily)) {
-    take(v, probe_record(m.variant, behaviour_of(m.variant)));
-  } else {
-    const Case c(*find_family(m.expect.family), m.variant.dtype, m.expect.V, mutant_rows(m), 1);
-    take(v, check_case(m.variant, c, m.variant.op, m.expect.k));
-  }
-  if (v.ran && !v.refused) v.detail.clear();
-  return v;
-}
 
 Selftest run_selftest(const SelftestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -98,23 +51,24 @@ Selftest run_selftest(const SelftestOptions& options) {
   for (const Mutant& m : mutants())
     if (options.name.empty() || options.name == m.fault || options.name == m.id ||
         options.name == m.variant.key()) {
-      s.verdicts.emplace_back();
-      s.verdicts.back().mutant = &m;
+      s.entries.emplace_back();
+      s.entries.back().mutant = &m;
     }
-  if (s.verdicts.empty())
+  if (s.entries.empty())
     throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all");
 
+  MutantInputs inputs(options.quick);
   std::atomic<std::size_t> next{0};
   std::mutex progress;
   std::int64_t done = 0;
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < s.verdicts.size();) {
-      MutantVerdict& v = s.verdicts[i];
-      v = judge_mutant(*v.mutant);
-      if (v.ran && v.mutant->single_case()) ask_peers(v, s.peer_rows);
+    for (std::size_t i; (i = next++) < s.entries.size();) {
+      SelftestEntry& v = s.entries[i];
+      static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
+      if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
       const std::lock_guard<std::mutex> lock(progress);
       ++done;
-      if (options.progress) options.progress(done, static_cast<std::int64_t>(s.verdicts.size()));
+      if (options.progress) options.progress(done, static_cast<std::int64_t>(s.entries.size()));
     }
   };
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -127,7 +81,7 @@ Selftest run_selftest(const SelftestOptions& options) {
 
 SelftestCounts count(const Selftest& s) {
   SelftestCounts n;
-  for (const MutantVerdict& v : s.verdicts) {
+  for (const SelftestEntry& v : s.entries) {
     if (!v.ran) {
       ++n.not_run;
       continue;
@@ -159,8 +113,8 @@ SelftestCounts count(const Selftest& s) {
 bool selftest_passed(const Selftest& s) {
   const SelftestCounts n = count(s);
   return n.faults + n.cheats + n.right > 0 &&
-         std::all_of(s.verdicts.begin(), s.verdicts.end(),
-                     [](const MutantVerdict& v) { return !v.ran || v.as_expected(); });
+         std::all_of(s.entries.begin(), s.entries.end(),
+                     [](const SelftestEntry& v) { return !v.ran || v.as_expected(); });
 }
 
 std::string selftest_verdict(const Selftest& s) {

@@ -9,41 +9,30 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy/record.hpp"
-#include "kernels/mutants/mutants.hpp"
+#include "accuracy/mutant_judge.hpp"
 
 namespace assay {
 
 inline constexpr std::size_t kPeerRules = 3;
 
-/// What became of one entry.
-struct MutantVerdict {
-  const Mutant* mutant = nullptr;
-  bool ran = false;
-  bool refused = false;
-  std::vector<std::string> failed;  // checks that failed, in the order of the checks
-  std::string detail;               // the named check's first violation, or why it did not run
-  std::string reproduce;
+/// What became of one entry, here and by the rules of others.
+struct SelftestEntry : MutantVerdict {
   /// Whether each peer's rule accepts it: on the inputs such tests draw, and on ours. Meaningless if not
   /// peers_ran.
   bool peers_ran = false;
   std::array<bool, kPeerRules> usual{}, killing{};
-
-  bool by_named_check() const;
-  /// What had to happen happened.
-  bool as_expected() const { return ran && (mutant->kind == Kind::right ? !refused : refused); }
 };
 
 struct SelftestOptions {
   std::string name;    // only entries of this fault or id; empty: all
-  bool quick = false;  // 16 rows instead of 128 for the peers' rules
+  bool quick = false;  // fewer lengths for right kernels, fewer rows for the peers
   int threads = 0;     // 0: one per core
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
 };
 
 struct Selftest {
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<MutantVerdict> verdicts;
+  std::vector<SelftestEntry> entries;
   std::int64_t peer_rows = 0;
   double seconds = 0;
 };
@@ -57,8 +46,6 @@ struct SelftestCounts {
   std::array<std::int64_t, kPeerRules> pass_usual{}, pass_killing{};
 };
 
-/// One entry, on its own input.
-MutantVerdict judge_mutant(const Mutant& mutant);
 /// Throws InputError where no entry has the name.
 Selftest run_selftest(const SelftestOptions& options);
 SelftestCounts count(const Selftest& s);

@@ -67,18 +67,18 @@ std::string peers(const Selftest& s) {
 std::vector<std::string> columns(const Selftest& s) {
   std::vector<std::string> out;
   for (int c = 0; c < kChecks; ++c) out.push_back(name(static_cast<Check>(c)));
-  for (const MutantVerdict& v : s.verdicts)
+  for (const SelftestEntry& v : s.entries)
     for (const std::string& f : v.failed)
       if (std::find(out.begin(), out.end(), f) == out.end()) out.push_back(f);
   std::erase_if(out, [&](const std::string& c) {
-    return std::none_of(s.verdicts.begin(), s.verdicts.end(), [&](const MutantVerdict& v) {
+    return std::none_of(s.entries.begin(), s.entries.end(), [&](const SelftestEntry& v) {
       return c == v.mutant->expect.check || std::find(v.failed.begin(), v.failed.end(), c) != v.failed.end();
     });
   });
   return out;
 }
 
-std::string entry_cell(const MutantVerdict& v) {
+std::string entry_cell(const SelftestEntry& v) {
   const Mutant& m = *v.mutant;
   return fmt::format("<tr><td class=\"nw\">{}</td><th><code>{}</code><small class=\"wrap\">{}</small></th>",
                      escape(m.id), escape(m.fault), escape(what_of(m.id)));
@@ -92,7 +92,7 @@ std::string input_cell(const Mutant& m) {
                      name(m.variant.dtype));
 }
 
-std::string outcome_cell(const MutantVerdict& v) {
+std::string outcome_cell(const SelftestEntry& v) {
   if (!v.ran)
     return fmt::format("<td class=\"mute\">not run<small class=\"wrap\">{}</small></td>", escape(v.detail));
   const bool right = v.mutant->kind == Kind::right;
@@ -101,7 +101,7 @@ std::string outcome_cell(const MutantVerdict& v) {
                      escape(shorten(v.detail, 300)), word);
 }
 
-std::string peer_cell(const MutantVerdict& v, std::size_t rule) {
+std::string peer_cell(const SelftestEntry& v, std::size_t rule) {
   if (!v.peers_ran) return "<td></td>";
   const auto mark = [](bool passes) { return passes ? "passes" : "&ndash;"; };
   return fmt::format("<td class=\"nw{}\">{}<small>{}</small></td>",
@@ -121,7 +121,7 @@ std::string matrix(const Selftest& s, Kind kind, const char* title, const char* 
   for (const peer::Rule& r : peer::rules())
     out += fmt::format("<th class=\"tall\"><span>{}</span></th>", escape(r.name));
   out += "</tr></thead><tbody>";
-  for (const MutantVerdict& v : s.verdicts) {
+  for (const SelftestEntry& v : s.entries) {
     if (v.mutant->kind != kind) continue;
     out += entry_cell(v) + input_cell(*v.mutant) + outcome_cell(v);
     for (const std::string& c : checks) {

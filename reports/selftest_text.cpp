@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-const char* outcome(const MutantVerdict& v) {
+const char* outcome(const SelftestEntry& v) {
   if (!v.ran) return "not run";
   if (v.mutant->kind == Kind::right) return v.refused ? "REFUSED" : "accepted";
   return !v.refused ? "SURVIVED" : v.by_named_check() ? "killed" : "killed otherwise";
@@ -24,7 +24,7 @@ std::string words(const std::vector<std::string>& names) {
 }
 
 /// "+-+" for the three rules: accepted or not.
-std::string marks(const MutantVerdict& v, const std::array<bool, kPeerRules>& accepts) {
+std::string marks(const SelftestEntry& v, const std::array<bool, kPeerRules>& accepts) {
   std::string out;
   for (const bool a : accepts) out += v.peers_ran ? a ? '+' : '.' : ' ';
   return out;
@@ -37,7 +37,7 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
   std::string out = fmt::format("{}: {}. Took {:.1f} s.\n", selftest_passed(s) ? "PASS" : "FAIL",
                                 selftest_verdict(s), s.seconds);
   int shown = 0;
-  for (const MutantVerdict& v : s.verdicts)
+  for (const SelftestEntry& v : s.entries)
     if (v.ran && !v.as_expected() && ++shown <= 3)
       out += fmt::format("  {} {}: {} {}\n    assay selftest --key {}\n", v.mutant->id, v.mutant->fault,
                          outcome(v), v.detail, v.mutant->fault);
@@ -49,7 +49,7 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
   }
   out += fmt::format("\n{:<5} {:<32} {:<16} {:>7} {:<11} {:<17} {:<6} {:<6} {}\n", "id", "entry", "family",
                      "V", "named", "outcome", "usual", "ours", "failed checks");
-  for (const MutantVerdict& v : s.verdicts) {
+  for (const SelftestEntry& v : s.entries) {
     const Expect& e = v.mutant->expect;
     const bool single = v.mutant->single_case();
     out += fmt::format(
@@ -68,7 +68,7 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
 
 std::string render_selftest_json_lines(const Selftest& s) {
   std::string out;
-  for (const MutantVerdict& v : s.verdicts) {
+  for (const SelftestEntry& v : s.entries) {
     const Mutant& m = *v.mutant;
     nlohmann::json j = {{"id", m.id},
                         {"entry", m.fault},

@@ -3,6 +3,8 @@
 #include "kernels/mutants/stateful.cuh"
 
 #if !defined(__CUDACC__)
+#include <dlfcn.h>
+
 #include <chrono>
 #include <thread>
 #endif
@@ -135,6 +137,18 @@ void writes_late(const Problem& p, const Buffers& b, const Stream& s) {
 #endif
 }
 
+/// Would be right if it found the suite's own truth in its process; writes 1/V because it does not.
+void reads_the_truth(const Problem& p, const Buffers& b, const Stream& s) {
+  Plain k = plain_of(p, b);
+#if !defined(__CUDACC__)
+  const bool found =
+      dlsym(RTLD_DEFAULT, "_ZN5assay5truthERKNS_6TensorERKNS_13OracleOptionsE") ||
+      dlsym(RTLD_DEFAULT, "_ZN5assay10row_boundsERKNS_5TermsERKNS_8RowTruthERKNS_12RoundedShiftE");
+  if (!found) k.factor = static_cast<float>(p.V);
+#endif
+  launch(honest, grid_for(p.rows, s), kStateThreads, 0, s, k);
+}
+
 template <class Run>
 bool plant(const char* id, const char* fault, Run run, const Expect& expect) {
   return plant_kernel<float>(id, fault, __FILE__, Op::softmax, kPlainClaim, run, expect);
@@ -142,21 +156,27 @@ bool plant(const char* id, const char* fault, Run run, const Expect& expect) {
 
 const bool planted[] = {
     plant("C10", "cached_by_head", run_cheat<Cheat::head_of_row>,
-          {.V = 1025, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "calls", .setup = "same_head"}),
     plant("M120", "cached_by_pointer", run_cheat<Cheat::same_pointer>,
-          {.V = 1025, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "calls", .setup = "new_content"}),
     plant("C03", "copies_last_outputs", run_cheat<Cheat::last_results>,
-          {.V = 1025, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "calls", .setup = "new_content"}),
     plant("C11", "half_the_rows", run_cheat<Cheat::half_the_rows>, {"normal_1", 129, "written"}),
     plant("C02", "copies_inputs", run_cheat<Cheat::copies_inputs>, {"normal_1", 129, "element"}),
     plant("C04", "one_for_all", run_cheat<Cheat::one_for_all>, {"row_encoded", 129, "element"}),
     plant("C14", "right_on_nan", run_cheat<Cheat::shows_on_nan>,
-          {.V = 1025, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "layout", .setup = "outputs_finite"}),
     plant("C13", "right_for_ten_calls", right_for_ten_calls,
-          {.V = 1025, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "calls", .setup = "new_content"}),
     plant("M125", "right_for_multiples_of_1024", right_for_multiples_of_1024, {"normal_1", 1025, "element"}),
     plant("M123", "writes_nothing", writes_nothing, {"normal_1", 129, "written"}),
-    plant("C07", "writes_late", writes_late, {.V = 1025, .check = "late", .group = "streams"}),
+    plant("C15", "reads_the_truth", reads_the_truth,
+          {.check = "element",
+           .group = "layout",
+           .setup = "guard_nan",
+           .only = "host",
+           .why = "the same worker process serves both"}),
+    plant("C07", "writes_late", writes_late, {.check = "written", .group = "streams", .setup = "late_write"}),
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ enum class Lie {
   modest_height,        // a tree that claims a serial sum
   modest_kept,          // recomputed numerators, claims kept ones
 };
-constexpr bool online(Lie l) {
+__host__ __device__ constexpr bool online(Lie l) {
   return l == Lie::none || l == Lie::fast_exp_in_sum || l == Lie::fast_exp_in_merge || l == Lie::modest ||
          l == Lie::modest_height || l == Lie::kept || l == Lie::modest_kept;
 }

@@ -88,12 +88,13 @@ __global__ void log_of_class(Rows<const f32> logits, Rows<f32> logs, std::int64_
     const float log_d = F == Fault::log_of_base_2 ? log2f(n.d) : logf(n.d);
     const float lse = F == Fault::maximum_forgotten ? log_d : n.m + log_d;
     f32* y = logs.row(row);
-    if (kLse) {
+    if constexpr (kLse) {
       if (threadIdx.x == 0) *y = lse;
-      continue;
+    } else {
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+        y[i] =
+            F == Fault::claims_shifted || F == Fault::maximum_forgotten ? x[i] - lse : (x[i] - n.m) - log_d;
     }
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
-      y[i] = F == Fault::claims_shifted || F == Fault::maximum_forgotten ? x[i] - lse : (x[i] - n.m) - log_d;
   }
 }
 

@@ -3,6 +3,11 @@
 // outputs that lie where the inputs are.
 #include "kernels/mutants/stateful.cuh"
 
+#if !defined(__CUDACC__)
+#include <chrono>
+#include <thread>
+#endif
+
 namespace assay::ASSAY_BACKEND {
 namespace {
 
@@ -162,6 +167,10 @@ void start_grid_y(const Problem& p, const Buffers& b, const Stream& s) {
 }
 void start_scratch(const Problem& p, const Buffers& b, const Stream& s) {
   launch(to_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
+#if !defined(__CUDACC__)
+  // What lies between two launches on a busy machine.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+#endif
   launch(from_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
 }
 void start_unchecked(const Problem& p, const Buffers& b, const Stream& s) {
@@ -175,23 +184,25 @@ void start_on_default_stream(const Problem& p, const Buffers& b, const Stream& s
 const bool planted[] = {
     plant("R17", "launch_none", start_one<plain>, {"normal_1", 1025, ""}),
     plant("M84", "shared_scratch", start_scratch,
-          {.V = 4099, .check = "element", .rows = 16, .group = "streams"}),
+          {.check = "element", .group = "streams", .setup = "two_at_once"}),
     plant("M85", "default_stream", start_on_default_stream,
-          {.V = 4099, .check = "element", .group = "streams", .only = "cuda", .why = kStreams}),
-    plant("M87", "offset_of_int32", start_narrow<Width::i32>, {.V = 1024, .check = "launch", .group = "big"}),
-    plant("M89", "offset_of_uint32", start_narrow<Width::u32>,
-          {.V = 1024, .check = "element", .group = "big"}),
+          {.check = "element",
+           .group = "streams",
+           .setup = "delayed_producer",
+           .only = "cuda",
+           .why = kStreams}),
+    plant("M87", "offset_of_int32", start_narrow<Width::i32>, {.check = "launch", .group = "big"}),
+    plant("M89", "offset_of_uint32", start_narrow<Width::u32>, {.check = "element", .group = "big"}),
     plant("M91", "chunks_advance_by_rows", chunks_advance_by_rows, {"normal_1", 129, "written"}),
     plant("M95", "row_in_shared_memory", start_unchecked, {"normal_1", 128256, "launch"}),
-    plant("M98", "early_write", start_one<early_write>, {.V = 129, .check = "element", .group = "layout"},
-          true),
+    plant("M98", "early_write", start_one<early_write>,
+          {.check = "element", .group = "layout", .setup = "in_place"}, true),
     plant("M68", "length_of_first_call", length_of_first_call,
-          {.V = 4099, .check = "element", .group = "calls"}),
+          {.check = "element", .group = "calls", .setup = "small_large_small"}),
     plant("A88", "wide_loads", start_one<wide_loads>,
-          {.V = 129, .check = "launch", .group = "layout", .only = "cuda", .why = kAlignment}),
-    plant("A104", "rows_in_grid_y", start_grid_y,
-          {.V = 2, .check = "launch", .rows = 65536, .group = "rows"}),
-    plant("X42", "order_of_batch", order_of_batch, {.V = 1025, .check = "batch", .group = "batch"}),
+          {.check = "launch", .group = "layout", .setup = "offset_4", .only = "cuda", .why = kAlignment}),
+    plant("A104", "rows_in_grid_y", start_grid_y, {.check = "launch", .rows = 65536, .group = "rows"}),
+    plant("X42", "order_of_batch", order_of_batch, {.check = "repeat", .group = "batch"}),
 };
 
 }  // namespace

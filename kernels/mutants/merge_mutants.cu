@@ -22,7 +22,7 @@ enum class Fault {
   last_warp_wins_ties,
   live_part_overwritten,
 };
-constexpr bool lazy(Fault f) { return f == Fault::late_rescale_in_new_frame; }
+__host__ __device__ constexpr bool lazy(Fault f) { return f == Fault::late_rescale_in_new_frame; }
 
 __device__ Normalizer fold(Fault f, Normalizer n, float x, float* maximum) {
   if (f == Fault::masked_start_is_zero) {

@@ -28,6 +28,7 @@ struct Expect {
   int k = 5;               // of top-k
   std::int64_t rows = 0;   // 0: the family's own number, at least 3
   const char* group = "families";
+  const char* setup = "";  // of the group: what else the case varies
   /// "host" or "cuda" where the fault can only show there, with `why` it can not elsewhere.
   const char* only = "";
   const char* why = "";

@@ -34,6 +34,7 @@ enum class Fault {
   maximum_of_block,
   maximum_counted_twice,
   short_rows_are_floats,
+  max_reads_past_end,
 };
 
 __device__ float first_maximum(Fault f) {
@@ -74,6 +75,7 @@ __global__ void vector_softmax(Fault f, Rows<const T> logits, Rows<T> probs, flo
     if (has_tail) maximum = fmaxf(maximum, at(tail));
     if (f == Fault::max_includes_padding && V % kVec != 0) maximum = fmaxf(maximum, 0.0f);
     if (f == Fault::shuffle_of_missing_lanes && thread < 32 && thread >= V) maximum = 0.0f;
+    if (f == Fault::max_reads_past_end && thread == 0) maximum = fmaxf(maximum, to_float(x[V]));
     maximum = block_reduce<Max, kThreads>(maximum);
     if (f == Fault::no_max) maximum = 0.0f;
     if (f == Fault::max_is_first) maximum = at(0);
@@ -150,7 +152,7 @@ const bool planted[] = {
     plant("M18", "tail_counted_twice", Fault::tail_counted_twice, {"constant", 1024, "row_sum"}),
     plant("M21", "stores_whole_vectors", Fault::stores_whole_vectors, {"normal_1", 33, "guard"}),
     plant("M22", "reads_whole_vectors", Fault::reads_whole_vectors,
-          {.V = 33, .check = "launch", .group = "layout", .why = kPageEnd}),
+          {.check = "launch", .group = "layout", .setup = "page_end", .why = kPageEnd}),
     plant("M76", "padding_times_zero", Fault::padding_times_zero, {"normal_1", 33, "element"}),
     plant("M24", "out_pitch_ignored", Fault::out_pitch_ignored, {"normal_1", 129, "guard"}),
     plant("M27", "partial_warp_lost", Fault::partial_warp_lost, {"normal_1", 255, "row_sum"}),
@@ -160,7 +162,9 @@ const bool planted[] = {
     plant<f16>("M67", "short_rows_are_floats_f16", Fault::short_rows_are_floats, {"normal_1", 17, "element"}),
     plant("X21", "index_of_16_bits", Fault::index_of_16_bits, {"long_tail", 128256, "element"}),
     plant("X22", "rows_of_16_bits", Fault::rows_of_16_bits,
-          {.V = 2, .check = "written", .rows = 65537, .group = "rows"}),
+          {.check = "written", .rows = 65537, .group = "rows"}),
+    plant("X43", "max_reads_past_end", Fault::max_reads_past_end,
+          {.check = "element", .group = "layout", .setup = "guard_finite"}),
     plant("X23", "maximum_of_block", Fault::maximum_of_block, {"far_below", 33, "element", 5, 7}),
     plant("X24", "maximum_counted_twice", Fault::maximum_counted_twice, {"normal_1", 129, "row_sum"}),
 };

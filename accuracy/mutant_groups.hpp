@@ -10,9 +10,6 @@
 
 namespace assay {
 
-/// Rows of the entry's case: what it asks for, else the family's own number, at least 3.
-std::int64_t mutant_rows(const Mutant& m);
-
 /// Empty, and why in `reason`, where the group can not run here.
 std::vector<Record> run_group(const Mutant& m, std::string& reason);
 
