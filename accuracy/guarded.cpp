@@ -144,6 +144,32 @@ void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t patter
   put(image.payload(), image.payload() + image.payload_bytes(), pattern);
 }
 
+void GuardedLaunch::receive(std::int64_t row, const std::byte* values, const std::byte* indices,
+                            const float* m, const float* d) {
+  const auto put = [&](Image& image, const void* from, std::size_t element, std::int64_t columns,
+                       std::int64_t pitch) {
+    if (!image.empty() && columns > 0)
+      std::memcpy(image.payload() + static_cast<std::size_t>(row * pitch) * element, from,
+                  static_cast<std::size_t>(columns) * element);
+  };
+  put(images_.probs, values, size_of(problem_.out), problem_.out_columns(), problem_.out_pitch);
+  put(images_.indices, indices, static_cast<std::size_t>(problem_.index_bytes()), problem_.k,
+      problem_.out_pitch);
+  put(images_.m, m, sizeof(float), 1, 1);
+  put(images_.d, d, sizeof(float), 1, 1);
+}
+
+void GuardedLaunch::copy_row(std::int64_t row, GuardedLaunch& to, std::int64_t at) const {
+  const auto from = [&](const Image& image, std::int64_t offset, std::size_t element) {
+    return image.empty() ? nullptr : image.payload() + static_cast<std::size_t>(offset) * element;
+  };
+  to.receive(
+      at, from(images_.probs, row * problem_.out_pitch, size_of(problem_.out)),
+      from(images_.indices, row * problem_.out_pitch, static_cast<std::size_t>(problem_.index_bytes())),
+      reinterpret_cast<const float*>(from(images_.m, row, sizeof(float))),
+      reinterpret_cast<const float*>(from(images_.d, row, sizeof(float))));
+}
+
 LaunchOutcome GuardedLaunch::run() { return launch(variant_, problem_, images_, layout_.launch); }
 
 std::array<LaunchOutcome, 2> GuardedLaunch::run_both(GuardedLaunch& a, GuardedLaunch& b) {

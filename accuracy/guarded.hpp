@@ -62,6 +62,11 @@ class GuardedLaunch final : public WrittenRows {
   bool has_indices() const override { return selects(problem_.op); }
   bool has_normalizer() const override { return !images_.m.empty(); }
   const Layout& layout() const { return layout_; }
+  /// What was written elsewhere, in place of a run: rows of a problem too large for guarded buffers.
+  void receive(std::int64_t row, const std::byte* values, const std::byte* indices, const float* m,
+               const float* d);
+  /// Hands one row of what this launch wrote to a launch of the same op and row length.
+  void copy_row(std::int64_t row, GuardedLaunch& to, std::int64_t at) const;
 
  private:
   /// One pattern for the payload, one for the guard bands, both of `element` bytes.

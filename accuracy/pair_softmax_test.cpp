@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "reference/formats.hpp"
@@ -81,7 +82,7 @@ TEST(PairSoftmax, HostVariantsPassASample) {
   }
 }
 
-void (*right)(const Problem&, const Buffers&, const Stream&);
+std::function<void(const Problem&, const Buffers&, const Stream&)> right;
 void spoil(const Problem& p, const Buffers& b, const Stream& s) {
   right(p, b, s);
   auto* probs = static_cast<std::uint16_t*>(b.probs);

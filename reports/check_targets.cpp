@@ -1,15 +1,87 @@
 #include "reports/check_targets.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "accuracy/checker.hpp"
+#include "kernels/declaration.hpp"
+#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
+namespace {
+
+bool is_library(const std::string& word) {
+  const std::string path = word.substr(0, word.find('#'));
+  return path.ends_with(".so") || path.find(".so.") != std::string::npos;
+}
+
+IsolationOptions isolation_of(const TargetOptions& options) {
+  return {.timeout_seconds = options.timeout_seconds};
+}
+
+/// The author's own word, on top of what the kernel brings.
+Variant declared(Variant v, const std::string& text) {
+  if (!text.empty()) {
+    apply_declaration(text, v);
+    v.declared = true;
+  }
+  return v;
+}
+
+std::string with_options(std::string words, const TargetOptions& options) {
+  if (!options.source.declare.empty()) words += " --declare " + shell_quoted(options.source.declare);
+  return words;
+}
+
+Target key_target(const std::string& word, const TargetOptions& options) {
+  const Variant* v = find_candidate(word);
+  if (!v) throw InputError(word + ": no such key (assay list names them all), no .so and no source file");
+  const auto make = [v, options] {
+    return declared(isolated(*v, isolation_of(options)), options.source.declare);
+  };
+  return {declared(*v, options.source.declare), with_options(shell_quoted(word), options), make};
+}
+
+std::vector<Target> plugin_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  for (const Variant& v : load_plugin(word, isolation_of(options))) {
+    const auto make = [origin = v.origin, options] {
+      return declared(load_plugin(origin, isolation_of(options)).at(0), options.source.declare);
+    };
+    targets.push_back(
+        {declared(v, options.source.declare), with_options(shell_quoted(v.origin), options), make});
+  }
+  return targets;
+}
+
+std::vector<Target> source_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  for (const SourceCandidate& c : source_candidates(word, options.source, isolation_of(options))) {
+    const auto make = [c, options] {
+      Variant v = load_plugin(c.plugin, isolation_of(options)).at(0);
+      v.file = c.variant.file;
+      v.origin = c.variant.origin;
+      return v;
+    };
+    targets.push_back({c.variant, c.variant.origin, make});
+  }
+  return targets;
+}
+
+}  // namespace
 
 std::vector<Target> resolve_targets(const TargetOptions& options) {
   std::vector<Target> targets;
   for (const std::string& word : options.words) {
-    const Variant* v = find_variant(word);
-    if (!v) throw InputError(word + ": no such key (assay list names them all)");
-    targets.push_back({*v, word, [v] { return *v; }});
+    if (is_source_file(word))
+      for (Target& t : source_targets(word, options)) targets.push_back(std::move(t));
+    else if (is_library(word))
+      for (Target& t : plugin_targets(word, options)) targets.push_back(std::move(t));
+    else
+      targets.push_back(key_target(word, options));
   }
   return targets;
 }

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
+#include "reports/source_candidates.hpp"
 
 namespace assay {
 
 struct TargetOptions {
   std::vector<std::string> words;  // KEY, PLUGIN.so[#name], FILE.cu ...
-  std::string declare;
+  SourceOptions source;            // --entry and its like; --declare for all of them
   double timeout_seconds = 20;
 };
 

@@ -12,6 +12,7 @@
 #include "accuracy/conformance/inputs.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reports/check_groups.hpp"
 #include "reports/check_targets.hpp"
 #include "reports/commands.hpp"
 #include "reports/conformance_text.hpp"
@@ -29,9 +30,13 @@ struct Options {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require;
-  bool quick = false, full = false;
+  bool quick = false, full = false, sanitize = false;
   int device = 0;
 };
+
+std::vector<conformance::Group> more_groups() {
+  return {properties_group(), races_group(), sanitize_group()};
+}
 
 ReportData check(const std::vector<Target>& targets, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
@@ -72,11 +77,14 @@ int run(Options& o) {
   if (o.quick && o.full) throw InputError("--quick and --full: one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);
+    o.targets.source.op = o.op;
     if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
   }
   o.run.extent = o.quick  ? conformance::Extent::quick
                  : o.full ? conformance::Extent::full
                           : conformance::Extent::normal;
+  o.run.more = more_groups();
+  if (o.sanitize) o.run.also.push_back("sanitize");
   const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
   const std::vector<Target> targets = resolve_targets(o.targets);
   prepare_folder(out);
@@ -103,10 +111,12 @@ void add_check_command(CLI::App& app, int& status) {
   std::string names;
   for (const conformance::Group& g : conformance::groups())
     names += (names.empty() ? "" : ", ") + std::string(g.name);
+  for (const conformance::Group& g : more_groups()) names += ", " + std::string(g.name);
   c->add_option("--only", o->run.only, "groups of cases: " + names);
   c->add_flag("--quick", o->quick, "seconds instead of a minute or two");
   c->add_flag("--full", o->full, "everything there is");
-  c->add_option("--declare", o->targets.declare,
+  c->add_flag("--sanitize", o->sanitize, "and compute-sanitizer's four tools over a small set");
+  c->add_option("--declare", o->targets.source.declare,
                 "what the author promises: \"exp=fast; ties=smaller_index\"");
   c->add_option("--max-ulp", o->run.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
@@ -129,6 +139,7 @@ void add_check_command(CLI::App& app, int& status) {
       ->check(CLI::PositiveNumber);
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
   c->add_option("--threads", o->run.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  add_source_options(*c, o->targets.source);
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->callback([o, &status] { status = run(*o); });

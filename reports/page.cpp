@@ -130,8 +130,7 @@ std::string render_page(const ReportData& data) {
   const page::Context whole = page::gather(data);
   // A check has thousands of cases that only ask whether a shape works; what accuracy is like, its families
   // say.
-  const bool grouped_cases =
-      std::any_of(data.records.begin(), data.records.end(), [](const Record& r) { return !r.group.empty(); });
+  const bool grouped_cases = is_check(data);
   ReportData families_only = data;
   if (grouped_cases)
     std::erase_if(families_only.records,
@@ -161,8 +160,8 @@ std::string render_page(const ReportData& data) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<meta name=\"color-scheme\" content=\"light dark\">"
       "<link rel=\"icon\" href=\"data:,\">";  // an empty icon, or the browser asks for /favicon.ico
-  out +=
-      fmt::format("<title>{}: softmax accuracy report</title><style>", report_passed(data) ? "PASS" : "FAIL");
+  out += fmt::format("<title>{}: softmax {}</title><style>", report_passed(data) ? "PASS" : "FAIL",
+                     grouped_cases ? "conformance check" : "accuracy report");
   out += page::style();
   out += "</style></head>\n<body><main>\n" + page::overview(whole) + "<nav aria-label=\"Contents\"><ol>";
   for (const Section& s : sections) out += fmt::format("<li><a href=\"#{}\">{}</a></li>", s.id, s.title);

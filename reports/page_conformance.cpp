@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "accuracy/behaves_like.hpp"
 #include "reports/conformance_text.hpp"
 #include "reports/html.hpp"
 #include "reports/page_parts.hpp"
@@ -34,7 +35,7 @@ std::string findings_list(const std::vector<assay::conformance::Finding>& findin
     if (!f.where.empty()) out += ": " + escape(f.where);
     if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
     out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
-    if (f.status == Status::fail && !f.first->behaves_like.empty())
+    if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
       out += "<br>The nearest class it would pass: " + escape(f.first->behaves_like);
     out += "<br>" + command(f.first->reproduce) + "</li>";
   }

@@ -76,7 +76,9 @@ std::string failures(const Context& c) {
 std::string overview(const Context& c) {
   const bool passed = report_passed(c.data);
   std::string out =
-      "<header><h1>Softmax accuracy report</h1>"
+      std::string("<header><h1>") +
+      (is_check(c.data) ? "Softmax conformance check" : "Softmax accuracy report") +
+      "</h1>"
       "<p>Every element that each kernel wrote is compared with an interval proved by MPFR to contain the "
       "exact "
       "value, and judged by the error bound derived for that kernel's algorithm.</p>";

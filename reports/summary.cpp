@@ -130,9 +130,10 @@ bool report_passed(const ReportData& data) {
 }
 
 std::string render_summary_markdown(const ReportData& data) {
-  std::string out =
-      fmt::format("# Softmax accuracy report: {}\n\n{}: {}.\n\n{}.\n", report_passed(data) ? "PASS" : "FAIL",
-                  report_passed(data) ? "PASS" : "FAIL", verdict_reason(data), counts_line(data));
+  std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
+                                is_check(data) ? "conformance check" : "accuracy report",
+                                report_passed(data) ? "PASS" : "FAIL", report_passed(data) ? "PASS" : "FAIL",
+                                verdict_reason(data), counts_line(data));
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),
                        md(shorten(r.example, 200)));

@@ -131,6 +131,11 @@ void Extreme::take(double v, const Record& r) {
 
 bool was_judged(const Record& r) { return r.status != Status::unsupported && r.status != Status::not_run; }
 
+bool is_check(const ReportData& data) {
+  return std::any_of(data.records.begin(), data.records.end(),
+                     [](const Record& r) { return !r.group.empty(); });
+}
+
 bool is_real_family(std::string_view family) {
   return family.starts_with("gpt_") || family.starts_with("attention");
 }

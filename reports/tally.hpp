@@ -54,6 +54,9 @@ struct KeyTally {
 /// One per key, in the order of data.keys.
 std::vector<KeyTally> tally_keys(const ReportData& data);
 
+/// The records of `assay check`: they belong to groups of cases.
+bool is_check(const ReportData& data);
+
 /// Recorded from real networks: what a kernel meets in use.
 bool is_real_family(std::string_view family);
 /// Judged, so that its numbers count: not unsupported and not_run.

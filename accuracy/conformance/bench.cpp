@@ -62,26 +62,28 @@ void Bench::count(const LaunchOutcome& outcome) const {
   if (outcome.ended == Ended::hung) ++patience_->hangs;
 }
 
+Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {
+  return fitted(layout, variant_, problem(c));
+}
+
 std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const {
   if (!variant_.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
+  if (variant_.dtype == Dtype::f64)
+    return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
   if (selects(c.op) && c.k > variant_.max_k)
     return fmt::format("k: {} exceeds the variant's {}", c.k, variant_.max_k);
-  const Limits& l = variant_.limits;
-  if (l.max_V > 0 && c.V > l.max_V) return fmt::format("domain: V = {} is above max_V = {}", c.V, l.max_V);
-  if (l.V_multiple > 1 && c.V % l.V_multiple != 0)
-    return fmt::format("domain: V = {} is no multiple of {}", c.V, l.V_multiple);
-  if (l.dense && c.rows > 1 && (layout.in_gap != 0 || layout.out_gap != 0))
-    return "domain: rows with gaps, where dense ones are declared";
-  if (l.alignment > 1) {
-    const auto misaligned = [&](Dtype t, std::int64_t pitch) {
-      const auto size = static_cast<std::int64_t>(size_of(t));
-      return layout.offset * size % l.alignment != 0 || (c.rows > 1 && pitch * size % l.alignment != 0);
-    };
-    const std::int64_t columns = problem(c).out_columns();
-    if (misaligned(variant_.dtype, c.V + layout.in_gap) ||
-        misaligned(variant_.out(), columns + layout.out_gap))
-      return fmt::format("domain: a row starts off the declared alignment of {} bytes", l.alignment);
-  }
+  const Layout fits = fit(c, layout);
+  const bool asked = layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0;
+  const bool other =
+      fits.in_gap != layout.in_gap || fits.out_gap != layout.out_gap || fits.offset != layout.offset;
+  const Layout& l = asked && other ? layout : fits;
+  Problem p = problem(c);
+  p.in_pitch = p.V + l.in_gap;
+  p.out_pitch = p.out_columns() + l.out_gap;
+  for (const Dtype t : {p.in, p.out})
+    if (const std::string why = beyond_limits(variant_, p, l.offset * static_cast<std::int64_t>(size_of(t)));
+        !why.empty())
+      return "domain: " + why;
   if (layout.launch.in_place && !variant_.claim.in_place) return "in place: the variant does not claim it";
   if (variant_.launcher) {
     if (const std::string why = variant_.launcher->cannot(layout.launch); !why.empty())
@@ -104,6 +106,10 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
   const auto look = [&](Judgement& j) {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
       j.tally.at(Check::launch).detail = outcome.fault;
+    if (outcome.ended == Ended::crashed || outcome.ended == Ended::hung) {
+      j.ended = outcome.ended;
+      j.fault = outcome.fault;
+    }
     if (!outcome.ok()) return;
     launch.inspect(j.tally);
     j.judge_rows(launch, true);
@@ -123,9 +129,6 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
   } else {
     r = concluded(std::move(r), variant_, inputs, judged);
   }
-  if (outcome.ended == Ended::crashed) r.status = Status::crashed;
-  if (outcome.ended == Ended::hung) r.status = Status::hung;
-  if (!outcome.ok() && outcome.ended >= Ended::crashed) r.reason = outcome.fault;
   return r;
 }
 

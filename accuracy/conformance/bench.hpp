@@ -47,8 +47,10 @@ class Bench {
   Case inputs(const std::string& family, std::int64_t V, std::int64_t rows) const;
 
   Problem problem(const ConformanceCase& c) const;
+  /// The layout with the gaps and the offset that declared limits ask for.
+  Layout fit(const ConformanceCase& c, const Layout& layout) const;
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-    return {variant_, problem(c), inputs.logits(), layout};
+    return {variant_, problem(c), inputs.logits(), fit(c, layout)};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;

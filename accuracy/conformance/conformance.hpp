@@ -68,11 +68,12 @@ std::span<const Group> groups();
 
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
+  std::vector<std::string> also;  // optional groups, beside those
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::uint64_t seed = 1;
-  std::optional<double> max_ulp;  // the author's own promise: check `max_ulp`
-  int threads = 0;          // 0: one per core
+  std::optional<double> max_ulp;  // the author's own promise, a check of its own
+  int threads = 0;                // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
   std::vector<Group> more;  // groups from elsewhere, after this folder's
   std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised

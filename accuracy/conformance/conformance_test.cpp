@@ -1,5 +1,5 @@
-// The groups on right kernels and on planted faults: what passes, what is found, what it is said to be caused by,
-// and that one case alone gives the record that the whole run gave.
+// The groups on right kernels and on planted faults: what passes, what is found, what it is said to be caused
+// by, and that one case alone gives the record that the whole run gave.
 #include "accuracy/conformance/conformance.hpp"
 
 #include <gtest/gtest.h>
@@ -72,6 +72,35 @@ TEST(Conformance, ShapesAreExhaustiveTo4096) {
   for (std::int64_t V = 0; V <= 4098; ++V) EXPECT_EQ(sizes[static_cast<std::size_t>(V)], V);
   for (std::int64_t V : {8191, 8193, 65535, 131074, 6240, 12288, 14079, 50257, 6143, 28673})
     EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), V)) << V;
+}
+
+struct Named {
+  const char* fault;
+  const char* group;
+  const char* where;   // part of the finding's rule
+  const char* likely;  // part of its cause
+};
+
+TEST(Conformance, PlantedFaultsAreNamed) {
+  const Named all[] = {
+      {"sum_skips_tail", "shapes", "no multiple of 4", "the tail of a vectorised loop"},
+      {"max_from_flt_min", "shapes", "whose logits are all below zero", "does not start at -inf"},
+      {"out_pitch_ignored", "layout", "pitch", "pitch"},
+      {"order_of_batch", "batch", "every case", "depends on the other rows of its batch"},
+      {"length_of_first_call", "calls", "", ""},
+      {"cached_by_head", "calls", "", ""},
+  };
+  for (const Named& n : all) {
+    const Mutant* m = find_mutant_of(n.fault);
+    ASSERT_NE(m, nullptr) << n.fault;
+    const ConformanceResult r = check(m->variant, {n.group});
+    const auto found = diagnose(r.records);
+    ASSERT_FALSE(found.empty()) << n.fault << " is not refused by " << n.group;
+    const bool named = std::any_of(found.begin(), found.end(), [&](const Finding& f) {
+      return f.where.find(n.where) != std::string::npos && f.likely.find(n.likely) != std::string::npos;
+    });
+    EXPECT_TRUE(named) << n.fault << ":\n" << failures(r);
+  }
 }
 
 }  // namespace

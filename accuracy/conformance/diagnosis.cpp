@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/likely_cause.hpp"
 
 namespace assay::conformance {
@@ -27,11 +29,14 @@ std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
     all.push_back({pattern, std::move(words), std::move(holds), number});
   };
   const Record& first = *bad.front();
-  std::set<std::int64_t> bad_V, good_V, bad_rows, good_rows, all_rows;
+  std::set<std::int64_t> bad_V, good_V, bad_rows, good_rows;
   std::set<std::string> setups;
   for (const Record* r : bad) bad_V.insert(r->V), bad_rows.insert(r->rows), setups.insert(r->setup);
   for (const Record* r : good) good_V.insert(r->V), good_rows.insert(r->rows), setups.insert(r->setup);
-  const bool many_V = bad_V.size() + good_V.size() > 3;
+  std::set<std::int64_t> all_V = bad_V;
+  all_V.insert(good_V.begin(), good_V.end());
+  // A remainder explains any few lengths.
+  const bool some_V = all_V.size() > 3, many_V = all_V.size() >= 24;
 
   add(Pattern::everything, "every case", [](const Record&) { return true; });
   if (setups.size() > 1) {
@@ -46,6 +51,11 @@ std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
               return r.setup.starts_with("offset_") && std::stoi(r.setup.substr(7)) % bytes != 0;
             });
   }
+  std::set<std::string> bad_setups;
+  for (const Record* r : bad) bad_setups.insert(r->setup);
+  if (bad_setups.size() > 1 && bad_setups.size() <= 6)
+    add(Pattern::setup, fmt::format("every case {}", fmt::join(bad_setups, ", ")),
+        [bad_setups](const Record& r) { return bad_setups.contains(r.setup); });
   for (const FamilyClass& c : family_classes())
     add(Pattern::family_class, std::string("every row ") + c.words,
         [c](const Record& r) { return c.has(r.family); });
@@ -55,16 +65,18 @@ std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
     add(
         Pattern::rows_above, fmt::format("every case of {} rows or more", *bad_rows.begin()),
         [n = *bad_rows.begin()](const Record& r) { return r.rows >= n; }, *bad_rows.begin());
-  if (many_V) {
-    const std::int64_t lo = *bad_V.begin(), hi = *bad_V.rbegin();
-    if (lo == hi)
-      add(
-          Pattern::single_V, fmt::format("V = {}", lo), [lo](const Record& r) { return r.V == lo; }, lo);
+  const std::int64_t lo = *bad_V.begin(), hi = *bad_V.rbegin();
+  if (lo == hi && all_V.size() > 1)
+    add(
+        Pattern::single_V, fmt::format("V = {}", lo), [lo](const Record& r) { return r.V == lo; }, lo);
+  if (some_V) {
     add(
         Pattern::V_from, fmt::format("every V from {} on", lo), [lo](const Record& r) { return r.V >= lo; },
         lo);
     add(
         Pattern::V_to, fmt::format("every V up to {}", hi), [hi](const Record& r) { return r.V <= hi; }, hi);
+  }
+  if (many_V)
     for (const std::int64_t q : {2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
       const std::int64_t rest = first.V % q;
       add(
@@ -77,10 +89,10 @@ std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
           Pattern::V_no_multiple, fmt::format("every V above {0} that is no multiple of {0}", q),
           [q](const Record& r) { return r.V % q != 0 && r.V > q; }, q);
     }
+  if (some_V)
     add(
         Pattern::band, fmt::format("every V from {} to {}", lo, hi),
         [lo, hi](const Record& r) { return lo <= r.V && r.V <= hi; }, lo);
-  }
   add(Pattern::family, "every row of the family " + first.family,
       [f = first.family](const Record& r) { return r.family == f; });
   std::set<std::string> families;
@@ -144,6 +156,15 @@ std::string first_detail(const Record& r) {
   return r.reason;
 }
 
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t';
+    if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
+  }
+  return out;
+}
+
 Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
   std::stable_sort(bad.begin(), bad.end(), smaller);
   Finding f;
@@ -153,19 +174,27 @@ Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
   f.status = f.first->status;
   f.failed = static_cast<std::int64_t>(bad.size());
   f.of = f.failed + static_cast<std::int64_t>(good.size());
-  f.detail = first_detail(*f.first);
+  f.detail = one_line(first_detail(*f.first));
+  for (const Record* r : bad) f.setups.insert(r->setup);
   if (fit.predicate && f.of > 1) {
+    f.clarity = exact ? 2 : 1;
     f.where = fit.predicate->words;
     if (!exact) {
       if (f.where.starts_with("every ")) f.where.erase(0, 6);
-      f.where = fmt::format("only {} ({} of {} such cases)", f.where, fit.bad_in, fit.bad_in + fit.good_in);
+      const std::int64_t all = fit.bad_in + fit.good_in;
+      const bool nearly = 10 * fit.bad_in >= 9 * all;
+      f.where = fmt::format("{} {} ({} of {} such cases)", nearly ? "nearly every" : "only", f.where,
+                            fit.bad_in, all);
     }
     if (fit.predicate->pattern >= Pattern::V_from && fit.predicate->pattern <= Pattern::band)
       f.where += fmt::format(" (first: V = {})", f.first->V);
+  } else if (f.of > 1 && f.failed == 1) {
+    f.where = fmt::format(
+        "one case: {} {}", f.first->family,
+        f.first->setup.empty() ? fmt::format("V = {}, {} rows", f.first->V, f.first->rows) : f.first->setup);
   } else if (f.of > 1) {
-    f.where = f.failed == 1
-                  ? fmt::format("one case: {}, V = {}, {} rows", f.first->family, f.first->V, f.first->rows)
-                  : fmt::format("no simple rule; V from {} to {}", f.first->V, bad.back()->V);
+    f.where = "no simple rule";
+    if (f.first->V != bad.back()->V) f.where += fmt::format("; V from {} to {}", f.first->V, bad.back()->V);
   }
   f.likely = likely_cause(f, fit.predicate);
   return f;
@@ -216,22 +245,27 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
   std::map<std::string, std::pair<Cases, Cases>> groups;
   for (const Record& r : records) {
     if (r.group.empty()) continue;
-    if (!groups.contains(r.group)) order.push_back(r.group);
-    auto& [bad, good] = groups[r.group];
+    // A key's probes are no case of a length.
+    const std::string name = r.group + (r.family == kProbeFamily ? " " + r.family : "");
+    if (!groups.contains(name)) order.push_back(name);
+    auto& [bad, good] = groups[name];
     if (went_wrong(r)) bad.push_back(&r);
     if (r.status == Status::pass) good.push_back(&r);
   }
   std::vector<Finding> out;
   for (const std::string& g : order) {
-    std::vector<Finding> some;
-    find(groups[g].first, groups[g].second, 0, some);
-    const auto weight = [](const Finding& f) {
-      return (f.status >= Status::crashed ? 1e9 : 0) + static_cast<double>(f.failed);
-    };
-    std::stable_sort(some.begin(), some.end(),
-                     [&](const Finding& a, const Finding& b) { return weight(a) > weight(b); });
-    out.insert(out.end(), some.begin(), some.end());
+    auto& [bad, good] = groups[g];
+    // Where there is nothing to compute there is little to do wrong: such cases break no rule.
+    const auto empty = [](const Record* r) { return r->V == 0 || r->rows == 0; };
+    if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
+    const auto judged = static_cast<std::int64_t>(bad.size() + good.size());
+    const std::size_t before = out.size();
+    find(bad, good, 0, out);
+    for (std::size_t i = before; i < out.size(); ++i) out[i].of = judged;
   }
+  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(-a.clarity, -a.failed) < std::tuple(-b.clarity, -b.failed);
+  });
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,18 @@ struct Finding {
   std::string group;
   std::string checks;  // the checks that failed, most frequent first; or crashed, hung, inconclusive
   Status status = Status::fail;
-  std::int64_t failed = 0;        // cases
-  std::int64_t of = 0;            // cases of the group that were judged
+  std::int64_t failed = 0;  // cases
+  std::int64_t of = 0;      // cases of the group that were judged
+  /// 2: the rule holds for these cases and no other; 1: for these and some that passed; 0: no rule.
+  int clarity = 0;
+  std::set<std::string> setups;   // of the failing cases
   std::string where;              // "every V with V % 4 = 3 (first: V = 3)"
   std::string likely;             // "the tail of a vectorised loop"; empty where the pattern names no cause
   const Record* first = nullptr;  // the smallest of them
   std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
 };
 
-/// Worst first within a group, groups in the order of the records. The records must outlive the findings.
+/// Clearest first, then by the number of cases. The records must outlive the findings.
 std::vector<Finding> diagnose(const std::vector<Record>& records);
 
 }  // namespace assay::conformance

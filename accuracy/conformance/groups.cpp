@@ -18,6 +18,7 @@ std::span<const Group> groups() {
       {"streams", "Two streams at once, inputs that arrive late, writes after the end.", plan_streams},
       {"batch", "The same row in other batches and places.", plan_batch},
       {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules},
+      {"big", "More than 2^31 and 2^32 elements: offsets that 32 bits do not hold.", plan_big},
   };
   return all;
 }

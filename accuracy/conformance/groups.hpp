@@ -20,6 +20,7 @@ std::vector<Unit> plan_calls(const Planning& p);
 std::vector<Unit> plan_streams(const Planning& p);
 std::vector<Unit> plan_batch(const Planning& p);
 std::vector<Unit> plan_schedules(const Planning& p);
+std::vector<Unit> plan_big(const Planning& p);
 
 /// The narrowed value alone, else the list; row lengths above a declared maximum are dropped from lists.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);

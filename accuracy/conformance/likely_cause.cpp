@@ -46,7 +46,7 @@ constexpr FamilyClass kClasses[] = {
      [](const std::string& f) { return f.ends_with("_maxima"); }},
     {"with ties", "equal logits are ordered otherwise than declared",
      [](const std::string& f) {
-       return one_of(f, {"ties", "two_valued", "constant"});
+       return one_of(f, {"ties", "two_valued"});
      }},
     {"that ascends slowly", "the running sum is rescaled by a biased or rounded factor at every step",
      [](const std::string& f) {
@@ -86,9 +86,13 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   if (setup == "two_at_once") return "state is shared between launches on different streams";
   if (setup == "delayed_producer") return "the work is not on the stream it was given";
   if (setup == "late_write") return "the work goes on after the stream is done";
-  if (one_of(setup, {"new_content", "one_changed"})) return "results are cached by pointer";
+  const auto also = [&](const char* other) { return f.setups.contains(other); };
+  if (setup == "new_content" || also("new_content"))
+    return "results are cached by pointer, or state is kept from call to call";
+  if (setup == "same_head" || (setup == "one_changed" && also("same_head")))
+    return "results are cached by a fingerprint of the first logits";
+  if (setup == "one_changed") return "results are cached by a fingerprint of the content";
   if (setup == "new_pointer") return "results are cached by content, or the first pointer is kept";
-  if (setup == "same_head") return "results are cached by a fingerprint of the first logits";
   if (setup == "same_again") return "state is kept from call to call";
   if (setup == "after_special") return "special values of one call reach the next";
   if (setup == "small_large_small") return "a buffer is sized or filled by an earlier call";
@@ -99,6 +103,8 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
 
 std::string cause_of_V(const Finding& f, const Predicate& p) {
   const bool constant_only = f.first->family == "constant" && p.with == Pattern::family;
+  const bool rest = p.pattern == Pattern::V_rest || p.pattern == Pattern::V_no_multiple;
+  if (rest && p.number == 3) return {};
   switch (p.pattern) {
     case Pattern::V_rest:
       if (p.number <= 16)
@@ -109,6 +115,7 @@ std::string cause_of_V(const Finding& f, const Predicate& p) {
       return p.number <= 16 ? "the tail of a vectorised loop"
                             : fmt::format("the tail of a tile of {} is wrong or left out", p.number);
     case Pattern::V_from:
+      if (p.number <= 2) return {};
       if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
       return fmt::format("rows longer than {} take a path, or need room, that is wrong", f.first->V - 1);
     case Pattern::V_to:
@@ -129,7 +136,8 @@ std::string cause_of_V(const Finding& f, const Predicate& p) {
 std::span<const FamilyClass> family_classes() { return kClasses; }
 
 std::string setup_kind(const std::string& setup) {
-  return setup.substr(0, setup.find_first_of("0123456789"));
+  const std::size_t at = setup.find('_');
+  return at == std::string::npos ? setup : setup.substr(0, at + 1);
 }
 
 std::string primary_check(const Record& r) {

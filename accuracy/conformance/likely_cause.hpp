@@ -41,7 +41,7 @@ struct FamilyClass {
 };
 std::span<const FamilyClass> family_classes();
 
-/// "offset_6" is an "offset_".
+/// "offset_6" is an "offset_", "pitch_both" a "pitch_".
 std::string setup_kind(const std::string& setup);
 
 /// The first failed check in the order of Check; the status where the case did not fail.

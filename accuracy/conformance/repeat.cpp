@@ -84,7 +84,7 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
         where = fmt::format("column {} is {:a} alone and {:a} as row {} of {}", j, decode(v.out(), a),
                             decode(v.out(), b), at, c.rows);
     }
-    require(r, "repeat", where.empty(), where);
+    require(r, "batch", where.empty(), where);
   }
   settle(r);
   bench.emit(0, std::move(r));

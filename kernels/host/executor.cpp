@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/host/block_choice.hpp"
 #include "kernels/host/collectives.hpp"
 #include "kernels/host/lanes.hpp"
 #include "kernels/host/sanitizers.hpp"
@@ -74,7 +75,8 @@ class Executor {
     threads_ = static_cast<unsigned>(block.count());
     for (which_ = 0; which_ < std::min<std::uint64_t>(kPools, grid.count()); ++which_) prepare(grid, block);
     Stream random{schedule.seed};
-    const std::uint64_t blocks = grid.count();
+    const std::vector<std::uint64_t> chosen = choice ? choice(grid.count()) : std::vector<std::uint64_t>();
+    const std::uint64_t blocks = choice ? chosen.size() : grid.count();
     // Blocks in a permuted order without storing it: start + stride * i with stride coprime to the count.
     std::uint64_t stride = 1, start = 0;
     if (schedule.seed != 0 && blocks > 1) {
@@ -85,8 +87,9 @@ class Executor {
     }
     for (std::uint64_t i = 0; i < blocks; ++i) {
       which_ = static_cast<unsigned>(i % kPools);
-      const std::uint64_t b =
+      const auto turn =
           static_cast<std::uint64_t>((start + static_cast<unsigned __int128>(stride) * i) % blocks);
+      const std::uint64_t b = choice ? chosen[turn] : turn;
       if (schedule.seed != 0) {
         for (auto& order : lane_order_) permute(order, random);
         permute(warp_order_, random);
@@ -178,6 +181,7 @@ class Executor {
   void* dynamic() { return pool().memory.dynamic(); }
 
   Schedule schedule;
+  BlockChoice choice;
   std::uint64_t dispatched = 0;
 
  private:
@@ -462,6 +466,7 @@ void set_schedule(const Schedule& schedule) {
   executor().dispatched = 0;
 }
 std::uint64_t dispatch() { return executor().dispatched; }
+void choose_blocks(BlockChoice choice) { executor().choice = std::move(choice); }
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument) {
   std::uint64_t& hash = executor().dispatched;
   for (const std::uint64_t word :

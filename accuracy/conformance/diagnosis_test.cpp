@@ -1,0 +1,144 @@
+// The simplest rule that separates failing from passing cases is found, whatever else could separate them,
+// and two faults are told apart.
+#include "accuracy/conformance/diagnosis.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace assay::conformance {
+namespace {
+
+Record one(const std::string& group, const std::string& family, std::int64_t V, std::int64_t rows, bool fails,
+           const std::string& setup = "", const char* check = "element") {
+  Record r;
+  r.group = group;
+  r.family = family;
+  r.V = V;
+  r.rows = rows;
+  r.setup = setup;
+  r.status = fails ? Status::fail : Status::pass;
+  CheckResult c;
+  c.name = check;
+  c.judged = 1;
+  c.failed = fails;
+  if (fails) c.detail = "row 0, column 2: got 0, exact 1.7e-3";
+  r.checks.push_back(c);
+  return r;
+}
+
+std::vector<Record> shapes(
+    const std::function<bool(std::int64_t V, std::int64_t rows, bool constant)>& fails) {
+  std::vector<Record> records;
+  for (std::int64_t V = 0; V <= 1200; ++V)
+    for (std::int64_t rows : {1, 3})
+      for (const bool constant : {true, false})
+        records.push_back(
+            one("shapes", constant ? "constant" : "shifted_minus_1000", V, rows, fails(V, rows, constant)));
+  return records;
+}
+
+struct Expected {
+  std::function<bool(std::int64_t, std::int64_t, bool)> fails;
+  const char* where;
+  const char* likely;
+};
+
+TEST(Diagnosis, NamesTheRuleOfRowLengths) {
+  const Expected all[] = {
+      {[](auto, auto, auto) { return true; }, "every case", ""},
+      {[](auto V, auto, auto) { return V % 4 == 3; }, "every V with V % 4 = 3 (first: V = 3)",
+       "the tail of a vectorised loop"},
+      {[](auto V, auto, auto) { return V % 4 != 0; }, "every V that is no multiple of 4 (first: V = 1)",
+       "the tail of a vectorised loop"},
+      {[](auto V, auto, auto) { return V > 1024; }, "every V from 1025 on (first: V = 1025)",
+       "rows longer than 1024 take a path, or need room, that is wrong"},
+      {[](auto V, auto, auto) { return V == 0; }, "V = 0", "empty or single rows are not provided for"},
+      {[](auto V, auto, auto) { return V >= 200 && V < 300; }, "every V from 200 to 299 (first: V = 200)",
+       "a dispatch between these lengths takes a wrong path"},
+      {[](auto, auto rows, auto) { return rows > 1; }, "every case of several rows",
+       "rows beyond the first are addressed wrongly"},
+      {[](auto, auto, auto constant) { return !constant; }, "every row whose logits are all below zero",
+       "the running maximum, or the padding, does not start at -inf"},
+      {[](auto V, auto, auto constant) { return constant && V > 256; },
+       "every row of the family constant, V from 257 on (first: V = 257)",
+       "the sum is accumulated in a format too narrow for its terms"},
+      {[](auto V, auto rows, auto) { return rows > 1 && V % 32 == 1; },
+       "every case of several rows, V with V % 32 = 1 (first: V = 1)", "the tail of a tile or block of 32"},
+  };
+  for (const Expected& e : all) {
+    const auto records = shapes(e.fails);
+    const auto found = diagnose(records);
+    ASSERT_EQ(found.size(), 1u) << e.where;
+    EXPECT_EQ(found[0].where, e.where);
+    EXPECT_EQ(found[0].likely, e.likely) << e.where;
+    EXPECT_EQ(found[0].checks, "element");
+    EXPECT_EQ(found[0].detail, "row 0, column 2: got 0, exact 1.7e-3");
+    EXPECT_GE(found[0].of, 4800);
+  }
+}
+
+TEST(Diagnosis, NothingWrongIsNothingFound) {
+  EXPECT_TRUE(diagnose(shapes([](auto, auto, auto) { return false; })).empty());
+}
+
+TEST(Diagnosis, TellsTwoFaultsApart) {
+  const auto records = shapes([](auto V, auto, auto) { return V % 8 == 5 || V == 1000; });
+  const auto found = diagnose(records);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].where, "every V with V % 8 = 5 (first: V = 5)");
+  EXPECT_EQ(found[1].where, "V = 1000");
+}
+
+TEST(Diagnosis, SaysOnlyWhereSomeOfTheCasesFail) {
+  // Half of the multiples of 32, by no rule.
+  const auto records = shapes([](auto V, auto, auto) { return V % 32 == 0 && V * 2654435761 % 97 < 60; });
+  const auto found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].where.starts_with("only V with V % 32 = 0 (")) << found[0].where;
+}
+
+TEST(Diagnosis, NamesSetups) {
+  std::vector<Record> records;
+  for (std::int64_t V : {33, 64, 1000}) {
+    for (int bytes : {4, 8, 12})
+      records.push_back(
+          one("layout", "row_encoded", V, 3, bytes == 4 || bytes == 12, "offset_" + std::to_string(bytes)));
+    for (const char* setup : {"guard_nan", "pitch_logits", "pitch_both"})
+      records.push_back(one("layout", "row_encoded", V, 3, false, setup));
+  }
+  auto found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].where, "every base address off a multiple of 8 bytes");
+  EXPECT_EQ(found[0].likely, "vector accesses assume an alignment that the base address does not have");
+
+  for (Record& r : records) r = one("layout", "row_encoded", r.V, 3, r.setup.starts_with("pitch"), r.setup);
+  found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].where, "every case pitch_*");
+  EXPECT_EQ(found[0].likely, "the pitch is ignored");
+
+  records.clear();
+  for (const char* setup : {"new_content", "new_pointer", "call_200"})
+    records.push_back(one("calls", "normal_1", 1027, 2, setup == std::string("new_content"), setup));
+  found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].likely, "results are cached by pointer, or state is kept from call to call");
+}
+
+TEST(Diagnosis, CrashesAreNamedAsSuch) {
+  std::vector<Record> records = shapes([](auto, auto, auto) { return false; });
+  for (Record& r : records)
+    if (r.V > 1000) {
+      r.status = Status::crashed;
+      r.reason = "segmentation fault: a write at byte 132 of the values";
+    }
+  const auto found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].checks, "crashed");
+  EXPECT_EQ(found[0].detail, "segmentation fault: a write at byte 132 of the values");
+  EXPECT_EQ(found[0].where, "every V from 1001 on (first: V = 1001)");
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,141 @@
+// Groups that run this program again under another tool: compute-sanitizer on a GPU, ThreadSanitizer for
+// kernels on the host executor. The child checks a small set of cases of the same target; the tool's word is
+// the record.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "accuracy/conformance/bench.hpp"
+#include "reports/check_groups.hpp"
+
+namespace assay {
+namespace {
+
+using conformance::Bench;
+using conformance::ConformanceCase;
+
+/// What a child prints when a tool has something to say; no status of ours.
+constexpr int kToolFound = 86;
+
+struct Ran {
+  int status = -1;  // of the shell
+  std::string output;
+};
+
+Ran shell(const std::string& command) {
+  Ran ran;
+  FILE* out = popen((command + " 2>&1").c_str(), "r");
+  if (!out) return ran;
+  std::array<char, 4096> some;
+  while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
+    ran.output.append(some.data(), n);
+  const int status = pclose(out);
+  if (WIFEXITED(status)) ran.status = WEXITSTATUS(status);
+  return ran;
+}
+
+/// This program, or the one that $ASSAY_WORKER names where this one is a test.
+std::string own_path() {
+  if (const char* worker = std::getenv("ASSAY_WORKER")) return worker;
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+std::string child_command(const Bench& bench, const std::string& groups) {
+  const std::string out =
+      (std::filesystem::temp_directory_path() / fmt::format("assay-check-{}", getpid())).string();
+  return fmt::format("timeout 600 '{}' check {} {} --quick --threads 1 --timeout 120 --seed {} --out '{}'",
+                     own_path(), bench.options().target, groups, bench.seed(), out);
+}
+
+/// The first line of the output that has any of the words.
+std::string line_with(const std::string& output, std::initializer_list<const char*> words) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);)
+    for (const char* word : words)
+      if (line.find(word) != std::string::npos) return line;
+  return {};
+}
+
+void judge(Record& r, const Ran& ran, const char* tool, const std::string& found) {
+  r.rows_judged = 1;
+  conformance::require(r, tool, found.empty(), found);
+  conformance::require(r, "launch", ran.status == 0 || !found.empty(),
+                       fmt::format("the child ended with status {}: {}", ran.status,
+                                   line_with(ran.output, {"FAIL", "assay:", "Error", "error"})));
+  conformance::settle(r);
+}
+
+void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
+    const std::string& tool = cases[i].setup;
+    if (on_host(bench.variant().backend)) {
+      bench.emit(i, bench.unsupported(cases[i], "sanitize: the kernel has no device code"));
+      continue;
+    }
+    if (shell("command -v compute-sanitizer").status != 0) {
+      bench.emit(i, bench.unsupported(cases[i], "sanitize: compute-sanitizer is not in PATH"));
+      continue;
+    }
+    const Ran ran =
+        shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool,
+                          kToolFound, child_command(bench, "--only layout --V 33")));
+    std::string found;
+    if (ran.output.find("ERROR SUMMARY: 0 errors") == std::string::npos || ran.status == kToolFound)
+      found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
+                                     "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
+    Record r = bench.blank(cases[i]);
+    judge(r, ran, tool.c_str(), found);
+    bench.emit(i, std::move(r));
+  }
+}
+
+std::vector<conformance::Unit> plan_sanitize(const conformance::Planning& p) {
+  conformance::Unit u;
+  for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"})
+    u.cases.push_back({"row_encoded", 33, 3, p.variant.op, 0, tool});
+  u.run = run_sanitizer;
+  u.weight = 1e10;
+  u.exclusive = true;
+  return {std::move(u)};
+}
+
+void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
+#if defined(__SANITIZE_THREAD__)
+  if (!on_host(bench.variant().backend)) {
+    bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
+    return;
+  }
+  const Ran ran = shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
+                        child_command(bench, "--only shapes --family constant --V 259"));
+  Record r = bench.blank(cases[0]);
+  judge(r, ran, "race", line_with(ran.output, {"data race", "ThreadSanitizer"}));
+  bench.emit(0, std::move(r));
+#else
+  bench.emit(0, bench.unsupported(cases[0], "races: needs a ThreadSanitizer build (cmake --preset tsan)"));
+#endif
+}
+
+std::vector<conformance::Unit> plan_races(const conformance::Planning& p) {
+  return {{{{"constant", 259, 3, p.variant.op, 0}}, run_races, 1e8, true}};
+}
+
+}  // namespace
+
+conformance::Group sanitize_group() {
+  return {"sanitize", "compute-sanitizer: memcheck, racecheck, initcheck, synccheck over a small set.",
+          plan_sanitize, true};
+}
+
+conformance::Group races_group() {
+  return {"races", "Two threads on one address without a barrier between them (ThreadSanitizer build).",
+          plan_races};
+}
+
+}  // namespace assay

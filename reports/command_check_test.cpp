@@ -1,0 +1,140 @@
+// assay check as it is called: verdict, exit status, files, and what is left of a run when the kernel crashes
+// or hangs in the middle of it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "reports/commands.hpp"
+#include "reports/compare.hpp"
+#include "reports/files.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("assay-check-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+               "-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// `assay check LINE --out FOLDER --threads 1`: the exit status; what it printed is in out and err.
+  int check(const std::string& line) {
+    std::vector<std::string> words = {"assay", "check"};
+    std::istringstream in(line);
+    for (std::string w; in >> w;) words.push_back(w);
+    words.insert(words.end(), {"--out", folder_.string(), "--threads", "1"});
+    return call(words);
+  }
+  int call(const std::vector<std::string>& words) {
+    std::vector<const char*> argv;
+    for (const std::string& w : words) argv.push_back(w.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+    std::fflush(stdout);
+    out = testing::internal::GetCapturedStdout();
+    err = testing::internal::GetCapturedStderr();
+    return status;
+  }
+  std::vector<Record> records() const { return read_records(folder_ / "records.jsonl"); }
+  static std::string fixture(const std::string& name) {
+    return std::string(ASSAY_FIXTURES) + "/fixture_kernels.so#" + name;
+  }
+
+  fs::path folder_;
+  std::string out, err;
+};
+
+TEST_F(CheckCommand, ARightKernelPasses) {
+  ASSERT_EQ(check("safe_block/f32@host --quick --only shapes --only layout --only streams --only calls"),
+            kPassed)
+      << out;
+  EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host\n")) << out;
+  EXPECT_TRUE(fs::exists(folder_ / "index.html"));
+  EXPECT_TRUE(fs::exists(folder_ / "summary.md"));
+  const auto all = records();
+  EXPECT_GT(all.size(), 400u);
+  for (const Record& r : all) {
+    EXPECT_FALSE(r.group.empty());
+    // In a worker of its own every case can be made but a delayed producer and a place in place.
+    EXPECT_TRUE(r.status == Status::pass || r.setup == "in_place" || r.setup == "delayed_producer")
+        << r.reason << " " << r.reproduce;
+  }
+}
+
+TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
+  ASSERT_EQ(check("mutant.max_from_flt_min/f32@host --quick --only shapes"), kFailed) << out << err;
+  EXPECT_TRUE(out.starts_with("FAIL mutant.max_from_flt_min/f32@host\n")) << out;
+  EXPECT_NE(out.find("every row whose logits are all below zero"), std::string::npos) << out;
+  EXPECT_NE(out.find("the running maximum, or the padding, does not start at -inf"), std::string::npos)
+      << out;
+  const std::size_t at = out.find("assay check mutant");
+  ASSERT_NE(at, std::string::npos);
+  const auto all = records();
+  std::istringstream in(out.substr(at, out.find('\n', at) - at));
+  std::vector<std::string> words;
+  for (std::string w; in >> w;) words.push_back(w);
+  words.insert(words.end(), {"--out", folder_.string()});
+  EXPECT_EQ(call(words), kFailed);
+  const auto again = records();
+  ASSERT_EQ(again.size(), 1u) << out;
+  EXPECT_EQ(again[0].status, Status::fail);
+  bool found = false;
+  for (const Record& r : all)
+    if (r.reproduce == again[0].reproduce) {
+      found = true;
+      EXPECT_EQ(r.reason, again[0].reason);
+      EXPECT_EQ(r.max_ulp, again[0].max_ulp);
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(CheckCommand, ACrashIsARecordAndTheGroupIsLeftInTheEnd) {
+  ASSERT_EQ(check(fixture("write_null") + " --quick --only shapes --only batch"), kFailed);
+  std::int64_t crashed = 0, not_run = 0;
+  for (const Record& r : records()) {
+    crashed += r.status == Status::crashed;
+    not_run += r.status == Status::not_run;
+    if (r.status == Status::crashed)
+      EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
+  }
+  EXPECT_GE(crashed, 20);
+  EXPECT_LT(crashed, 40);
+  EXPECT_GT(not_run, 100);
+  EXPECT_NE(out.find("was left after 20 crashes"), std::string::npos) << out;
+}
+
+TEST_F(CheckCommand, AHangIsOneToo) {
+  ASSERT_EQ(check(fixture("hang") + " --quick --only batch --timeout 0.3"), kFailed);
+  std::int64_t hung = 0;
+  for (const Record& r : records()) hung += r.status == Status::hung;
+  EXPECT_EQ(hung, 3);
+}
+
+TEST_F(CheckCommand, BadCallsAreOneLine) {
+  for (const char* line :
+       {"no_such_key/f32@host", "safe_block/f32@host --only shades",
+        "safe_block/f32@host --only layout --setup offset_5", "safe_block/f32@host --quick --full",
+        "safe_block/f32@host --op sotfmax", "/no/such.so", "safe_block/f32@host --declare exq=fast"}) {
+    EXPECT_EQ(check(line), kBadCall) << line;
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << line << ": " << err;
+    EXPECT_FALSE(fs::exists(folder_ / "records.jsonl")) << line;
+  }
+}
+
+TEST_F(CheckCommand, WhereNothingRanNothingPassed) {
+  EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kFailed);
+  EXPECT_NE(out.find("FAIL"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
