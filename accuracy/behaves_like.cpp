@@ -123,7 +123,7 @@ Behaviour behaviour_of(const Variant& variant) {
       text += fmt::format("; the claim is refuted {} times of {}: {}", o.refuted, o.judged, o.proof);
     b.evidence.push_back(std::move(text));
     if (o.sharper) b.sharper.push_back(o.trait);
-    if (!o.fault.empty() && b.fault.empty()) b.fault = o.fault;
+    if (!o.fault.empty() && b.fault.empty()) b.fault = o.fault, b.ended = o.ended;
     b.claim.judged += o.judged;
     b.claim.failed += o.refuted;
     if (o.refuted && b.claim.detail.empty()) b.claim.detail = o.probe + ": " + o.proof;
@@ -157,7 +157,10 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   if (!b.fault.empty()) r.checks.push_back({name(Check::launch), 1, 1, 0, 0, b.fault});
   if (b.claim.judged) r.checks.push_back(b.claim);
   r.rows_judged = 1;
-  if (!b.fault.empty() || b.claim.failed) {
+  if (b.ended == Ended::crashed || b.ended == Ended::hung) {
+    r.status = b.ended == Ended::crashed ? Status::crashed : Status::hung;
+    r.reason = b.fault;
+  } else if (!b.fault.empty() || b.claim.failed) {
     r.status = Status::fail;
     r.reason = std::string("failed: ") + (b.fault.empty() ? name(Check::claim) : name(Check::launch));
   } else if (b.claim.judged == 0) {

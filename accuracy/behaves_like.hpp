@@ -9,6 +9,7 @@
 #include "accuracy/case.hpp"
 #include "accuracy/guarded.hpp"
 #include "accuracy/record.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -25,6 +26,7 @@ struct Behaviour {
   std::vector<std::string> sharper;   // traits that are sharper than the claim
   CheckResult claim;  // consequences of the claim that were compared, and the first refutation
   std::string fault;  // how a launch failed
+  Ended ended = Ended::normally;
 };
 Behaviour behaviour_of(const Variant& variant);
 

@@ -205,6 +205,13 @@ TEST(Candidate, AKernelWithoutANormalizerGetsNone) {
             Status::unsupported);
 }
 
+TEST(Candidate, AWorkerThatDiesInAProbeIsACrash) {
+  const Variant v = ending(3, {"signal 11 (SIGSEGV)", Ended::crashed});
+  const Record r = probe_record(v, behaviour_of(v));
+  EXPECT_EQ(r.status, Status::crashed);
+  EXPECT_EQ(r.reason, "signal 11 (SIGSEGV)");
+}
+
 /// The probes work without (m, d) and keep to the limits.
 TEST(Candidate, StrangersAreProbedToo) {
   const Behaviour serial = behaviour_of(stranger(two_pass));

@@ -58,6 +58,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   if (!o.skipped.empty()) return o;
   if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
     o.fault = outcome.fault;
+    o.ended = outcome.ended;
     return o;
   }
   const auto rows = static_cast<std::size_t>(logits.rows);
@@ -93,6 +94,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
 
 bool landed(Observation& o, const Output& got) {
   o.fault = got.fault;
+  o.ended = got.ended;
   if (!got.skipped.empty()) o.skipped = "outside the declared limits: " + got.skipped;
   return got.fault.empty() && got.skipped.empty();
 }

@@ -20,7 +20,8 @@ Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows)
 
 /// What one launch left behind. Values are by column; top-k kernels fill the columns they selected.
 struct Output {
-  std::string fault;    // empty, or why there is nothing below
+  std::string fault;  // empty, or why there is nothing below
+  Ended ended = Ended::normally;
   std::string skipped;  // empty, or the declared limit that forbids such rows; then there is nothing below
   std::int64_t V = 0;
   int k = 0;

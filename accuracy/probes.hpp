@@ -8,16 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
 
 /// What one probe saw, and what that proves about the claim.
 struct Observation {
-  std::string probe;         // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
-  std::string trait = {};    // what the kernel behaves like: "exp accurate"; empty where nothing was seen
-  std::string saw = {};      // the evidence: input, output, error
-  std::string fault = {};    // how its launch failed
+  std::string probe;       // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
+  std::string trait = {};  // what the kernel behaves like: "exp accurate"; empty where nothing was seen
+  std::string saw = {};    // the evidence: input, output, error
+  std::string fault = {};  // how its launch failed
+  Ended ended = Ended::normally;
   std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"
   bool sharper = false;      // the trait is sharper than the claim
   std::int64_t judged = 0;   // consequences of the claim that were compared with the outputs
