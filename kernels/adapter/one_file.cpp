@@ -294,8 +294,10 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
   const fs::path folder = build / ("executor-" + f.text().substr(0, 16));
   fs::create_directories(folder);
   std::vector<std::string> objects;
-  for (const char* name : {"executor", "fault_text"}) {
-    const fs::path object = folder / (std::string(name) + ".o");
+  for (const EmbeddedText& t : embedded_texts()) {
+    const fs::path source = t.path;
+    if (source.parent_path() != "kernels/host" || source.extension() != ".cpp") continue;
+    const fs::path object = folder / (source.stem().string() + ".o");
     objects.push_back(object.string());
     if (fs::exists(object)) continue;
     std::vector<std::string> words = compiler;
@@ -303,8 +305,7 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
                                "-I" + headers.string()});
     if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
     const fs::path part = object.string() + "." + std::to_string(getpid());
-    words.insert(words.end(), {"-c", (headers / "kernels/host" / (std::string(name) + ".cpp")).string(), "-o",
-                               part.string()});
+    words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
     compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words,
                  object.string() + ".log");
     fs::rename(part, object);
