@@ -20,7 +20,7 @@ std::vector<Record> run_group(const Mutant& m, std::string& reason) {
   options.only = {e.group};
   options.extent = conformance::Extent::quick;
   options.narrow.setup = e.setup;
-  if (e.rows > 0) options.narrow.rows = e.rows;
+  if (e.rows > 0) options.narrow.rows = e.rows, options.narrow.V = e.V;
   options.threads = 1;
   try {
     // A machine that runs every entry at once is slow: what hangs is found out by others.

@@ -1,4 +1,4 @@
-// The two tiers of the oracle give the same verdict: every host key and every mutant, on every family.
+// The two tiers of the oracle give the same verdict: every host key on every family, every mutant on some.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -47,9 +47,13 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
       for (const Variant& v : registry())
         if (v.dtype == GetParam() && v.backend == Backend::host) compare(v, fast, exact, counts);
       if (V == 513)
-        for (const Mutant& m : mutants())
-          if (m.variant.dtype == GetParam() && m.variant.backend == Backend::host && m.single_case())
+        // Of more than a hundred every fifth, and others on the next family.
+        for (std::size_t i = 0; i < mutants().size(); ++i) {
+          const Mutant& m = mutants()[i];
+          if (m.variant.dtype == GetParam() && m.variant.backend == Backend::host && m.single_case() &&
+              (i + static_cast<std::size_t>(&family - families().data())) % 5 == 0)
             compare(m.variant, fast, exact, counts);
+        }
     }
   std::printf("%lld records, %lld of them failures, %lld decided by MPFR\n",
               static_cast<long long>(counts.records), static_cast<long long>(counts.failed),
@@ -61,7 +65,7 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
     EXPECT_GT(counts.escalated, 0);
   }
   // Most mutants are f32.
-  EXPECT_GE(counts.failed, GetParam() == Dtype::f32 ? 500 : 0);
+  EXPECT_GE(counts.failed, GetParam() == Dtype::f32 ? 300 : 0);
 }
 
 }  // namespace

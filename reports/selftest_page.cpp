@@ -53,14 +53,15 @@ std::string peers(const Selftest& s) {
       "what "
       "destroys memory, inputs, indices or the sums beside the outputs passes them all.</p>",
       n.compared, s.peer_rows);
-  out += open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
-         "<tbody>";
+  std::string table =
+      open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
+      "<tbody>";
   for (std::size_t r = 0; r < kPeerRules; ++r)
-    out += fmt::format(
+    table += fmt::format(
         "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
         escape(peer::rules()[r].name), n.pass_usual[r], n.pass_killing[r], escape(peer::rules()[r].formula),
         escape(peer::rules()[r].source));
-  return scroll(out + "</tbody></table>");
+  return out + scroll(table + "</tbody></table>");
 }
 
 /// The checks that fail anywhere, in their own order.
@@ -143,13 +144,12 @@ std::string matrix(const Selftest& s, Kind kind, const char* title, const char* 
 }
 
 std::string missing() {
-  std::string out = "<h2 id=\"missing\">What no kernel here can carry</h2>" +
-                    open_table({"id", "fault", "why"}, false) + "<tbody>";
+  std::string table = open_table({"id", "fault", "why"}, false) + "<tbody>";
   for (const CatalogueEntry& e : catalogue())
     if (*e.missing)
-      out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(e.id), escape(e.what),
-                         escape(e.missing));
-  return scroll(out + "</tbody></table>");
+      table += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(e.id), escape(e.what),
+                           escape(e.missing));
+  return "<h2 id=\"missing\">What no kernel here can carry</h2>" + scroll(table + "</tbody></table>");
 }
 
 }  // namespace

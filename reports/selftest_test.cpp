@@ -61,8 +61,7 @@ TEST(Selftest, ThePageAndTheDataHoldEveryEntry) {
         << e.mutant->fault;
     EXPECT_NE(text.find(e.mutant->fault), std::string::npos) << e.mutant->fault;
   }
-  for (const CatalogueEntry& e : catalogue())
-    if (*e.missing) EXPECT_NE(page.find(e.missing), std::string::npos) << e.id;
+  for (const CatalogueEntry& e : catalogue()) EXPECT_NE(page.find(e.missing), std::string::npos) << e.id;
   std::istringstream lines(render_selftest_json_lines(s));
   std::size_t n = 0;
   for (std::string line; std::getline(lines, line); ++n)

@@ -201,7 +201,8 @@ const bool planted[] = {
           {.check = "element", .group = "calls", .setup = "small_large_small"}),
     plant("A88", "wide_loads", start_one<wide_loads>,
           {.check = "launch", .group = "layout", .setup = "offset_4", .only = "cuda", .why = kAlignment}),
-    plant("A104", "rows_in_grid_y", start_grid_y, {.check = "launch", .rows = 65536, .group = "rows"}),
+    plant("A104", "rows_in_grid_y", start_grid_y,
+          {.V = 7, .check = "launch", .rows = 65536, .group = "rows"}),
     plant("X42", "order_of_batch", order_of_batch, {.check = "repeat", .group = "batch"}),
 };
 

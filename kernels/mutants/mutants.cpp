@@ -1,6 +1,7 @@
 #include "kernels/mutants/mutants.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 
 #include "kernels/declaration.hpp"
@@ -25,10 +26,11 @@ const std::vector<Mutant>& mutants() {
         m.variant.declared = m.variant.writes_normalizer = false;
         apply_declaration(m.expect.declaration, m.variant);
       }
-    std::sort(storage().begin(), storage().end(), [](const Mutant& a, const Mutant& b) {
-      return std::tuple(a.kind, a.variant.backend, std::string_view(a.id), std::string_view(a.fault)) <
-             std::tuple(b.kind, b.variant.backend, std::string_view(b.id), std::string_view(b.fault));
-    });
+    const auto place = [](const Mutant& m) {
+      return std::tuple(m.kind, m.variant.backend, *m.id, std::atoi(m.id + 1), std::string_view(m.fault));
+    };
+    std::sort(storage().begin(), storage().end(),
+              [&](const Mutant& a, const Mutant& b) { return place(a) < place(b); });
     return true;
   }();
   (void)sorted;

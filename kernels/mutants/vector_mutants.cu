@@ -162,7 +162,7 @@ const bool planted[] = {
     plant<f16>("M67", "short_rows_are_floats_f16", Fault::short_rows_are_floats, {"normal_1", 17, "element"}),
     plant("X21", "index_of_16_bits", Fault::index_of_16_bits, {"long_tail", 128256, "element"}),
     plant("X22", "rows_of_16_bits", Fault::rows_of_16_bits,
-          {.check = "written", .rows = 65537, .group = "rows"}),
+          {.V = 7, .check = "written", .rows = 65537, .group = "rows"}),
     plant("X43", "max_reads_past_end", Fault::max_reads_past_end,
           {.check = "element", .group = "layout", .setup = "guard_finite"}),
     plant("X23", "maximum_of_block", Fault::maximum_of_block, {"far_below", 33, "element", 5, 7}),
