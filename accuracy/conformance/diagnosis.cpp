@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -177,7 +178,7 @@ Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
   f.detail = one_line(first_detail(*f.first));
   for (const Record* r : bad) f.setups.insert(r->setup);
   if (fit.predicate && f.of > 1) {
-    f.clarity = exact ? 2 : 1;
+    f.clarity = exact && fit.predicate->pattern != Pattern::everything ? 2 : 1;
     f.where = fit.predicate->words;
     if (!exact) {
       if (f.where.starts_with("every ")) f.where.erase(0, 6);
@@ -260,6 +261,14 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
     if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
     const auto judged = static_cast<std::int64_t>(bad.size() + good.size());
     const std::size_t before = out.size();
+    // A kernel that dies does so for reasons of its own.
+    Cases died;
+    const auto alive = [](const Record* r) {
+      return r->status != Status::crashed && r->status != Status::hung;
+    };
+    std::copy_if(bad.begin(), bad.end(), std::back_inserter(died), std::not_fn(alive));
+    std::erase_if(bad, std::not_fn(alive));
+    find(std::move(died), good, 0, out);
     find(bad, good, 0, out);
     for (std::size_t i = before; i < out.size(); ++i) out[i].of = judged;
   }

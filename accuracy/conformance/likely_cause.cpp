@@ -149,16 +149,19 @@ std::string primary_check(const Record& r) {
 }
 
 std::string likely_cause(const Finding& f, const Predicate* p) {
-  if (f.group == "calls" || f.group == "streams" ||
-      (p && (p->pattern == Pattern::setup || p->with == Pattern::setup))) {
+  // Where every case of a group fails, the group's own subject need not be why.
+  const bool all = p && p->pattern == Pattern::everything;
+  const bool of_setups = f.group == "calls" || f.group == "streams" ||
+                         (p && (p->pattern == Pattern::setup || p->with == Pattern::setup));
+  if (of_setups && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
-  }
   if (f.status == Status::crashed && f.first->reason.find("illegal") != std::string::npos)
     return "an address outside the buffers";
   if (names(f, "late_write")) return "the work goes on after the stream is done";
-  if (f.group == "repeat") return "a race, or memory that is read before it is written";
-  if (f.group == "schedules") return "the result depends on the order of threads: a missing barrier";
-  if (f.group == "batch") return "a row's result depends on the other rows of its batch";
+  if (names(f, "batch")) return "a row's result depends on the other rows of its batch";
+  if (names(f, "repeat"))
+    return f.group == "schedules" ? "the result depends on the order of threads: a missing barrier"
+                                  : "a race, or memory that is read before it is written";
   if (names(f, "inputs")) return "the logits are written to";
   if (p && p->pattern == Pattern::family_class)
     for (const FamilyClass& c : kClasses)
