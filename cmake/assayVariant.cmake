@@ -133,7 +133,7 @@ function(assay_add_variant name)
   add_test(NAME ${name}.accuracy
     COMMAND assay::assay check ${library} ${quick} --only families ${requirements} --out ${out}.accuracy)
   add_test(NAME ${name}.properties
-    COMMAND assay::assay check ${library} ${quick} --only batch schedules ${requirements} --out ${out}.properties)
+    COMMAND assay::assay check ${library} ${quick} --only batch properties schedules ${requirements} --out ${out}.properties)
   add_test(NAME ${name}.fuzz
     COMMAND assay::assay fuzz ${library} --time ${v_FUZZ_TIME} --out ${out}.fuzz)
   foreach(test conformance accuracy properties fuzz)

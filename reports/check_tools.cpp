@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,9 @@
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
+#include "reference/error.hpp"
 #include "reports/check_groups.hpp"
+#include "reports/source_candidates.hpp"
 
 namespace assay {
 namespace {
@@ -106,7 +109,34 @@ std::vector<conformance::Unit> plan_sanitize(const conformance::Planning& p) {
   return {std::move(u)};
 }
 
+/// A source file for the executor is compiled once more, with ThreadSanitizer around the kernel.
+void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& file) {
+  std::string program;
+  try {
+    program = build_race_checker(file);
+  } catch (const InputError& e) {
+    bench.emit(0, bench.unsupported(c, std::string("races: ") + e.what()));
+    return;
+  }
+  constexpr int kRace = 66;
+  const Ran ran = shell("setarch \"$(uname -m)\" -R timeout 300 '" + program + "'");
+  std::string found;
+  if (ran.status == kRace) {
+    found = line_with(ran.output, {"data race"});
+    const std::string place = line_with(ran.output, {"    #0 "});
+    found += place.substr(std::min(place.size(), place.find_first_not_of(' ')));
+    if (found.empty()) found = "ThreadSanitizer reports a race";
+  }
+  Record r = bench.blank(c);
+  judge(r, ran, "race", found);
+  bench.emit(0, std::move(r));
+}
+
 void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  if (const std::optional<OneFile> file = source_of(bench.variant()); file && file->host) {
+    run_race_checker(bench, cases[0], *file);
+    return;
+  }
 #if defined(__SANITIZE_THREAD__)
   if (!on_host(bench.variant().backend)) {
     bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
@@ -118,7 +148,10 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
   judge(r, ran, "race", line_with(ran.output, {"data race", "ThreadSanitizer"}));
   bench.emit(0, std::move(r));
 #else
-  bench.emit(0, bench.unsupported(cases[0], "races: needs a ThreadSanitizer build (cmake --preset tsan)"));
+  bench.emit(0,
+             bench.unsupported(
+                 cases[0],
+                 "races: needs a ThreadSanitizer build (cmake --preset tsan), or a source file with --host"));
 #endif
 }
 

@@ -104,8 +104,9 @@ TEST_F(CheckCommand, ACrashIsARecordAndTheGroupIsLeftInTheEnd) {
   for (const Record& r : records()) {
     crashed += r.status == Status::crashed;
     not_run += r.status == Status::not_run;
-    if (r.status == Status::crashed)
+    if (r.status == Status::crashed) {
       EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
+    }
   }
   EXPECT_GE(crashed, 20);
   EXPECT_LT(crashed, 40);
