@@ -203,7 +203,7 @@ const bool planted[] = {
           {.check = "launch", .group = "layout", .setup = "offset_4", .only = "cuda", .why = kAlignment}),
     plant("A104", "rows_in_grid_y", start_grid_y,
           {.V = 7, .check = "launch", .rows = 65536, .group = "rows"}),
-    plant("X42", "order_of_batch", order_of_batch, {.check = "repeat", .group = "batch"}),
+    plant("X42", "order_of_batch", order_of_batch, {.check = "batch", .group = "batch"}),
 };
 
 }  // namespace
