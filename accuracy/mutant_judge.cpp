@@ -6,6 +6,7 @@
 #include "accuracy/checker.hpp"
 #include "accuracy/mutant_groups.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 
 namespace assay {
 namespace {
@@ -37,8 +38,7 @@ void take(MutantVerdict& v, const Record& r) {
   }
 }
 
-void judge_right(MutantVerdict& v, MutantInputs& inputs) {
-  const Variant& variant = v.mutant->variant;
+void judge_right(MutantVerdict& v, const Variant& variant, MutantInputs& inputs) {
   for (const Family& family : families())
     for (const std::int64_t V : inputs.sizes_of_right_kernels()) {
       if (!applies(family, variant.dtype, V)) continue;
@@ -84,15 +84,18 @@ MutantVerdict judge_mutant(const Mutant& m, MutantInputs& inputs) {
   v.mutant = &m;
   v.detail = m.missing ? m.missing() : unavailable_reason(m.variant.backend);
   if (!v.detail.empty()) return v;
+  // On a device a planted fault may end the context of its process.
+  const Variant variant =
+      m.variant.backend == Backend::cuda && m.single_case() ? isolated(m.variant) : m.variant;
   if (!m.single_case()) {
     for (const Record& r : run_group(m, v.detail)) take(v, r);
   } else if (m.expect.family == std::string_view(kProbeFamily)) {
-    take(v, probe_record(m.variant, behaviour_of(m.variant)));
+    take(v, probe_record(variant, behaviour_of(variant)));
   } else if (m.expect.family == std::string_view()) {
-    judge_right(v, inputs);
+    judge_right(v, variant, inputs);
   } else {
-    take(v, check_case(m.variant, inputs.of(m.expect.family, m.variant.dtype, m.expect.V, mutant_rows(m)),
-                       m.variant.op, m.expect.k));
+    take(v, check_case(variant, inputs.of(m.expect.family, variant.dtype, m.expect.V, mutant_rows(m)),
+                       variant.op, m.expect.k));
   }
   return v;
 }

@@ -1,6 +1,7 @@
 #include "reports/conformance_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -128,6 +129,7 @@ std::string finding_line(const conformance::Finding& f) {
   std::string s =
       fmt::format("{}: {} of {} cases {} ({})", f.group, grouped(f.failed), grouped(f.of), word, f.checks);
   if (!f.where.empty()) s += ": " + f.where;
+  if (!f.also.empty()) s += fmt::format("; so do those of {}", fmt::join(f.also, ", "));
   if (!f.likely.empty()) s += ": likely " + f.likely;
   return s;
 }

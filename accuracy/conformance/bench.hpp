@@ -16,7 +16,7 @@ namespace assay::conformance {
 
 /// Crashes and hangs of one group, over all threads.
 struct Patience {
-  static constexpr int kCrashes = 20, kHangs = 3;
+  static constexpr int kCrashes = 20, kHangs = 20;
   std::atomic<int> crashes{0}, hangs{0};
   bool over() const { return crashes >= kCrashes || hangs >= kHangs; }
 };

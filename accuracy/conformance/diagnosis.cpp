@@ -78,7 +78,8 @@ std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
         Pattern::V_to, fmt::format("every V up to {}", hi), [hi](const Record& r) { return r.V <= hi; }, hi);
   }
   if (many_V)
-    for (const std::int64_t q : {2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
+    for (const std::int64_t q : {2,  3,  4,  5,  6,   7,   8,   9,   10,  12,  16,  20,   24,
+                                 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024}) {
       const std::int64_t rest = first.V % q;
       add(
           Pattern::V_rest, fmt::format("every V with V % {} = {}", q, rest),
@@ -198,7 +199,32 @@ Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
     if (f.first->V != bad.back()->V) f.where += fmt::format("; V from {} to {}", f.first->V, bad.back()->V);
   }
   f.likely = likely_cause(f, fit.predicate);
+  f.cases = std::move(bad);
+  const bool about_V = fit.predicate && fit.predicate->pattern >= Pattern::V_from &&
+                       fit.predicate->pattern <= Pattern::band && fit.predicate->with == Pattern::everything;
+  if (exact && about_V) f.rule = fit.predicate->holds;
   return f;
+}
+
+/// A rule about the row length that one group shows clearly explains the same failures of the other groups,
+/// which try too few lengths to show it themselves.
+void fold_into_rules(std::vector<Finding>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].rule) continue;
+    for (std::size_t j = i + 1; j < all.size();) {
+      const Finding& other = all[j];
+      const bool explained = other.group != all[i].group &&
+                             primary_check(*other.first) == primary_check(*all[i].first) &&
+                             std::all_of(other.cases.begin(), other.cases.end(),
+                                         [&](const Record* r) { return all[i].rule(*r); });
+      if (!explained) {
+        ++j;
+        continue;
+      }
+      all[i].also.push_back(fmt::format("{} ({})", other.group, other.failed));
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+  }
 }
 
 /// One finding, or several where one rule explains most of the cases but not all.
@@ -273,8 +299,9 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
     for (std::size_t i = before; i < out.size(); ++i) out[i].of = judged;
   }
   std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(-a.clarity, -a.failed) < std::tuple(-b.clarity, -b.failed);
+    return std::tuple(-a.clarity, !a.rule, -a.failed) < std::tuple(-b.clarity, !b.rule, -b.failed);
   });
+  fold_into_rules(out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct Finding {
   std::string likely;             // "the tail of a vectorised loop"; empty where the pattern names no cause
   const Record* first = nullptr;  // the smallest of them
   std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
+  /// Findings of other groups whose cases all obey this one's rule: "layout (11)".
+  std::vector<std::string> also;
+  std::vector<const Record*> cases;
+  std::function<bool(const Record&)> rule;  // about the row length, where there is one without exception
 };
 
 /// Clearest first, then by the number of cases. The records must outlive the findings.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <system_error>
 
@@ -115,11 +116,18 @@ void Supervisor::drop_worker() {
   remembers_ = false;
 }
 
+double Supervisor::patience() const {
+  // A kernel that has hung once will do so again: what is left of its cases is not worth the full wait each
+  // time.
+  return hung_ ? std::min(options_.timeout_seconds, std::max(1.0, 20 * slowest_)) : options_.timeout_seconds;
+}
+
 void Supervisor::lose(Process::Heard heard) {
   Failure f;
   if (heard == Process::Heard::late) {
     f.ended = Ended::hung;
-    f.text = fmt::format("nothing came back within {} s", options_.timeout_seconds);
+    f.text = fmt::format("nothing came back within {:.3g} s", patience());
+    hung_ = true;
     if (process_->stopped()) f.text += ", its process was stopped by a signal";
   } else if (heard == Process::Heard::gone) {
     f.text = process_->death();

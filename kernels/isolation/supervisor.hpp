@@ -57,6 +57,7 @@ class Supervisor {
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
+  double patience() const;  // seconds one answer may take
   std::string where(const Signal& signal) const;
 
   void launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
@@ -78,6 +79,8 @@ class Supervisor {
   std::uint32_t entries_ = 0;
   std::uint64_t base_ = 0;  // of the arena's regions, in the worker
   std::uint32_t sequence_ = 0;
+  bool hung_ = false;   // it did, once
+  double slowest_ = 0;  // seconds until an answer that came
   Anything answer_;
   Placement placements_[kSlots][kBuffers];
   std::uint64_t with_bystanders_ = 0;  // launches that left something running

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "kernels/isolation/supervisor.hpp"
 
 namespace assay::isolation {
@@ -13,7 +16,11 @@ const Answer& Supervisor::ask(Request& request, const std::vector<int>& descript
   request.head.sequence = ++sequence_;
   if (!process_->send(request, descriptors)) lose(Process::Heard::gone);
   long length = 0;
-  const Process::Heard heard = process_->hear(answer_, length, options_.timeout_seconds);
+  const auto asked = std::chrono::steady_clock::now();
+  const Process::Heard heard = process_->hear(answer_, length, patience());
+  if (heard == Process::Heard::message)
+    slowest_ =
+        std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
   const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence_) : nullptr;
   if (!answer) lose(heard);
   return *answer;
