@@ -202,7 +202,9 @@ Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
   f.cases = std::move(bad);
   const bool about_V = fit.predicate && fit.predicate->pattern >= Pattern::V_from &&
                        fit.predicate->pattern <= Pattern::band && fit.predicate->with == Pattern::everything;
-  if (exact && about_V) f.rule = fit.predicate->holds;
+  // Where the rest of the row outweighs it, a fault may stay below the bound.
+  const bool nearly = fit.bad_in >= 9 * fit.good_in;
+  if ((exact || nearly) && about_V) f.rule = fit.predicate->holds;
   return f;
 }
 
@@ -299,7 +301,7 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
     for (std::size_t i = before; i < out.size(); ++i) out[i].of = judged;
   }
   std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(-a.clarity, !a.rule, -a.failed) < std::tuple(-b.clarity, !b.rule, -b.failed);
+    return std::tuple(!a.rule, -a.clarity, -a.failed) < std::tuple(!b.rule, -b.clarity, -b.failed);
   });
   fold_into_rules(out);
   return out;

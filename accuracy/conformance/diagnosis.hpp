@@ -30,7 +30,7 @@ struct Finding {
   /// Findings of other groups whose cases all obey this one's rule: "layout (11)".
   std::vector<std::string> also;
   std::vector<const Record*> cases;
-  std::function<bool(const Record&)> rule;  // about the row length, where there is one without exception
+  std::function<bool(const Record&)> rule;  // about the row length, where (nearly) every case obeys one
 };
 
 /// Clearest first, then by the number of cases. The records must outlive the findings.
