@@ -34,6 +34,7 @@ TEST(Isolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
       {"speak", Ended::crashed, "sent bytes of its own to the supervisor"},
       {"fork_and_die", Ended::crashed, "ended by signal 9 (Killed)"},
       {"print_a_lot_and_die", Ended::crashed, "aborted: \"line 19997 of a talkative kernel"},
+      {"crash_later", Ended::crashed, "segmentation fault: a write at address 0x0, near a null pointer"},
       {"throw_error", Ended::fault, "threw an exception: out of luck"},
       {"throw_number", Ended::fault, "threw something that is not a std::exception"},
       {"status_7", Ended::fault, "returned status 7"},
@@ -103,7 +104,7 @@ TEST(Isolation, NoticesLateWrites) {
   const Variant later = kernel("later");
   Trial t(2, 33);
   EXPECT_EQ(t.run(later).late_write, "");
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_EQ(t.run(later).late_write,
             "the values changed after the launch had ended (the launch before this one)");
 }

@@ -31,7 +31,7 @@ enum class Kind : std::uint32_t {
   needs,      // worker
   launch,     // supervisor
   done,       // worker
-  settle,     // supervisor: wait for everything the device still has to do
+  settle,     // supervisor: is anything still at work?
   settled,    // worker
   signal,     // worker, out of a signal handler: its last words
 };
@@ -161,10 +161,12 @@ struct Done {
 
 struct Settle {
   Head head{.kind = Kind::settle};
+  std::int32_t on_device = 0;  // 1: wait for everything the device still has to do
 };
 struct Settled {
   Head head{.kind = Kind::settled};
   std::int32_t spoilt = 0;
+  std::int32_t others = 0;  // as in Done
   Text<512> fault;
 };
 

@@ -65,6 +65,7 @@ class Supervisor {
   void launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, Outcomes& outcomes);
   void take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes);
+  void wait_for_bystanders();
   std::string changed(Images& images, int slot);
   void remember(const std::vector<Images*>& images, const Launch& request, std::uint64_t most);
   std::string changed_since_last();

@@ -13,9 +13,10 @@
 namespace assay::isolation {
 namespace {
 
-/// What a kernel left running gets this long to change its outputs: in its first launches, then now and then.
-constexpr auto kLateWait = std::chrono::milliseconds(2);
-constexpr std::uint64_t kLateAlways = 64, kLateSometimes = 16;
+/// What a kernel left running gets so long to end or to change its outputs: in its first launches, in those
+/// after them, and from then on in every 16th. A pool of threads that stays costs these waits, and no more.
+constexpr auto kFirstWait = std::chrono::milliseconds(40), kWait = std::chrono::milliseconds(2);
+constexpr std::uint64_t kFirst = 4, kMost = 64, kSometimes = 16;
 /// Outputs up to this size are compared once more when the next launch begins.
 constexpr std::uint64_t kRemembered = std::uint64_t{1} << 20,
                         kRememberedOfBystanders = std::uint64_t{64} << 20;
@@ -94,12 +95,27 @@ void Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
   }
   take(images, request, outcomes);
   if (!process_) return;
-  if (bystanders && (++with_bystanders_ <= kLateAlways || with_bystanders_ % kLateSometimes == 0))
-    std::this_thread::sleep_for(kLateWait);
+  if (bystanders) try {
+      wait_for_bystanders();
+    } catch (const Failure& f) {
+      // What it left running took the worker down.
+      outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+      return;
+    }
   for (int n = 0; n < request.count; ++n)
     outcomes[static_cast<std::size_t>(n)].late_write =
         changed(*images[static_cast<std::size_t>(n)], slot_of(request, n));
   remember(images, request, bystanders ? kRememberedOfBystanders : kRemembered);
+}
+
+void Supervisor::wait_for_bystanders() {
+  if (++with_bystanders_ > kMost && with_bystanders_ % kSometimes != 0) return;
+  const auto end = std::chrono::steady_clock::now() + (with_bystanders_ <= kFirst ? kFirstWait : kWait);
+  do {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Settle request;
+    if (!ask<Settled>(request).others) return;
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 void Supervisor::take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes) {
@@ -177,6 +193,7 @@ void Supervisor::launch_on_device(Launch& request, const Variant& variant, const
   // Whatever the kernel put on other streams has ended when the worker has settled.
   try {
     Settle request_settle;
+    request_settle.on_device = 1;
     const Settled& settled = ask<Settled>(request_settle);
     if (const std::string fault = settled.fault.get(); !fault.empty()) {
       if (outcomes[0].ok()) all({fault, Ended::crashed});

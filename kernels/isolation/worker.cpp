@@ -64,9 +64,10 @@ class Worker {
     }
     if (const Workspace* r = as<Workspace>(any, length, sequence_)) return needs(*r);
     if (const Launch* r = as<Launch>(any, length, sequence_)) return launch(*r, descriptors);
-    if (as<Settle>(any, length, sequence_)) {
+    if (const Settle* r = as<Settle>(any, length, sequence_)) {
       Settled s;
-      device_.settle(s);
+      if (r->on_device) device_.settle(s);
+      s.others = bystanders_.more();
       return answer(s);
     }
     std::fprintf(stderr, "the supervisor sent what is no request\n");
