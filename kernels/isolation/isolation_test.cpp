@@ -95,11 +95,19 @@ TEST(Isolation, TalkIsHarmless) {
 TEST(Isolation, NoticesLateWrites) {
   ASSAY_NEEDS_FIXTURES();
   for (const char* name : {"late", "late_from_a_child"}) {
-    Trial t(2, 33);
-    const LaunchOutcome outcome = t.run(kernel(name));
-    EXPECT_EQ(outcome.fault, "") << name;
+    // On a busy machine the late write may come before this process gets to look at all: then it is no late
+    // one.
+    const Variant v = kernel(name);
+    LaunchOutcome outcome;
+    for (int attempt = 0; attempt < 5 && outcome.late_write.empty(); ++attempt) {
+      v.launcher->restart();
+      Trial t(2, 33);
+      outcome = t.run(v);
+      EXPECT_EQ(outcome.fault, "") << name;
+      EXPECT_TRUE(t.right() || outcome.late_write.empty())
+          << name << ": what is judged is what was there when the launch ended";
+    }
     EXPECT_EQ(outcome.late_write, "the values changed after the launch had ended") << name;
-    EXPECT_TRUE(t.right()) << name << ": what is judged is what was there when the launch ended";
   }
   const Variant later = kernel("later");
   Trial t(2, 33);
