@@ -9,18 +9,21 @@
 
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"
 #include "reference/error.hpp"
 
 namespace assay::conformance {
 namespace {
 
-ConformanceResult check(const Variant& v, std::vector<std::string> only = {}, const Narrowing& narrow = {}) {
+/// In this process; `apart`: in a worker, as everybody's kernels run.
+ConformanceResult check(const Variant& v, std::vector<std::string> only = {}, const Narrowing& narrow = {},
+                        bool apart = false) {
   ConformanceOptions o;
   o.extent = Extent::quick;
   o.only = std::move(only);
   o.narrow = narrow;
-  return run_conformance([v] { return v; }, o);
+  return run_conformance([&] { return apart ? isolated(v) : v; }, o);
 }
 
 std::string failures(const ConformanceResult& r) {
@@ -86,14 +89,14 @@ TEST(Conformance, PlantedFaultsAreNamed) {
       {"sum_skips_tail", "shapes", "no multiple of 4", "the tail of a vectorised loop"},
       {"max_from_flt_min", "shapes", "whose logits are all below zero", "does not start at -inf"},
       {"out_pitch_ignored", "layout", "pitch", "pitch"},
-      {"order_of_batch", "batch", "every case", "depends on the other rows of its batch"},
-      {"length_of_first_call", "calls", "", ""},
-      {"cached_by_head", "calls", "", ""},
+      {"order_of_batch", "batch", "V = 1025", "depends on the other rows of its batch"},
+      {"length_of_first_call", "calls", "small_large_small", "sized or filled by an earlier call"},
+      {"cached_by_head", "calls", "same_head", "a fingerprint of the first logits"},
   };
   for (const Named& n : all) {
     const Mutant* m = find_mutant_of(n.fault);
     ASSERT_NE(m, nullptr) << n.fault;
-    const ConformanceResult r = check(m->variant, {n.group});
+    const ConformanceResult r = check(m->variant, {n.group}, {}, true);
     const auto found = diagnose(r.records);
     ASSERT_FALSE(found.empty()) << n.fault << " is not refused by " << n.group;
     const bool named = std::any_of(found.begin(), found.end(), [&](const Finding& f) {
