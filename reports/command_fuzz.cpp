@@ -123,7 +123,7 @@ struct Outcome {
   std::size_t found = 0;
 };
 
-Outcome fuzz_one(const Candidate& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
+Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
                  std::string& records) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
@@ -231,23 +231,22 @@ int run(const Options& o) {
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
   const fuzz::Shard shard = fuzz::shard_of(o.shard);
-  std::vector<Candidate> all;
+  std::vector<Target> all;
   for (const std::string& word : o.candidates)
-    for (Candidate& found : candidates_named(word, o.how)) all.push_back(std::move(found));
+    for (Target& found : candidates_named(word, o.how)) all.push_back(std::move(found));
   for (const auto& [v, words, make] : all)
     if (op && !v.does(*op)) throw InputError(fmt::format("--op {}: {} does not compute it", o.op, v.key()));
   prepare_folder(o.out);
   if (!o.corpus.empty()) prepare_folder(o.corpus);
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
-      std::any_of(all.begin(), all.end(),
-                  [](const Candidate& c) { return c.variant.backend == Backend::cuda; }))
+      std::any_of(all.begin(), all.end(), [](const Target& c) { return c.variant.backend == Backend::cuda; }))
     return run_on_devices(o);
 
   Files files;
   std::string records;
   std::size_t found = 0, judged = 0, absent = 0;
   std::string first;
-  for (const Candidate& one : all) {
+  for (const Target& one : all) {
     const Variant& v = one.variant;
     if (const std::string why = unavailable_reason(v.backend); !why.empty()) {
       fmt::print("{}: not run: {}\n", v.key(), why);

@@ -28,9 +28,10 @@ int run(const Options& o) {
     if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
   const std::string& own = c.origin.empty() ? c.key : c.origin;
   if (o.candidate.empty() && own.find(" --") != std::string::npos)
-    throw InputError(fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
-  const Candidate candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
-                                                  : candidate_for(o.candidate, "", c.op, dtype, o.how);
+    throw InputError(
+        fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
+  const Target candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
+                                               : candidate_for(o.candidate, "", c.op, dtype, o.how);
   if (const std::string why = unavailable_reason(candidate.variant.backend); !why.empty()) {
     fmt::print(stderr, "assay: {}: {}\n", candidate.variant.key(), why);
     return kEnvironment;
