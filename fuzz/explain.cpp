@@ -47,6 +47,8 @@ class RowText {
                        truth_.argmax, interval(truth_.s.lo, truth_.s.hi),
                        interval(truth_.lse.lo, truth_.lse.hi));
       s += stages();
+    } else {
+      s += "  exact       " + by_policy() + "\n";
     }
     if (run_ && run_->has_normalizer() && v_.writes_normalizer)
       s += fmt::format("  the kernel  m = {}, d = {}\n", number(static_cast<double>(run_->m(row_))),
@@ -56,6 +58,21 @@ class RowText {
   }
 
  private:
+  /// What a special row must give, by the candidate's declared policy.
+  std::string by_policy() const {
+    const Policy& p = v_.claim.policy;
+    switch (truth_.kind) {
+      case RowKind::empty:
+        return "V = 0: nothing is written";
+      case RowKind::all_neg_inf:
+        return std::string("m = -inf, d = 0; outputs ") + (p.all_neg_inf == NegInfRows::nan ? "NaN" : "0");
+      case RowKind::pos_inf:
+        return p.pos_inf == PosInfRows::nan ? "a +inf: outputs NaN" : "a +inf: NaN there, 0 elsewhere";
+      default:
+        return "a NaN: outputs NaN";
+    }
+  }
+
   /// The running pair after the first columns, and after the last: in fp32 it may differ by what the bound b
   /// allows.
   std::string stages() const {

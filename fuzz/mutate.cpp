@@ -73,6 +73,13 @@ std::int64_t column(Random& random, std::int64_t V) {
 
 Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
   Stretch t;
+  if (random.one_in(8)) {  // the winners all in one thread's or lane's slice
+    t.put = Put::above;
+    t.value = 6 + 20 * random.uniform();
+    t.start = random.below(64);
+    t.period = std::int64_t{32} << random.below(6);
+    return t;
+  }
   const std::int64_t kind = random.below(domain.finite ? 6 : 12);
   t.put = kind < 3    ? Put::above
           : kind < 5  ? Put::value
