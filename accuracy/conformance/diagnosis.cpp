@@ -198,6 +198,8 @@ Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
     f.where = "no simple rule";
     if (f.first->V != bad.back()->V) f.where += fmt::format("; V from {} to {}", f.first->V, bad.back()->V);
   }
+  // A tool's word is no statistics.
+  if (f.group == "races" || f.group == "sanitize") f.clarity = 3;
   f.likely = likely_cause(f, fit.predicate);
   f.cases = std::move(bad);
   const bool about_V = fit.predicate && fit.predicate->pattern >= Pattern::V_from &&

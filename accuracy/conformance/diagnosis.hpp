@@ -20,7 +20,8 @@ struct Finding {
   Status status = Status::fail;
   std::int64_t failed = 0;  // cases
   std::int64_t of = 0;      // cases of the group that were judged
-  /// 2: the rule holds for these cases and no other; 1: for these and some that passed; 0: no rule.
+  /// 3: what a tool saw; 2: the rule holds for these cases and no other; 1: for these and some that passed;
+  /// 0: no rule.
   int clarity = 0;
   std::set<std::string> setups;   // of the failing cases
   std::string where;              // "every V with V % 4 = 3 (first: V = 3)"

@@ -157,6 +157,7 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
   if (f.status == Status::crashed && f.first->reason.find("illegal") != std::string::npos)
     return "an address outside the buffers";
+  if (names(f, "race")) return "two threads use one address with no barrier between them";
   if (names(f, "late_write")) return "the work goes on after the stream is done";
   if (names(f, "batch")) return "a row's result depends on the other rows of its batch";
   if (names(f, "repeat"))
