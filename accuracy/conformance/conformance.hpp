@@ -54,6 +54,7 @@ struct Planning {
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::uint64_t seed = 1;
+  bool named = false;  // the group was asked for by name
 };
 
 struct Group {

@@ -152,7 +152,7 @@ ConformanceResult run_conformance(const std::function<Variant()>& make, const Co
   ConformanceResult result;
   std::vector<Planned> plan;
   for (const Group& g : chosen)
-    for (Unit& u : g.plan({first, options.extent, options.narrow, options.seed})) {
+    for (Unit& u : g.plan({first, options.extent, options.narrow, options.seed, !options.only.empty()})) {
       std::erase_if(u.cases, [&](const ConformanceCase& c) { return !wanted(options.narrow, c); });
       if (u.cases.empty()) continue;
       const auto at = static_cast<std::size_t>(result.planned);
@@ -164,7 +164,9 @@ ConformanceResult run_conformance(const std::function<Variant()>& make, const Co
 
   Run run(std::move(plan), chosen, options, result);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = options.threads > 0 ? options.threads : cores;
+  // Every worker of a device has a context of its own, half a second to make.
+  const int useful = on_host(first.backend) ? cores : std::min(cores, 8);
+  const int threads = options.threads > 0 ? options.threads : useful;
   std::vector<std::thread> workers;
   for (int i = 1; i < threads; ++i) workers.emplace_back([&run, v = make()] { run.work(v); });
   run.work(first);

@@ -176,7 +176,10 @@ const bool planted[] = {
            .setup = "guard_nan",
            .only = "host",
            .why = "the same worker process serves both"}),
-    plant("C07", "writes_late", writes_late, {.check = "written", .group = "streams", .setup = "late_write"}),
+    plant("C07", "writes_late", writes_late,
+          {.check = kBackend == Backend::host ? "written" : "element",
+           .group = "streams",
+           .setup = kBackend == Backend::host ? "late_write" : "delayed_producer"}),
 };
 
 }  // namespace

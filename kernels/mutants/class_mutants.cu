@@ -63,8 +63,9 @@ __global__ void softmax_of_class(Rows<const f32> logits, Rows<f32> probs, float*
     } else {
       const Normalizer n = normalizer<A>(x, V, F == Fault::reference_jumps);
       sum = n.d;
-      if (A == Form::online && F != Fault::sum_left_behind) sum *= exp2_shifted(maximum, scaled);
-      if (A == Form::lazy && F != Fault::stale_reference) sum *= expf(n.m - maximum);
+      const bool empty = n.m == negative_infinity();
+      if (A == Form::online && F != Fault::sum_left_behind && !empty) sum *= exp2_shifted(maximum, scaled);
+      if (A == Form::lazy && F != Fault::stale_reference && !empty) sum *= expf(n.m - maximum);
     }
     float reciprocal = 1.0f / sum;
     if (F == Fault::narrow_reciprocal) reciprocal = to_float(from_float<f16>(reciprocal));

@@ -107,8 +107,8 @@ __global__ void early_write(Plain k) {
 __global__ void wide_loads(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
     if (threadIdx.x == 0 && k.V >= 4) {
-      const volatile float4* v = reinterpret_cast<const volatile float4*>(k.logits.row(row));
-      if (v->x == 12345.0f) k.factor = 2.0f;
+      const float4 v = *reinterpret_cast<const float4*>(k.logits.row(row));
+      if (v.x + v.y + v.z + v.w == 12345.0f) k.factor = 2.0f;
     }
     plain_row(k, row);
   }
@@ -191,8 +191,13 @@ const bool planted[] = {
            .setup = "delayed_producer",
            .only = "cuda",
            .why = kStreams}),
-    plant("M87", "offset_of_int32", start_narrow<Width::i32>, {.check = "launch", .group = "big"}),
-    plant("M89", "offset_of_uint32", start_narrow<Width::u32>, {.check = "element", .group = "big"}),
+    plant("M87", "offset_of_int32", start_narrow<Width::i32>,
+          {.check = kBackend == Backend::host ? "launch" : "element", .group = "big"}),
+    plant("M89", "offset_of_uint32", start_narrow<Width::u32>,
+          {.check = "element",
+           .group = "big",
+           .only = "host",
+           .why = "on a GPU 2^32 elements are checked with --full alone"}),
     plant("M91", "chunks_advance_by_rows", chunks_advance_by_rows, {"normal_1", 129, "written"}),
     plant("M95", "row_in_shared_memory", start_unchecked, {"normal_1", 128256, "launch"}),
     plant("M98", "early_write", start_one<early_write>,
