@@ -76,6 +76,8 @@ struct Variant {
   bool writes_normalizer = true;
   /// False: it takes no stream and works on the default one; what streams show is `unsupported`.
   bool own_stream = true;
+  /// A plugin whose launches take a schedule: it runs on the host executor.
+  bool on_executor = false;
   /// Nothing was declared: judged as BOUNDS.md section 6 says.
   bool declared = true;
   /// The words after `assay check` that name this candidate; empty for registered keys.

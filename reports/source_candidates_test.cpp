@@ -41,6 +41,7 @@ TEST(SourceCandidates, CompileLoadAndLaunch) {
   const Variant& v = all[2].variant;
   EXPECT_EQ(v.key(), "softmax/f32@plugin");
   EXPECT_FALSE(v.declared);
+  EXPECT_TRUE(v.on_executor);
   EXPECT_FALSE(v.limits.dense);
   EXPECT_EQ(v.limits.max_V, 2147483647);
   EXPECT_NE(v.origin.find("vector_template.cu --entry 'cudaError_t rows::softmax<T>("), std::string::npos)

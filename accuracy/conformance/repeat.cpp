@@ -99,7 +99,7 @@ std::vector<Unit> plan_repeat(const Planning& p) {
 }
 
 std::vector<Unit> plan_schedules(const Planning& p) {
-  if (!on_host(p.variant.backend)) {
+  if (!on_host(p.variant.backend) && !p.variant.on_executor) {
     Unit u{{{"normal_1", 1025, 5, op_of(p), k_of(p)}},
            [](Bench& bench, const std::vector<ConformanceCase>& cases) {
              bench.emit(0, bench.unsupported(cases[0], "executor: only there an order is a seed"));

@@ -96,7 +96,7 @@ struct Described {
   std::int32_t op = 0;
   std::int32_t device_type = 0;
   std::int32_t needs_workspace = 0;  // it has a function that says how much
-  std::int32_t reserved = 0;
+  std::int32_t takes_schedule = 0;   // its launches run on the host executor
   Text<72> name;
   Text<8> in, out;
   Text<8192> declaration;

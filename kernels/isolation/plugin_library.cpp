@@ -104,6 +104,7 @@ Described PluginLibrary::describe(std::size_t entry) const {
   d.op = v.op;
   d.device_type = v.device_type;
   d.needs_workspace = v.workspace_bytes != nullptr;
+  d.takes_schedule = control_ != nullptr && v.device_type == 1;
   d.name.set(v.name);
   d.in.set(v.in_dtype);
   d.out.set(v.out_dtype ? v.out_dtype : v.in_dtype);

@@ -43,6 +43,7 @@ Variant variant_of(const isolation::Described& d) {
   v.claim = undeclared_claim();
   v.writes_normalizer = false;
   v.declared = false;
+  v.on_executor = d.takes_schedule != 0;
   try {
     apply_declaration(d.declaration.get(), v);
   } catch (const InputError& e) {
