@@ -29,8 +29,9 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions
   p.rows = logits.rows;
   p.V = logits.V;
   p.k = selects(op) ? options.k : 0;
-  p.in_pitch = p.V + options.gap;
-  p.out_pitch = p.out_columns() + options.gap;
+  const std::int64_t gap = variant.limits.dense ? 0 : options.gap;
+  p.in_pitch = p.V + gap;
+  p.out_pitch = p.out_columns() + gap;
   const std::size_t element = size_of(p.in);
   const auto bytes = [](std::int64_t n, std::size_t size) { return static_cast<std::size_t>(n) * size; };
   const bool in_place = options.launch.in_place;

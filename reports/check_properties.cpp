@@ -50,7 +50,6 @@ std::string limited(const Variant& v) {
   if (l.V_multiple > 1) return "domain: properties draw any V";
   if (l.alignment > static_cast<std::int64_t>(size_of(v.dtype)))
     return "domain: properties draw any alignment";
-  if (l.dense) return "domain: properties draw any pitch";
   if (l.finite) return "domain: properties draw -inf, +inf and NaN";
   return {};
 }

@@ -210,6 +210,10 @@ Record through_launcher(Bench& bench, const ConformanceCase& c) {
 void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
   const Variant& v = bench.variant();
+  if (v.on_executor) {
+    bench.emit(0, bench.unsupported(c, "executor: a plugin's launches run every block"));
+    return;
+  }
   if (!on_host(v.backend)) {
     bench.emit(0, through_launcher(bench, c));
     return;
