@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/conformance.hpp"
@@ -86,7 +88,13 @@ int run(Options& o) {
   o.run.more = more_groups();
   if (o.sanitize) o.run.also.push_back("sanitize");
   const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
+  if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const std::vector<Target> targets = resolve_targets(o.targets);
+  // Records are told apart by key.
+  std::set<std::string> keys;
+  for (const Target& t : targets)
+    if (!keys.insert(t.variant.key()).second)
+      throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
   prepare_folder(out);
   const ReportData data = check(targets, o);
   std::string lines;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,8 @@ int run(Options& o) {
       throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
     o.grade.op = *op;
   }
+  if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
+    throw InputError("--max-ulp: must be a finite number");
   if (o.folder.empty() == o.logits.empty())
     throw InputError("assay grade: a folder of assay inputs, or --logits and --probs (assay grade --help)");
   std::vector<Graded> cases;

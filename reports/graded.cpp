@@ -77,6 +77,7 @@ Loaded load(const Graded& g, Op op) {
     fail(g.logits, fmt::format("holds {}, not {}", name(l.logits.dtype), name(*g.dtype)));
   if (l.logits.dtype == Dtype::f64)
     fail(g.logits, "holds f64 logits: bounds are derived for arithmetic in f32 and narrower");
+  if (l.logits.rows == 0 || l.logits.V == 0) fail(g.logits, "holds no element to judge");
   const auto shaped = [&](const std::filesystem::path& file, std::int64_t rows, std::int64_t columns,
                           std::int64_t want) {
     if (rows == l.logits.rows && columns == want) return;

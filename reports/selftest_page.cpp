@@ -104,7 +104,7 @@ std::string outcome_cell(const SelftestEntry& v) {
 
 std::string peer_cell(const SelftestEntry& v, std::size_t rule) {
   if (!v.peers_ran) return "<td></td>";
-  const auto mark = [](bool passes) { return passes ? "passes" : "&ndash;"; };
+  const auto mark = [](bool passes) { return passes ? "pass" : "&ndash;"; };
   return fmt::format("<td class=\"nw{}\">{}<small>{}</small></td>",
                      v.usual[rule] && v.mutant->kind != Kind::right ? " warn" : "", mark(v.usual[rule]),
                      mark(v.killing[rule]));

@@ -155,6 +155,8 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
                          (p && (p->pattern == Pattern::setup || p->with == Pattern::setup));
   if (of_setups && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
+  if (f.status == Status::crashed && f.first->reason.find("illegal instruction") != std::string::npos)
+    return "a vector access at an address that is no multiple of its size";
   if (f.status == Status::crashed && f.first->reason.find("illegal") != std::string::npos)
     return "an address outside the buffers";
   if (names(f, "race")) return "two threads use one address with no barrier between them";

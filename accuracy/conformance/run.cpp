@@ -165,7 +165,8 @@ ConformanceResult run_conformance(const std::function<Variant()>& make, const Co
   Run run(std::move(plan), chosen, options, result);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   // Every worker of a device has a context of its own, half a second to make.
-  const int useful = on_host(first.backend) ? cores : std::min(cores, 8);
+  const bool few = !on_host(first.backend) && options.extent == Extent::quick;
+  const int useful = few ? std::min(cores, 8) : cores;
   const int threads = options.threads > 0 ? options.threads : useful;
   std::vector<std::thread> workers;
   for (int i = 1; i < threads; ++i) workers.emplace_back([&run, v = make()] { run.work(v); });

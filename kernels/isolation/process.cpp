@@ -37,7 +37,7 @@ std::string signal_name(int number) {
     case SIGFPE:
       return "arithmetic exception (SIGFPE)";
     case SIGILL:
-      return "illegal instruction";
+      return "illegal instruction (in a kernel on the host executor: a misaligned vector access)";
     case SIGABRT:
       return "aborted";
     default:
