@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -86,6 +87,8 @@ int run(Options& o) {
                  : o.full ? conformance::Extent::full
                           : conformance::Extent::normal;
   o.run.more = more_groups();
+  // The group `properties` draws from the seed, too; RapidCheck reads it here, and an own choice stays.
+  setenv("RC_PARAMS", fmt::format("seed={}", o.run.seed).c_str(), 0);
   if (o.sanitize) o.run.also.push_back("sanitize");
   const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
