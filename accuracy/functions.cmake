@@ -18,7 +18,7 @@ target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
 
 if(ASSAY_WITH_CUDA)
   # Judged by oracle code (-fmad=false, as the rest of this target), but compiled as kernels are.
-  target_sources(assay_accuracy PRIVATE function_sweep_device.cu pair_softmax_device.cu)
+  target_sources(assay_accuracy PRIVATE function_sweep_device.cu pair_softmax_device.cu quotient_sweep_device.cu)
   add_library(assay_device_functions OBJECT functions_device.cu)
   target_link_libraries(assay_device_functions PRIVATE assay_options)
   target_compile_options(assay_device_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)

@@ -73,11 +73,15 @@ __device__ typename R::T block_reduce(typename R::T v) {
   return total[0];
 }
 
-/// Additions from a leaf to the result of block_reduce over V strided elements.
-constexpr std::int64_t block_height(std::int64_t V, int threads) {
+/// Merges from a thread's value to the result of block_reduce.
+constexpr std::int64_t block_levels(int threads) {
   std::int64_t levels = 5;
   for (int warps = threads / 32; warps > 1; warps = (warps + 1) / 2) ++levels;
-  return ceil_div(V, threads) + levels;
+  return levels;
+}
+/// Additions from a leaf to the result of block_reduce over V strided elements.
+constexpr std::int64_t block_height(std::int64_t V, int threads) {
+  return ceil_div(V, threads) + block_levels(threads);
 }
 
 }  // namespace assay::ASSAY_BACKEND

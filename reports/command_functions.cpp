@@ -21,7 +21,7 @@ struct Options {
   std::string backend, require, out = "out/functions";
   std::int64_t stride = 1;
   int threads = 0, device = 0;
-  bool pairs = false;
+  bool pairs = false, quotients = false;
 };
 
 std::vector<const functions::Function*> select(const Options& o) {
@@ -77,6 +77,10 @@ int run(const Options& o) {
         r.pairs.push_back(measure_pairs(*v, stride, o.threads));
       }
     }
+  if (o.quotients) {
+    fmt::print(stderr, "every quotient\n");
+    r.quotients = sweep_quotients(o.stride);
+  }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const std::filesystem::path out = o.out;
@@ -99,6 +103,9 @@ void add_functions_command(CLI::App& app, int& status) {
                 "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
   c->add_flag("--pairs", o->pairs,
               "also every pair of f16 logits as a two-element softmax (a sample on the host)");
+  c->add_flag(
+      "--quotients", o->quotients,
+      "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
   c->add_option("--out", o->out, "folder for functions.json and functions.html")->capture_default_str();
   c->add_option("--threads", o->threads, "host threads (one per core)")->check(CLI::Range(1, 1024));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();

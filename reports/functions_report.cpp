@@ -42,8 +42,11 @@ FunctionCounts count(const FunctionsReport& r) {
     n.pairs_failed += p.status != "pass";
     n.rows += p.rows;
   }
+  if (r.quotients && r.quotients->status == "not_run") ++n.not_run;
   return n;
 }
+
+bool quotients_failed(const FunctionsReport& r) { return r.quotients && r.quotients->status == "fail"; }
 
 }  // namespace
 
@@ -59,7 +62,8 @@ FunctionsReport quick_functions() {
 
 bool functions_passed(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
-  return n.ran + n.pairs_ran > 0 && n.failed + n.pairs_failed == 0;
+  const bool quotients_ran = r.quotients && r.quotients->status != "not_run";
+  return n.ran + n.pairs_ran + quotients_ran > 0 && n.failed + n.pairs_failed == 0 && !quotients_failed(r);
 }
 
 std::string functions_verdict(const FunctionsReport& r) {
@@ -71,7 +75,17 @@ std::string functions_verdict(const FunctionsReport& r) {
   if (n.pairs_ran > 0)
     out += fmt::format("; {} two-element softmaxes, {} rows", n.pairs_ran, grouped(n.rows));
   if (n.pairs_failed > 0) out += fmt::format(", {} fail", n.pairs_failed);
+  if (r.quotients && r.quotients->status != "not_run") out += "; " + quotients_sentence(*r.quotients);
   if (n.not_run > 0) out += fmt::format("; {} not run", n.not_run);
+  return out;
+}
+
+std::string quotients_sentence(const QuotientSweep& q) {
+  if (q.status == "not_run") return "quotients by a shared divisor: not run: " + q.reason;
+  std::string out =
+      fmt::format("quotients by a shared divisor: {} pairs of mantissas, {} not correctly rounded",
+                  grouped(q.divisors * kMantissas), grouped(q.wrong));
+  if (q.wrong > 0) out += fmt::format(" (one: divisor {:#x}, numerator {:#x})", q.divisor, q.numerator);
   return out;
 }
 
@@ -82,6 +96,7 @@ std::string render_functions_json(const FunctionsReport& r) {
   for (const FunctionResult& f : r.functions) j["functions"].push_back(to_json(f));
   j["pairs"] = json::array();
   for (const PairResult& p : r.pairs) j["pairs"].push_back(to_json(p));
+  if (r.quotients) j["quotients"] = to_json(*r.quotients);
   j["seconds"] = r.seconds;
   return j.dump(1) + "\n";
 }
@@ -94,6 +109,7 @@ FunctionsReport read_functions(const std::filesystem::path& file) {
       r.environment.emplace_back(e.at(0).get<std::string>(), e.at(1).get<std::string>());
     for (const json& f : j.at("functions")) r.functions.push_back(function_result_from_json(f));
     for (const json& p : j.at("pairs")) r.pairs.push_back(pair_result_from_json(p));
+    if (j.contains("quotients")) r.quotients = quotient_sweep_from_json(j.at("quotients"));
     r.seconds = j.at("seconds").get<double>();
     return r;
   } catch (const json::exception& e) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "accuracy/function_result.hpp"
 #include "accuracy/pair_softmax.hpp"
+#include "accuracy/quotient_sweep.hpp"
 
 namespace assay {
 
@@ -16,11 +18,14 @@ struct FunctionsReport {
   std::vector<std::pair<std::string, std::string>> environment;  // label, value
   std::vector<FunctionResult> functions;                         // not_run ones included
   std::vector<PairResult> pairs;                                 // two-element softmaxes
+  std::optional<QuotientSweep> quotients;                        // a row divided by one divisor
   double seconds = 0;
 };
 
 /// At least one function or variant ran, and every one that ran passed.
 bool functions_passed(const FunctionsReport& r);
+/// How many pairs were tried and how many quotients were wrong.
+std::string quotients_sentence(const QuotientSweep& q);
 /// "12 functions, 9 exhaustive, ...": one line behind PASS or FAIL.
 std::string functions_verdict(const FunctionsReport& r);
 

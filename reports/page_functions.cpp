@@ -130,6 +130,12 @@ std::string functions(const FunctionsReport& r) {
         "full check, up "
         "to MPFR.</p>" +
         pair_rows(r);
+  if (r.quotients)
+    out +=
+        "<h3>Division of a row by one divisor</h3><p>Three operations with a shared reciprocal "
+        "(<code>kernels/row_divisor.cuh</code>) instead of a division an element; every pair of mantissas is "
+        "compared with the correctly rounded quotient. " +
+        escape(quotients_sentence(*r.quotients)) + ".</p>";
   return out;
 }
 

@@ -1,24 +1,33 @@
 // naive_block: the paper's Algorithm 1 (arXiv 1805.02867), one block per row. No maximum is subtracted: the
-// sum overflows once the row's lse passes 88.7, and underflows far below zero. Reads logits twice.
-#include "kernels/reduce.cuh"
+// sum overflows once the row's lse passes 88.7, and underflows far below zero. Reads logits twice, 16 bytes
+// at a time.
+#include "kernels/row_divisor.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocksPerSm = 8;  // 32 registers: every thread an SM can hold, each with 16 bytes in flight
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     naive_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     float sum = 0.0f;
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) sum += expf(to_float(x[i]));
+    walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) {
+      for (const float xi : c.x) sum += expf(xi);
+    });
     sum = block_reduce<Sum, kThreads>(sum);
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
-        p[i] = from_float<T>(expf(to_float(x[i])) / sum);
+      const RowDivisor by = row_divisor(sum);
+      const bool one_access = same_phase(x, p);
+      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+        for (float& xi : c.x) xi = expf(xi);
+        divide_chunk(c, by);
+        store_chunk(p + i, c, one_access);
+      });
     }
     if (m && threadIdx.x == 0) {
       m[row] = 0.0f;  // the shift that was applied: none
@@ -29,15 +38,18 @@ __global__ void __launch_bounds__(kThreads)
 
 struct NaiveBlock {
   static constexpr Op op = Op::softmax;
-  static constexpr Claim claim{
-      .algorithm = Algorithm::naive,
-      .shift = Shift::none,
-      .height = [](std::int64_t V) { return block_height(V, kThreads); },
-      .policy = {.pos_inf = PosInfRows::inf_only},
-      .loads = 2,
-      .stores = 1,
-      .in_place = true,
-  };
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::naive,
+        .shift = Shift::none,
+        .height = [](std::int64_t V) { return chunk_share<T>(V, kThreads) + block_levels(kThreads); },
+        .policy = {.pos_inf = PosInfRows::inf_only},
+        .loads = 2,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(naive_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,

@@ -1,24 +1,30 @@
-// online_block: Algorithm 3 with one block per row. Each thread folds a strided slice of the row into
-// (m, d); warps, then the block, merge the partials with ⊕. Reads logits twice.
-#include "kernels/reduce.cuh"
+// online_block: Algorithm 3 with one block per row. Each thread folds its chunks of the row into (m, d);
+// warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
+#include "kernels/row_divisor.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocksPerSm = 8;  // 32 registers: every thread an SM can hold, each with 16 bytes in flight
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     online_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     Normalizer n = identity();
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) n = combine(n, leaf(to_float(x[i])));
-    n = block_reduce<Combine<AccurateExp>, kThreads>(n);
+    walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) { fold_chunk<AccurateExp>(n, c); });
+    n = block_reduce<Combine<AccurateExp>, kThreads>(folded(n));
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
-        p[i] = from_float<T>(expf(to_float(x[i]) - n.m) / n.d);
+      const RowDivisor by = row_divisor(n.d);
+      const bool one_access = same_phase(x, p);
+      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+        for (float& xi : c.x) xi = expf(xi - n.m);
+        divide_chunk(c, by);
+        store_chunk(p + i, c, one_access);
+      });
     }
     if (m && threadIdx.x == 0) {
       m[row] = n.m;
@@ -29,13 +35,16 @@ __global__ void __launch_bounds__(kThreads)
 
 struct OnlineBlock {
   static constexpr Op op = Op::softmax;
-  static constexpr Claim claim{
-      .algorithm = Algorithm::online,
-      .height = [](std::int64_t V) { return block_height(V, kThreads); },
-      .loads = 2,
-      .stores = 1,
-      .in_place = true,
-  };
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .height = [](std::int64_t V) { return chunk_share<T>(V, kThreads) + block_levels(kThreads); },
+        .loads = 2,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(online_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,

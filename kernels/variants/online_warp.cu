@@ -1,15 +1,17 @@
-// online_warp: Algorithm 3 with one warp per row. Each lane folds a strided slice into (m, d); a butterfly
-// of ⊕ merges the 32 partials. No shared memory and no block barrier. Reads logits twice.
-#include "kernels/reduce.cuh"
+// online_warp: Algorithm 3 with one warp per row. Each lane folds its chunks into (m, d); a butterfly of ⊕
+// merges the 32 partials. No shared memory and no block barrier. Reads logits twice, 16 bytes at a time.
+#include "kernels/row_divisor.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
+constexpr int kBlocksPerSm = 4;  // 64 registers: 4000 rows are 3.8 blocks for each SM of an H200
+constexpr int kAhead = 2;        // few warps share an SM: each keeps two accesses a lane in flight
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     online_warp(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
@@ -18,11 +20,17 @@ __global__ void __launch_bounds__(kThreads)
        row < logits.count; row += step) {
     const T* x = logits.row(row);
     Normalizer n = identity();
-    for (std::int64_t i = lane; i < V; i += 32) n = combine(n, leaf(to_float(x[i])));
-    n = warp_reduce<Combine<AccurateExp>>(n);
+    walk_chunks<32, kAhead>(x, V, lane, [&](const auto& c) { fold_chunk<AccurateExp>(n, c); });
+    n = warp_reduce<Combine<AccurateExp>>(folded(n));
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = lane; i < V; i += 32) p[i] = from_float<T>(expf(to_float(x[i]) - n.m) / n.d);
+      const RowDivisor by = row_divisor(n.d);
+      const bool one_access = same_phase(x, p);
+      walk_row<32, kAhead>(x, V, lane, [&](auto c, std::int64_t i) {
+        for (float& xi : c.x) xi = expf(xi - n.m);
+        divide_chunk(c, by);
+        store_chunk(p + i, c, one_access);
+      });
     }
     if (m && lane == 0) {
       m[row] = n.m;
@@ -33,13 +41,16 @@ __global__ void __launch_bounds__(kThreads)
 
 struct OnlineWarp {
   static constexpr Op op = Op::softmax;
-  static constexpr Claim claim{
-      .algorithm = Algorithm::online,
-      .height = [](std::int64_t V) { return ceil_div(V, 32) + 5; },
-      .loads = 2,
-      .stores = 1,
-      .in_place = true,
-  };
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .height = [](std::int64_t V) { return chunk_share<T>(V, 32) + 5; },
+        .loads = 2,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(online_warp<T>, grid_for(ceil_div(p.rows, kWarps), stream), kThreads, 0, stream,

@@ -1,27 +1,37 @@
 // safe_block: the paper's Algorithm 2, one block per row: maximum, then sum, then output. Reads logits
-// three times; the same exp(x - m) serves the sum and the output.
-#include "kernels/reduce.cuh"
+// three times, 16 bytes at a time; the same exp(x - m) serves the sum and the output.
+#include "kernels/row_divisor.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocksPerSm = 8;  // 32 registers: every thread an SM can hold, each with 16 bytes in flight
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     safe_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     float maximum = negative_infinity();
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) maximum = fmaxf(maximum, to_float(x[i]));
+    walk_row<kThreads>(x, V, threadIdx.x, [&](const auto& c, std::int64_t) {
+      for (const float xi : c.x) maximum = fmaxf(maximum, xi);
+    });
     maximum = block_reduce<Max, kThreads>(maximum);
     float sum = 0.0f;
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) sum += expf(to_float(x[i]) - maximum);
+    walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) {
+      for (const float xi : c.x) sum += expf(xi - maximum);
+    });
     sum = block_reduce<Sum, kThreads>(sum);
     if (probs.base) {
       T* p = probs.row(row);
-      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
-        p[i] = from_float<T>(expf(to_float(x[i]) - maximum) / sum);
+      const RowDivisor by = row_divisor(sum);
+      const bool one_access = same_phase(x, p);
+      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+        for (float& xi : c.x) xi = expf(xi - maximum);
+        divide_chunk(c, by);
+        store_chunk(p + i, c, one_access);
+      });
     }
     if (m && threadIdx.x == 0) {
       m[row] = maximum;
@@ -32,13 +42,16 @@ __global__ void __launch_bounds__(kThreads)
 
 struct SafeBlock {
   static constexpr Op op = Op::softmax;
-  static constexpr Claim claim{
-      .algorithm = Algorithm::safe,
-      .height = [](std::int64_t V) { return block_height(V, kThreads); },
-      .loads = 3,
-      .stores = 1,
-      .in_place = true,
-  };
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::safe,
+        .height = [](std::int64_t V) { return chunk_share<T>(V, kThreads) + block_levels(kThreads); },
+        .loads = 3,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     launch(safe_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,

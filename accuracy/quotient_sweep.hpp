@@ -1,0 +1,33 @@
+// Division of a row by one divisor (kernels/row_divisor.cuh) over every pair of f32 mantissas, on the GPU.
+// Scaling by powers of two is exact within the range the kernels use it in, so that mantissas are all there
+// is.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace assay {
+
+struct QuotientSweep {
+  std::string status;                        // pass, fail, not_run
+  std::string reason;                        // of not_run
+  std::int64_t divisors = 0;                 // mantissas tried, each with all 2^23 numerators
+  std::int64_t wrong = 0;                    // quotients that are not correctly rounded
+  std::uint32_t divisor = 0, numerator = 0;  // mantissa bits of one of them
+  double seconds = 0;
+};
+
+inline constexpr std::int64_t kMantissas = std::int64_t{1} << 23;
+
+/// Every stride-th divisor on this process's GPU; not_run where there is none.
+QuotientSweep sweep_quotients(std::int64_t stride);
+
+nlohmann::json to_json(const QuotientSweep& q);
+QuotientSweep quotient_sweep_from_json(const nlohmann::json& j);
+
+/// The device's half. `ulp_off` is added to each reciprocal: a fault for the sweep to find. Throws
+/// std::runtime_error with CUDA's words.
+QuotientSweep sweep_quotients_on_device(std::int64_t stride, int ulp_off = 0);
+
+}  // namespace assay

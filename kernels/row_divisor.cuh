@@ -1,0 +1,49 @@
+// Division of a whole row by one divisor, each quotient correctly rounded, in three operations instead of a
+// dozen: a product with the rounded reciprocal, the exact remainder, one correction (Markstein, IBM J. Res.
+// Dev. 34(1), 1990). `assay functions --quotients` compares all 2^46 pairs of f32 mantissas with IEEE
+// division.
+#pragma once
+
+#include "kernels/row_walk.cuh"
+
+namespace assay::ASSAY_BACKEND {
+
+/// Nothing under- or overflows in the three operations where divisor and numerators lie within these.
+inline constexpr float kQuotientLow = 0x1p-60f, kQuotientHigh = 0x1p+60f;
+
+struct RowDivisor {
+  float d;
+  float reciprocal;
+  bool ordinary;
+};
+
+__device__ __forceinline__ RowDivisor row_divisor(float d) {
+  return {d, 1.0f / d, d >= kQuotientLow && d <= kQuotientHigh};
+}
+
+/// a / d, for an ordinary divisor and a within [kQuotientLow, kQuotientHigh].
+__device__ __forceinline__ float ordinary_quotient(float a, const RowDivisor& by) {
+  const float q = __fmul_rn(a, by.reciprocal);
+  return fmaf(fmaf(-q, by.d, a), by.reciprocal, q);
+}
+
+/// Each element over d, correctly rounded. Elements are not negative, or NaN.
+template <int N>
+__device__ __forceinline__ void divide_chunk(Chunk<N>& c, const RowDivisor& by) {
+  // fminf and fmaxf drop NaN: an element that is NaN goes through either way and stays NaN.
+  float low = c.x[0], high = c.x[0];
+#pragma unroll
+  for (int j = 1; j < N; ++j) {
+    low = fminf(low, c.x[j]);
+    high = fmaxf(high, c.x[j]);
+  }
+  if (by.ordinary && low >= kQuotientLow && high <= kQuotientHigh) {
+#pragma unroll
+    for (int j = 0; j < N; ++j) c.x[j] = ordinary_quotient(c.x[j], by);
+  } else {
+#pragma unroll
+    for (int j = 0; j < N; ++j) c.x[j] = c.x[j] / by.d;
+  }
+}
+
+}  // namespace assay::ASSAY_BACKEND
