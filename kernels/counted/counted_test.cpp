@@ -1,0 +1,66 @@
+// What the counters say of kernels whose accesses are known, and that every variant's claim is what it does.
+#include "kernels/counted/counted.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/counted/access_counter.hpp"
+#include "reference/inputs.hpp"
+
+namespace assay {
+namespace {
+
+AccessCounts counts_of(const Variant& v, std::int64_t V, std::int64_t rows) {
+  const Tensor logits = make_input(*find_family("normal_1"), v.dtype, V, rows, 1);
+  Problem p;
+  p.op = v.op;
+  p.in = p.out = v.dtype;
+  p.rows = rows;
+  p.V = p.in_pitch = p.out_pitch = V;
+  if (selects(v.op)) p.k = 5;
+  return count_accesses(v, p, logits.bytes);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+TEST(CountedVariants, AreTheRegistrysHostKeys) {
+  std::size_t on_host_keys = 0;
+  for (const Variant& v : registry())
+    if (v.backend == Backend::host) {
+      ++on_host_keys;
+      EXPECT_NE(find_counted(v.key()), nullptr) << v.key();
+    }
+  EXPECT_EQ(counted_variants().size(), on_host_keys);
+}
+
+/// A softmax loads and stores exactly what it claims; top-k kernels besides touch k elements a row.
+TEST(CountedVariants, DoWhatTheyClaim) {
+  ASSERT_FALSE(counted_variants().empty());
+  for (const Variant& v : counted_variants()) {
+    const std::int64_t V = 2048;
+    const AccessCounts c = counts_of(v, V, 2);
+    const double slack = 64.0 / static_cast<double>(V);  // (m, d), lists of k
+    EXPECT_NEAR(c.loads, v.claim.loads, slack) << v.key() << " claims " << v.claim.loads << " loads";
+    EXPECT_NEAR(c.stores, v.claim.stores, slack) << v.key() << " claims " << v.claim.stores << " stores";
+  }
+}
+
+TEST(CountedVariants, OnlineReadsEveryLogitTwiceWhateverTheAlignment) {
+  const Variant* v = find_counted("online_block/f32@host");
+  ASSERT_NE(v, nullptr);
+  for (const std::int64_t V : {1, 2, 3, 31, 129, 1025}) {
+    const AccessCounts c = counts_of(*v, V, 3);
+    // Rows off a 16-byte boundary are realigned in registers: neighbouring accesses overlap there.
+    EXPECT_GE(c.logits.loaded, 2 * 3 * V * 4) << V;
+    EXPECT_LE(c.logits.loaded, 3 * 3 * V * 4) << V;
+    EXPECT_EQ(c.probs.stored, 3 * V * 4) << V;
+    EXPECT_EQ(c.normalizer.stored, 3 * 2 * 4) << V;
+    EXPECT_EQ(c.probs.loaded + c.workspace.loaded + c.workspace.stored, 0) << V;
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace assay
