@@ -1,0 +1,70 @@
+#include "reports/sweep/accesses.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "kernels/counted/counted.hpp"
+#include "reference/error.hpp"
+#include "reference/inputs.hpp"
+
+namespace assay {
+namespace {
+
+constexpr int kTopK = 5;
+
+Problem problem_of_point(const Variant& v, const AccessPoint& a) {
+  Problem p;
+  p.op = v.op;
+  p.in = v.dtype;
+  p.out = v.out();
+  p.rows = a.rows;
+  p.V = p.in_pitch = a.V;
+  p.k = a.k;
+  p.out_pitch = selects(p.op) ? a.k : a.V;
+  return p;
+}
+
+}  // namespace
+
+std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::string>& keys,
+                                       const std::vector<std::int64_t>& V, std::int64_t rows) {
+  std::vector<AccessPoint> out;
+  std::vector<bool> used(keys.size(), false);
+  for (const Variant& v : registry()) {
+    bool wanted = keys.empty();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (fnmatch(keys[i].c_str(), v.key().c_str(), 0) == 0) wanted = used[i] = true;
+    if (!wanted || v.backend != backend) continue;
+    for (const std::int64_t length : V)
+      if ((v.limits.max_V == 0 || length <= v.limits.max_V) && length % v.limits.V_multiple == 0)
+        out.push_back({v.key(), rows, length, selects(v.op) ? kTopK : 0});
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (!used[i]) throw InputError("--key " + keys[i] + ": no such key; assay list names them all");
+  return out;
+}
+
+std::vector<AccessRecord> count_on_host(const std::vector<AccessPoint>& points) {
+  std::vector<AccessRecord> out;
+  for (const AccessPoint& a : points) {
+    const Variant* v = find_counted(a.key);
+    if (!v) continue;
+    const Tensor logits = make_input(*find_family("normal_1"), v->dtype, a.V, a.rows, 1);
+    const AccessCounts counts = count_accesses(*v, problem_of_point(*v, a), logits.bytes);
+    AccessRecord r;
+    r.key = a.key;
+    r.claimed_loads = v->claim.loads;
+    r.claimed_stores = v->claim.stores;
+    r.source = "host counters";
+    r.rows = a.rows;
+    r.V = a.V;
+    r.k = a.k;
+    r.loads = counts.loads;
+    r.stores = counts.stores;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace assay
