@@ -26,17 +26,19 @@ std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::s
 /// Counts on the host executor. Throws std::runtime_error if a launch fails.
 std::vector<AccessRecord> count_on_host(const std::vector<AccessPoint>& points);
 
-/// The kernel whose launches stand between two points in a profiler's table.
-inline constexpr const char* kMarkerKernel = "assay_next_point";
-/// Launches it.
-void launch_marker();
+/// The kernels whose launches stand before and after a point's in a profiler's table.
+inline constexpr const char* kPointBegins = "assay_point_begins";
+inline constexpr const char* kPointEnds = "assay_point_ends";
+/// Launches them on the selected device; there is none in a build without CUDA.
+void mark_point_begins();
+void mark_point_ends();
 
 /// The metrics to ask ncu for, as its --metrics takes them.
 std::string ncu_metrics();
 
-/// Reads what `ncu --csv --page raw --metrics ...` printed of a run over `points`, in their order, a marker
-/// before each. Lines that are no CSV are skipped. Throws InputError naming the file where it holds another
-/// number of points than asked, a point without a launch, or lacks a metric.
+/// Reads what `ncu --csv --page raw --metrics ...` printed of a run over `points`, in their order, each
+/// between its marks. Lines that are no CSV are skipped. Throws InputError naming the file where it holds
+/// another number of points than asked, a point without a launch, or lacks a metric.
 std::vector<AccessRecord> read_ncu(const std::filesystem::path& file, const std::vector<AccessPoint>& points,
                                    const std::string& gpu);
 

@@ -29,8 +29,10 @@ std::string launch(const std::string& name, double ns, double read, double write
   return s.str();
 }
 const std::string kRest = R"("1,000,000","500,000","4,096,000","50","90","80","32","0","0","16")";
-const std::string kMarker =
-    launch("assay_next_point()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
+const std::string kBegins =
+    launch("assay_point_begins()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
+const std::string kEnds =
+    launch("assay_point_ends()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
 
 std::filesystem::path file_of(const std::string& text) {
   const auto file = std::filesystem::path(testing::TempDir()) / "ncu.csv";
@@ -40,9 +42,9 @@ std::filesystem::path file_of(const std::string& text) {
 
 TEST(NcuTable, SumsTheLaunchesOfAPoint) {
   const std::vector<AccessPoint> points = {{"online_block/f32@host", 4000, 4096, 0}};
-  const auto file =
-      file_of(header() + launch("warm_up", 1, 1, 1, kRest) + kMarker +
-              launch("first", 20000, 65.536, 32.768, kRest) + launch("second", 60000, 65.536, 32.768, kRest));
+  const auto file = file_of(
+      header() + launch("warm_up", 1, 1, 1, kRest) + kBegins + launch("first", 20000, 65.536, 32.768, kRest) +
+      launch("second", 60000, 65.536, 32.768, kRest) + kEnds + launch("fill", 1, 1, 1, kRest));
   const std::vector<AccessRecord> r = read_ncu(file, points, "a GPU");
   ASSERT_EQ(r.size(), 1u);
   EXPECT_EQ(r[0].kernels, 2);
@@ -60,8 +62,8 @@ TEST(NcuTable, SumsTheLaunchesOfAPoint) {
 TEST(NcuTable, RefusesWhatDoesNotFitThePlan) {
   const std::vector<AccessPoint> one = {{"online_block/f32@host", 1, 1, 0}};
   EXPECT_THROW(read_ncu(file_of(header() + launch("k", 1, 1, 1, kRest)), one, ""), InputError);
-  EXPECT_THROW(read_ncu(file_of(header() + kMarker), one, ""), InputError);
-  EXPECT_THROW(read_ncu(file_of(header() + kMarker + kMarker + launch("k", 1, 1, 1, kRest)), one, ""),
+  EXPECT_THROW(read_ncu(file_of(header() + kBegins), one, ""), InputError);
+  EXPECT_THROW(read_ncu(file_of(header() + kBegins + kBegins + launch("k", 1, 1, 1, kRest)), one, ""),
                InputError);
   EXPECT_THROW(read_ncu(file_of("no table\n"), one, ""), InputError);
   EXPECT_THROW(read_ncu(file_of("\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"), one, ""), InputError);

@@ -75,7 +75,7 @@ struct Kernel {
   double value[metrics];
 };
 
-/// All launches of a table, markers included.
+/// All launches of a table, marks included.
 std::vector<Kernel> read_kernels(const std::filesystem::path& file) {
   std::istringstream text(read_file(file));
   std::vector<std::string> header, units;
@@ -169,11 +169,16 @@ std::string ncu_metrics() {
 std::vector<AccessRecord> read_ncu(const std::filesystem::path& file, const std::vector<AccessPoint>& points,
                                    const std::string& gpu) {
   std::vector<std::vector<Kernel>> groups;
+  bool open = false;
   for (Kernel& k : read_kernels(file)) {
-    if (k.name.find(kMarkerKernel) != std::string::npos)
+    if (k.name.find(kPointBegins) != std::string::npos) {
       groups.emplace_back();
-    else if (!groups.empty())
+      open = true;
+    } else if (k.name.find(kPointEnds) != std::string::npos) {
+      open = false;
+    } else if (open) {
       groups.back().push_back(std::move(k));
+    }
   }
   if (groups.size() != points.size())
     throw InputError(
