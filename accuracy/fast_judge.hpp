@@ -51,10 +51,10 @@ FastJudgement judge_fast_on_device(const Claim& claim, Backend backend, const Ou
                                    std::vector<fast::RowConstants>* constants = nullptr);
 
 /// What the first look on a device says of one row: how many elements it could not pass (V where it does not
-/// judge the row), and the largest error / bound.
+/// judge the row), the largest error / bound, and the largest ulp error.
 struct DeviceRow {
   std::int64_t open = 0;
-  double utilisation = 0;
+  double utilisation = 0, max_ulp = 0;
   fast::RowConstants constants;
 };
 /// The first look alone, at every row; what is open is for judge_row_of_device.

@@ -292,7 +292,7 @@ std::vector<DeviceRow> look_on_device(const Claim& claim, Backend backend, const
   if (o.rows == 0 || o.V == 0) return rows;
   check_cuda(cudaSetDevice(selected_device()), "selecting the device");
   for (const RowResult& r : look(terms_of(claim, backend, o.out, o.V), o))
-    rows.push_back({r.open, r.utilisation, r.constants});
+    rows.push_back({r.open, r.utilisation, static_cast<double>(r.max_ulp), r.constants});
   return rows;
 }
 

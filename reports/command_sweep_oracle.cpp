@@ -72,10 +72,8 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_sweep_command(CLI::App& app, int& status) {
-  CLI::App* sweep = app.add_subcommand("sweep", "performance: oracle");
-  sweep->require_subcommand(1);
-  CLI::App* c = sweep->add_subcommand("oracle", "elements judged a second, by MPFR and by the fast tier");
+void add_sweep_oracle(CLI::App& sweep, int& status) {
+  CLI::App* c = sweep.add_subcommand("oracle", "elements judged a second, by MPFR and by the fast tier");
   auto o = std::make_shared<Options>();
   c->add_option(
        "--key", o->keys,

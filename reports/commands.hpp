@@ -23,6 +23,9 @@ void add_check_command(CLI::App& app, int& status);
 void add_inputs_command(CLI::App& app, int& status);
 void add_grade_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);
+// What assay sweep has below it.
+void add_sweep_oracle(CLI::App& sweep, int& status);
+void add_sweep_launch(CLI::App& sweep, int& status);
 void add_functions_command(CLI::App& app, int& status);
 void add_utilisation_command(CLI::App& app, int& status);
 void add_selftest_command(CLI::App& app, int& status);

@@ -53,7 +53,6 @@ TEST(OracleSpeed, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(call({"sweep", "oracle", "--key", "safe_block/f32@host", "--family", "nan", "--V", "33", "--rows",
                   "2"}),
             kBadCall);
-  EXPECT_EQ(call({"sweep"}), kBadCall);
 }
 
 TEST(OracleSpeed, RefusesFilesThatAreNotItsOwn) {

@@ -1,0 +1,119 @@
+// assay sweep: performance against the machine's own copy and read speed, verified before and after every
+// timing.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reference/inputs.hpp"
+#include "reports/commands.hpp"
+#include "reports/files.hpp"
+#include "reports/progress.hpp"
+#include "reports/sweep/engine.hpp"
+#include "reports/sweep/outcome.hpp"
+#include "reports/whole_number.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  SweepSelection selection;
+  SweepOptions sweep;
+  std::string out = "out/sweep", budget, require;
+  bool quick = false, full = false;
+  int device = 0;
+};
+
+/// "90s", "9m", "1h" in seconds.
+double seconds_of(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string unit = text.substr(used);
+  const double factor = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (used == 0 || factor == 0 || !(value > 0) || !(value * factor < 1e7))
+    throw InputError("--budget " + text + ": must be a time, as 90s, 9m or 1h");
+  return value * factor;
+}
+
+int run(Options& o) {
+  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (!o.require.empty() && o.require != "cuda")
+    throw InputError("--require " + o.require + ": must be cuda");
+  if (const std::string why = unavailable_reason(Backend::cuda); !o.require.empty() && !why.empty()) {
+    fmt::print(stderr, "assay: --require cuda: {}\n", why);
+    return kEnvironment;
+  }
+  if (o.device != 0)
+    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
+  if (!o.budget.empty())
+    o.sweep.budget_seconds = seconds_of(o.budget);
+  else
+    o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
+  std::vector<std::string> missing;
+  const std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
+  const bool any = std::any_of(plan.begin(), plan.end(), [](const SweepJob& j) {
+    return unavailable_reason(j.subject->variant.backend).empty();
+  });
+  if (!any) {
+    fmt::print(stderr, "assay: sweep: {} (--host sweeps the host executor)\n",
+               unavailable_reason(plan.front().subject->variant.backend));
+    return kEnvironment;
+  }
+  if (!find_family(o.sweep.family))
+    throw InputError("--family " + o.sweep.family + ": unknown; assay list --families names them all");
+  prepare_folder(o.out);
+  Progress progress;
+  o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  const SweepResult result = run_sweep(plan, o.sweep, o.out);
+  fmt::print("{}", sweep_outcome(result));
+  for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
+  fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
+  return sweep_passed(result) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  SweepSelection& s = o->selection;
+  const CLI::Validator whole = whole_number(), natural = natural_number();
+  CLI::App* c =
+      app.add_subcommand("sweep", "performance of every key against the machine's own copy and read speed");
+  c->require_subcommand(0, 1);
+  c->add_option("--key", s.keys, "keys and peers, as variant/dtype@backend; * and ? match (every cuda key)");
+  c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
+  c->add_option("--V", s.sizes, "row lengths (40 from 32 to 1048576, among them the paper's)")->check(whole);
+  c->add_option("--rows", s.rows, "rows (4000, 10, 1, 32, 32768)")->check(whole);
+  c->add_option("--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)")->check(whole);
+  c->add_option("--family", o->sweep.family, "input family")->capture_default_str();
+  c->add_option("--seed", o->sweep.seed, "seed of the inputs")
+      ->capture_default_str()
+      ->check(whole)
+      ->check(natural);
+  c->add_flag("--host", s.host, "the host executor's keys too: another machine, a thousand times slower");
+  c->add_flag("--quick", o->quick, "the most important shapes, in 4 minutes at most");
+  c->add_flag("--full", o->full, "every V with every number of rows, dtype and k");
+  c->add_option("--budget", o->budget,
+                "begin nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
+  c->add_flag("--again", o->sweep.again, "measure what --out already has, too");
+  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
+  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  c->add_option("--out", o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
+  add_sweep_oracle(*c, status);
+  add_sweep_launch(*c, status);
+  // Below a subcommand the sweep itself has nothing to do.
+  c->callback([c, o, &status] {
+    if (c->get_subcommands().empty()) status = run(*o);
+  });
+}
+
+}  // namespace assay

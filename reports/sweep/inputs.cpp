@@ -1,0 +1,69 @@
+#include "reports/sweep/inputs.hpp"
+
+#include <algorithm>
+
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kTile = std::int64_t{1} << 22;     // elements
+constexpr std::size_t kTiles = std::size_t{1} << 31;      // bytes of all that are kept
+constexpr std::int64_t kSample = std::int64_t{1} << 17;   // elements whose truth is computed
+constexpr std::int64_t kMostRows = 8;                     // of a sample
+constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // elements of all that are kept; some 80 bytes each
+
+const Family& known(const std::string& name) {
+  if (const Family* f = find_family(name)) return *f;
+  throw InputError("--family " + name + ": unknown; assay list --families names them all");
+}
+
+/// Moves the entry to the front, then drops from the back what exceeds the limit.
+template <class T, class Size>
+T& kept(std::list<std::unique_ptr<T>>& list, typename std::list<std::unique_ptr<T>>::iterator at, Size size,
+        decltype(size(std::declval<const T&>())) most) {
+  list.splice(list.begin(), list, at);
+  decltype(most) all = 0;
+  for (auto i = list.begin(); i != list.end();) {
+    all += size(**i);
+    i = all > most && i != list.begin() ? list.erase(i) : std::next(i);
+  }
+  return *list.front();
+}
+
+}  // namespace
+
+SweepInputs::SweepInputs(const std::string& family, std::uint64_t seed)
+    : family_(known(family)), seed_(seed) {}
+
+std::int64_t SweepInputs::distinct_rows(std::int64_t V, std::int64_t rows) const {
+  return std::min(rows, std::max<std::int64_t>(1, kTile / std::max<std::int64_t>(1, V)));
+}
+
+const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  const std::int64_t wanted = distinct_rows(V, rows);
+  auto at = std::find_if(tiles_.begin(), tiles_.end(),
+                         [&](const auto& t) { return t->dtype == dtype && t->V == V; });
+  if (at != tiles_.end() && (*at)->rows < wanted) {
+    tiles_.erase(at);
+    at = tiles_.end();
+  }
+  if (at == tiles_.end())
+    at = tiles_.insert(tiles_.end(), std::make_unique<Tensor>(make_input(family_, dtype, V, wanted, seed_)));
+  return kept(
+      tiles_, at, [](const Tensor& t) { return t.bytes.size(); }, kTiles);
+}
+
+const Case& SweepInputs::sample(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  const std::int64_t several = std::clamp<std::int64_t>(kSample / std::max<std::int64_t>(1, V), 2, kMostRows);
+  const std::int64_t wanted = std::min(several, distinct_rows(V, rows));
+  auto at = std::find_if(samples_.begin(), samples_.end(), [&](const auto& c) {
+    return c->dtype() == dtype && c->V() == V && c->rows() == wanted;
+  });
+  if (at == samples_.end())
+    at = samples_.insert(samples_.end(), std::make_unique<const Case>(family_, dtype, V, wanted, seed_));
+  return kept(
+      samples_, at, [](const Case& c) { return c.rows() * c.V(); }, kSamples);
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// The logits of a sweep: a tile of distinct rows, which a rig repeats to any number of rows, and the truth of
+// a few of them for the usual checker. Both are kept for the next key of the same dtype and V.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "accuracy/case.hpp"
+#include "reference/inputs.hpp"
+
+namespace assay {
+
+class SweepInputs {
+ public:
+  /// Throws InputError for an unknown family.
+  SweepInputs(const std::string& family, std::uint64_t seed);
+  const Family& family() const { return family_; }
+  std::uint64_t seed() const { return seed_; }
+
+  /// As many of `rows` as there are distinct ones: at most 2^22 elements, at least one row.
+  std::int64_t distinct_rows(std::int64_t V, std::int64_t rows) const;
+  /// At least distinct_rows rows; valid until the next call. Throws InputError where the family has no rows
+  /// of V.
+  const Tensor& tile(Dtype dtype, std::int64_t V, std::int64_t rows);
+  /// The tile's first rows (two at least, if `rows` are) and their truth; valid until the next call.
+  const Case& sample(Dtype dtype, std::int64_t V, std::int64_t rows);
+
+ private:
+  const Family& family_;
+  std::uint64_t seed_;
+  std::list<std::unique_ptr<Tensor>> tiles_;        // the last used first
+  std::list<std::unique_ptr<const Case>> samples_;  // the same
+};
+
+}  // namespace assay

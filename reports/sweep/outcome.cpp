@@ -1,0 +1,51 @@
+#include "reports/sweep/outcome.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace assay {
+namespace {
+
+/// Of the ceiling that counts: the read where outputs are few, else the copy.
+std::optional<double> share(const SweepRecord& r) {
+  return r.op == "softmax" || r.op == "log_softmax" ? r.share_of_copy : r.share_of_read;
+}
+
+}  // namespace
+
+bool sweep_passed(const SweepResult& r) { return r.failed == 0 && r.measured + r.once > 0; }
+
+std::string sweep_outcome(const SweepResult& r) {
+  std::string s = fmt::format("{}: {} of {} planned configurations timed and verified, {} failed{}\n",
+                              sweep_passed(r) ? "PASS" : "FAIL", r.measured + r.once, r.planned, r.failed,
+                              r.stopped.empty() ? "" : "; stopped: " + r.stopped);
+  s += fmt::format(
+      "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
+      r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);
+  std::int64_t unjudged = 0;
+  std::vector<const SweepRecord*> worst;
+  for (const SweepRecord& one : r.records) {
+    const bool timed = one.status == "measured" || one.status == "once";
+    unjudged += timed && one.role != "ceiling" && one.verified == "not_judged";
+    if (one.status == "failed" || (timed && one.role == "variant" && share(one))) worst.push_back(&one);
+  }
+  if (unjudged > 0) s += fmt::format("{} timed configurations lie outside what can be judged\n", unjudged);
+  const auto rank = [](const SweepRecord* one) { return one->status == "failed" ? -1.0 : *share(*one); };
+  std::stable_sort(worst.begin(), worst.end(),
+                   [&](const SweepRecord* a, const SweepRecord* b) { return rank(a) < rank(b); });
+  for (std::size_t i = 0; i < worst.size() && i < 3; ++i) {
+    const SweepRecord& one = *worst[i];
+    if (one.status == "failed")
+      s += fmt::format("  failed: {}: {}\n", identity(one), one.reason);
+    else
+      s += fmt::format("  slowest: {}: {:.4g} us, {:.3g} % of the machine's {} of the same bytes\n",
+                       identity(one), *one.median_us, 100 * *share(one),
+                       share(one) == one.share_of_copy ? "copy" : "read");
+    s += "    " + one.reproduce + "\n";
+  }
+  return s;
+}
+
+}  // namespace assay

@@ -1,0 +1,178 @@
+#include "reports/sweep/plan.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// The V of the paper's figures, 63 x 2^i.
+Sizes paper_sizes() {
+  Sizes s;
+  for (int i = 0; i <= 14; ++i) s.push_back(std::int64_t{63} << i);
+  return s;
+}
+/// Round numbers, the places where the field's kernels change their ways, and vocabularies of models.
+const Sizes kModels = {1000, 1025, 12288, 14080, 25000, 32000, 50257, 128256, 151936, 262144};
+/// A look at every scale, and at the vocabularies.
+const Sizes kFew = {63, 252, 1008, 4032, 14080, 16128, 32000, 64512, 128256, 262144, 1032192};
+const Sizes kQuick = {252, 1008, 4032, 14080, 32000, 129024};
+
+Sizes all_sizes() {
+  Sizes s = paper_sizes();
+  for (int i = 5; i <= 20; ++i) s.push_back(std::int64_t{1} << i);
+  s.insert(s.end(), kModels.begin(), kModels.end());
+  std::sort(s.begin(), s.end());
+  s.erase(std::unique(s.begin(), s.end()), s.end());
+  return s;
+}
+
+bool any_of(const Sizes& s, std::int64_t x) { return std::find(s.begin(), s.end(), x) != s.end(); }
+
+/// The kernels everything else is compared with.
+bool reference_kernel(const Subject& s) {
+  static const std::set<std::string> names = {"naive_block", "safe_block",     "online_block",
+                                              "online_warp", "safe_then_topk", "online_topk_block"};
+  return s.role == "peer" || names.contains(s.variant.variant);
+}
+
+/// One point of a set's axes.
+struct Point {
+  Backend backend;
+  Dtype dtype;
+  bool fused;  // top-k
+  std::int64_t rows, V, k;
+};
+
+bool in_set(SweepSet set, const Point& p) {
+  if (on_host(p.backend)) {
+    static const Sizes sizes = {63, 1000, 4032, 32000};
+    return p.rows == 10 && any_of(sizes, p.V) && (!p.fused || p.k == 5);
+  }
+  if (set == SweepSet::full) return true;
+  const bool batch = p.rows == 4000 || p.rows == 10;
+  if (set == SweepSet::quick) {
+    if (p.dtype == Dtype::bf16) return false;
+    if (p.fused) return p.k == 5 && batch && any_of({1008, 4032, 25000, 129024}, p.V);
+    return batch ? any_of(kQuick, p.V) : p.V == 4032 || p.V == 32000;
+  }
+  const bool few = any_of(kFew, p.V);
+  if (!p.fused) return p.dtype == Dtype::bf16 ? batch && few : batch || few;
+  const bool paper = few || p.V == 25000 || p.V == 129024;
+  if (p.dtype == Dtype::bf16) return p.k == 5 && p.rows == 4000 && paper;
+  if (p.k == 5) return batch ? paper : any_of({4032, 32000, 128256}, p.V);
+  return batch && any_of({4032, 25000, 128256}, p.V);
+}
+
+/// Smaller comes first.
+int importance(const SweepJob& j) {
+  const Variant& v = j.subject->variant;
+  const bool fused = selects(v.op), first = reference_kernel(*j.subject);
+  const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
+  int rank = 10 * rows;
+  if (v.dtype == Dtype::bf16) rank += 5;
+  if (fused && j.k != 5)
+    rank += 4;
+  else if (!first)
+    rank += fused ? 1 : 2;
+  if (on_host(v.backend)) rank += 100;
+  return rank;
+}
+
+void require_range(const char* option, const std::vector<std::int64_t>& values, std::int64_t least,
+                   std::int64_t most) {
+  for (const std::int64_t x : values)
+    if (x < least || x > most)
+      throw InputError(fmt::format("{} {}: must be {} to {}", option, x, least, most));
+}
+
+std::vector<const Subject*> subjects_of(const SweepSelection& s, std::vector<std::string>* missing) {
+  std::set<std::string> dtypes;
+  for (const std::string& d : s.dtypes) {
+    const auto t = parse_dtype(d);
+    if (!t || *t == Dtype::f64) throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
+    dtypes.insert(d);
+  }
+  std::vector<const Subject*> found;
+  const auto take = [&](const Subject& one) {
+    if (!dtypes.empty() && !dtypes.contains(name(one.variant.dtype))) return;
+    if (std::find(found.begin(), found.end(), &one) == found.end()) found.push_back(&one);
+  };
+  if (s.keys.empty())
+    for (const Subject& one : sweep_subjects()) {
+      const Backend b = one.variant.backend;
+      if (b != Backend::cuda && !(s.host && b == Backend::host)) continue;
+      if (one.missing.empty())
+        take(one);
+      else if (missing)
+        missing->push_back(one.variant.key() + ": " + one.missing);
+    }
+  for (const std::string& pattern : s.keys) {
+    bool any = false;
+    for (const Subject& one : sweep_subjects())
+      if (fnmatch(pattern.c_str(), one.variant.key().c_str(), 0) == 0) {
+        take(one);
+        any = true;
+      }
+    if (const Subject* planted = any ? nullptr : find_subject(pattern)) {
+      take(*planted);
+      any = true;
+    }
+    if (!any) throw InputError("--key " + pattern + ": no such key; assay list names them all");
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::string>* missing) {
+  require_range("--V", s.sizes, 1, std::int64_t{1} << 26);
+  require_range("--rows", s.rows, 1, std::int64_t{1} << 24);
+  require_range("--k", s.k, 1, 1 << 20);
+  const Sizes sizes = s.sizes.empty() ? all_sizes() : s.sizes;
+  const Sizes rows = s.rows.empty() ? Sizes{4000, 10, 1, 32, 32768} : s.rows;
+  const std::vector<std::int64_t> ks =
+      s.k.empty() ? std::vector<std::int64_t>{5, 1, 10, 15, 30, 64, 128, 256} : s.k;
+  std::vector<SweepJob> jobs;
+  for (const Subject* one : subjects_of(s, missing)) {
+    const bool fused = selects(one->variant.op);
+    for (const std::int64_t V : sizes)
+      for (const std::int64_t r : rows)
+        for (const std::int64_t k : fused ? ks : std::vector<std::int64_t>{0}) {
+          if (fused && s.k.empty() && (k > one->variant.max_k || k > V)) continue;
+          // What a filter names is wanted at every point of the other axes where the set has anything.
+          const bool on_host_here = on_host(one->variant.backend);
+          const Point p{one->variant.backend,
+                        s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
+                        fused,
+                        s.rows.empty() ? r
+                        : on_host_here ? 10
+                                       : 4000,
+                        s.sizes.empty() ? V : 4032,
+                        s.k.empty() ? k : 5};
+          if (!in_set(s.set, p)) continue;
+          jobs.push_back({one, r, V, static_cast<int>(k)});
+        }
+  }
+  if (jobs.empty()) throw InputError("nothing to sweep: no key has a configuration of this selection");
+  std::stable_sort(jobs.begin(), jobs.end(), [](const SweepJob& a, const SweepJob& b) {
+    const auto rank = [](const SweepJob& j) {
+      const Dtype t = j.subject->variant.dtype;
+      const int dtype = t == Dtype::f32 ? 0 : t == Dtype::f16 ? 1 : 2;
+      return std::tuple(importance(j), dtype, j.V, j.k, j.rows);
+    };
+    return rank(a) < rank(b);
+  });
+  return jobs;
+}
+
+}  // namespace assay

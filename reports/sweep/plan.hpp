@@ -1,0 +1,37 @@
+// Which configurations a sweep times, and in which order: what matters most comes first, so that a budget
+// that ends early has seen it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/sweep/subjects.hpp"
+
+namespace assay {
+
+enum class SweepSet { quick, published, full };
+
+/// Empty lists: what the set has.
+struct SweepSelection {
+  SweepSet set = SweepSet::published;
+  std::vector<std::string> keys;  // patterns; empty: every @cuda key
+  std::vector<std::string> dtypes;
+  std::vector<std::int64_t> sizes, rows;
+  std::vector<std::int64_t> k;
+  bool host = false;  // @host keys too
+};
+
+struct SweepJob {
+  const Subject* subject = nullptr;
+  std::int64_t rows = 0, V = 0;
+  int k = 0;
+};
+
+/// Throws InputError for a key that matches nothing, an unknown dtype, an impossible V, rows or k, or a plan
+/// with nothing in it. Peers that can not be called here are planned only by name; `missing` (may be null)
+/// gets a line for each of the others.
+std::vector<SweepJob> make_sweep_plan(const SweepSelection& selection,
+                                      std::vector<std::string>* missing = nullptr);
+
+}  // namespace assay

@@ -1,0 +1,92 @@
+#include "reports/sweep/timing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/sweep/statistics.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kTooLong = 200'000;  // us: of a first launch that is not repeated
+constexpr double kEnough = 150'000;   // us: of all samples
+constexpr double kBatch = 100;        // us: what a sample should last, so that an event's resolution is 1 %
+constexpr std::size_t kMost = 30, kLeast = 12;
+constexpr double kNarrow = 0.02;
+
+bool narrow(const std::vector<double>& times) {
+  const auto interval = median_interval(times);
+  return interval && interval->second - interval->first <= kNarrow * quantile(times, 0.5);
+}
+
+/// Nanoseconds are more than a clock shows; longer digits are noise in every file.
+double rounded(double us) { return std::round(us * 1000) / 1000; }
+
+}  // namespace
+
+double Timing::median_us() const { return quantile(times_us, 0.5); }
+
+Timing time_launches(Rig& rig, bool once) {
+  Timing t;
+  t.launches_per_sample = 1;
+  const double first = rig.run_us(1);
+  t.once = once || first > kTooLong;
+  if (t.once) {
+    t.times_us = {rounded(first)};
+    return t;
+  }
+  // The first also loads code and wakes clocks.
+  double one = std::min(first, rig.run_us(1));
+  const auto batch_for = [&](double us) {
+    const double wanted = std::ceil(kBatch / std::max(us, 0.1));
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());
+  };
+  if (const std::int64_t n = batch_for(one); n > 1) one = rig.run_us(n) / static_cast<double>(n);
+  t.launches_per_sample = batch_for(one);
+  const auto n = static_cast<double>(t.launches_per_sample);
+  for (double all = 0; t.times_us.size() < kMost && all < kEnough;) {
+    const double us = rig.run_us(t.launches_per_sample);
+    all += us;
+    t.times_us.push_back(rounded(us / n));
+    if (t.times_us.size() >= kLeast && narrow(t.times_us)) break;
+  }
+  return t;
+}
+
+void put_timing(SweepRecord& r, const Timing& t) {
+  r.times_us = t.times_us;
+  r.samples = static_cast<std::int64_t>(t.times_us.size());
+  r.launches_per_sample = t.launches_per_sample;
+  r.median_us = t.median_us();
+  r.p10_us = quantile(t.times_us, 0.1);
+  r.p90_us = quantile(t.times_us, 0.9);
+  if (const auto interval = median_interval(t.times_us)) {
+    r.ci_low_us = interval->first;
+    r.ci_high_us = interval->second;
+  }
+}
+
+const Timing* Ceilings::measured(BySize& by_size, std::int64_t bytes, bool (Rig::*prepare)(std::size_t)) {
+  const auto [at, fresh] = by_size.try_emplace(bytes);
+  if (fresh && (rig_.*prepare)(static_cast<std::size_t>(bytes))) {
+    at->second = time_launches(rig_);
+    cold_ = rig_.cold();
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+const Timing* Ceilings::copy(std::int64_t bytes) { return measured(copies_, bytes, &Rig::prepare_copy); }
+const Timing* Ceilings::read(std::int64_t bytes) { return measured(reads_, bytes, &Rig::prepare_read); }
+
+const Timing* Ceilings::empty() {
+  if (!empty_) {
+    empty_.emplace();
+    if (rig_.prepare_empty()) {
+      *empty_ = time_launches(rig_);
+      cold_ = rig_.cold();
+    }
+  }
+  return *empty_ ? &**empty_ : nullptr;
+}
+
+}  // namespace assay
