@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
@@ -12,6 +13,7 @@
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/progress.hpp"
+#include "reports/sweep/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/whole_number.hpp"
@@ -22,7 +24,7 @@ namespace {
 struct Options {
   SweepSelection selection;
   SweepOptions sweep;
-  std::string out = "out/sweep", budget, require;
+  std::string out = "out/sweep", budget, require, compare, fresh;
   bool quick = false, full = false;
   int device = 0;
 };
@@ -43,7 +45,31 @@ double seconds_of(const std::string& text) {
   return value * factor;
 }
 
+int compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecord>& after) {
+  const SweepComparison c = compare_sweeps(before, after);
+  fmt::print("{}", comparison_text(c));
+  return comparison_passed(c) ? kPassed : kFailed;
+}
+
+/// A narrowed run has not lost what it did not ask for.
+std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
+                                     const std::vector<SweepJob>& plan, const SweepOptions& options) {
+  std::set<std::string> planned;
+  for (const SweepJob& j : plan) planned.insert(identity(blank_sweep_record(j, options)));
+  std::vector<SweepRecord> out;
+  for (const SweepRecord& r : records)
+    if (r.role == "ceiling" || planned.contains(identity(r))) out.push_back(r);
+  return out;
+}
+
 int run(Options& o) {
+  if (!o.fresh.empty()) {
+    if (o.compare.empty()) throw InputError("--new: compares with what? --compare names the older file");
+    return compare(read_sweep(o.compare), read_sweep(o.fresh));
+  }
+  std::vector<SweepRecord> before;
+  if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
+    throw InputError("--compare " + o.compare + ": holds no record");
   if (o.quick && o.full) throw InputError("--quick and --full: one of them");
   if (!o.require.empty() && o.require != "cuda")
     throw InputError("--require " + o.require + ": must be cuda");
@@ -77,7 +103,8 @@ int run(Options& o) {
   fmt::print("{}", sweep_outcome(result));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
   fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
-  return sweep_passed(result) ? kPassed : kFailed;
+  const int compared = before.empty() ? kPassed : compare(of_this_run(before, plan, o.sweep), result.records);
+  return sweep_passed(result) ? compared : kFailed;
 }
 
 }  // namespace
@@ -105,6 +132,9 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--budget", o->budget,
                 "begin nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
   c->add_flag("--again", o->sweep.again, "measure what --out already has, too");
+  c->add_option("--compare", o->compare,
+                "an older sweep.jsonl: what became slower or faster, exit 1 if anything did become slower");
+  c->add_option("--new", o->fresh, "with --compare: this sweep.jsonl, and nothing is measured");
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->add_option("--out", o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
