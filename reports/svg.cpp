@@ -158,6 +158,37 @@ void Plot::horizontal(double y, std::string_view css) {
     body_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>", css, kLeft, py(y), width_ - kRight);
 }
 
+void Plot::labels(std::span<const Label> labels) {
+  struct Box {
+    double left, top, right, bottom;
+    bool meets(const Box& o) const {
+      return left < o.right && o.left < right && top < o.bottom && o.top < bottom;
+    }
+  };
+  constexpr double kChar = 5.3, kHigh = 10, kGap = 6;  // of the style's font, generously
+  std::vector<Box> taken;
+  for (const Label& l : labels)
+    if (!std::isnan(l.x) && !std::isnan(l.y))
+      taken.push_back({px(l.x) - 3, py(l.y) - 3, px(l.x) + 3, py(l.y) + 3});
+  for (const Label& l : labels) {
+    if (std::isnan(l.x) || std::isnan(l.y)) continue;
+    const double x = px(l.x), y = py(l.y), w = kChar * static_cast<double>(l.text.size());
+    const Box places[] = {{x + kGap, y - kHigh / 2, x + kGap + w, y + kHigh / 2},
+                          {x - kGap - w, y - kHigh / 2, x - kGap, y + kHigh / 2},
+                          {x - w / 2, y - kGap - kHigh, x + w / 2, y - kGap},
+                          {x - w / 2, y + kGap, x + w / 2, y + kGap + kHigh}};
+    for (const Box& b : places) {
+      const bool free = b.left >= kLeft && b.right <= width_ - 2 && b.top >= 0 &&
+                        b.bottom <= height_ - kBottom &&
+                        std::none_of(taken.begin(), taken.end(), [&](const Box& o) { return b.meets(o); });
+      if (!free) continue;
+      taken.push_back(b);
+      body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", b.left, b.bottom - 2, escape(l.text));
+      break;
+    }
+  }
+}
+
 std::string Plot::frame() const {
   const double bottom = height_ - kBottom, right = width_ - kRight;
   std::string grid, text;

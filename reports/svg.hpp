@@ -26,6 +26,10 @@ class Plot {
   struct Step {
     double lo, hi, y;
   };
+  struct Label {
+    double x, y;
+    std::string text;
+  };
 
   /// name: read out by screen readers in place of the picture.
   Plot(Axis x, Axis y, std::string_view name, double width = 285, double height = 200);
@@ -36,6 +40,8 @@ class Plot {
   void bars(std::span<const Step> bars, std::string_view css);  // filled from the x axis up
   void vertical(double x, std::string_view css);
   void horizontal(double y, std::string_view css);
+  /// Names beside their points, where they hide neither a point nor another name; the others are left out.
+  void labels(std::span<const Label> labels);
 
   std::string str() const;
 
