@@ -38,15 +38,35 @@ std::vector<std::int64_t> columns(const Context& c) {
   return out;
 }
 
-/// Exps an element in the whole kernel, of the kernels whose source says it plainly; 0 where it is not known
-/// or there are none.
+struct Exps {
+  const char* begins;
+  int each;
+};
+/// Exps an element in the whole kernel, by its source: of the sum, of rescaling, of the output.
+constexpr Exps kExps[] = {{"online_recurrence", 3},
+                          {"online_topk", 1},
+                          {"safe_topk", 1},
+                          {"tree_five", 1},
+                          {"shuffle_five", 1},
+                          {"register_", 1},
+                          {"vector_", 1},
+                          {"three_kernel", 1},
+                          {"lse_", 1},
+                          {"log_softmax", 1},
+                          {"naive_", 2},
+                          {"safe_", 2},
+                          {"online_", 2},
+                          {"fused_safe", 2},
+                          {"single_thread", 2},
+                          {"serial_combine", 2},
+                          {"tree_dynamic", 2},
+                          {"fragment_", 2},
+                          {"lazy_", 2}};
+
+/// 0 where the count is not known.
 double exps(std::string_view variant) {
-  for (const char* once : {"tree_five", "shuffle_five", "register_", "vector_tree", "vector_shuffle",
-                           "three_kernel", "lse_", "log_softmax", "online_topk", "safe_topk"})
-    if (variant.starts_with(once)) return 1;
-  for (const char* twice : {"naive_", "safe_", "online_", "fused_safe", "single_thread", "serial_combine",
-                            "tree_dynamic", "lazy_"})
-    if (variant.starts_with(twice)) return 2;
+  for (const Exps& e : kExps)
+    if (variant.starts_with(e.begins)) return e.each;
   return 0;
 }
 
