@@ -16,22 +16,27 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   };
   using namespace speed;
   const Context c = gather(records, accesses);
+  // What others published about GPUs, and a GPU's rooflines, have nothing to be compared with in a host
+  // sweep.
+  const auto on_gpu = [&](std::string (*section)(const Context&)) {
+    return c.backend == "host" ? missing("a GPU", "assay sweep") : section(c);
+  };
   const Section sections[] = {
       {"keys", "Every kernel: right or wrong, and how fast", every_key(c)},
       {"lines", "Share of the copy over V", speed_lines(c)},
-      {"figures", "The paper's figures, on this machine", paper_figures(c)},
-      {"claims", "What the paper says, and what is seen", paper_claims_table(c)},
-      {"topk", "Softmax with top-k: K = 5, 10, 15, 30", k_table(c)},
-      {"own", "The reference kernels against their own roofline", own_roofline(c)},
-      {"roofline", "Roofline", roofline(c)},
+      {"figures", "The paper's figures, on this machine", on_gpu(paper_figures)},
+      {"claims", "What the paper says, and what is seen", on_gpu(paper_claims_table)},
+      {"topk", "Softmax with top-k: K = 5, 10, 15, 30", on_gpu(k_table)},
+      {"own", "The reference kernels against their own roofline", on_gpu(own_roofline)},
+      {"roofline", "Roofline", on_gpu(roofline)},
       {"heat", "Share of the copy over V and rows", heat_maps(c)},
       {"plane", "Accuracy against speed", accuracy_plane(c)},
       {"accesses", "Measured accesses beside the claim", access_table(c)},
       {"limits", "What holds each kernel", limits_table(c)},
       {"spills", "Where registers run out", spill_table(c)},
-      {"tutorial", "The tutorial's table", tutorial_table(c)},
-      {"worklog", "The worklog's table", worklog_table(c)},
-      {"part3", "Fused softmax, part 3", part_three_figure(c)},
+      {"tutorial", "The tutorial's table", on_gpu(tutorial_table)},
+      {"worklog", "The worklog's table", on_gpu(worklog_table)},
+      {"part3", "Fused softmax, part 3", on_gpu(part_three_figure)},
       {"reading", "How to read this page", reading()},
   };
   std::string out =

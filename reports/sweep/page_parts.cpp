@@ -117,6 +117,7 @@ std::string percent(double share) {
   if (!std::isfinite(share)) return "-";
   // Cut, not rounded: what reads as 90 % is at least 90 %.
   const double whole = 100 * share + 1e-9;
+  if (share < 0.001) return plain_number(100 * share) + " %";
   return share < 0.1 ? fmt::format("{:.1f} %", std::floor(10 * whole) / 10)
                      : fmt::format("{:.0f} %", std::floor(whole));
 }

@@ -217,6 +217,10 @@ TEST(SweepPage, AHostSweepSaysWhatItIs) {
   const std::string html = sweep_page(all, {});
   EXPECT_EQ(unbalanced(html), "");
   EXPECT_NE(html.find("say nothing about a GPU"), std::string::npos);
+  for (const char* id : {"figures", "claims", "own", "roofline", "tutorial", "worklog"})
+    EXPECT_NE(section(html, id).find("Not in this run: a GPU"), std::string::npos) << id;
+  EXPECT_NE(section(html, "keys").find("online_block"), std::string::npos);
+  EXPECT_EQ(sweep_summary(all, {}).find("the paper"), std::string::npos);
   EXPECT_EQ(sweep_page(records({"f32"}, {4000}), {}).find("say nothing about a GPU"), std::string::npos);
 }
 

@@ -97,8 +97,13 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
   const Context c = gather(records, accesses);
   std::string out = fmt::format("# {}: {}\n\n", passed(records) ? "PASS" : "FAIL", verdict_line(records));
   for (const SweepRecord* r : c.timed) {
-    out += fmt::format("{}; driver {}, CUDA {}, {}; commit {}\n\n", r->gpu, r->driver, r->cuda, r->compiler,
-                       r->commit);
+    for (const auto& [label, value] : {std::pair{"", r->gpu},
+                                       {", driver ", r->driver},
+                                       {", CUDA ", r->cuda},
+                                       {", ", r->compiler},
+                                       {", commit ", r->commit}})
+      if (!value.empty()) out += label + value;
+    out += "\n\n";
     break;
   }
   if (c.backend == "host" && !c.timed.empty()) out += "A host sweep: it says nothing about a GPU.\n\n";
