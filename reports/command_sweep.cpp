@@ -140,6 +140,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--out", o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
   add_sweep_oracle(*c, status);
   add_sweep_launch(*c, status);
+  add_sweep_accesses(*c, status);
   // Below a subcommand the sweep itself has nothing to do.
   c->callback([c, o, &status] {
     if (c->get_subcommands().empty()) status = run(*o);
