@@ -77,6 +77,24 @@ TEST(BehavesLike, NoRegisteredClaimIsRefuted) {
   EXPECT_GT(probed, 30);
 }
 
+/// A sum kept wider than the claimed arithmetic is better than claimed, not another kernel.
+TEST(BehavesLike, AWiderSumIsSharperNotALie) {
+  const Variant& v = *find_variant("three_kernel_safe_thread/f16@host");
+  const Terms narrow = terms_of(v.claim, v.backend, v.out(), 2);
+  int between = 0;
+  for (const double t : {-1.5, -3.25, -6.75}) {
+    const Enclosure allowed = probe::one_plus_exp(narrow, t);
+    const double exact = 1 + std::exp(t), rounded = round_to(Dtype::f16, exact);
+    EXPECT_TRUE(allowed.lo <= exact && exact <= allowed.hi) << t;
+    EXPECT_TRUE(allowed.lo <= rounded && rounded <= allowed.hi) << t;
+    EXPECT_LT(allowed.hi - allowed.lo, 4 * narrow.u) << t;
+    between += exact != rounded;
+  }
+  EXPECT_GT(between, 0);
+  const Record r = probe_record(v, behaviour_of(v));
+  EXPECT_NE(r.behaves_like.find("sum f32"), std::string::npos) << r.behaves_like;
+}
+
 /// Refutations that are not the first of their kernel.
 TEST(BehavesLike, EveryProbeThatCanSeeAFalseClaimRefutesIt) {
   const std::pair<const char*, const char*> seen[] = {{"claims_ieee_fdividef", "far_divisor: "},

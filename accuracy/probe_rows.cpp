@@ -137,7 +137,9 @@ Enclosure one_plus_exp(const Terms& terms, double t) {
   // arithmetic.
   const double lo = 1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51;
   const double hi = 1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51;
-  return {round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
+  const Enclosure rounded{round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
+  // A sum kept wider than 16-bit arithmetic, as f32, need not lie on its grid.
+  return terms.narrow ? Enclosure{std::min(lo, rounded.lo), std::max(hi, rounded.hi)} : rounded;
 }
 
 namespace {

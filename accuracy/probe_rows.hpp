@@ -64,7 +64,8 @@ std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_hig
 /// product with fl(log2e), off by 1.2241 u |x|.
 double exp_error_below_zero(const Terms& terms, double x);
 
-/// What fl(1 + E) can be, in the format of the arithmetic, for an exp with the error of `terms`.
+/// What fl(1 + E) can be, in the format of the arithmetic or a wider one, for an exp with the error of
+/// `terms`.
 Enclosure one_plus_exp(const Terms& terms, double t);
 
 /// Truth of one row, by the fast tier.
