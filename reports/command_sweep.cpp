@@ -16,6 +16,7 @@
 #include "reports/sweep/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
+#include "reports/sweep/write_page.hpp"
 #include "reports/whole_number.hpp"
 
 namespace assay {
@@ -103,6 +104,7 @@ int run(Options& o) {
   fmt::print("{}", sweep_outcome(result));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
   fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
+  fmt::print("page: {}\n", write_sweep_page(o.out).string());
   const int compared = before.empty() ? kPassed : compare(of_this_run(before, plan, o.sweep), result.records);
   return sweep_passed(result) ? compared : kFailed;
 }
@@ -138,6 +140,14 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->add_option("--out", o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
+  CLI::App* page = c->add_subcommand("page", "sweep.html and sweep.md again, from a folder's records");
+  auto folder = std::make_shared<std::string>();
+  page->add_option("folder", *folder, "with sweep.jsonl, and peers.jsonl and accesses.jsonl if there are any")
+      ->required();
+  page->callback([folder, &status] {
+    fmt::print("page: {}\n", write_sweep_page(*folder).string());
+    status = kPassed;
+  });
   add_sweep_oracle(*c, status);
   add_sweep_launch(*c, status);
   add_sweep_accesses(*c, status);

@@ -14,6 +14,7 @@
 #include "reports/sweep/sweep_file.hpp"
 #include "reports/sweep/timing.hpp"
 #include "reports/sweep/verify.hpp"
+#include "reports/sweep/write_page.hpp"
 
 namespace assay {
 namespace {
@@ -143,7 +144,6 @@ class Sweep {
       if (options_.progress) options_.progress(++done, result_.planned);
     }
     file_.compact();
-    result_.records = file_.records();
     return std::move(result_);
   }
 
@@ -257,8 +257,7 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
 SweepResult run_sweep(const std::vector<SweepJob>& plan, const SweepOptions& options,
                       const std::filesystem::path& folder) {
   SweepResult result = Sweep(options, folder).run(plan);
-  if (const auto peers = folder / "peers.jsonl"; std::filesystem::exists(peers))
-    for (SweepRecord& r : read_sweep(peers)) result.records.push_back(std::move(r));
+  result.records = records_of_folder(folder);
   return result;
 }
 

@@ -22,7 +22,7 @@ struct SweepOptions {
 };
 
 struct SweepResult {
-  /// Of everything the folder holds now, in the plan's order, then what other runs and peers left.
+  /// Everything the folder holds now: this run's, other runs', and peers'.
   std::vector<SweepRecord> records;
   /// Counts of this plan; `had` were in the folder already.
   std::int64_t planned = 0, had = 0, measured = 0, once = 0, unsupported = 0, not_run = 0, failed = 0;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <cstdlib>
 
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
@@ -39,6 +39,11 @@ class SweepEngine : public testing::Test {
   std::filesystem::path folder_;
   SweepOptions options_;
 };
+
+int call(std::vector<const char*> words) {
+  words.insert(words.begin(), {"assay", "sweep"});
+  return run_assay(static_cast<int>(words.size()), words.data());
+}
 
 TEST_F(SweepEngine, TimesAndVerifiesEveryOp) {
   const std::vector<std::string> keys = {"online_block/f32@host",       "naive_block/f16@host",
@@ -167,11 +172,6 @@ TEST(SweepPlan, BeginsWithTheReferenceKernels) {
   EXPECT_NE(plan.front().subject->variant.variant.find("_block"), std::string::npos);
 }
 
-int call(std::vector<const char*> words) {
-  words.insert(words.begin(), {"assay", "sweep"});
-  return run_assay(static_cast<int>(words.size()), words.data());
-}
-
 TEST(SweepCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(call({"--key", "nothing/f32@host"}), kBadCall);
   EXPECT_EQ(call({"--key", "online_block/f32@host", "--V", "0"}), kBadCall);
@@ -184,6 +184,61 @@ TEST(SweepCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(call({"launch", "--key", "topk_block/f32@host", "--V", "63", "--rows", "2", "--k", "65"}),
             kBadCall);
   EXPECT_EQ(call({"launch", "--key", "none/f32@host", "--V", "63", "--rows", "2"}), kBadCall);
+}
+
+TEST_F(SweepEngine, WritesPageAndSummary) {
+  const std::string out = folder_.string();
+  ASSERT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
+            kPassed);
+  EXPECT_NE(read_file(folder_ / "sweep.html").find("online_block"), std::string::npos);
+  EXPECT_FALSE(read_file(folder_ / "sweep.md").empty());
+  std::filesystem::remove(folder_ / "sweep.html");
+  EXPECT_EQ(call({"page", out.c_str()}), kPassed);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "sweep.html"));
+  std::filesystem::remove(folder_ / "sweep.jsonl");
+  EXPECT_EQ(call({"page", out.c_str()}), kBadCall);
+}
+
+TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
+  const std::string out = folder_.string(), old = (folder_ / "old.jsonl").string();
+  ASSERT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
+            kPassed);
+  // Ten times as fast as it was, and then ten times as slow; a configuration that was not asked for is not
+  // lost.
+  std::vector<SweepRecord> before = file();
+  for (SweepRecord& r : before)
+    for (double& t : r.times_us) t *= 10;
+  const auto against = [&] {
+    std::string text;
+    for (const SweepRecord& r : before) text += sweep_line(r);
+    write_files({{old, text}});
+    return call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str(),
+                 "--compare", old.c_str()});
+  };
+  EXPECT_EQ(against(), kPassed);
+  for (SweepRecord& r : before)
+    for (double& t : r.times_us) t /= 100;
+  EXPECT_EQ(against(), kFailed);
+}
+
+// Where Python has no PyTorch (-S: no packages at all), each peer is one record that says so and that reads
+// back.
+TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
+  if (std::system("python3 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
+  const std::string script = std::string(ASSAY_SOURCE_DIR) + "/reports/sweep/peers.py";
+  const std::string line =
+      "python3 -I -S -B '" + script + "' --out '" + folder_.string() + "' --assay true > /dev/null 2>&1";
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(std::system(line.c_str()), 0);
+    const std::vector<SweepRecord> peers = read_sweep(folder_ / "peers.jsonl");
+    ASSERT_EQ(peers.size(), 5u);
+    for (const SweepRecord& r : peers) {
+      EXPECT_EQ(r.role, "peer");
+      EXPECT_EQ(r.status, "not_run");
+      EXPECT_NE(r.reason.find("PyTorch"), std::string::npos) << r.reason;
+      EXPECT_GT(r.bytes, 0);
+    }
+  }
 }
 
 TEST(SweepCommand, Launches) {

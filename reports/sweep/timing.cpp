@@ -11,6 +11,7 @@ namespace {
 constexpr double kTooLong = 200'000;  // us: of a first launch that is not repeated
 constexpr double kEnough = 150'000;   // us: of all samples
 constexpr double kBatch = 100;        // us: what a sample should last, so that an event's resolution is 1 %
+constexpr double kWarm = 3'000;       // us: of launches before the first sample
 constexpr std::size_t kMost = 30, kLeast = 12;
 constexpr double kNarrow = 0.02;
 
@@ -35,13 +36,18 @@ Timing time_launches(Rig& rig, bool once) {
     t.times_us = {rounded(first)};
     return t;
   }
-  // The first also loads code and wakes clocks.
-  double one = std::min(first, rig.run_us(1));
   const auto batch_for = [&](double us) {
     const double wanted = std::ceil(kBatch / std::max(us, 0.1));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());
   };
-  if (const std::int64_t n = batch_for(one); n > 1) one = rig.run_us(n) / static_cast<double>(n);
+  // The first also loads code; clocks that fell while the host was busy take a while to wake.
+  double one = first;
+  for (double warm = 0; warm < kWarm;) {
+    const std::int64_t n = batch_for(one);
+    const double us = rig.run_us(n);
+    one = us / static_cast<double>(n);
+    warm += std::max(us, 1.0);
+  }
   t.launches_per_sample = batch_for(one);
   const auto n = static_cast<double>(t.launches_per_sample);
   for (double all = 0; t.times_us.size() < kMost && all < kEnough;) {
