@@ -35,6 +35,13 @@ std::vector<Tick> log_ticks(const Axis& a) {
   std::vector<Tick> out;
   const int first = static_cast<int>(std::ceil(std::log10(a.lo) - 1e-9));
   const int last = static_cast<int>(std::floor(std::log10(a.hi) + 1e-9));
+  // Under two decades the decades alone are one tick or two.
+  if (a.hi / a.lo < 100)
+    for (int e = first - 1; e <= last; ++e)
+      for (const int m : {2, 5}) {
+        const double at = m * std::pow(10.0, e);
+        if (at >= a.lo && at <= a.hi) out.push_back({at, fmt::format("{:g}", at)});
+      }
   const int every = std::max(1, (last - first + 5) / 6);
   for (int e = first; e <= last; e += every) {
     std::string text = e >= -2 && e <= 2 ? fmt::format("{:g}", std::pow(10.0, e))

@@ -139,7 +139,7 @@ Counts count(const std::vector<SweepRecord>& records) {
 
 bool passed(const std::vector<SweepRecord>& records) {
   const Counts n = count(records);
-  return n.measured > 0 && n.failed == 0 && n.wrong == 0 && n.not_judged == 0;
+  return n.measured + n.once > 0 && n.failed == 0 && n.wrong == 0;
 }
 
 std::string verdict_line(const std::vector<SweepRecord>& records) {
@@ -147,10 +147,13 @@ std::string verdict_line(const std::vector<SweepRecord>& records) {
   std::string out =
       fmt::format("{} of {} configurations timed", grouped(n.measured + n.once), grouped(n.records));
   if (n.measured + n.once == 0) return out + ": nothing to judge.";
-  out += n.wrong + n.failed + n.not_judged == 0 ? ", every one of this project judged right before and after."
-                                                : "";
-  if (n.failed + n.wrong > 0) out += fmt::format("; {} failed or wrong", grouped(n.failed + n.wrong));
-  if (n.not_judged > 0) out += fmt::format("; {} timed but not judged", grouped(n.not_judged));
+  if (n.failed + n.wrong > 0)
+    out += fmt::format(", {} failed or wrong.", grouped(n.failed + n.wrong));
+  else
+    out += n.not_judged == 0
+               ? ", every one of this project judged right before and after."
+               : fmt::format(", {} of them outside what can be judged, the others right before and after.",
+                             grouped(n.not_judged));
   if (n.not_run > 0) out += fmt::format(" {} not run.", grouped(n.not_run));
   return out;
 }

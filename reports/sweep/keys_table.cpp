@@ -12,7 +12,7 @@
 namespace assay::speed {
 namespace {
 
-constexpr std::int64_t kWanted[] = {128, 1000, 1024, 4096, 25000, 32768, 50257, 131072, 262144, 1032192};
+constexpr std::int64_t kWanted[] = {252, 1008, 4032, 14080, 25000, 32000, 64512, 128256, 262144, 1032192};
 
 /// Of the wanted V those that exist; of a smaller sweep, whatever there is.
 std::vector<std::int64_t> columns(const Context& c, std::int64_t rows) {

@@ -19,7 +19,7 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   // What others published about GPUs, and a GPU's rooflines, have nothing to be compared with in a host
   // sweep.
   const auto on_gpu = [&](std::string (*section)(const Context&)) {
-    return c.backend == "host" ? missing("a GPU", "assay sweep") : section(c);
+    return c.backend == "host" ? missing("a GPU's times", "assay sweep") : section(c);
   };
   const Section sections[] = {
       {"keys", "Every kernel: right or wrong, and how fast", every_key(c)},

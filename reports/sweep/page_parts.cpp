@@ -118,8 +118,9 @@ std::string percent(double share) {
   // Cut, not rounded: what reads as 90 % is at least 90 %.
   const double whole = 100 * share + 1e-9;
   if (share < 0.001) return plain_number(100 * share) + " %";
-  return share < 0.1 ? fmt::format("{:.1f} %", std::floor(10 * whole) / 10)
-                     : fmt::format("{:.0f} %", std::floor(whole));
+  const int decimals = share < 0.01 ? 2 : share < 0.1 ? 1 : 0;
+  const double unit = std::pow(10, decimals);
+  return fmt::format("{:.{}f} %", std::floor(unit * whole) / unit, decimals);
 }
 
 std::string share_cell(double share, std::string_view note, double good, std::string_view title) {

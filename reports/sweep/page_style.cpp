@@ -102,11 +102,14 @@ const sizes = heats ? heats.dataset.sizes.split(",").map(Number) : [];
 const heatRows = heats ? heats.dataset.rows.split(",").map(Number) : [];
 const cell = (svg, e) => {
   const at = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const x = Math.floor((at.x - 40) / ((380 - 44) / sizes.length)), y = Math.floor((at.y - 4) / 15);
+  let x = Math.floor((at.x - 40) / ((380 - 44) / sizes.length));
+  const y = Math.floor((at.y - 4) / 15);
   const lines = svg.dataset.heat.split(";");
   if (x < 0 || x >= sizes.length || y < 0 || y >= lines.length) return "";
-  const where = `V = ${sizes[x].toLocaleString("en")}, ${heatRows[y].toLocaleString("en")} rows`, v = lines[y].split(",")[x];
-  if (!v) return where + ": not timed";
+  const values = lines[y].split(",");
+  while (x > 0 && values[x] === "=") --x;
+  const where = `V = ${sizes[x].toLocaleString("en")}, ${heatRows[y].toLocaleString("en")} rows`, v = values[x];
+  if (!v || v === "=") return where + ": not timed";
   const [share, us] = v.split(" ").map(Number);
   return `${where}: ${(100 * share).toPrecision(3)} %, ${us < 1e4 ? number(us) + " us" : number(us / 1e3) + " ms"}`;
 };

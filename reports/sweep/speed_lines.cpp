@@ -17,7 +17,7 @@ constexpr std::int64_t kRowOrder[] = {4000, 10, 1, 32, 32768};
 std::string draw(const Context& c, const std::vector<std::string>& variants, const std::string& dtype,
                  std::int64_t rows, int k, const char* ceiling, std::set<std::string>& shown) {
   std::vector<std::int64_t> sizes;
-  double top = 1;
+  double top = 0;
   for (const std::string& v : variants)
     for (const std::int64_t V : c.sizes(v, dtype, rows, k))
       if (const double s = share(*c.at(v, dtype, rows, V, k)); std::isfinite(s))
@@ -25,7 +25,9 @@ std::string draw(const Context& c, const std::vector<std::string>& variants, con
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() < 2) return "";
-  Plot plot(size_axis(sizes), {0, 1.05 * std::min(top, 1.4), false, fmt::format("share of the {}", ceiling)},
+  // Up to a whole copy, unless all are far below it.
+  top = top > 0.3 ? std::clamp(top, 1.0, 1.4) : top;
+  Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},
             fmt::format("share of the {} over V, {}, {} rows", ceiling, dtype, rows), 560, 300);
   plot.horizontal(1, "mark");
   for (const std::string& v : variants) {
