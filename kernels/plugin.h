@@ -3,11 +3,13 @@
  *
  *   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void);
  *
- * Two more symbols are looked for and may be absent: a sentence on why the calling thread's last `run` did not
- * return 0, and, for kernels on the host executor, the schedule of the calling thread's next launches.
+ * Three more symbols are looked for and may be absent: a sentence on why the calling thread's last `run` did not
+ * return 0, and, for kernels on the host executor, the schedule of the calling thread's next launches, and the
+ * rows whose blocks alone are to run (`per_block` rows a block in turn with the others; no rows: all blocks).
  *
  *   ASSAY_EXPORT const char* assay_plugin_fault(void);
  *   ASSAY_EXPORT void assay_executor_control(uint64_t schedule, int64_t max_blocks);
+ *   ASSAY_EXPORT void assay_executor_rows(const int64_t* rows, uint64_t count, int64_t per_block);
  *
  * Every struct starts with its size in bytes as the author's compiler saw it: fields are only ever added at the
  * end, and what lies past that size counts as zero. Tensors have the layout of DLPack's DLTensor; with

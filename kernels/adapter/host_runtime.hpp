@@ -22,6 +22,7 @@
 #define ASSAY_BACKEND host
 #endif
 #define ASSAY_HOST_CUDA 1
+#include "kernels/host/block_choice.hpp"
 #include "kernels/host/more_words.hpp"
 
 using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
@@ -327,4 +328,9 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* threads, F, size_
 extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_control(
     std::uint64_t schedule, std::int64_t) {
   ::assay::executor::set_schedule({schedule});
+}
+/// Of a launch too large to run whole: the rows whose blocks are to run; none: all.
+extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_rows(
+    const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) {
+  ::assay::executor::choose_blocks(::assay::executor::owners_of({rows, rows + count}, per_block));
 }

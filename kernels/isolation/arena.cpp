@@ -121,4 +121,26 @@ bool Arena::same(int slot, int buffer, const std::byte* image, const Placement& 
   return std::memcmp(image, v.at + p.image_at, p.stored) == 0;
 }
 
+bool Arena::write(int slot, int buffer, std::uint64_t at, const std::byte* from, std::uint64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t n = pwrite(file_, from, bytes, static_cast<off_t>(region(slot, buffer) + at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    const auto written = static_cast<std::uint64_t>(n);
+    from += written, at += written, bytes -= written;
+  }
+  return true;
+}
+
+bool Arena::read(int slot, int buffer, std::uint64_t at, std::byte* to, std::uint64_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t n = pread(file_, to, bytes, static_cast<off_t>(region(slot, buffer) + at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    const auto had = static_cast<std::uint64_t>(n);
+    to += had, at += had, bytes -= had;
+  }
+  return true;
+}
+
 }  // namespace assay::isolation

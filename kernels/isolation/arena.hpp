@@ -41,6 +41,10 @@ class Arena {
   bool take(int slot, int buffer, Image& image, const Placement& p);
   /// Whether the bytes are still those that were taken.
   bool same(int slot, int buffer, const std::byte* image, const Placement& p);
+  /// Bytes of a region, past any mapping: what was never written reads as zeros and stays without pages.
+  /// False where there is no room.
+  bool write(int slot, int buffer, std::uint64_t at, const std::byte* from, std::uint64_t bytes);
+  bool read(int slot, int buffer, std::uint64_t at, std::byte* to, std::uint64_t bytes) const;
 
  private:
   struct View {

@@ -16,6 +16,11 @@ std::string DeviceSide::put(Launch&, const Variant&, const std::vector<Images*>&
 }
 std::string DeviceSide::take(const Launch&, const std::vector<Images*>&) { return {}; }
 std::string DeviceSide::changed(const Launch&, int, Images&) { return {}; }
+std::string DeviceSide::put_parts(Launch&, const PartBuffers&, std::string&) {
+  return unavailable_reason(Backend::cuda);
+}
+std::string DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
+void DeviceSide::free_all() {}
 void DeviceSide::forget_worker() {}
 
 }  // namespace assay::isolation
@@ -23,6 +28,7 @@ void DeviceSide::forget_worker() {}
 #else
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -51,6 +57,9 @@ struct Memory {
   DevicePages pages;
   bool given = false;
 };
+
+/// On either side of a buffer of which only parts are known.
+constexpr std::uint64_t kPartGuard = std::uint64_t{64} << 10;
 
 void release(Memory& m) {
   if (m.data && m.pages.size() == 0) cudaFree(m.data);
@@ -98,6 +107,34 @@ struct DeviceSide::State {
     return {};
   }
 
+  /// Fills bytes on the device with copies of what stands at their beginning.
+  std::string repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
+    for (; known < bytes; known *= 2)
+      if (const cudaError_t e = cudaMemcpyAsync(at + known, at, std::min(known, bytes - known),
+                                                cudaMemcpyDeviceToDevice, stream);
+          e != cudaSuccess)
+        return fault("filling device memory", e);
+    return {};
+  }
+
+  std::string put_parts(const PartBuffer& b, Memory& m) {
+    std::byte* const payload = m.data + kPartGuard;
+    cudaError_t e = cudaMemsetAsync(m.data, 0xff, kPartGuard, stream);
+    if (e == cudaSuccess) e = cudaMemsetAsync(payload + b.payload, 0xff, kPartGuard, stream);
+    std::vector<std::byte> first(std::min(b.payload, std::uint64_t{1} << 20));
+    for (std::size_t i = 0; i < first.size(); ++i)
+      first[i] = static_cast<std::byte>(b.fill >> 8 * (i % b.element));
+    if (e == cudaSuccess)
+      e = cudaMemcpyAsync(payload, first.data(), first.size(), cudaMemcpyHostToDevice, stream);
+    if (e != cudaSuccess) return fault("filling device memory", e);
+    if (std::string why = repeat(payload, first.size(), b.payload); !why.empty()) return why;
+    for (const Part& p : b.given)
+      if (e == cudaSuccess)
+        e = cudaMemcpyAsync(payload + p.at, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+    return e == cudaSuccess ? "" : fault("copying to the device", e);
+  }
+
   std::string put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
                   std::vector<int>& descriptors) {
     told.generation = m.generation;
@@ -125,15 +162,21 @@ std::string DeviceSide::cannot(const LaunchOptions& options) {
   return options.page_end ? DevicePages::cannot(selected_device()) : std::string();
 }
 
-std::string DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                            const LaunchOptions& options, std::vector<int>& descriptors) {
+std::string DeviceSide::begin() {
   if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
     return fault("selecting the device", e);
   if (!state_) state_ = std::make_unique<State>();
-  State& s = *state_;
-  if (!s.stream)
-    if (const cudaError_t e = cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking); e != cudaSuccess)
+  if (!state_->stream)
+    if (const cudaError_t e = cudaStreamCreateWithFlags(&state_->stream, cudaStreamNonBlocking);
+        e != cudaSuccess)
       return fault("creating a stream", e);
+  return {};
+}
+
+std::string DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                            const LaunchOptions& options, std::vector<int>& descriptors) {
+  if (std::string why = begin(); !why.empty()) return why;
+  State& s = *state_;
   const std::uint64_t page = options.page_end ? DevicePages::granularity(selected_device()) : 256;
   if (page == 0) return "CUDA: the granularity of device pages is not known";
   for (int n = 0; n < request.count; ++n) {
@@ -223,6 +266,72 @@ std::string DeviceSide::changed(const Launch& request, int which, Images& images
     }
   }
   return {};
+}
+
+std::string DeviceSide::put_parts(Launch& request, const PartBuffers& buffers, std::string& no_room) {
+  if (std::string why = begin(); !why.empty()) return why;
+  State& s = *state_;
+  std::uint64_t needed = 0;
+  for (const PartBuffer& b : buffers)
+    if (b.payload > 0) needed += b.payload + 2 * kPartGuard;
+  std::size_t have = 0, all = 0;
+  if (const cudaError_t e = cudaMemGetInfo(&have, &all); e != cudaSuccess)
+    return fault("asking for free memory", e);
+  // The worker's context and its own allocations come beside it.
+  if (needed + needed / 16 > have) {
+    no_room =
+        fmt::format("memory: {:.1f} GiB are needed on the device, {:.1f} are free",
+                    static_cast<double>(needed + needed / 16) / 0x1p30, static_cast<double>(have) / 0x1p30);
+    return {};
+  }
+  for (int b = 0; b < kBuffers; ++b) {
+    const PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
+    if (buffer.payload == 0) continue;
+    Memory& m = s.memory[State::plain][0][b];
+    if (std::string why = s.at_least(m, buffer.payload + 2 * kPartGuard, false); !why.empty()) return why;
+    if (std::string why = s.put_parts(buffer, m); !why.empty()) return why;
+    request.slices[0][b] = {m.size, kPartGuard, buffer.payload};
+    DeviceBuffer& told = request.device[0][b];
+    told.generation = m.generation;
+    told.size = m.size;
+    std::memcpy(told.handle.data(), &m.handle, sizeof m.handle);
+  }
+  return {};
+}
+
+std::string DeviceSide::take_parts(const Launch& request, PartBuffers& buffers, std::string& guard) {
+  if (!state_) return {};
+  State& s = *state_;
+  for (int b = 0; b < kBuffers; ++b) {
+    if (request.device[0][b].generation == 0) continue;
+    PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
+    const std::byte* const payload = s.memory[State::plain][0][b].data + kPartGuard;
+    const auto read = [&](std::byte* to, const std::byte* from, std::uint64_t bytes) {
+      return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s.stream);
+    };
+    cudaError_t e = cudaSuccess;
+    for (Part& p : buffer.wanted)
+      if (e == cudaSuccess) e = read(p.bytes.data(), payload + p.at, p.bytes.size());
+    std::vector<std::byte> bands(2 * kPartGuard);
+    if (e == cudaSuccess) e = read(bands.data(), payload - kPartGuard, kPartGuard);
+    if (e == cudaSuccess) e = read(bands.data() + kPartGuard, payload + buffer.payload, kPartGuard);
+    if (e == cudaSuccess) e = cudaStreamSynchronize(s.stream);
+    if (e != cudaSuccess) return fault("copying from the device", e);
+    for (std::uint64_t i = 0; i < bands.size() && guard.empty(); ++i)
+      if (bands[i] != std::byte{0xff})
+        guard = fmt::format("bytes {} the {} were overwritten", i < kPartGuard ? "before" : "after",
+                            kBufferNames[static_cast<std::size_t>(b)]);
+  }
+  return {};
+}
+
+void DeviceSide::free_all() {
+  if (!state_) return;
+  for (auto& set : state_->memory)
+    for (auto& slot : set)
+      for (Memory& m : slot) release(m);
+  for (Memory& m : state_->retired) release(m);
+  state_->retired.clear();
 }
 
 void DeviceSide::forget_worker() {

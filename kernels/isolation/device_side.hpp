@@ -8,6 +8,7 @@
 
 #include "kernels/candidate.hpp"
 #include "kernels/isolation/message.hpp"
+#include "kernels/isolation/parts.hpp"
 
 namespace assay::isolation {
 
@@ -29,10 +30,20 @@ class DeviceSide {
   std::string take(const Launch& request, const std::vector<Images*>& images);
   /// The name of a buffer that is no longer what was taken, or empty.
   std::string changed(const Launch& request, int which, Images& images);
+  /// The same for a launch in parts, whose buffers are filled on the device and freed by `free_all`.
+  /// `no_room` says why the device can not hold them.
+  std::string put_parts(Launch& request, const PartBuffers& buffers, std::string& no_room);
+  /// Reads the wanted parts and looks at the guard bands.
+  std::string take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
+  /// Frees every buffer. The worker that had them open has ended.
+  void free_all();
   /// The worker has ended: the next one has none of the buffers.
   void forget_worker();
 
  private:
+  /// The device, a stream and State. A fault, or empty.
+  std::string begin();
+
   struct State;
   std::unique_ptr<State> state_;
 };

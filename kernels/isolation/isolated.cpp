@@ -1,5 +1,6 @@
 #include "kernels/isolation/isolated.hpp"
 
+#include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "reference/error.hpp"
 
@@ -10,9 +11,17 @@ Variant isolated(const Variant& registered, const IsolationOptions& options) {
   auto supervisor =
       std::make_shared<isolation::Supervisor>(isolation::Subject{false, registered.key()}, options);
   supervisor->load();
+  const std::vector<const Variant*> all = same_kernel(registered.key());
+  auto family = std::make_shared<std::vector<isolation::Entry>>();
+  std::uint32_t entry = 0;
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    family->push_back({*all[i], i, all[i]->backend == Backend::cuda});
+    family->back().variant.run = {};
+    if (all[i]->key() == registered.key()) entry = i;
+  }
   Variant v = registered;
-  v.launcher =
-      std::make_shared<isolation::WorkerLauncher>(supervisor, 0, v.backend == Backend::cuda, v.own_stream);
+  v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, v.backend == Backend::cuda,
+                                                           v.own_stream, std::move(family));
   v.run = {};
   return v;
 }

@@ -1,15 +1,31 @@
 // One entry of a worker, as a Launcher.
 #pragma once
 
+#include <algorithm>
+
+#include "kernels/isolation/parts.hpp"
+#include "kernels/isolation/siblings.hpp"
 #include "kernels/isolation/supervisor.hpp"
 
 namespace assay::isolation {
 
-class WorkerLauncher : public Launcher {
+/// A kernel of a worker, as a variant without a launcher.
+struct Entry {
+  Variant variant;
+  std::uint32_t number = 0;
+  bool on_device = false;
+};
+
+class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher {
  public:
-  /// `own_stream`: the entry works on the stream that it is given.
-  WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream)
-      : supervisor_(std::move(supervisor)), entry_(entry), on_device_(on_device), own_stream_(own_stream) {}
+  /// `own_stream`: the entry works on the stream that it is given. `family`: the kernels of the worker.
+  WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
+                 std::shared_ptr<const std::vector<Entry>> family = {})
+      : supervisor_(std::move(supervisor)),
+        entry_(entry),
+        on_device_(on_device),
+        own_stream_(own_stream),
+        family_(std::move(family)) {}
 
   LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                        const LaunchOptions& options) override {
@@ -28,12 +44,35 @@ class WorkerLauncher : public Launcher {
     if (options.delayed_producer && !own_stream_) return "delayed_producer: the kernel takes no stream";
     return on_device_ ? DeviceSide::cannot(options) : std::string();
   }
+  std::vector<Variant> siblings() const override {
+    std::vector<Variant> all;
+    if (!family_) return all;
+    const auto own =
+        std::find_if(family_->begin(), family_->end(), [&](const Entry& e) { return e.number == entry_; });
+    for (const Entry& e : *family_) {
+      if (own == family_->end() || e.number == entry_ || e.variant.variant != own->variant.variant ||
+          e.variant.op != own->variant.op)
+        continue;
+      all.push_back(e.variant);
+      if (declare_) declare_(all.back());
+      all.back().launcher =
+          std::make_shared<WorkerLauncher>(supervisor_, e.number, e.on_device, e.variant.own_stream);
+    }
+    return all;
+  }
+  void declare_siblings(std::function<void(Variant&)> declare) override { declare_ = std::move(declare); }
   void restart() override { supervisor_->restart(); }
+  PartOutcome launch_parts(const Variant& variant, const Problem& problem, PartBuffers& buffers,
+                           const PartOptions& options) override {
+    return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);
+  }
 
  private:
   std::shared_ptr<Supervisor> supervisor_;
   std::uint32_t entry_;
   bool on_device_, own_stream_;
+  std::shared_ptr<const std::vector<Entry>> family_;
+  std::function<void(Variant&)> declare_;
 };
 
 }  // namespace assay::isolation

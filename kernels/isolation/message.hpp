@@ -121,6 +121,24 @@ struct Slice {
   std::uint64_t payload = 0;
 };
 
+/// The logits of a launch in parts, in host memory: of the region's windows of kWindow bytes only those of
+/// `own` exist, every other one is a private copy of the one that lies behind the mapped bytes.
+inline constexpr std::uint64_t kWindow = std::uint64_t{2} << 20;
+inline constexpr std::uint32_t kOwn = 256;
+struct Windows {
+  std::uint32_t repeated = 0;  // 1: as above; 0: all of the region is its own
+  std::uint32_t count = 0;
+  std::uint32_t own[kOwn] = {};  // ascending
+};
+
+/// Host executor: run the blocks that own these rows, `per_block` rows a block in turn; none: all blocks.
+inline constexpr std::uint32_t kChosenRows = 16;
+struct ChosenRows {
+  std::uint32_t count = 0;
+  std::int64_t per_block = 0;
+  std::int64_t rows[kChosenRows] = {};
+};
+
 /// How the worker gets a device buffer of the supervisor's.
 struct DeviceBuffer {
   std::uint64_t generation =
@@ -150,12 +168,15 @@ struct Launch {
   std::uint64_t stored[kSlots][kBuffers] = {};
   DeviceBuffer device[kSlots][kBuffers];
   DeviceBuffer staging[kSlots];  // where late logits wait
+  Windows windows;
+  ChosenRows chosen;
 };
 struct Done {
   Head head{.kind = Kind::done};
   Text<512> fault[kSlots];     // empty: it ended well
   std::int32_t spoilt = 0;     // the CUDA context is of no more use
   std::int32_t others = 0;     // threads or processes that were not there before are still alive
+  std::int32_t refused = 0;    // the rows can not be chosen: nothing was run
   std::uint64_t dispatch = 0;  // LaunchOutcome::dispatch of a single launch
 };
 

@@ -94,6 +94,7 @@ std::string PluginLibrary::open(const std::string& path) {
     if (const std::string fault = fault_of(variants_.back()); !fault.empty()) return which + fault;
   }
   control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
+  choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
   fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
   return {};
 }
@@ -120,6 +121,7 @@ std::string PluginLibrary::run(std::size_t entry, const Launch& request, int slo
   call.call.stream = stream;
   try {
     if (control_) control_(request.schedule, request.max_blocks);
+    if (choose_) choose_(request.chosen.rows, request.chosen.count, request.chosen.per_block);
     if (const std::int32_t status = v.run(&call.call); status != 0) {
       const char* const why = fault_ ? fault_() : nullptr;
       return "returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : "");

@@ -25,11 +25,14 @@ class PluginLibrary {
   /// Throws what the entry throws.
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem,
                                 const std::array<void*, kBuffers>& at, int device) const;
+  /// Whether the blocks of a launch can be chosen.
+  bool chooses() const { return choose_ != nullptr; }
   bool on_device(std::size_t entry) const { return variants_[entry].device_type == 2; }
 
  private:
   std::vector<assay_variant> variants_;
   void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
+  void (*choose_)(const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) = nullptr;
   const char* (*fault_)() = nullptr;  // why the last run on this thread did not return 0
 };
 

@@ -66,6 +66,7 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
   const std::uint32_t count = supervisor->load();
 
   std::vector<Variant> all;
+  auto family = std::make_shared<std::vector<isolation::Entry>>();
   std::multiset<std::string> names;
   std::set<std::string> keys;
   for (std::uint32_t entry = 0; entry < count; ++entry) {
@@ -84,8 +85,10 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
       v.workspace_bytes = [supervisor, entry, on_device](const Problem& p) {
         return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
       };
-    v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device, v.own_stream);
     v.file = path;
+    family->push_back({v, entry, on_device});
+    v.launcher =
+        std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device, v.own_stream, family);
     all.push_back(std::move(v));
   }
   std::vector<Variant> chosen;

@@ -117,6 +117,7 @@ void Supervisor::drop_worker() {
 }
 
 double Supervisor::patience() const {
+  if (allowed_ > 0) return allowed_;
   // A kernel that has hung once will do so again: what is left of its cases is not worth the full wait each
   // time.
   return hung_ ? std::min(options_.timeout_seconds, std::max(1.0, 20 * slowest_)) : options_.timeout_seconds;

@@ -13,6 +13,7 @@
 #include "kernels/isolation/arena.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/process.hpp"
 
 namespace assay::isolation {
@@ -41,6 +42,9 @@ class Supervisor {
   /// One launch, or two at the same time. `on_device`: where the entry's buffers lie.
   Outcomes launch(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
                   const std::vector<Images*>& images, const LaunchOptions& options);
+  /// One launch in a fresh worker, on buffers of which only parts are given and wanted.
+  PartOutcome launch_parts(std::uint32_t entry, bool on_device, const Variant& variant,
+                           const Problem& problem, PartBuffers& buffers, const PartOptions& options);
   void restart();
 
  private:
@@ -64,6 +68,10 @@ class Supervisor {
                       bool page_end, Outcomes& outcomes);
   void launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, Outcomes& outcomes);
+  Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
+                    const LaunchOptions& options) const;
+  void parts_on_host(Launch& request, PartBuffers& buffers, PartOutcome& outcome);
+  void parts_on_device(Launch& request, PartBuffers& buffers, PartOutcome& outcome);
   void take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes);
   void wait_for_bystanders();
   std::string changed(Images& images, int slot);
@@ -82,6 +90,7 @@ class Supervisor {
   std::uint32_t sequence_ = 0;
   bool hung_ = false;   // it did, once
   double slowest_ = 0;  // seconds until an answer that came
+  double allowed_ = 0;  // seconds for the launch in progress; 0: as the options say
   Anything answer_;
   Placement placements_[kSlots][kBuffers];
   std::uint64_t with_bystanders_ = 0;  // launches that left something running

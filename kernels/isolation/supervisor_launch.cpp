@@ -31,6 +31,22 @@ std::string late(const char* buffer) {
 
 }  // namespace
 
+Launch Supervisor::request_of(std::uint32_t entry, bool on_device, const Variant& variant,
+                              const Problem& problem, const LaunchOptions& options) const {
+  Launch request;
+  request.entry = entry;
+  request.slot = options.slot ? 1 : 0;
+  request.on_device = on_device;
+  request.in_place = options.in_place;
+  request.delayed_producer = options.delayed_producer;
+  request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
+  request.default_stream = !variant.own_stream;
+  request.schedule = options.schedule;
+  request.max_blocks = options.max_blocks;
+  request.problem = problem;
+  return request;
+}
+
 Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& variant,
                             const Problem& problem, const std::vector<Images*>& images,
                             const LaunchOptions& options) {
@@ -41,18 +57,8 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
     all({std::exchange(workspace_failure_, {}), Ended::crashed});
     return outcomes;
   }
-  Launch request;
-  request.entry = entry;
+  Launch request = request_of(entry, on_device, variant, problem, options);
   request.count = static_cast<std::int32_t>(images.size());
-  request.slot = options.slot ? 1 : 0;
-  request.on_device = on_device;
-  request.in_place = options.in_place;
-  request.delayed_producer = options.delayed_producer;
-  request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
-  request.default_stream = !variant.own_stream;
-  request.schedule = options.schedule;
-  request.max_blocks = options.max_blocks;
-  request.problem = problem;
   std::string earlier;
   try {
     start();

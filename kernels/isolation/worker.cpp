@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/device.hpp"
+#include "kernels/host/block_choice.hpp"
 #include "kernels/host/executor.hpp"
 #include "kernels/isolation/bystanders.hpp"
 #include "kernels/isolation/candidates.hpp"
@@ -85,8 +86,9 @@ class Worker {
       l.error.set(library_.open(r.name.get()));
       l.count = static_cast<std::uint32_t>(library_.size());
     } else {
-      registered_ = find_candidate(r.name.get());
-      if (!registered_) l.error.set(r.name.get() + ": this worker has no such key");
+      registered_ = same_kernel(r.name.get());
+      l.count = static_cast<std::uint32_t>(registered_.size());
+      if (registered_.empty()) l.error.set(r.name.get() + ": this worker has no such key");
     }
     return answer(l);
   }
@@ -94,8 +96,10 @@ class Worker {
   bool needs(const Workspace& r) {
     Needs n;
     try {
-      n.bytes = registered_ ? registered_->workspace_bytes ? registered_->workspace_bytes(r.problem) : 0
-                            : library_.workspace_bytes(r.entry, r.problem, {}, device_number_);
+      const Variant* const own = registered(r.entry);
+      n.bytes = !own                   ? library_.workspace_bytes(r.entry, r.problem, {}, device_number_)
+                : own->workspace_bytes ? own->workspace_bytes(r.problem)
+                                       : 0;
     } catch (const std::exception& e) {
       n.fault.set(std::string("workspace_bytes threw an exception: ") + e.what());
     } catch (const abi::__forced_unwind&) {
@@ -106,14 +110,20 @@ class Worker {
     return answer(n);
   }
 
+  /// Null for a plugin's entry.
+  const Variant* registered(std::uint32_t entry) const {
+    return entry < registered_.size() ? registered_[entry] : nullptr;
+  }
+
   std::string call(const Launch& r, int slot, const std::array<void*, kBuffers>& at, void* stream) const {
-    if (!registered_) return library_.run(r.entry, r, slot, at, stream, device_number_);
+    const Variant* const own = registered(r.entry);
+    if (!own) return library_.run(r.entry, r, slot, at, stream, device_number_);
     const Buffers b{at[0], at[1], at[2], static_cast<float*>(at[3]), static_cast<float*>(at[4]), at[5]};
     if (r.on_device) {
-      registered_->run(r.problem, b, Stream{stream, r.max_blocks});
+      own->run(r.problem, b, Stream{stream, r.max_blocks});
       return {};
     }
-    return call_on_host(*registered_, r.problem, b, r.schedule, r.max_blocks).fault;
+    return call_on_host(*own, r.problem, b, r.schedule, r.max_blocks).fault;
   }
 
   bool launch(const Launch& r, const std::vector<int>& descriptors) {
@@ -141,9 +151,18 @@ class Worker {
       }
       if (r.in_place) at[static_cast<std::size_t>(i)][1] = at[static_cast<std::size_t>(i)][0];
     }
+    if (r.windows.repeated)
+      if (const std::string fault = memory_.repeat(r.windows); !fault.empty()) return d.fault[0].set(fault);
+    if (r.chosen.count > 0 && registered_.empty() && !library_.chooses()) {
+      d.refused = 1;
+      return;
+    }
+    if (!registered_.empty())
+      executor::choose_blocks(
+          executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));
     if (r.count == 1) {
       d.fault[0].set(call(r, r.slot, at[0], nullptr));
-      if (registered_) d.dispatch = executor::dispatch();
+      if (!registered_.empty()) d.dispatch = executor::dispatch();
       return;
     }
     std::array<std::string, 2> faults;
@@ -156,7 +175,7 @@ class Worker {
   std::uint32_t sequence_ = 0;
   WorkerMemory memory_;
   PluginLibrary library_;
-  const Variant* registered_ = nullptr;
+  std::vector<const Variant*> registered_;  // of a key; empty for a plugin
   int device_number_ = 0;
   SecondThread second_;
   Bystanders bystanders_;

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace assay::isolation {
 
 bool WorkerMemory::reserve() {
@@ -28,6 +30,20 @@ std::string WorkerMemory::map(int slot, const Slice (&slices)[kBuffers], std::ar
              " can not be unmapped";
     now = s.mapped;
     if (s.mapped > 0) at[static_cast<std::size_t>(b)] = start + s.payload_at;
+  }
+  return {};
+}
+
+std::string WorkerMemory::repeat(const Windows& windows) {
+  const std::uint64_t mapped = mapped_[0][0];
+  const std::uint64_t pattern = region(0, 0) + (mapped + kWindow - 1) / kWindow * kWindow;
+  const std::uint32_t* const end = windows.own + std::min(windows.count, kOwn);
+  for (std::uint64_t w = 0; w * kWindow < mapped; ++w) {
+    if (std::binary_search(windows.own, end, w)) continue;
+    if (mmap(base_ + region(0, 0) + w * kWindow, std::min(kWindow, mapped - w * kWindow),
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file_,
+             static_cast<off_t>(pattern)) == MAP_FAILED)
+      return "shared memory for the logits can not be mapped again and again";
   }
   return {};
 }

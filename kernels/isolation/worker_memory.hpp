@@ -19,6 +19,9 @@ class WorkerMemory {
 
   /// Maps the slices of a launch. Where the payloads lie, or a fault.
   std::string map(int slot, const Slice (&slices)[kBuffers], std::array<void*, kBuffers>& at);
+  /// Lays one window over all of the mapped logits of slot 0 that are not their own. For one launch: the next
+  /// `map` of that region knows nothing of it. A fault, or empty.
+  std::string repeat(const Windows& windows);
 
  private:
   int file_ = -1;

@@ -1,0 +1,174 @@
+// The launches in parts of a supervisor: what is given goes to where the worker sees it, what is wanted comes
+// back, and the rest of the buffers is nobody's business.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "kernels/isolation/supervisor_ask.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+/// Behind the last byte of an output, up to the end of its page.
+constexpr std::byte kTail{0xff};
+
+std::uint64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;)
+    if (word == "MemAvailable:") {
+      std::uint64_t kib = 0;
+      file >> kib;
+      return kib * 1024;
+    }
+  return 0;
+}
+
+std::vector<std::byte> pattern(const PartBuffer& b, std::uint64_t bytes) {
+  std::vector<std::byte> all(bytes);
+  for (std::uint64_t i = 0; i < bytes; ++i) all[i] = static_cast<std::byte>(b.fill >> 8 * (i % b.element));
+  return all;
+}
+
+/// The windows of the logits that hold a given part; false where there are too many.
+bool own_windows(const PartBuffer& b, Windows& windows) {
+  std::set<std::uint64_t> own;
+  for (const Part& p : b.given)
+    for (std::uint64_t w = p.at / kWindow; w * kWindow < p.at + p.bytes.size(); ++w) own.insert(w);
+  if (own.size() > kOwn) return false;
+  windows.repeated = 1;
+  for (const std::uint64_t w : own) windows.own[windows.count++] = static_cast<std::uint32_t>(w);
+  return true;
+}
+
+}  // namespace
+
+PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const Variant& variant,
+                                     const Problem& problem, PartBuffers& buffers,
+                                     const PartOptions& options) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  PartOutcome outcome;
+  if (!workspace_failure_.empty()) {
+    outcome.launch = {std::exchange(workspace_failure_, {}), Ended::crashed};
+    return outcome;
+  }
+  if (options.rows.size() > kChosenRows) {
+    outcome.no_room = "executor: too many rows are chosen";
+    return outcome;
+  }
+  Launch request = request_of(entry, on_device, variant, problem, {});
+  request.chosen.per_block = options.rows_per_block;
+  for (const std::int64_t row : options.rows) request.chosen.rows[request.chosen.count++] = row;
+  // What this leaves is freed with the worker and the arena.
+  drop_worker();
+  device_.free_all();
+  try {
+    start();
+    allowed_ = options.seconds;
+    if (on_device)
+      parts_on_device(request, buffers, outcome);
+    else
+      parts_on_host(request, buffers, outcome);
+  } catch (const InputError& e) {
+    outcome.launch = {e.what(), Ended::fault};
+  } catch (const std::bad_alloc&) {
+    outcome.no_room = "memory: there is not enough to share with a worker";
+  }
+  allowed_ = 0;
+  drop_worker();
+  arena_.reset();
+  device_.free_all();
+  return outcome;
+}
+
+void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcome& outcome) {
+  std::uint64_t touched = 0;
+  bool all_there = true;
+  for (int b = 0; b < kBuffers; ++b) {
+    PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
+    if (buffer.payload == 0) continue;
+    const std::uint64_t mapped = up(buffer.payload, kPage);
+    // The last quarter of a region stays unmapped: offsets that wrap below the next buffer end there.
+    if (mapped > kRegion / 4 * 3) {
+      outcome.no_room = "memory: a buffer is larger than what a worker shares";
+      return;
+    }
+    request.slices[0][b] = {mapped, 0, buffer.payload};
+    const auto put = [&](std::uint64_t at, const std::vector<std::byte>& bytes) {
+      all_there = all_there && arena_->write(0, b, at, bytes.data(), bytes.size());
+    };
+    if (b == 0 && buffer.fill != 0) {
+      if (!own_windows(buffer, request.windows)) {
+        outcome.no_room = "memory: the logits have too many parts";
+        return;
+      }
+      const std::vector<std::byte> window = pattern(buffer, kWindow);
+      put(up(mapped, kWindow), window);
+      for (std::uint32_t i = 0; i < request.windows.count; ++i) put(request.windows.own[i] * kWindow, window);
+    }
+    if (b > 0) {
+      for (const Part& p : buffer.wanted) put(p.at, pattern(buffer, p.bytes.size()));
+      if (request.chosen.count == 0) touched += mapped;
+    }
+    for (const Part& p : buffer.given) put(p.at, p.bytes);
+    put(buffer.payload, std::vector<std::byte>(mapped - buffer.payload, kTail));
+  }
+  if (const std::uint64_t have = available_bytes(); !all_there || touched + touched / 4 > have) {
+    outcome.no_room =
+        fmt::format("memory: {:.1f} GiB are needed, {:.1f} are free",
+                    static_cast<double>(touched + touched / 4) / 0x1p30, static_cast<double>(have) / 0x1p30);
+    return;
+  }
+  const auto asked = std::chrono::steady_clock::now();
+  try {
+    const Done& done = ask<Done>(request);
+    if (done.refused) outcome.no_room = "executor: the plugin does not choose blocks (assay_executor_rows)";
+    if (std::string fault = done.fault[0].get(); !fault.empty()) outcome.launch = {fault, Ended::fault};
+  } catch (const Failure& f) {
+    outcome.launch = {f.text, f.ended};
+  }
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+  for (int b = 0; b < kBuffers; ++b) {
+    PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
+    if (buffer.payload == 0) continue;
+    for (Part& p : buffer.wanted) arena_->read(0, b, p.at, p.bytes.data(), p.bytes.size());
+    std::vector<std::byte> tail(up(buffer.payload, kPage) - buffer.payload);
+    arena_->read(0, b, buffer.payload, tail.data(), tail.size());
+    if (outcome.guard.empty() &&
+        std::any_of(tail.begin(), tail.end(), [](std::byte t) { return t != kTail; }))
+      outcome.guard =
+          fmt::format("bytes after the {} were overwritten", kBufferNames[static_cast<std::size_t>(b)]);
+  }
+}
+
+void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutcome& outcome) {
+  if (const std::string fault = device_.put_parts(request, buffers, outcome.no_room); !fault.empty()) {
+    outcome.launch = {fault, Ended::fault};
+    return;
+  }
+  if (!outcome.no_room.empty()) return;
+  const auto asked = std::chrono::steady_clock::now();
+  try {
+    const Done& done = ask<Done>(request);
+    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    if (std::string fault = done.fault[0].get(); !fault.empty())
+      outcome.launch = {fault, done.spoilt ? Ended::crashed : Ended::fault};
+    Settle settle;
+    settle.on_device = 1;
+    if (!done.spoilt)
+      if (std::string fault = ask<Settled>(settle).fault.get(); !fault.empty() && outcome.launch.ok())
+        outcome.launch = {fault, Ended::crashed};
+  } catch (const Failure& f) {
+    outcome.launch = {f.text, f.ended};
+  }
+  if (const std::string fault = device_.take_parts(request, buffers, outcome.guard); !fault.empty())
+    outcome.launch = {fault, Ended::fault};
+}
+
+}  // namespace assay::isolation
