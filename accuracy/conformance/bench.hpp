@@ -26,6 +26,13 @@ class Bench {
   Bench(Variant variant, const ConformanceOptions& options)
       : variant_(std::move(variant)), options_(options) {}
 
+  /// The same for another variant: the kernel in a worker, or under another claim.
+  Bench with(Variant variant) const {
+    Bench b = *this;
+    b.variant_ = std::move(variant);
+    return b;
+  }
+
   const Variant& variant() const { return variant_; }
   std::uint64_t seed() const { return options_.seed; }
   const ConformanceOptions& options() const { return options_; }

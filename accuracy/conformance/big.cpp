@@ -1,251 +1,261 @@
-// More elements than 31 or 32 bits can count. On the host executor the buffers are reserved without backing
-// and only the blocks that own a few chosen rows run; elsewhere the whole problem runs where there is memory
-// for it. Either way the chosen rows are judged and the rest is not looked at.
+// More elements than 31 or 32 bits can count: many rows, and one row. Only the rows, or the columns of the
+// one row, that are judged are written before and read after; on the host executor of many rows only the
+// blocks that own those run.
+//
+// The one row is -inf but for a few logits that stand where an index may wrap. Leaving out logits of -inf
+// changes no exact result, so the judged columns alone have the row's softmax, and the ordinary checks judge
+// them. Adding exp(-inf) = 0 is exact: whatever the order, no path of the sum has more roundings than there
+// are finite logits.
 #include <fmt/format.h>
 
-#include <cstring>
-#include <fstream>
-#include <memory>
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <regex>
+#include <set>
 
 #include "accuracy/checker.hpp"
+#include "accuracy/conformance/big_buffers.hpp"
 #include "accuracy/conformance/groups.hpp"
-#include "accuracy/conformance/reserved.hpp"
-#include "kernels/host/block_choice.hpp"
-#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "reference/error.hpp"
 
 namespace assay::conformance {
 namespace {
 
-constexpr double kSeconds = 120;
-constexpr std::int64_t kTwo31 = std::int64_t{1} << 31;
+constexpr std::int64_t kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
+/// Of the family kFewFinite: finite logits of a row, at most.
+constexpr std::int64_t kFinite = 40;
+/// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
+/// would add to an exact sum, e^-270, is far below any enclosure's width.
+constexpr double kAlmostMinusInfinity = -300;
+/// A row of so many columns says how long a longer one would take, and what is too long.
+constexpr std::int64_t kTrial = (std::int64_t{1} << 24) + 3;
+constexpr double kSeconds = 120, kTooLong = 30, kFullSeconds = 1200, kFullTooLong = 900;
+
+bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
 
 /// The first and last row, and those where the number of elements before them passes 2^31 and 2^32.
 std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
   std::vector<std::int64_t> rows = {0};
-  for (const std::int64_t edge : {kTwo31, 2 * kTwo31})
+  for (const std::int64_t edge : {kTwo31, kTwo32})
     for (const std::int64_t r : {edge / c.V - 1, edge / c.V, edge / c.V + 1})
       if (r > rows.back() && r < c.rows) rows.push_back(r);
   if (rows.back() != c.rows - 1) rows.push_back(c.rows - 1);
   return rows;
 }
 
-/// A problem's buffers in reserved memory.
-struct BigBuffers {
-  Problem p;
-  Reserved logits, probs, indices, m, d, workspace;
+/// Bits of a counter that look random: columns must not depend on the standard library.
+std::uint64_t scattered(std::uint64_t n) {
+  n = (n ^ n >> 31) * 0x9e3779b97f4a7c15;
+  n = (n ^ n >> 29) * 0xbf58476d1ce4e5b9;
+  return n ^ n >> 32;
+}
 
-  BigBuffers(const Variant& v, const Problem& problem)
-      : p(problem),
-        logits(bytes(p.V, size_of(p.in)), false),
-        probs(bytes(p.out_columns(), size_of(p.out)), true),
-        indices(bytes(selects(p.op) ? p.k : 0, static_cast<std::size_t>(p.index_bytes())), true),
-        m(bytes(1, sizeof(float)), true),
-        d(bytes(1, sizeof(float)), true),
-        workspace(v.workspace_bytes ? v.workspace_bytes(p) : 0, true) {}
+/// A long row as its judged columns: the finite logits, their neighbours, where a wrapped index would land,
+/// both ends, and some that were drawn.
+struct LongRow {
+  std::vector<std::int64_t> columns;
+  Tensor logits;
 
-  bool complete() const {
-    for (const Reserved* r : {&logits, &probs, &indices, &m, &d, &workspace})
-      if (!r->data()) return false;
-    return true;
-  }
-  Buffers buffers() const {
-    const bool pair = p.op == Op::softmax || p.op == Op::softmax_topk || p.op == Op::normalizer;
-    return {logits.data(),
-            p.op == Op::normalizer ? nullptr : probs.data(),
-            selects(p.op) ? indices.data() : nullptr,
-            pair ? reinterpret_cast<float*>(m.data()) : nullptr,
-            pair ? reinterpret_cast<float*>(d.data()) : nullptr,
-            workspace.data()};
-  }
-  std::byte* value_row(std::int64_t row) const {
-    return probs.data() + static_cast<std::size_t>(row * p.out_pitch) * size_of(p.out);
-  }
-
- private:
-  std::size_t bytes(std::int64_t columns, std::size_t element) const {
-    return static_cast<std::size_t>(p.rows * columns) * element;
+  LongRow(Dtype dtype, std::int64_t V, std::uint64_t seed, double low) {
+    // Not at the columns where an index of 32 bits lands that passed 2^31 or 2^32.
+    std::set<std::int64_t> finite = {V - 1};
+    for (const std::int64_t edge : {kTwo31, kTwo32})
+      for (const std::int64_t j : {edge - 2, edge - 1, edge, edge + 1})
+        if (j < V) finite.insert(j);
+    for (std::uint64_t n = 1; static_cast<std::int64_t>(finite.size()) < kFinite; ++n)
+      if (const auto j = static_cast<std::int64_t>(scattered(64 * seed + n) % static_cast<std::uint64_t>(V));
+          j > 64)
+        finite.insert(j);
+    std::set<std::int64_t> all;
+    const auto look = [&](std::int64_t j) {
+      if (j >= 0 && j < V) all.insert(j);
+    };
+    for (const std::int64_t j : finite)
+      for (const std::int64_t at : {j - 1, j, j + 1, j - kTwo31, j - kTwo32, j % kTwo31}) look(at);
+    for (std::int64_t j = 0; j < 64; ++j) look(j), look(V - 1 - j);
+    for (std::uint64_t n = 0; n < 512; ++n)
+      look(static_cast<std::int64_t>(scattered(~(64 * seed + n)) % static_cast<std::uint64_t>(V)));
+    columns.assign(all.begin(), all.end());
+    logits = Tensor(dtype, 1, static_cast<std::int64_t>(columns.size()));
+    int n = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      logits.set(0, static_cast<std::int64_t>(i), finite.count(columns[i]) ? -0.5 * (n++ % 7) : low);
   }
 };
 
-/// Blocks that own the rows, if a block takes `per_block` rows in turn with the others.
-executor::BlockChoice owners(std::vector<std::int64_t> rows, std::int64_t per_block) {
-  return [rows = std::move(rows), per_block](std::uint64_t blocks) {
-    std::vector<std::uint64_t> chosen;
-    for (const std::int64_t row : rows) {
-      const auto b = static_cast<std::uint64_t>(row / per_block) % blocks;
-      if (std::find(chosen.begin(), chosen.end(), b) == chosen.end()) chosen.push_back(b);
-    }
-    return chosen;
-  };
-}
-
-LaunchOutcome run_blocks(const Variant& v, const BigBuffers& big, const executor::BlockChoice& choice) {
-  return in_child(
-      [&] {
-        executor::choose_blocks(choice);
-        return call_on_host(v, big.p, big.buffers(), 0, 0).fault;
-      },
-      kSeconds);
-}
-
-/// A row of zeros has an output, or an m, that is not all zero bits: every op of a row of zeros and one 1
-/// writes it.
-bool was_written(const BigBuffers& big, std::int64_t row) {
-  if (big.p.out_columns() == 0) return reinterpret_cast<const float*>(big.d.data())[row] != 0;
-  const auto n = static_cast<std::size_t>(big.p.out_columns()) * size_of(big.p.out);
-  const std::byte* at = big.value_row(row);
-  return std::any_of(at, at + n, [](std::byte b) { return b != std::byte{0}; });
-}
-
 /// Rows of one block, seen on a small problem; then made sure of with as many rows as the case has, each of
-/// two elements. 0 where the blocks of the chosen rows can not be named.
-std::int64_t rows_per_block(const Bench& bench, const Variant& v, const ConformanceCase& c,
-                            const std::vector<std::int64_t>& rows) {
-  const auto problem = [&](std::int64_t n) {
-    return problem_of(bench.variant(), c.op, n, 2, std::min(c.k, 2), 2);
+/// two elements. 0 where the blocks of the chosen rows can not be named; `why` then may say more.
+std::int64_t rows_per_block(const Bench& bench, PartLauncher& launcher, const ConformanceCase& c,
+                            const std::vector<std::int64_t>& rows, std::string& why) {
+  const Variant& v = bench.variant();
+  Tensor one(v.dtype, 1, 2);
+  one.set(0, 1, 1);
+  const auto run = [&](std::int64_t n, const std::vector<std::int64_t>& looked_at,
+                       const std::vector<std::int64_t>& run_rows, std::int64_t per_block) {
+    BigBuffers b(v, problem_of(v, c.op, n, 2, std::min(c.k, 2), 2), 0);
+    for (const std::int64_t row : looked_at) b.choose(row, one, 0);
+    const PartOutcome o = launcher.launch_parts(v, b.problem(), b.parts(), {run_rows, per_block, kSeconds});
+    why = o.no_room;
+    std::int64_t written = 0;
+    for (std::size_t i = 0; i < looked_at.size() && o.launch.ok() && why.empty() && b.was_written(i); ++i)
+      ++written;
+    return written;
   };
-  BigBuffers few(v, problem(4096));
-  if (!few.complete()) return 0;
-  const auto one = [](std::uint64_t) { return std::vector<std::uint64_t>{0}; };
-  const auto mark = [&](const BigBuffers& b, std::int64_t row) {
-    store_bits(b.p.in, b.logits.data(), 2 * row, encode(b.p.in, 1));
-  };
-  for (std::int64_t r = 0; r < few.p.rows; ++r) mark(few, r);
-  if (!run_blocks(v, few, one).ok()) return 0;
-  std::int64_t n = 0;
-  while (n < few.p.rows && was_written(few, n)) ++n;
-  if (n == 0) return 0;
-  BigBuffers many(v, problem(c.rows));
-  if (!many.complete()) return 0;
-  for (const std::int64_t r : rows) mark(many, r);
-  if (!run_blocks(v, many, owners(rows, n)).ok()) return 0;
-  for (const std::int64_t r : rows)
-    if (!was_written(many, r)) return 0;
+  std::vector<std::int64_t> few(4096);
+  for (std::size_t i = 0; i < few.size(); ++i) few[i] = static_cast<std::int64_t>(i);
+  const std::int64_t n = run(4096, few, {0}, 1);
+  if (n == 0 || run(c.rows, rows, rows, n) != static_cast<std::int64_t>(rows.size())) return 0;
   return n;
 }
 
-Record on_executor(Bench& bench, const ConformanceCase& c, const Variant& v) {
-  const std::vector<std::int64_t> rows = chosen_rows(c);
-  const std::int64_t per_block = rows_per_block(bench, v, c, rows);
-  if (per_block == 0)
-    return bench.unsupported(c, "executor: the blocks that own the chosen rows can not be named");
-  BigBuffers big(v, bench.problem(c));
-  if (!big.complete()) return bench.unsupported(c, "memory: no address space for the buffers");
-  ConformanceCase compact = c;
-  compact.rows = static_cast<std::int64_t>(rows.size());
-  const Case inputs = bench.inputs(compact);
-  GuardedLaunch judged = bench.prepare(compact, inputs, {});
-  const std::size_t row_bytes = static_cast<std::size_t>(c.V) * size_of(big.p.in);
-  const std::size_t value_bytes = static_cast<std::size_t>(big.p.out_columns()) * size_of(big.p.out);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(big.logits.data() + static_cast<std::size_t>(rows[i]) * row_bytes,
-                inputs.logits().row(static_cast<std::int64_t>(i)), row_bytes);
-    std::memset(big.value_row(rows[i]), 0xff, value_bytes);
+/// "row 1, column 3" of the small problem as the row and column of the whole one.
+void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
+  const auto real = [](const std::vector<std::int64_t>& all, std::int64_t i) {
+    return i >= 0 && i < static_cast<std::int64_t>(all.size()) ? all[static_cast<std::size_t>(i)] : i;
+  };
+  if (r.worst) {
+    r.worst->row = real(rows, r.worst->row);
+    r.worst->column = real(columns, r.worst->column);
   }
-  const LaunchOutcome outcome = run_blocks(v, big, owners(rows, per_block));
-  bench.count(outcome);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto at = static_cast<std::size_t>(rows[i]);
-    judged.receive(static_cast<std::int64_t>(i), big.value_row(rows[i]),
-                   big.indices.data() +
-                       at * static_cast<std::size_t>(big.p.k) * static_cast<std::size_t>(big.p.index_bytes()),
-                   reinterpret_cast<const float*>(big.m.data()) + at,
-                   reinterpret_cast<const float*>(big.d.data()) + at);
-  }
-  Record r = bench.judge(compact, inputs, judged, outcome);
-  const Record identity = bench.blank(c);
-  r.rows = c.rows;
-  r.reproduce = identity.reproduce;
-  return r;
-}
-
-std::int64_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;)
-    if (word == "MemAvailable:") {
-      std::int64_t kib = 0;
-      file >> kib;
-      return kib * 1024;
+  static const std::regex place("(row|column)(s?) ([0-9]{1,9})( and ([0-9]{1,9}))?");
+  for (CheckResult& check : r.checks) {
+    std::string text;
+    std::smatch m;
+    for (std::string rest = check.detail; !rest.empty(); rest = m.suffix()) {
+      if (!std::regex_search(rest, m, place)) {
+        text += rest;
+        break;
+      }
+      const auto at = [&](std::size_t i) {
+        return real(m.str(1) == "row" ? rows : columns, std::stoll(m.str(i)));
+      };
+      text += fmt::format("{}{}{} {}", m.prefix().str(), m.str(1), m.str(2), at(3));
+      if (m[4].matched) text += fmt::format(" and {}", at(5));
     }
-  return 0;
+    check.detail = text;
+  }
 }
 
-/// The whole problem, through the launcher: its inputs twice and its outputs once are in host memory.
-Record through_launcher(Bench& bench, const ConformanceCase& c) {
-  const Problem p = bench.problem(c);
-  const std::int64_t bytes = c.rows * (2 * c.V * static_cast<std::int64_t>(size_of(p.in)) +
-                                       p.out_columns() * static_cast<std::int64_t>(size_of(p.out)));
-  const std::int64_t have = available_bytes();
-  if (3 * bytes / 2 > have)
-    return bench.unsupported(
-        c, fmt::format("memory: {:.0f} GiB are needed, {:.0f} are free",
-                       static_cast<double>(3 * bytes / 2) / 0x1p30, static_cast<double>(have) / 0x1p30));
-  if (const std::string why = bench.outside(c, {}); !why.empty()) return bench.unsupported(c, why);
-  const std::vector<std::int64_t> rows = chosen_rows(c);
+struct Small {
+  Case inputs;
+  std::vector<std::int64_t> rows, columns;  // of the whole problem; no columns: all
+};
+
+/// One launch of the whole problem, its chosen rows or columns judged as a problem of their own.
+Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, const Small& small, double low,
+              const PartOptions& options) {
   ConformanceCase compact = c;
-  compact.rows = static_cast<std::int64_t>(rows.size());
-  const Case inputs = bench.inputs(compact);
-  Tensor all(p.in, c.rows, c.V);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::memcpy(all.row(rows[i]), inputs.logits().row(static_cast<std::int64_t>(i)),
-                static_cast<std::size_t>(c.V) * size_of(p.in));
-  GuardedLaunch launch(bench.variant(), p, all, bench.fit(c, {}));
-  const LaunchOutcome outcome = bench.run(launch);
-  GuardedLaunch judged = bench.prepare(compact, inputs, {});
-  for (std::size_t i = 0; i < rows.size() && outcome.ok(); ++i)
-    launch.copy_row(rows[i], judged, static_cast<std::int64_t>(i));
-  Record r = bench.judge(compact, inputs, judged, outcome);
-  if (outcome.ok()) {
-    Tally beside;
-    launch.inspect(beside);
-    for (const CheckResult& check : beside.results())
-      if (check.failed > 0) require(r, check.name.c_str(), false, check.detail);
+  compact.rows = static_cast<std::int64_t>(small.rows.size());
+  compact.V = small.inputs.V();
+  BigBuffers big(bench.variant(), bench.problem(c), low);
+  for (std::size_t i = 0; i < small.rows.size(); ++i)
+    big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
+  const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
+  if (!o.no_room.empty()) return bench.unsupported(c, o.no_room);
+  bench.count(o.launch);
+
+  Variant as_judged = bench.variant();
+  as_judged.launcher = nullptr;  // nobody looked for late writes
+  if (one_row(c)) as_judged.claim.height = [](std::int64_t) { return kFinite; };
+  const Bench judge = bench.with(as_judged);
+  GuardedLaunch launch = judge.prepare(compact, small.inputs, {});
+  for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
+  Record r = judge.judge(compact, small.inputs, launch, o.launch);
+  if (o.launch.ok()) {
+    require(r, "guard", o.guard.empty(), o.guard);
+    const std::string changed = big.changed_inputs();
+    require(r, "inputs", changed.empty(), changed);
     settle(r);
   }
+  name_places(r, small.rows, small.columns);
   r.rows = c.rows;
+  r.V = c.V;
   r.reproduce = bench.blank(c).reproduce;
   return r;
 }
 
+Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+  const Variant& v = bench.variant();
+  PartOptions options{{}, 0, kSeconds};
+  const std::vector<std::int64_t> rows = chosen_rows(c);
+  if (on_host(v.backend) || v.on_executor) {
+    std::string why;
+    options.rows = rows;
+    options.rows_per_block = rows_per_block(bench, launcher, c, rows, why);
+    if (options.rows_per_block == 0)
+      return bench.unsupported(
+          c, !why.empty() ? why : "executor: the blocks that own the chosen rows can not be named");
+  }
+  ConformanceCase compact = c;
+  compact.rows = static_cast<std::int64_t>(rows.size());
+  return judged(bench, launcher, c, {bench.inputs(compact), rows, {}}, 0, options);
+}
+
+Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+  const Variant& v = bench.variant();
+  const bool full = bench.options().extent == Extent::full;
+  const double low = v.limits.finite ? kAlmostMinusInfinity : -HUGE_VAL;
+  const auto small = [&](std::int64_t V) {
+    LongRow row(v.dtype, V, bench.seed(), low);
+    return Small{Case(c.family, std::move(row.logits)), {0}, std::move(row.columns)};
+  };
+  // A kernel that gives a row to one thread would be at it for minutes.
+  if (c.V > kTrial) {
+    BigBuffers trial(v, problem_of(v, c.op, 1, kTrial, c.k, kTrial), low);
+    const PartOutcome o = launcher.launch_parts(v, trial.problem(), trial.parts(), {{}, 0, kSeconds});
+    const double expected = o.seconds * static_cast<double>(c.V) / static_cast<double>(kTrial);
+    if (o.launch.ok() && o.no_room.empty() && expected > (full ? kFullTooLong : kTooLong))
+      return bench.unsupported(
+          c, fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
+                         o.seconds, expected));
+  }
+  return judged(bench, launcher, c, small(c.V), low, {{}, 0, full ? kFullSeconds : kSeconds});
+}
+
 void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
-  const Variant& v = bench.variant();
-  if (v.on_executor) {
-    bench.emit(0, bench.unsupported(c, "executor: a plugin's launches run every block"));
-    return;
-  }
-  if (!on_host(v.backend)) {
-    bench.emit(0, through_launcher(bench, c));
-    return;
-  }
-  // The launcher's worker has buffers of its own; here the kernel must come to these.
-  Variant here = v;
-  if (!here.run)
-    if (const Variant* known = find_candidate(v.key())) here.run = known->run;
-  here.launcher = nullptr;
-  if (!here.run) {
-    bench.emit(0, bench.unsupported(c, "executor: the kernel is not known to this process"));
-    return;
-  }
-  bench.emit(0, on_executor(bench, c, here));
+  // Of a kernel that runs in this process, a worker has a copy.
+  Variant apart = bench.variant();
+  if (!apart.launcher) try {
+      apart = isolated(apart);
+    } catch (const InputError& e) {
+      return bench.emit(0, bench.unsupported(c, std::string("launcher: ") + e.what()));
+    }
+  auto* const launcher = dynamic_cast<PartLauncher*>(apart.launcher.get());
+  if (!launcher) return bench.emit(0, bench.unsupported(c, "launcher: it makes no launches in parts"));
+  Bench here = bench.with(apart);
+  if (const std::string why = here.outside(c, {}); !why.empty())
+    return bench.emit(0, bench.unsupported(c, why));
+  // Of two such launches at once each would find the other's memory missing.
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  bench.emit(0, one_row(c) ? long_row(here, *launcher, c) : many_rows(here, *launcher, c));
 }
 
 }  // namespace
 
 std::vector<Unit> plan_big(const Planning& p) {
   std::vector<Unit> units;
-  const bool host = on_host(p.variant.backend);
-  // Off the executor every element is held and copied: not a matter of seconds.
-  if (!host && p.extent == Extent::quick && !p.named) return units;
-  for (const std::int64_t V : sizes_of(p, {1024})) {
-    if (V < 2) continue;
-    std::vector<std::int64_t> counts = {kTwo31 / V + 3};
-    // On the executor many rows cost no more than a few; elsewhere they cost the memory.
-    if (host || p.extent == Extent::full) counts.push_back(2 * kTwo31 / V + 3);
-    for (const std::int64_t rows : rows_of(p, counts))
-      for (const std::string& family : families_of(p, {"normal_1"}))
-        units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_big, 1e9, true});
-  }
+  const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
+  // The memory is there, but not in a moment.
+  if (device && p.extent == Extent::quick && !p.named) return units;
+  const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
+    units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_big, 1e9, true});
+  };
+  const bool long_asked = p.narrow.family == kFewFinite;
+  if (!long_asked)
+    for (const std::int64_t V : sizes_of(p, {1024})) {
+      if (V < 2 || V >= kTwo31) continue;
+      for (const std::int64_t rows : rows_of(p, {kTwo31 / V + 3, kTwo32 / V + 3}))
+        for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
+    }
+  // The executor takes a minute or more, and the outputs' memory.
+  if (long_asked || (p.narrow.family.empty() && !p.narrow.rows && (device || p.extent == Extent::full)))
+    for (const std::int64_t V : p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V}
+                                           : std::vector<std::int64_t>{kTwo31 + 3, kTwo32 + 3})
+      if (V >= 1024) add(kFewFinite, V, 1);
   return units;
 }
 

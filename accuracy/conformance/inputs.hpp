@@ -19,6 +19,8 @@ std::span<const Family> more_families();
 inline constexpr const char* kShifted = "shifted_minus_1000";
 /// Rows whose first 16 elements are those of every other row, seed or not: a fingerprint of the head.
 inline constexpr const char* kSameHead = "same_head";
+/// Of the group `big` alone: a row of -inf but for a few logits where an index may wrap.
+inline constexpr const char* kFewFinite = "few_finite";
 
 /// Throws InputError for an unknown family.
 Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::int64_t rows,

@@ -143,6 +143,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X41", "top-k returns the last but one twice", ""},
     {"X42", "a single row is added in another order than the same row in a batch", ""},
     {"X43", "the maximum reads one element too far: a NaN there is dropped, a large number is not", ""},
+    {"X44", "columns are counted in 32 bits: past 2^32 the row begins again", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},

@@ -1,0 +1,133 @@
+#include "accuracy/conformance/big_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace assay::conformance {
+namespace {
+
+enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace };
+
+/// Outputs hold NaN, and no index, until they are written.
+constexpr std::uint64_t kUnwritten = ~std::uint64_t{0};
+
+/// Calls run(first, n) for every stretch of consecutive columns.
+template <class Run>
+void stretches(const std::vector<std::int64_t>& columns, Run run) {
+  for (std::size_t i = 0; i < columns.size();) {
+    std::size_t n = 1;
+    while (i + n < columns.size() && columns[i + n] == columns[i] + static_cast<std::int64_t>(n)) ++n;
+    run(i, n);
+    i += n;
+  }
+}
+
+}  // namespace
+
+BigBuffers::BigBuffers(const Variant& v, const Problem& p, double low) : p_(p) {
+  const auto set = [&](int b, std::int64_t columns, std::size_t element, std::uint64_t fill) {
+    parts_[static_cast<std::size_t>(b)] = {
+        static_cast<std::uint64_t>(p.rows * columns) * element, element, fill, {}, {}};
+  };
+  set(kLogits, p.V, size_of(p.in), encode(p.in, low));
+  set(kValues, p.out_columns(), size_of(p.out), kUnwritten);
+  set(kIndices, selects(p.op) ? p.k : 0, static_cast<std::size_t>(p.index_bytes()), kUnwritten);
+  const bool beside = v.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
+  const bool pair = beside || p.op == Op::normalizer;
+  set(kM, pair ? 1 : 0, sizeof(float), kUnwritten);
+  set(kD, pair ? 1 : 0, sizeof(float), kUnwritten);
+  parts_[kWorkspace] = {v.workspace_bytes ? v.workspace_bytes(p) : 0, 1, kUnwritten, {}, {}};
+}
+
+void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_row,
+                        const std::vector<std::int64_t>& columns) {
+  const std::size_t in = size_of(p_.in);
+  const std::uint64_t start = static_cast<std::uint64_t>(row * p_.in_pitch) * in;
+  const std::byte* const from = logits.row(of_row);
+  const auto give = [&](std::int64_t column, const std::byte* at, std::size_t n) {
+    parts_[kLogits].given.push_back({start + static_cast<std::uint64_t>(column) * in, {at, at + n * in}});
+    parts_[kLogits].wanted.push_back(parts_[kLogits].given.back());
+  };
+  if (columns.empty())
+    give(0, from, static_cast<std::size_t>(p_.V));
+  else
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      // What the fill says already costs no memory of its own.
+      if (load_bits(p_.in, from, static_cast<std::int64_t>(i)) != parts_[kLogits].fill)
+        give(columns[i], from + i * in, 1);
+
+  Chosen c{columns, {}, {}};
+  const auto want = [&](int b, std::int64_t column, std::int64_t n, std::int64_t pitch) {
+    PartBuffer& buffer = parts_[static_cast<std::size_t>(b)];
+    if (buffer.payload == 0 || n == 0) return;
+    if (c.parts[b]++ == 0) c.first[b] = buffer.wanted.size();
+    buffer.wanted.push_back({static_cast<std::uint64_t>(row * pitch + column) * buffer.element,
+                             std::vector<std::byte>(static_cast<std::size_t>(n) * buffer.element)});
+  };
+  if (!columns.empty() && p_.out_columns() == p_.V)
+    stretches(columns, [&](std::size_t i, std::size_t n) {
+      want(kValues, columns[i], static_cast<std::int64_t>(n), p_.out_pitch);
+    });
+  else
+    want(kValues, 0, p_.out_columns(), p_.out_pitch);
+  want(kIndices, 0, p_.k, p_.out_pitch);
+  want(kM, 0, 1, 1);
+  want(kD, 0, 1, 1);
+  chosen_.push_back(std::move(c));
+}
+
+std::vector<std::byte> BigBuffers::bytes_of(const Chosen& c, int b) const {
+  std::vector<std::byte> all;
+  for (std::size_t i = 0; i < c.parts[b]; ++i) {
+    const Part& part = parts_[static_cast<std::size_t>(b)].wanted[c.first[b] + i];
+    all.insert(all.end(), part.bytes.begin(), part.bytes.end());
+  }
+  return all;
+}
+
+void BigBuffers::hand_over(std::size_t n, GuardedLaunch& to) const {
+  const Chosen& c = chosen_[n];
+  const std::vector<std::byte> values = bytes_of(c, kValues), m = bytes_of(c, kM), d = bytes_of(c, kD);
+  std::vector<std::byte> indices = bytes_of(c, kIndices);
+  if (!c.columns.empty()) {
+    // Where the column stands among those that are judged; one that is not among them is no index.
+    const auto wide = static_cast<std::size_t>(p_.index_bytes());
+    std::vector<std::byte> narrow(indices.size() / wide * 4);
+    for (std::size_t i = 0; wide * i < indices.size(); ++i) {
+      std::int64_t column = 0;
+      std::memcpy(&column, indices.data() + wide * i, wide);
+      const auto at = std::lower_bound(c.columns.begin(), c.columns.end(), column);
+      const std::int32_t index = at != c.columns.end() && *at == column
+                                     ? static_cast<std::int32_t>(at - c.columns.begin())
+                                     : INT32_MAX;
+      std::memcpy(narrow.data() + 4 * i, &index, 4);
+    }
+    indices = std::move(narrow);
+  }
+  const auto as_float = [](const std::vector<std::byte>& bytes) {
+    return reinterpret_cast<const float*>(bytes.data());
+  };
+  to.receive(static_cast<std::int64_t>(n), values.data(), indices.data(), as_float(m), as_float(d));
+}
+
+std::string BigBuffers::changed_inputs() const {
+  const PartBuffer& b = parts_[kLogits];
+  for (std::size_t i = 0; i < b.given.size(); ++i)
+    if (b.given[i].bytes != b.wanted[i].bytes)
+      return fmt::format("the logits were changed, {} elements into them or later",
+                         b.given[i].at / b.element);
+  return {};
+}
+
+bool BigBuffers::was_written(std::size_t n) const {
+  for (const int b : {kValues, kIndices, kD}) {
+    const std::vector<std::byte> bytes = bytes_of(chosen_[n], b);
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte x) { return x != std::byte{0xff}; }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace assay::conformance
