@@ -18,6 +18,10 @@ namespace assay::probe {
 using Sparse = std::vector<std::pair<std::int64_t, double>>;
 Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows);
 
+/// Nats below ln u at which a term is far less than half an ulp of 1, and thousands of them are not: for f32
+/// -18.6 to -24.6.
+inline constexpr double kBelowHalfUlp[] = {2, 4, 6, 8};
+
 /// What one launch left behind. Values are by column; top-k kernels fill the columns they selected.
 struct Output {
   std::string fault;  // empty, or why there is nothing below

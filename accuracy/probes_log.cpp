@@ -41,6 +41,13 @@ void probe_logs(const Variant& v, std::vector<Observation>& out) {
     }
     judge_rows(v, "logits of half an ulp around a 0", std::move(rows), height);
   }
+  for (std::int64_t V : {std::int64_t{4099}, std::int64_t{16385}, kProbeV}) {
+    Tensor rows(v.dtype, std::ssize(kBelowHalfUlp), V);
+    for (std::int64_t r = 0; r < rows.rows; ++r)
+      for (std::int64_t j = 0; j < V; ++j)
+        rows.set(r, j, j == V / 2 ? 0 : std::log(terms.u) - kBelowHalfUlp[r]);
+    judge_rows(v, "many logits far below a 0", std::move(rows), height);
+  }
   constexpr std::int64_t kRamp = 16384;
   Tensor ramps(v.dtype, 2, kRamp);
   for (std::int64_t j = 0; j < kRamp; ++j) {

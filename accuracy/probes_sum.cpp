@@ -173,6 +173,41 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   return o;
 }
 
+/// One 0 and V - 1 logits of which each counts for little and all together for more than the claim leaves
+/// room: a sum that leaves out what lies far below the maximum shows. On both sides of ln u in the row, as a
+/// path of many additions would lose them too.
+void left_out(const Variant& v, Observation& o) {
+  for (const std::int64_t V : {std::int64_t{4099}, std::int64_t{16385}, kProbeV}) {
+    const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+    std::vector<double> depths;
+    std::vector<Sparse> rows;
+    for (const double below : kBelowHalfUlp) {
+      depths.push_back(round_to(v.dtype, std::log(terms.u) - below));
+      rows.emplace_back();
+      for (std::int64_t j = 0; j < V; ++j) rows.back().emplace_back(j, j == V / 2 ? 0 : depths.back());
+    }
+    const Tensor logits = sparse_rows(v.dtype, V, rows);
+    const Output got = launch_on(v, logits, 1);
+    // Longer rows than it is declared for.
+    if (!got.skipped.empty()) return;
+    if (!landed(o, got)) return;
+    for (std::size_t r = 0; r < depths.size(); ++r) {
+      const auto row = static_cast<std::int64_t>(r);
+      const RowTruth truth = truth_of(logits, row);
+      const double most = row_bounds(terms, truth, shift_of(truth, terms)).b;
+      const double ln_d = std::log(got.sum(row));
+      const double error =
+          std::max(std::fabs(ln_d - std::log(truth.s.lo)), std::fabs(ln_d - std::log(truth.s.hi)));
+      ++o.judged;
+      if (!(error - got.slack - 0x1p-40 <= most))
+        o.refute(fmt::format(
+            "a 0 among {} logits at {}: d = {:.9g} where {:.9g} is exact, ln d off by {:.4g}, and a "
+            "sum of height {} is off by at most {:.4g}: terms are left out, or lost on a longer path",
+            V - 1, depths[r], got.sum(row), truth.s.lo, error, terms.h, most));
+    }
+  }
+}
+
 /// One 0 and V - 1 logits whose exp is just below half an ulp of 1: every one of them that is added to the
 /// partial sum with the 0 is lost, so the error counts the additions on that path.
 Observation height(const Variant& v) {
@@ -229,6 +264,7 @@ Observation height(const Variant& v) {
                            : "sum in a tree";
   o.saw += fmt::format("; height({}) = {}", V_last, claimed);
   o.sharper = 4.0 * static_cast<double>(longest) + 64 < claimed;
+  left_out(v, o);
   return o;
 }
 

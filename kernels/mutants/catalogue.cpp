@@ -144,6 +144,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X42", "a single row is added in another order than the same row in a batch", ""},
     {"X43", "the maximum reads one element too far: a NaN there is dropped, a large number is not", ""},
     {"X44", "columns are counted in 32 bits: past 2^32 the row begins again", ""},
+    {"X45", "the sum leaves out what lies 20 below the maximum", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},

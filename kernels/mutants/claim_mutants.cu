@@ -20,6 +20,7 @@ enum class Lie {
   half_sum,             // a thread's sum is kept in f16, the merge in fp32
   kept,                 // numerators taken with the thread's running maximum
   exp2_product,         // 2^(x L - fl(m L))
+  leaves_out,           // terms more than 20 nats below the maximum
   modest,               // everything accurate, claims fast exp and approximate division
   modest_height,        // a tree that claims a serial sum
   modest_kept,          // recomputed numerators, claims kept ones
@@ -47,6 +48,7 @@ __device__ Normalizer row_normalizer(const T* x, std::int64_t V) {
   const std::int64_t step = L == Lie::serial ? 1 : kThreads;
   for (std::int64_t i = first; i < V; i += step) {
     const float xi = to_float(x[i]);
+    if (L == Lie::leaves_out && xi - maximum < -20.0f) continue;
     sum += L == Lie::exp2_product ? exp2f(fmaf(xi, 0x1.715476p+0f, -(maximum * 0x1.715476p+0f)))
                                   : expf(xi - maximum);
     if (L == Lie::half_sum) sum = to_float(from_float<f16>(sum));
@@ -132,6 +134,7 @@ const bool planted[] = {
     plant<Lie::half_sum, f16>("M60", "claims_f32_half_sum_f16", {"probe", 1025, "claim"}),
     plant<Lie::kept>("X19", "claims_recomputed_kept", {"probe", 1025, "claim"}),
     plant<Lie::exp2_product>("X20", "claims_subtract_exp2_product", {"probe", 1025, "claim"}),
+    plant<Lie::leaves_out>("X45", "claims_tree_leaves_out", {"probe", 1025, "claim"}),
     plant<Lie::modest>("R09", "claims_fast_is_accurate", {"probe", 1025, ""}),
     plant<Lie::modest_height>("R10", "claims_serial_is_tree", {"probe", 1025, ""}),
     plant<Lie::modest_kept>("R11", "claims_kept_is_recomputed", {"probe", 1025, ""}),
