@@ -26,7 +26,7 @@ struct Options {
   SweepSelection selection;
   SweepOptions sweep;
   std::string out = "out/sweep", budget, require, compare, fresh;
-  bool quick = false, full = false;
+  bool quick = false, full = false, plan = false;
   int device = 0;
 };
 
@@ -87,6 +87,11 @@ int run(Options& o) {
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
   const std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
+  if (o.plan) {
+    for (const SweepJob& j : plan) fmt::print("{}\n", identity(blank_sweep_record(j, o.sweep)));
+    fmt::print("{} configurations\n", plan.size());
+    return kPassed;
+  }
   const bool any = std::any_of(plan.begin(), plan.end(), [](const SweepJob& j) {
     return unavailable_reason(j.subject->variant.backend).empty();
   });
@@ -133,6 +138,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_flag("--full", o->full, "every V with every number of rows, dtype and k");
   c->add_option("--budget", o->budget,
                 "begin nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
+  c->add_flag("--plan", o->plan, "say what would be timed, in its order, and time nothing");
   c->add_flag("--again", o->sweep.again, "measure what --out already has, too");
   c->add_option("--compare", o->compare,
                 "an older sweep.jsonl: what became slower or faster, exit 1 if anything did become slower");

@@ -90,7 +90,11 @@ void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs)
   if (const std::string why = beyond_limits(v, p); !why.empty()) throw SweepUnsupported("domain: " + why);
   if (!applies(inputs.family(), v.dtype, p.V))
     throw SweepUnsupported(fmt::format("family {} has no rows of V = {}", inputs.family().name, p.V));
-  const bool large = room_for(v, p).all() > rig.machine().memory_bytes / 2;
+  const std::size_t room = room_for(v, p).all(), memory = rig.machine().memory_bytes;
+  if (room > memory)
+    throw SweepUnsupported(fmt::format("needs {:.1f} GB of memory, there are {:.1f}",
+                                       static_cast<double>(room) / 1e9, static_cast<double>(memory) / 1e9));
+  const bool large = room > memory / 2;
   rig.prepare(v, p, inputs.tile(v.dtype, p.V, p.rows));
   r.cold = rig.cold();
   r.distinct_rows = inputs.distinct_rows(p.V, p.rows);

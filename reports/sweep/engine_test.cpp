@@ -97,6 +97,22 @@ TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
   EXPECT_NE(sweep_outcome(r).find("mutant.no_rescale"), std::string::npos);
 }
 
+TEST_F(SweepEngine, KnowsChangedLogits) {
+  const SweepResult r = run(plan_of({"mutant.inputs_overwritten/f32@host"}, {129}));
+  EXPECT_EQ(r.failed, 1);
+  EXPECT_FALSE(sweep_passed(r));
+}
+
+TEST_F(SweepEngine, DoesNotBeginWhatCanNotFit) {
+  SweepSelection s;
+  s.keys = {"online_block/f32@host"};
+  s.sizes = {std::int64_t{1} << 26};
+  s.rows = {std::int64_t{1} << 20};
+  const SweepResult r = run(make_sweep_plan(s));
+  EXPECT_EQ(r.unsupported, 1);
+  EXPECT_FALSE(sweep_passed(r)) << "nothing was timed";
+}
+
 TEST_F(SweepEngine, SkipsWhatTheFolderHasAndGoesOnAfterATornLine) {
   const auto plan = plan_of({"online_block/f32@host"}, {63, 65});
   run(plan);

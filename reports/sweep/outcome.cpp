@@ -13,6 +13,11 @@ std::optional<double> share(const SweepRecord& r) {
   return r.op == "softmax" || r.op == "log_softmax" ? r.share_of_copy : r.share_of_read;
 }
 
+/// Where a launch alone takes a good part of the time, a share says nothing of the kernel.
+bool large_enough(const SweepRecord& r) {
+  return !r.empty_us || !r.copy_us || *r.copy_us >= 10 * *r.empty_us;
+}
+
 }  // namespace
 
 bool sweep_passed(const SweepResult& r) { return r.failed == 0 && r.measured + r.once > 0; }
@@ -29,7 +34,8 @@ std::string sweep_outcome(const SweepResult& r) {
   for (const SweepRecord& one : r.records) {
     const bool timed = one.status == "measured" || one.status == "once";
     unjudged += timed && one.role != "ceiling" && one.verified == "not_judged";
-    if (one.status == "failed" || (timed && one.role == "variant" && share(one))) worst.push_back(&one);
+    if (one.status == "failed" || (timed && one.role == "variant" && share(one) && large_enough(one)))
+      worst.push_back(&one);
   }
   if (unjudged > 0) s += fmt::format("{} timed configurations lie outside what can be judged\n", unjudged);
   const auto rank = [](const SweepRecord* one) { return one->status == "failed" ? -1.0 : *share(*one); };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "kernels/cudnn.hpp"
@@ -24,6 +26,9 @@ void require_success(int status) {
 
 template <bool kAccurate>
 void run_cudnn(const Problem& p, const Buffers& b, const Stream& s) {
+  // Documented of cudnnSetTensor4dDescriptorEx; past it an offset may wrap.
+  if (p.rows > INT32_MAX / std::max<std::int64_t>(1, p.V))
+    throw SweepUnsupported("cuDNN's tensors end at 2^31 elements");
   require_success(cudnn_softmax(kAccurate, p, b, s));
 }
 

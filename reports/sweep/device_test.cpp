@@ -1,0 +1,110 @@
+// The rig of a GPU, where there is one: right kernels are timed and verified, planted faults are not,
+// ceilings are there, and buffers are what the records say.
+#include "kernels/device.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reports/files.hpp"
+#include "reports/sweep/engine.hpp"
+#include "reports/sweep/inputs.hpp"
+#include "reports/sweep/outcome.hpp"
+#include "reports/sweep/rig.hpp"
+
+namespace assay {
+namespace {
+
+class SweepDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("assay_device_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+    prepare_folder(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  SweepResult run(std::vector<std::string> keys, std::vector<std::int64_t> sizes,
+                  std::vector<std::int64_t> rows) const {
+    SweepSelection s;
+    s.keys = std::move(keys);
+    s.sizes = std::move(sizes);
+    s.rows = std::move(rows);
+    return run_sweep(make_sweep_plan(s), {}, folder_);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
+  const SweepResult r = run({"*@cuda"}, {63, 1000, 4097}, {10, 4000});
+  EXPECT_TRUE(sweep_passed(r)) << sweep_outcome(r);
+  bool copies = false, reads = false, empties = false;
+  for (const SweepRecord& one : r.records) {
+    if (one.status != "measured" && one.status != "once") continue;
+    copies |= one.op == "copy";
+    reads |= one.op == "read";
+    empties |= one.op == "empty";
+    ASSERT_TRUE(one.median_us) << one.key;
+    EXPECT_GT(*one.median_us, 0) << one.key;
+    EXPECT_FALSE(one.cold.empty());
+    if (one.role == "ceiling") continue;
+    EXPECT_TRUE(one.copy_us && one.read_us && one.empty_us) << one.key;
+    EXPECT_NE(one.verified, "fail") << one.key;
+    EXPECT_TRUE(one.verified != "pass" || one.verified_elements > 0) << one.key;
+  }
+  EXPECT_TRUE(copies && reads && empties);
+}
+
+TEST_F(SweepDevice, JudgesAllElementsTwice) {
+  const SweepResult r = run({"online_block/f32@cuda"}, {4099}, {257});
+  ASSERT_FALSE(r.records.empty());
+  EXPECT_EQ(r.records[0].verified_elements, 2 * 4099 * 257);
+  EXPECT_TRUE(r.records[0].max_ulp && r.records[0].max_utilisation);
+}
+
+TEST_F(SweepDevice, NeverTimesAPlantedFaultAsGood) {
+  const SweepResult r = run({"mutant.no_rescale/f32@cuda"}, {1000}, {100});
+  EXPECT_FALSE(sweep_passed(r));
+  ASSERT_FALSE(r.records.empty());
+  EXPECT_EQ(r.records[0].status, "failed");
+  EXPECT_FALSE(r.records[0].median_us);
+}
+
+TEST_F(SweepDevice, KnowsChangedLogits) {
+  const Subject* const subject = find_subject("safe_block/f16@cuda");
+  ASSERT_NE(subject, nullptr);
+  // What writes its outputs over its logits.
+  Variant over = subject->variant;
+  over.run = [run = subject->variant.run](const Problem& p, const Buffers& b, const Stream& s) {
+    Buffers same = b;
+    same.probs = const_cast<void*>(b.logits);
+    run(p, same, s);
+  };
+  const auto rig = make_device_rig();
+  SweepInputs inputs("normal_1", 1);
+  Problem p;
+  p.in = p.out = Dtype::f16;
+  p.rows = 33;
+  p.V = p.in_pitch = p.out_pitch = 1001;
+  rig->prepare(subject->variant, p, inputs.tile(p.in, p.V, p.rows));
+  rig->run_us(1);
+  EXPECT_TRUE(rig->logits_intact());
+  rig->prepare(over, p, inputs.tile(p.in, p.V, p.rows));
+  rig->run_us(1);
+  EXPECT_FALSE(rig->logits_intact());
+  rig->prepare(subject->variant, p, inputs.tile(p.in, p.V, p.rows));
+  rig->run_us(1);
+  EXPECT_TRUE(rig->logits_intact()) << "logits are filled again after somebody changed them";
+  EXPECT_TRUE(rig->alive());
+}
+
+TEST_F(SweepDevice, RefusesWhatDoesNotFit) {
+  const SweepResult r = run({"online_block/f32@cuda"}, {std::int64_t{1} << 26}, {std::int64_t{1} << 20});
+  EXPECT_EQ(r.unsupported, 1) << sweep_outcome(r);
+}
+
+}  // namespace
+}  // namespace assay
