@@ -331,7 +331,9 @@ class DeviceRig final : public Rig {
     const std::size_t all = static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in);
     tile_bytes_ = std::min(tile.bytes.size(), all);
     std::byte* const source = tile_.at_least(tile_bytes_);
-    check_cuda(cudaMemcpy(source, tile.bytes.data(), tile_bytes_, cudaMemcpyHostToDevice),
+    // On the stream of the copies below: a plain cudaMemcpy from pageable memory returns before the data has
+    // arrived, and this stream does not wait for the default one.
+    check_cuda(cudaMemcpyAsync(source, tile.bytes.data(), tile_bytes_, cudaMemcpyHostToDevice, stream_),
                "copying logits to the device");
     for (std::int64_t i = 0; i < sets_; ++i) {
       std::byte* const to = base_ + static_cast<std::size_t>(i) * room_.logits;
