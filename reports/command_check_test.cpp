@@ -98,7 +98,7 @@ TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
   EXPECT_TRUE(found);
 }
 
-TEST_F(CheckCommand, ACrashIsARecordAndTheGroupIsLeftInTheEnd) {
+TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
   ASSERT_EQ(check(fixture("write_null") + " --quick --only shapes --only batch"), kFailed);
   std::int64_t crashed = 0, not_run = 0;
   for (const Record& r : records()) {
@@ -108,10 +108,8 @@ TEST_F(CheckCommand, ACrashIsARecordAndTheGroupIsLeftInTheEnd) {
       EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
     }
   }
-  EXPECT_GE(crashed, 20);
-  EXPECT_LT(crashed, 40);
-  EXPECT_GT(not_run, 100);
-  EXPECT_NE(out.find("was left after 20 crashes"), std::string::npos) << out;
+  EXPECT_GT(crashed, 400);
+  EXPECT_EQ(not_run, 0);
 }
 
 TEST_F(CheckCommand, AHangIsOneToo) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/inputs.hpp"
@@ -32,6 +33,9 @@ Record Bench::blank(const ConformanceCase& c) const {
   if (c.op != variant_.op) r.reproduce += fmt::format(" --op {}", name(c.op));
   if (!c.setup.empty()) r.reproduce += " --setup " + c.setup;
   if (options_.max_ulp) r.reproduce += fmt::format(" --max-ulp {}", *options_.max_ulp);
+  // What a group does besides the case's own words: longer waits, more launches.
+  if (options_.extent != Extent::normal)
+    r.reproduce += options_.extent == Extent::quick ? " --quick" : " --full";
   if (options_.narrow.pitch) r.reproduce += fmt::format(" --pitch {}", *options_.narrow.pitch);
   return r;
 }
@@ -52,13 +56,17 @@ Problem Bench::problem(const ConformanceCase& c) const {
 }
 
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
+  const auto begin = std::chrono::steady_clock::now();
   LaunchOutcome outcome = launch.run();
-  count(outcome);
+  count(outcome, std::chrono::steady_clock::now() - begin);
   return outcome;
 }
 
-void Bench::count(const LaunchOutcome& outcome) const {
-  if (outcome.ended == Ended::crashed) ++patience_->crashes;
+void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) const {
+  if (outcome.ended == Ended::crashed) {
+    ++patience_->crashes;
+    patience_->crashing_ns += took.count();
+  }
   if (outcome.ended == Ended::hung) ++patience_->hangs;
 }
 

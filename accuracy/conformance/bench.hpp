@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,11 +15,14 @@
 
 namespace assay::conformance {
 
-/// Crashes and hangs of one group, over all threads.
+/// Crashes and hangs of one group, over all threads. Crashes that take no time cost no cases: only where
+/// those after the first 20 have taken ten seconds is the rest left.
 struct Patience {
   static constexpr int kCrashes = 20, kHangs = 20;
+  static constexpr std::int64_t kCrashingNs = 10'000'000'000;
   std::atomic<int> crashes{0}, hangs{0};
-  bool over() const { return crashes >= kCrashes || hangs >= kHangs; }
+  std::atomic<std::int64_t> crashing_ns{0};
+  bool over() const { return (crashes >= kCrashes && crashing_ns >= kCrashingNs) || hangs >= kHangs; }
 };
 
 class Bench {
@@ -61,7 +65,8 @@ class Bench {
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
-  void count(const LaunchOutcome& outcome) const;
+  void count(const LaunchOutcome& outcome,
+             std::chrono::nanoseconds took = std::chrono::milliseconds(500)) const;
 
   /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.

@@ -43,8 +43,9 @@ std::vector<Unit> plan_layout(const Planning& p) {
     const auto all = layouts(p);
     return std::map<std::string, Layout>(all.begin(), all.end());
   }();
-  // Rows that end on, before and behind a vector of 2, 4 and 8; one long enough for a vectorised path.
-  for (const std::int64_t V : sizes_of(p, {33, 64, 1000, 1027, 4096}))
+  // Rows that end on, before and behind a vector of 2, 4 and 8; one long enough for a vectorised path; rows
+  // shorter than any vector, which a copy of a fixed size overruns.
+  for (const std::int64_t V : sizes_of(p, {1, 3, 33, 64, 1000, 1027, 4096}))
     for (const std::int64_t rows : rows_of(p, {3}))
       for (const std::string& family : families_of(p, {"row_encoded"})) {
         Unit u;
