@@ -31,6 +31,12 @@ TEST_P(Mutants, DieByTheNamedCheck) {
 INSTANTIATE_TEST_SUITE_P(Planted, Mutants, testing::Range<std::size_t>(0, mutants().size()),
                          [](const testing::TestParamInfo<std::size_t>& i) {
                            std::string name = mutants()[i.param].fault;
+                           // Some faults need the kernel at two types.
+                           for (const Mutant& m : mutants())
+                             if (name == m.fault && m.variant.dtype != mutants()[i.param].variant.dtype) {
+                               name += std::string("_") + assay::name(mutants()[i.param].variant.dtype);
+                               break;
+                             }
                            if (mutants()[i.param].variant.backend == Backend::cuda) name += "_on_cuda";
                            bool up = true;
                            std::string camel;

@@ -8,6 +8,7 @@
 #include "kernels/declaration.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/siblings.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -24,10 +25,14 @@ IsolationOptions isolation_of(const TargetOptions& options) {
 
 /// The author's own word, on top of what the kernel brings.
 Variant declared(Variant v, const std::string& text) {
-  if (!text.empty()) {
-    apply_declaration(text, v);
-    v.declared = true;
-  }
+  if (text.empty()) return v;
+  const auto declare = [text](Variant& one) {
+    apply_declaration(text, one);
+    one.declared = true;
+  };
+  declare(v);
+  if (auto* const launcher = dynamic_cast<SiblingLauncher*>(v.launcher.get()))
+    launcher->declare_siblings(declare);
   return v;
 }
 

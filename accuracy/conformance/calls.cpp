@@ -3,10 +3,18 @@
 // otherwise, and every call is judged.
 #include <fmt/format.h>
 
+#include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/groups.hpp"
+#include "kernels/isolation/siblings.hpp"
 
 namespace assay::conformance {
 namespace {
+
+/// The same kernel at other types, in the same worker.
+std::vector<Variant> siblings_of(const Variant& v) {
+  const auto* const launcher = dynamic_cast<const SiblingLauncher*>(v.launcher.get());
+  return launcher ? launcher->siblings() : std::vector<Variant>();
+}
 
 /// The calls of one case, folded into its record.
 class Calls {
@@ -28,12 +36,30 @@ class Calls {
       return;
     }
     const Case inputs(c.family, std::move(logits));
-    GuardedLaunch launch = bench_.prepare(c, inputs, layout);
-    const LaunchOutcome outcome = bench_.run(launch);
-    fold(record_, bench_.judge(c, inputs, launch, outcome), fmt::format("call {}", number_));
+    const Record one = judged(bench_, c, inputs, layout);
+    fold(record_, one, fmt::format("call {}", number_));
+    if (one.status != Status::pass && one.status != Status::unsupported) tell_alone(c, inputs, layout);
   }
   /// A call on fresh rows of the family.
   void fresh(const ConformanceCase& c, const Layout& layout = {}) { call(c, rows(c), layout); }
+  /// The same, of the same kernel at another type.
+  void fresh_of(const Variant& sibling, const ConformanceCase& c) {
+    if (!go_on()) return;
+    ++number_;
+    const Bench other = bench_.with(sibling);
+    if (!other.outside(c, {}).empty()) return;
+    const Case inputs = make_case(c.family, sibling, c.V, c.rows, bench_.seed() + 1000 * ++made_);
+    const Record one = judged(other, c, inputs, {});
+    if (one.status != Status::pass) {
+      sibling.launcher->restart();
+      // What that type does wrong by itself is told of its own key.
+      if (judged(other, c, inputs, {}).status != Status::pass) return;
+      record_.evidence = {kPassesAlone};
+    }
+    fold(record_, one, fmt::format("call {}, of {}", number_, sibling.key()));
+  }
+
+  const Variant& variant() const { return bench_.variant(); }
 
   Tensor rows(const ConformanceCase& c) {
     return make_rows(c.family, bench_.variant().dtype, c.V, c.rows, bench_.seed() + 1000 * ++made_);
@@ -45,6 +71,25 @@ class Calls {
   }
 
  private:
+  static Record judged(const Bench& bench, const ConformanceCase& c, const Case& inputs,
+                       const Layout& layout) {
+    GuardedLaunch launch = bench.prepare(c, inputs, layout);
+    const LaunchOutcome outcome = bench.run(launch);
+    return bench.judge(c, inputs, launch, outcome);
+  }
+
+  /// Whether the first call that fails does so as the only one of a process, too: then no other call is why.
+  void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
+    Launcher* const launcher = bench_.variant().launcher.get();
+    if (!record_.evidence.empty() || !launcher) return;
+    bool fails = number_ == 1;
+    if (!fails) {
+      launcher->restart();
+      fails = judged(bench_, c, inputs, layout).status != Status::pass;
+    }
+    record_.evidence = {fails ? kFailsAlone : kPassesAlone};
+  }
+
   Bench& bench_;
   const ConformanceCase& case_;
   Record record_;
@@ -125,6 +170,25 @@ void op_order(Calls& calls, const ConformanceCase& c) {
   calls.fresh(c);
 }
 
+/// What one type leaves in a table must not serve another.
+void dtype_order(Calls& calls, const ConformanceCase& c) {
+  const std::vector<Variant> others = siblings_of(calls.variant());
+  for (int n = 0; n < 2; ++n) {
+    calls.fresh(c);
+    for (const Variant& other : others) {
+      calls.fresh_of(other, c);
+      calls.fresh(c);
+    }
+  }
+  // The other type first.
+  for (const Variant& other : others) {
+    ConformanceCase longer = c;
+    longer.V = 2 * c.V + 1;
+    calls.fresh_of(other, longer);
+    calls.fresh(longer);
+  }
+}
+
 struct Sequence {
   const char* setup;
   void (*run)(Calls&, const ConformanceCase&);
@@ -140,6 +204,7 @@ constexpr Sequence kSequences[] = {
     {"small_large_small", small_large_small, "normal_1", 12289, 5},
     {"after_special", after_special, "normal_1", 257, 2},
     {"op_order", op_order, "normal_1", 257, 2},
+    {"dtype_order", dtype_order, "normal_1", 257, 2},
     {"call_200", call_200, "normal_1", 257, 2},
 };
 
@@ -149,6 +214,7 @@ std::vector<Unit> plan_calls(const Planning& p) {
   std::vector<Unit> units;
   for (const Sequence& s : kSequences) {
     if (s.run == op_order && (op_of(p) == Op::normalizer || !p.variant.does(Op::normalizer))) continue;
+    if (s.run == dtype_order && siblings_of(p.variant).empty()) continue;
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))
         for (const std::string& family : families_of(p, {s.family}))

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -92,6 +93,7 @@ TEST(Conformance, PlantedFaultsAreNamed) {
       {"order_of_batch", "batch", "V = 1025", "depends on the other rows of its batch"},
       {"length_of_first_call", "calls", "small_large_small", "sized or filled by an earlier call"},
       {"cached_by_head", "calls", "same_head", "a fingerprint of the first logits"},
+      {"table_by_length", "calls", "dtype_order", "without the type it was made for"},
   };
   for (const Named& n : all) {
     const Mutant* m = find_mutant_of(n.fault);
@@ -104,6 +106,40 @@ TEST(Conformance, PlantedFaultsAreNamed) {
     });
     EXPECT_TRUE(named) << n.fault << ":\n" << failures(r);
   }
+}
+
+TEST(Conformance, AGroupIsLeftForCrashesThatTakeTimeAndForHangs) {
+  Patience quick;
+  quick.crashes = 400;
+  quick.crashing_ns = Patience::kCrashingNs - 1;
+  EXPECT_FALSE(quick.over());
+  quick.crashing_ns = Patience::kCrashingNs;
+  EXPECT_TRUE(quick.over());
+  quick.crashes = Patience::kCrashes - 1;
+  EXPECT_FALSE(quick.over());
+  quick.hangs = Patience::kHangs;
+  EXPECT_TRUE(quick.over());
+}
+
+TEST(Conformance, StateBetweenCallsIsSaidOfKernelsThatKeepIt) {
+  const Mutant& keeps = *find_mutant_of("right_for_ten_calls");
+  const ConformanceResult r = check(keeps.variant, {"shapes", "calls"}, {}, true);
+  bool said = false;
+  for (const Finding& f : diagnose(r.records))
+    if (f.group == "shapes") {
+      said = true;
+      EXPECT_NE(f.likely.find("keeps state between calls"), std::string::npos) << f.likely;
+      EXPECT_NE(f.calls_reproduce.find(" --only calls "), std::string::npos) << f.calls_reproduce;
+    }
+  EXPECT_TRUE(said) << failures(r);
+  // Wrong on +inf, in any call, and alone as well: nothing reaches the next call.
+  Narrowing n;
+  n.setup = "after_special";
+  const ConformanceResult s = check(find_mutant_of("infinity_wins")->variant, {"calls"}, n, true);
+  const auto found = diagnose(s.records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].likely, "") << failures(s);
+  EXPECT_EQ(found[0].calls_reproduce, "");
 }
 
 }  // namespace

@@ -269,7 +269,33 @@ void find(Cases bad, const Cases& good, int depth, std::vector<Finding>& out) {
   out.push_back(finding_of(bad, good, best, false));
 }
 
+/// Cases that fail among others and pass alone: the state, or the race, is the cause, whatever the rule says.
+void name_state(const std::vector<Record>& records, std::vector<Finding>& findings) {
+  const Record* call = nullptr;
+  bool differs = false;
+  for (const Record& r : records) {
+    if (!went_wrong(r)) continue;
+    if (r.group == "calls" && !call && !has_evidence(r, kFailsAlone)) call = &r;
+    differs = differs || r.group == "repeat" || r.group == "schedules" || r.group == "races";
+  }
+  for (Finding& f : findings) {
+    if (f.group == "calls" || !has_evidence(*f.first, kPassesAlone)) continue;
+    f.likely = call      ? "the kernel keeps state between calls: the first case alone passes"
+               : differs ? "threads race: the first case alone passes"
+                         : "state kept between calls, or a race: the first case alone passes";
+    if (call) {
+      f.calls_reproduce = call->reproduce;
+    } else if (const std::size_t only = f.first->reproduce.find(" --only "); only != std::string::npos) {
+      f.calls_reproduce = f.first->reproduce.substr(0, only) + " --only calls";
+    }
+  }
+}
+
 }  // namespace
+
+bool has_evidence(const Record& r, const char* what) {
+  return std::find(r.evidence.begin(), r.evidence.end(), what) != r.evidence.end();
+}
 
 std::vector<Finding> diagnose(const std::vector<Record>& records) {
   std::vector<std::string> order;
@@ -306,6 +332,7 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
     return std::tuple(!a.rule, -a.clarity, -a.failed) < std::tuple(!b.rule, -b.clarity, -b.failed);
   });
   fold_into_rules(out);
+  name_state(records, out);
   return out;
 }
 

@@ -13,6 +13,10 @@
 
 namespace assay::conformance {
 
+/// Evidence of a failing record: what it gives as the only case, or call, of a process.
+inline constexpr const char* kPassesAlone = "alone, in a fresh process, it passes";
+inline constexpr const char* kFailsAlone = "alone, in a fresh process, it fails as well";
+
 /// Cases of one group that went wrong alike.
 struct Finding {
   std::string group;
@@ -28,6 +32,8 @@ struct Finding {
   std::string likely;             // "the tail of a vectorised loop"; empty where the pattern names no cause
   const Record* first = nullptr;  // the smallest of them
   std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
+  /// Where the first case passes alone: the command that repeats the failure all the same.
+  std::string calls_reproduce;
   /// Findings of other groups whose cases all obey this one's rule: "layout (11)".
   std::vector<std::string> also;
   std::vector<const Record*> cases;

@@ -140,5 +140,37 @@ TEST(Diagnosis, CrashesAreNamedAsSuch) {
   EXPECT_EQ(found[0].where, "every V from 1001 on (first: V = 1001)");
 }
 
+TEST(Diagnosis, AFirstCaseThatPassesAloneIsNoMatterOfItsLength) {
+  std::vector<Record> records = shapes([](std::int64_t V, std::int64_t, bool) { return V % 4 == 3; });
+  for (Record& r : records)
+    if (r.status == Status::fail)
+      r.evidence = {kPassesAlone}, r.reproduce = "assay check K --only shapes --V 3";
+  std::vector<Finding> found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].likely.find("state kept between calls, or a race"), std::string::npos)
+      << found[0].likely;
+  EXPECT_EQ(found[0].calls_reproduce, "assay check K --only calls");
+
+  records.push_back(one("repeat", "normal_1", 33, 2, true, "", "repeat"));
+  for (const Finding& f : diagnose(records))
+    if (f.group == "shapes") {
+      EXPECT_NE(f.likely.find("threads race"), std::string::npos) << f.likely;
+    }
+
+  records.push_back(one("calls", "normal_1", 257, 2, true, "call_200"));
+  records.back().reproduce = "assay check K --only calls --setup call_200";
+  for (const Finding& f : diagnose(records))
+    if (f.group == "shapes") {
+      EXPECT_EQ(f.calls_reproduce, records.back().reproduce);
+    }
+
+  // Calls that fail alone as well prove no state.
+  records.back().evidence = {kFailsAlone};
+  for (const Finding& f : diagnose(records))
+    if (f.group == "shapes") {
+      EXPECT_NE(f.calls_reproduce, records.back().reproduce);
+    }
+}
+
 }  // namespace
 }  // namespace assay::conformance

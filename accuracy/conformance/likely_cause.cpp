@@ -96,6 +96,7 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   if (setup == "same_again") return "state is kept from call to call";
   if (setup == "after_special") return "special values of one call reach the next";
   if (setup == "small_large_small") return "a buffer is sized or filled by an earlier call";
+  if (setup == "dtype_order") return "a table or a buffer is kept without the type it was made for";
   if (setup == "op_order") return "one operation leaves state to the next";
   if (setup == "call_200") return "it is right only for the first calls, or something runs out";
   return {};
@@ -153,7 +154,9 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
   const bool all = p && p->pattern == Pattern::everything;
   const bool of_setups = f.group == "calls" || f.group == "streams" ||
                          (p && (p->pattern == Pattern::setup || p->with == Pattern::setup));
-  if (of_setups && (!all || f.setups.size() == 1))
+  // A call that fails as the only one of a process as well has nothing to do with the calls before it.
+  const bool stateless = f.group == "calls" && has_evidence(*f.first, kFailsAlone);
+  if (of_setups && !stateless && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
   if (f.status == Status::crashed && f.first->reason.find("illegal instruction") != std::string::npos)
     return "a vector access at an address that is no multiple of its size";

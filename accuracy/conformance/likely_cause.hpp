@@ -47,6 +47,8 @@ std::string setup_kind(const std::string& setup);
 /// The first failed check in the order of Check; the status where the case did not fail.
 std::string primary_check(const Record& r);
 
+bool has_evidence(const Record& r, const char* what);
+
 /// One clause, or nothing: a pattern that names no cause gets none. `p` may be null.
 std::string likely_cause(const Finding& f, const Predicate* p);
 

@@ -145,6 +145,8 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X43", "the maximum reads one element too far: a NaN there is dropped, a large number is not", ""},
     {"X44", "columns are counted in 32 bits: past 2^32 the row begins again", ""},
     {"X45", "the sum leaves out what lies 20 below the maximum", ""},
+    {"X46", "a table is keyed by the length of a row, and not by the type", ""},
+    {"X47", "an output changes once more after the launch is over", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
