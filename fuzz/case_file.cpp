@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -33,15 +34,33 @@ json row_json(const Tensor& t, std::int64_t row) {
   return out;
 }
 
+const json& field_of(const json& j, const char* field) {
+  const auto at = j.find(field);
+  if (at == j.end()) throw InputError(fmt::format("{}: is missing", field));
+  return *at;
+}
+const json& object_in(const json& j, const char* field) {
+  const json& v = field_of(j, field);
+  if (!v.is_object()) throw InputError(fmt::format("{}: must be an object", field));
+  return v;
+}
+/// Empty where it may be missing and is.
+std::string text_in(const json& j, const char* field, bool optional = false) {
+  if (optional && !j.contains(field)) return {};
+  const json& v = field_of(j, field);
+  if (!v.is_string()) throw InputError(fmt::format("{}: must be a text", field));
+  return v.get<std::string>();
+}
+
 void read_row(const json& list, Tensor& t, std::int64_t row) {
   if (!list.is_array()) throw InputError(fmt::format("logits: row {} is not a list", row));
   std::int64_t at = 0;
   for (const json& item : list) {
     const bool counted = item.is_object();
-    const json& value = counted ? item.at("value") : item;
+    const json& value = counted ? field_of(item, "value") : item;
     std::int64_t times = 1;
     if (counted) {
-      if (!item.at("times").is_number_integer())
+      if (!field_of(item, "times").is_number_integer())
         throw InputError(fmt::format("logits: row {}: times is not a whole number", row));
       times = item.at("times").get<std::int64_t>();
     }
@@ -55,7 +74,7 @@ void read_row(const json& list, Tensor& t, std::int64_t row) {
 }
 
 std::int64_t whole(const json& j, const char* field, std::int64_t lo, std::int64_t hi) {
-  const json& v = j.at(field);
+  const json& v = field_of(j, field);
   const bool fits = v.is_number_unsigned() ? v.get<std::uint64_t>() <= static_cast<std::uint64_t>(hi)
                                            : v.is_number_integer() && v.get<std::int64_t>() <= hi;
   if (!fits || v.get<std::int64_t>() < lo)
@@ -63,7 +82,7 @@ std::int64_t whole(const json& j, const char* field, std::int64_t lo, std::int64
   return v.get<std::int64_t>();
 }
 std::uint64_t word64(const json& j, const char* field) {
-  if (!j.at(field).is_number_unsigned())
+  if (!field_of(j, field).is_number_unsigned())
     throw InputError(fmt::format("{}: must be a whole number from 0", field));
   return j.at(field).get<std::uint64_t>();
 }
@@ -73,32 +92,32 @@ CaseFile parsed(const json& j) {
   if (j.at("assay_case") != kVersion)
     throw InputError(fmt::format("a case file of another version than {}", kVersion));
   CaseFile c;
-  c.key = j.at("key").get<std::string>();
-  c.origin = j.value("origin", "");
-  c.claim = j.value("claim", "");
-  const std::string op = j.at("op").get<std::string>(), dtype = j.at("dtype").get<std::string>();
+  c.key = text_in(j, "key");
+  c.origin = text_in(j, "origin", true);
+  c.claim = text_in(j, "claim", true);
+  const std::string op = text_in(j, "op"), dtype = text_in(j, "dtype");
   if (!parse_op(op)) throw InputError("op: '" + op + "' is not one");
   if (!parse_dtype(dtype)) throw InputError("dtype: '" + dtype + "' is not one");
   c.op = *parse_op(op);
   const std::int64_t rows = whole(j, "rows", 0, kMostInFile), V = whole(j, "V", 0, kMostInFile);
   if (V > 0 && rows > kMostInFile / V) throw InputError("rows x V is too large for a case file");
-  const json& logits = j.at("logits");
+  const json& logits = field_of(j, "logits");
   if (!logits.is_array() || logits.size() != static_cast<std::size_t>(rows))
     throw InputError(fmt::format("logits: must be a list of {} rows", rows));
   c.trial.logits = Tensor(*parse_dtype(dtype), rows, V);
   for (std::int64_t r = 0; r < rows; ++r) read_row(logits[static_cast<std::size_t>(r)], c.trial.logits, r);
   c.trial.k = static_cast<int>(whole(j, "k", 0, 1 << 20));
   if (selects(c.op) && c.trial.k < 1) throw InputError("k: top-k needs one from 1");
-  const json& layout = j.at("layout");
+  const json& layout = object_in(j, "layout");
   c.trial.pitch_gap = whole(layout, "pitch_gap", 0, 1 << 20);
   c.trial.first = whole(layout, "first", 0, 1 << 20);
   c.trial.max_blocks = whole(layout, "max_blocks", 0, std::int64_t{1} << 31);
   c.trial.schedule = word64(layout, "schedule");
   c.trial.seed = word64(j, "seed");
-  const json& fails = j.at("fails");
-  c.fails = {fails.at("check").get<std::string>(), fails.at("rows").get<std::string>()};
-  c.detail = fails.value("detail", "");
-  c.found = j.value("found", "");
+  const json& fails = object_in(j, "fails");
+  c.fails = {text_in(fails, "check"), text_in(fails, "rows")};
+  c.detail = text_in(fails, "detail", true);
+  c.found = text_in(j, "found", true);
   if (const auto g = j.find("genome"); g != j.end() && !g->is_null()) c.genome = genome_from_json(*g);
   return c;
 }
@@ -148,8 +167,12 @@ std::string text_of(const CaseFile& c) {
 CaseFile case_from_text(const std::string& text, const std::string& file) {
   try {
     return parsed(json::parse(text));
-  } catch (const json::exception& e) {
-    throw InputError(file + ": " + e.what());
+  } catch (const json::parse_error& e) {
+    const auto at = text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size()));
+    throw InputError(
+        fmt::format("{}: is no JSON: line {} can not be read", file, 1 + std::count(text.begin(), at, '\n')));
+  } catch (const json::exception&) {
+    throw InputError(file + ": the genome is not one that this build reads");
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   }

@@ -207,7 +207,10 @@ Genome genome_from_json(const json& j) {
     g.k = static_cast<std::int32_t>(whole(j, "k", 1, 1024));
     return in_range(g);
   } catch (const json::exception& e) {
-    throw InputError(std::string("genome: ") + e.what());
+    // Without the library's own "[json.exception.out_of_range.403] ".
+    const std::string what = e.what();
+    const std::size_t bracket = what.find("] ");
+    throw InputError("genome: " + (bracket == what.npos ? what : what.substr(bracket + 2)));
   }
 }
 

@@ -144,6 +144,12 @@ TEST(FuzzCaseFile, SaysWhatIsWrongWithAFile) {
   refused("\"times\": 8", "\"times\": 80000000000", "row 0");
   refused("\"pitch_gap\": 2", "\"pitch_gap\": -2", "pitch_gap");
   refused("\"schedule\"", "\"schedul\"", "schedule");
+  refused("\"schedule\"", "\"schedul\"", "schedule: is missing");
+  refused("\"key\"", "\"quay\"", "file: key: is missing");
+  refused("\"op\": \"softmax\"", "\"op\": 1", "file: op: must be a text");
+  refused("\"layout\": {", "\"layout\": 1, \"other\": {", "file: layout: must be an object");
+  refused("\"rows\": 2,", "\"rows\": 2", "file: is no JSON: line ");
+  refused("\"V\": 9", "\"V\": nine", "file: is no JSON: line ");
   EXPECT_THROW(case_from_text("", "file"), InputError);
   EXPECT_THROW(case_from_text("[[[[", "file"), InputError);
   EXPECT_THROW(case_from_text(good.substr(0, good.size() / 2), "file"), InputError);

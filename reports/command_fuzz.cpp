@@ -121,6 +121,7 @@ int merge(const Options& o) {
 struct Outcome {
   bool judged = false;
   std::size_t found = 0;
+  std::string first;  // the command that repeats the first of them
 };
 
 Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
@@ -158,10 +159,12 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
       static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
+  std::string first;
   for (fuzz::Finding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
     f.record.reproduce = "assay replay " + shell_quoted(at.string());
     if (v.origin.find(" --") != std::string::npos) f.record.reproduce += " " + v.origin;
+    if (first.empty()) first = f.record.reproduce;
     files.emplace_back(at, fuzz::text_of(f.file));
     records += to_json(f.record).dump() + "\n";
     fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
@@ -170,7 +173,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   }
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
     fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
-  return {r.passed > 0 || !r.failures.empty(), done.findings.size()};
+  return {r.passed > 0 || !r.failures.empty(), done.findings.size(), first};
 }
 
 /// A process for each GPU, each a shard of the search with its own device; they share folders, not files.
@@ -253,19 +256,16 @@ int run(const Options& o) {
       ++absent;
       continue;
     }
-    const std::size_t before = files.size();
     const Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
     found += outcome.found;
     judged += outcome.judged;
-    if (outcome.found > 0 && first.empty())
-      for (std::size_t i = before; i < files.size() && first.empty(); ++i)
-        if (files[i].first.extension() == ".json") first = files[i].first.string();
+    if (first.empty()) first = outcome.first;
   }
   if (!records.empty())
     files.emplace_back(std::filesystem::path(o.out) / ("records" + shard.suffix() + ".jsonl"), records);
   write_files(files);
   if (found > 0) {
-    fmt::print("FAIL: {} ways to fail; the first: assay replay {}\n", found, first);
+    fmt::print("FAIL: {} ways to fail; the first: {}\n", found, first);
     return kFailed;
   }
   if (judged < all.size() - absent || judged == 0) {
