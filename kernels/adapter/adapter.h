@@ -15,8 +15,10 @@
 #include <vector>
 
 #if __has_include(<assay/plugin.h>)
+#include <assay/parts.h>
 #include <assay/plugin.h>
 #else
+#include "kernels/adapter/parts.h"
 #include "kernels/plugin.h"
 #endif
 #if defined(__CUDACC__)
@@ -43,9 +45,10 @@ struct Refused : std::runtime_error {
 
 /// What a launcher takes, and what must be done around it.
 struct Needs {
-  bool stream = true;      // false: it works on the default stream
-  bool pitches = false;    // it takes the pitch of the logits and that of the results
-  bool one_pitch = false;  // it takes one for both
+  bool stream = true;         // false: it works on the default stream
+  bool takes_stream = false;  // one of its parameters is the stream
+  bool pitches = false;       // it takes the pitch of the logits and that of the results
+  bool one_pitch = false;     // it takes one for both
   bool scale = false;
   bool m = false, d = false;  // it writes them whether they are asked for or not
   bool inout = false;         // the results go where the logits are
@@ -75,28 +78,12 @@ T number(int64_t n, const char* what) {
 }
 
 /// What a parameter is for; kParts spells it.
-enum class Part {
-  none,
-  in,
-  out,
-  inout,
-  indices,
-  rows,
-  V,
-  k,
-  in_pitch,
-  out_pitch,
-  pitch,
-  stream,
-  workspace,
-  workspace_bytes,
-  m,
-  d,
-  scale
-};
-constexpr const char* kParts[] = {
-    "none",      "in",    "out",    "inout",     "indices",         "rows", "V", "k",    "in_pitch",
-    "out_pitch", "pitch", "stream", "workspace", "workspace_bytes", "m",    "d", "scale"};
+#define ASSAY_PART(part) part,
+enum class Part { ASSAY_PARTS(ASSAY_PART) };
+#undef ASSAY_PART
+#define ASSAY_PART(part) #part,
+constexpr const char* kParts[] = {ASSAY_PARTS(ASSAY_PART)};
+#undef ASSAY_PART
 
 /// The value of one parameter of type A.
 template <class A>
@@ -251,6 +238,7 @@ inline int32_t copy_rows(const assay_call& c) {
       "copying the logits to where the entry works in place");
 }
 
+inline void* stream_of(const assay_call& c) { return c.stream; }
 inline int32_t begin(const assay_call& c, const Needs& n) {
   (void)cudaGetLastError();  // whatever went wrong before this call
   return n.stream ? 0 : order(static_cast<cudaStream_t>(c.stream), nullptr);
@@ -280,8 +268,22 @@ inline int32_t copy_rows(const assay_call& c) {
         static_cast<uint64_t>(c.logits->shape[1]) * bytes);
   return 0;
 }
+#if defined(ASSAY_HOST_CUDA)
+inline void* stream_of(const assay_call&) { return assay_cuda::given_stream(); }
+inline int32_t begin(const assay_call&, const Needs&) {
+  assay_cuda::streams = {};
+  return 0;
+}
+inline int32_t end(const assay_call&, const Needs& n) {
+  if (!n.takes_stream || assay_cuda::streams.on_default == 0 || assay_cuda::streams.waited > 0) return 0;
+  fault() = "work was put on the default stream, not on the one that the call gave";
+  return kThrew;
+}
+#else
+inline void* stream_of(const assay_call& c) { return c.stream; }
 inline int32_t begin(const assay_call&, const Needs&) { return 0; }
 inline int32_t end(const assay_call&, const Needs&) { return 0; }
+#endif
 inline std::string status_text(int32_t) { return {}; }
 
 #endif
@@ -291,7 +293,8 @@ template <class Body>
 int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
   try {
     fault().clear();
-    const Arguments a = arguments_of(*call, needs);
+    Arguments a = arguments_of(*call, needs);
+    a.stream = stream_of(*call);
     if (const int32_t e = begin(*call, needs)) return e;
     // Logits that lie where the results go already are left alone.
     if (needs.inout && call->values->data != call->logits->data)

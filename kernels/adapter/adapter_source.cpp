@@ -3,47 +3,8 @@
 namespace assay {
 namespace {
 
-/// The parts of adapter.h, by their place there.
-int part(Role r) {
-  switch (r) {
-    case Role::in:
-      return 1;
-    case Role::out:
-      return 2;
-    case Role::inout:
-      return 3;
-    case Role::indices:
-      return 4;
-    case Role::rows:
-      return 5;
-    case Role::V:
-      return 6;
-    case Role::k:
-      return 7;
-    case Role::in_pitch:
-      return 8;
-    case Role::out_pitch:
-      return 9;
-    case Role::pitch:
-      return 10;
-    case Role::stream:
-      return 11;
-    case Role::workspace:
-      return 12;
-    case Role::workspace_bytes:
-      return 13;
-    case Role::m:
-      return 14;
-    case Role::d:
-      return 15;
-    case Role::scale:
-      return 16;
-    case Role::none:
-    case Role::literal:
-      break;
-  }
-  return 0;
-}
+/// Roles are the parts of adapter.h, in their order; a literal is written out.
+int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
 
 std::string call_argument(const Parameter& p) {
   if (p.role == Role::literal) return p.literal;
@@ -76,6 +37,7 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
     t += std::string("  n.") + field + (value ? " = true;\n" : " = false;\n");
   };
   set("stream", s.has(Role::stream) || file.host);
+  set("takes_stream", s.has(Role::stream));
   set("pitches",
       s.has(Role::in_pitch) && (s.has(Role::out_pitch) || !(s.op == Op::softmax || s.op == Op::log_softmax)));
   set("one_pitch", s.has(Role::pitch));

@@ -6,14 +6,15 @@
 #include <string_view>
 
 #include "kernels/adapter/entry_tokens.hpp"
+#include "kernels/adapter/size_formula.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
 namespace {
 
-constexpr const char* kRoleNames[] = {
-    "none",  "in", "out",    "inout",     "indices",         "rows", "V", "in_pitch", "out_pitch",
-    "pitch", "k",  "stream", "workspace", "workspace_bytes", "m",    "d", "scale",    "literal"};
+#define ASSAY_PART(part) #part,
+constexpr const char* kRoleNames[] = {ASSAY_PARTS(ASSAY_PART) "literal"};
+#undef ASSAY_PART
 constexpr int kRoles = static_cast<int>(Role::literal) + 1;
 static_assert(std::size(kRoleNames) == kRoles);
 
@@ -107,7 +108,12 @@ class Reader {
       : s_(s), op_(op), dtype_(dtype) {}
 
   void read(const std::vector<EntryArgument>& arguments) {
-    for (const EntryArgument& a : arguments) take(a);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j)
+        if (arguments[j].name == arguments[i].name)
+          throw InputError("--arg " + quote_entry(arguments[i].name) + " is given twice");
+      take(arguments[i]);
+    }
     for (Parameter& p : s_.parameters)
       if (p.role == Role::none) from_name(p);
     one_reading_left();
@@ -159,9 +165,36 @@ class Reader {
       if (to_pointer != (p->pointers > 0) && p->role != Role::stream)
         refuse(*p, "cannot be " + a.value + (to_pointer ? ", which is a pointer" : ", which is a number"));
     } else {
+      check_literal(*p, a);
       p->role = Role::literal;
       p->literal = a.value;
     }
+  }
+  /// A number that the parameter's type does not hold would be cut short in silence.
+  void check_literal(const Parameter& p, const EntryArgument& a) const {
+    std::string_view digits = a.value;
+    const bool negative = digits.starts_with('-');
+    if (negative) digits.remove_prefix(1);
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    const bool number = error != std::errc::invalid_argument && end == digits.data() + digits.size();
+    if (!number) return;
+    const auto no = [&](const std::string& why) {
+      throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": " + why);
+    };
+    if (p.pointers > 0 || p.scalar == Scalar::stream) {
+      if (negative || n != 0) no("a number is no " + p.type);
+      return;
+    }
+    if (!p.is_integer()) return;
+    const bool has_sign = p.scalar != Scalar::u32 && p.scalar != Scalar::u64;
+    const int bits = p.scalar == Scalar::i8                               ? 8
+                     : p.scalar == Scalar::i16                            ? 16
+                     : p.scalar == Scalar::i32 || p.scalar == Scalar::u32 ? 32
+                                                                          : 64;
+    const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits + (has_sign ? 1 : 0));
+    if (error != std::errc() || n > most + (negative && has_sign ? 1 : 0) || (negative && !has_sign && n > 0))
+      no("does not fit " + p.type);
   }
   Parameter* named(std::string_view name) {
     for (Parameter& p : s_.parameters)
@@ -340,9 +373,13 @@ class Reader {
     if (!s_.workspace_bytes.empty()) check_bytes();
   }
   void check_bytes() const {
-    for (const EntryToken& t : entry_tokens(s_.workspace_bytes))
-      if (t.kind == EntryToken::word && !t.is("rows") && !t.is("V") && !t.is("k"))
-        throw InputError("--arg workspace_bytes: " + quote_entry(t.spelling) + " is none of rows, V and k");
+    const std::string& text = s_.workspace_bytes;
+    // What it is asked for: k is 0 where nothing is selected.
+    const std::int64_t k = s_.fixed_k > 0 ? s_.fixed_k : selects(s_.op) ? 1 : 0;
+    for (const std::int64_t rows : {0, 1, 65536})
+      for (const std::int64_t V : {0, 1, 131072})
+        if (const std::string why = size_formula(text, {rows, V, k}); !why.empty())
+          throw InputError("--arg workspace_bytes=" + quote_entry(text) + ": " + why);
   }
 
   std::string roles(const Parameter& p) const {
@@ -400,7 +437,7 @@ class Reader {
         refuse(p, "unsupported: double: f16, bf16 and f32 can be judged");
       default:
         if (dtype_) return *dtype_;
-        refuse(p, "of what? --dtype f16, bf16 or f32 says it");
+        refuse(p, "of what? --types f16, bf16 or f32 says it");
     }
   }
   void settle_dtypes() {

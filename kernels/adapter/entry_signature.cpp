@@ -243,7 +243,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
     if (is_type_parameter(token)) {
       if (!dtype)
         refuse(quote_entry(token.spelling) +
-               " stands for a type: --dtype f16, bf16 or f32 says which, or write it out");
+               " stands for a type: --types f16, bf16 or f32 says which, or write it out");
       token.spelling = spelling(*dtype);
     }
   while (!t.empty() && (t.back().is(";") || t.back().is("noexcept"))) t.pop_back();
@@ -264,6 +264,9 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
     if (s.parameters.size() == kMostParameters)
       refuse("more than " + std::to_string(kMostParameters) + " parameters");
     s.parameters.push_back(read_parameter(t, begin, end, s.parameters.size() + 1));
+    for (std::size_t i = 0; i + 1 < s.parameters.size(); ++i)
+      if (!s.parameters[i].name.empty() && s.parameters[i].name == s.parameters.back().name)
+        refuse("two parameters are called " + quote_entry(s.parameters[i].name));
     begin = end + 1;
   }
   assign_roles(s, arguments, op, dtype);

@@ -15,32 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/adapter/parts.h"
 #include "reference/problem.hpp"
 
 namespace assay {
 
-/// What a parameter is for. `pitch` is the distance between rows of inputs and of outputs at once, `inout` a
-/// buffer that holds the logits and then the results, `literal` a C++ expression from --arg.
-enum class Role {
-  none,
-  in,
-  out,
-  inout,
-  indices,
-  rows,
-  V,
-  in_pitch,
-  out_pitch,
-  pitch,
-  k,
-  stream,
-  workspace,
-  workspace_bytes,
-  m,
-  d,
-  scale,
-  literal,
-};
+/// What a parameter is for: the parts of adapter.h in their order, and a C++ expression from --arg.
+#define ASSAY_PART(part) part,
+enum class Role { ASSAY_PARTS(ASSAY_PART) literal };
+#undef ASSAY_PART
 /// As in `--arg N=rows`.
 const char* name(Role r);
 

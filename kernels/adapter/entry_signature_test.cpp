@@ -120,8 +120,8 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
   says(refusal("void f(const float* in, float* out, float* lse, int rows, int V)"), "--arg lse=");
   says(refusal("void f(const float* in, float* out, int rows, int V, int k)"), "has no k");
   says(refusal("void f(const float* in, float* out, float* y, int rows, int V)"), "already is 'out'");
-  says(refusal("void f(const void* in, void* out, int rows, int V)"), "--dtype");
-  says(refusal("void softmax<T>(const T* in, T* out, int rows, int V)"), "--dtype");
+  says(refusal("void f(const void* in, void* out, int rows, int V)"), "--types");
+  says(refusal("void softmax<T>(const T* in, T* out, int rows, int V)"), "--types");
   says(refusal("__global__ void f(const float* in)"), "launches it");
   says(refusal("float f(const float* in)"), "'float'");
   says(refusal("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}), "no such parameter");
@@ -130,6 +130,57 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
   says(refusal("void f(const float* in, float* out, std::vector<int> rows)"), "parameter 3");
   says(refusal("softmax"), "no '('");
   says(refusal(""), "no '('");
+}
+
+TEST(EntrySignature, CommentsAreNoPartOfIt) {
+  EXPECT_EQ(
+      roles("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
+      "in out rows V");
+  EXPECT_NE(refusal("void f(const float* in /* the logits").find("a comment is not closed"),
+            std::string::npos);
+}
+
+TEST(EntrySignature, RefusesValuesThatMakeNoSense) {
+  const char* const plain =
+      "void f(const float* in, float* out, int rows, int V, int b, unsigned u, short h, float x)";
+  const auto says = [&](const std::vector<EntryArgument>& arguments, const char* part) {
+    const std::string text = refusal(plain, arguments);
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says({{"b", "1"}, {"b", "2"}}, "'b' is given twice");
+  says({{"b", "2147483648"}}, "does not fit int");
+  says({{"b", "99999999999999999999999"}}, "does not fit int");
+  says({{"h", "-32769"}}, "does not fit short");
+  says({{"u", "-1"}}, "does not fit unsigned");
+  says({{"out", "5"}}, "a number is no float*");
+  EXPECT_EQ(roles(plain, {{"b", "-2147483648"}, {"u", "4294967295"}, {"h", "-32768"}, {"x", "0.5f"}}),
+            "in out rows V -2147483648 4294967295 -32768 0.5f");
+  EXPECT_NE(
+      refusal("void f(const float* in, float* in, int rows, int V)").find("two parameters are called 'in'"),
+      std::string::npos);
+}
+
+TEST(EntrySignature, EvaluatesTheWorkspaceBeforeItIsAskedFor) {
+  const auto bytes = [](const char* formula) {
+    return refusal("void f(const float* in, float* out, void* ws, int rows, int V)",
+                   {{"workspace_bytes", formula}});
+  };
+  for (const char* right :
+       {"rows * V * 4", "(V + 255) / 256 * rows * 8ull", "rows << 3", "0x100", "16 + V % 4"})
+    EXPECT_EQ(bytes(right), "accepted") << right;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"rows*", "ends where a number is missing"},
+      {"rows/0", "divides by 0"},
+      {"4096 / V", "divides by 0 for 0 rows of 0"},
+      {"rows % (V - V)", "divides by 0"},
+      {"rows - 1", "is below 0"},
+      {"rows V", "is not expected there"},
+      {"(rows * V", "neither a role nor a value"},
+      {"rows * 1e3", "is no whole number"},
+      {"rows * block", "'block' is none of rows, V and k"},
+      {"rows * V * 4611686018427387904", "is more than any machine has"}};
+  for (const auto& [formula, why] : wrong)
+    EXPECT_NE(bytes(formula).find(why), std::string::npos) << formula << ": " << bytes(formula);
 }
 
 TEST(EntrySignature, SurvivesAnyText) {

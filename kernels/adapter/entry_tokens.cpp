@@ -1,5 +1,7 @@
 #include "kernels/adapter/entry_tokens.hpp"
 
+#include <algorithm>
+
 #include "reference/error.hpp"
 
 namespace assay {
@@ -27,6 +29,16 @@ std::vector<EntryToken> entry_tokens(std::string_view text) {
     EntryToken::Kind kind = EntryToken::sign;
     if (c == ' ' || (c >= '\t' && c <= '\r')) {
       ++i;
+      continue;
+    }
+    if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    if (text.substr(i, 2) == "/*") {
+      const std::size_t end = text.find("*/", i + 2);
+      if (end == std::string_view::npos) throw InputError("--entry: a comment is not closed");
+      i = end + 2;
       continue;
     }
     if (is_letter(c)) {

@@ -18,7 +18,7 @@ struct EntryToken {
 };
 
 /// Throws InputError for a character that no declaration has. `::` is one sign, every other sign one
-/// character.
+/// character; comments are no tokens.
 std::vector<EntryToken> entry_tokens(std::string_view text);
 
 /// The tokens as C++ would read them again: a blank only where two words meet.

@@ -107,6 +107,18 @@ namespace assay_cuda {
 
 namespace words = ::assay::ASSAY_BACKEND;
 
+/// What one call of an entry did with streams, as far as this thread saw it. Work on the default stream
+/// neither waits for what came before on the stream that was given nor is waited for there.
+struct Streams {
+  int on_default = 0;  // launches, and copies that are to go on by themselves
+  int waited = 0;      // synchronisations: who waits may use any stream
+};
+inline thread_local Streams streams;
+/// The streams of calls, and those that are created here: names, and no null.
+inline cudaStream_t given_stream() { return reinterpret_cast<cudaStream_t>(0x10); }
+inline cudaStream_t own_stream() { return reinterpret_cast<cudaStream_t>(0x20); }
+inline void enqueued(cudaStream_t s) { streams.on_default += s == nullptr || s == cudaStreamLegacy; }
+
 /// kernel<<<grid, threads, shared, stream>>>: called with the kernel and its arguments.
 struct Launch {
   dim3 grid, threads;
@@ -127,7 +139,8 @@ struct Launch {
         &call);
   }
 };
-inline Launch launch(dim3 grid, dim3 threads, size_t shared = 0, cudaStream_t = nullptr) {
+inline Launch launch(dim3 grid, dim3 threads, size_t shared = 0, cudaStream_t stream = nullptr) {
+  enqueued(stream);
   return {grid, threads, shared};
 }
 
@@ -184,7 +197,8 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemc
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind k,
-                                   cudaStream_t = nullptr) {
+                                   cudaStream_t stream = nullptr) {
+  assay_cuda::enqueued(stream);
   return cudaMemcpy(to, from, bytes, k);
 }
 inline cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -194,14 +208,17 @@ inline cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, siz
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                                     size_t width, size_t height, cudaMemcpyKind k, cudaStream_t = nullptr) {
+                                     size_t width, size_t height, cudaMemcpyKind k,
+                                     cudaStream_t stream = nullptr) {
+  assay_cuda::enqueued(stream);
   return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, k);
 }
 inline cudaError_t cudaMemset(void* p, int value, size_t bytes) {
   ::memset(p, value, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemsetAsync(void* p, int value, size_t bytes, cudaStream_t = nullptr) {
+inline cudaError_t cudaMemsetAsync(void* p, int value, size_t bytes, cudaStream_t stream = nullptr) {
+  assay_cuda::enqueued(stream);
   return cudaMemset(p, value, bytes);
 }
 template <class T>
@@ -222,11 +239,17 @@ cudaError_t cudaGetSymbolAddress(void** p, const T& symbol) {
   return cudaSuccess;
 }
 
-inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() {
+  ++assay_cuda::streams.waited;
+  return cudaSuccess;
+}
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  ++assay_cuda::streams.waited;
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamCreate(cudaStream_t* s) {
-  *s = nullptr;
+  *s = assay_cuda::own_stream();
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) { return cudaStreamCreate(s); }

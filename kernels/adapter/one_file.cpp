@@ -14,6 +14,7 @@
 
 #include "kernels/adapter/adapter_source.hpp"
 #include "kernels/adapter/embedded.hpp"
+#include "kernels/adapter/entry_tokens.hpp"
 #include "kernels/adapter/host_source.hpp"
 #include "kernels/adapter/source_tokens.hpp"
 #include "kernels/adapter/toolchain.hpp"
@@ -23,6 +24,17 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The names in a text; none where it is no text of ours to read.
+std::vector<EntryToken> words_of(std::string_view text) {
+  try {
+    std::vector<EntryToken> all = entry_tokens(text);
+    std::erase_if(all, [](const EntryToken& t) { return t.kind != EntryToken::word; });
+    return all;
+  } catch (const InputError&) {
+    return {};
+  }
+}
 
 std::string read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -94,7 +106,7 @@ fs::path write_headers(const fs::path& build) {
   for (const EmbeddedText& t : embedded_texts()) {
     write(folder / t.path, t.text);
     const fs::path name = fs::path(t.path).filename();
-    if (name == "plugin.h" || name == "adapter.h" || name == "variant.h")
+    if (name == "plugin.h" || name == "adapter.h" || name == "variant.h" || name == "parts.h")
       write(folder / "assay" / name, t.text);
   }
   write(folder / "complete", "");
@@ -111,6 +123,35 @@ std::string first_errors(const fs::path& log) {
     ++n;
   }
   return all;
+}
+
+/// What the file and those it includes by quotes do not know, of the words that the entry says: its
+/// function's name, or a name in a value of --arg. Empty where all of them are somewhere.
+std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
+  if (file.entry.empty()) return {};
+  std::set<std::string, std::less<>> known;
+  for (const fs::path& p : texts)
+    for (const SourceToken& t : source_tokens(read(p)))
+      if (t.kind != SourceToken::directive)
+        known.emplace(t.spelling);
+      else  // a macro's name
+        for (const EntryToken& word : words_of(t.spelling)) known.emplace(word.spelling);
+  const auto missing = [&](std::string_view text) -> std::string {
+    for (const EntryToken& t : words_of(text))
+      if (!known.contains(t.spelling)) return std::string(t.spelling);
+    return {};
+  };
+  for (const EntrySignature& s : entries_of(file)) {
+    const std::string name = s.function.substr(0, s.function.find('<'));
+    if (const std::string word = missing(name); !word.empty())
+      return file.source + ": has no function " + quote_entry(word) + ", which --entry names";
+    for (const Parameter& p : s.parameters)
+      if (p.role == Role::literal)
+        if (const std::string word = missing(p.literal); !word.empty())
+          return "--arg " + quote_entry(p.name + "=" + p.literal) + ": " + quote_entry(word) +
+                 " is not to be found in " + file.source;
+  }
+  return {};
 }
 
 /// Runs a compiler. Throws InputError with its first errors, or with the one thing the executor cannot do.
@@ -222,8 +263,9 @@ bool has_flag(const std::vector<std::string>& flags, std::initializer_list<const
   });
 }
 
-CompiledFile finish(const OneFile& file, const fs::path& target, std::vector<std::string> words,
-                    const std::string& version) {
+/// `texts`: the file and what it includes by quotes.
+CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const fs::path& target,
+                    std::vector<std::string> words, const std::string& version) {
   CompiledFile made;
   made.path = target.string();
   made.compiler = version;
@@ -232,7 +274,12 @@ CompiledFile finish(const OneFile& file, const fs::path& target, std::vector<std
   if (made.cached) return made;
   const fs::path part = target.string() + "." + std::to_string(getpid());
   words.insert(words.end(), {"-o", part.string()});
-  compile_step(file.source, words, target.string() + ".log");
+  try {
+    compile_step(file.source, words, target.string() + ".log");
+  } catch (const InputError&) {
+    if (const std::string why = unknown_word(file, texts); !why.empty()) throw InputError(why);
+    throw;
+  }
   fs::rename(part, target);
   return made;
 }
@@ -265,7 +312,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   const std::string name = source.stem().string() + "-" + f.text().substr(0, 16);
   write(build / (name + "_adapter.cu"), adapter);
   words.push_back((build / (name + "_adapter.cu")).string());
-  return finish(file, build / (name + ".so"), std::move(words), version);
+  return finish(file, seen, build / (name + ".so"), std::move(words), version);
 }
 
 /// Flags that mean the same to a host compiler.
@@ -355,8 +402,8 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   if (sanitize == Sanitize::threads) words.push_back((headers / "kernels/adapter/race_main.cpp").string());
   if (sanitize == Sanitize::none) words.push_back("-shared");
   words.push_back("-lboost_context");
-  return finish(file, folder / (name + (sanitize == Sanitize::none ? ".so" : "_races")), std::move(words),
-                version);
+  return finish(file, seen, folder / (name + (sanitize == Sanitize::none ? ".so" : "_races")),
+                std::move(words), version);
 }
 
 }  // namespace
@@ -386,7 +433,7 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
             "--entry: for more than one dtype its types are written with T: 'void softmax<T>(const T* in, T* "
             "out, ...)'");
       if (all.back().in != t)
-        throw InputError(std::string("--entry: its input is ") + name(all.back().in) + ", and --dtype says " +
+        throw InputError(std::string("--entry: its input is ") + name(all.back().in) + ", and --types says " +
                          name(t));
     }
   return all;

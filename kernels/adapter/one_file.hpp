@@ -48,8 +48,8 @@ std::string compile_one_file(const OneFile& file);
 /// 66 after a data race. Its path; throws InputError as compile does.
 std::string build_race_checker(const OneFile& file);
 
-/// Runs it: 0 no race, 66 a race, anything else: it did not get that far. `report` gets what it wrote. Where memory
-/// addresses are too random for ThreadSanitizer it is started without that, as `setarch -R` does.
+/// Runs it: 0 no race, 66 a race, anything else: it did not get that far. `report` gets what it wrote. Where
+/// memory addresses are too random for ThreadSanitizer it is started without that, as `setarch -R` does.
 int run_race_checker(const std::string& program, std::string& report);
 
 }  // namespace assay

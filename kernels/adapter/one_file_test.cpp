@@ -191,6 +191,29 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
   EXPECT_STREQ(l.fault(), "rows do not lie V apart, and the entry takes no pitch");
 }
 
+TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
+  const auto fault_of = [](const char* entry) {
+    const Loaded l(compile_one_file(fixture("default_stream.cu", entry)));
+    std::vector<float> in(8, 1.0f), out(8);
+    std::int64_t shape[2] = {2, 4}, strides[2] = {4, 1};
+    assay_tensor x{}, y{};
+    x.data = in.data(), y.data = out.data();
+    x.shape = y.shape = shape;
+    x.strides = y.strides = strides;
+    assay_call call{};
+    call.logits = &x;
+    call.values = &y;
+    call.scale = 1;
+    const int status = l.plugin->variants[0].run(&call);
+    EXPECT_FLOAT_EQ(out[7], 0.25f) << entry;
+    return status ? std::string(l.fault()) : "";
+  };
+  EXPECT_EQ(fault_of("void on_default(const float* in, float* out, int rows, int V, cudaStream_t s)"),
+            "work was put on the default stream, not on the one that the call gave");
+  EXPECT_EQ(fault_of("void on_given(const float* in, float* out, int rows, int V, cudaStream_t s)"), "");
+  EXPECT_EQ(fault_of("void waits(const float* in, float* out, int rows, int V, cudaStream_t s)"), "");
+}
+
 TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
   const std::string text = refusal(fixture(
       "groups.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
@@ -204,12 +227,23 @@ TEST(OneFile, NamesWhatIsWrong) {
   EXPECT_NE(refusal(fixture("groups.cu", "")).find("--entry"), std::string::npos);
   const std::string text =
       refusal(fixture("shuffle_rows.cu", "void another(const float* in, float* out, int rows, int V)"));
-  EXPECT_NE(text.find("does not compile"), std::string::npos) << text;
-  EXPECT_NE(text.find("another"), std::string::npos) << text;
-  EXPECT_NE(text.find(".log"), std::string::npos) << text;
+  EXPECT_NE(text.find("has no function 'another'"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  // The function is there, and takes something else.
+  const std::string other = refusal(
+      fixture("shuffle_rows.cu", "void softmax_rows(const float* in, float* out, int rows, int V, int k)"));
+  EXPECT_NE(other.find("has no k"), std::string::npos) << other;
+  const std::string types = refusal(
+      fixture("shuffle_rows.cu", "void softmax_rows(const __half* in, __half* out, int rows, int V)"));
+  EXPECT_NE(types.find("does not compile"), std::string::npos) << types;
+  EXPECT_NE(types.find(".log"), std::string::npos) << types;
   OneFile f = fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)");
   f.build_dir = "/proc/nowhere";
   EXPECT_NE(refusal(f).find("build folder"), std::string::npos);
+  OneFile block =
+      fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* in, int N, int C, int b)");
+  block.args = {"b=BLOCK_SIZE"};
+  EXPECT_EQ(refusal(block), "--arg 'b=BLOCK_SIZE': 'BLOCK_SIZE' is not to be found in " + block.source);
 }
 
 TEST(OneFile, RacesAreFound) {

@@ -128,7 +128,7 @@ struct Launcher {
 
   Launcher(Function f, Extras e) : function(f), extras(e) {
     extras.order ? read_order() : deduce();
-    needs.stream = has(Part::stream);
+    needs.stream = needs.takes_stream = has(Part::stream);
     needs.pitches = has(Part::in_pitch) && (has(Part::out_pitch) || has(Part::indices));
     needs.one_pitch = has(Part::pitch);
     needs.scale = has(Part::scale);
