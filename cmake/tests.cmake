@@ -33,7 +33,7 @@ if(ASSAY_SANITIZE)
     assay_accuracy assay_mutants rapidcheck GTest::gtest_main nlohmann_json::nlohmann_json fmt::fmt-header-only)
   target_compile_definitions(assay_sanitizer_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(assay_sanitizer_tests ${discovery} LABELS sanitizer-small)
-  gtest_discover_tests(assay_tests ${discovery} LABELS sanitizer-full)
+  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)
 else()
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery})
   # Gigabytes and minutes: `ctest -L bigmem`. ./run test leaves them out.

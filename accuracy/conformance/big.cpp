@@ -202,7 +202,9 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     return Small{Case(c.family, std::move(row.logits)), {0}, std::move(row.columns)};
   };
   // A kernel that gives a row to one thread would be at it for minutes.
-  if (c.V > kTrial) {
+  // Whoever names the length has the time.
+  const bool named = bench.options().narrow.V.has_value();
+  if (c.V > kTrial && !named) {
     BigBuffers trial(v, problem_of(v, c.op, 1, kTrial, c.k, kTrial), low);
     const PartOutcome o = launcher.launch_parts(v, trial.problem(), trial.parts(), {{}, 0, kSeconds});
     const double expected = o.seconds * static_cast<double>(c.V) / static_cast<double>(kTrial);
@@ -211,7 +213,7 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
           c, fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
                          o.seconds, expected));
   }
-  return judged(bench, launcher, c, small(c.V), low, {{}, 0, full ? kFullSeconds : kSeconds});
+  return judged(bench, launcher, c, small(c.V), low, {{}, 0, full || named ? kFullSeconds : kSeconds});
 }
 
 void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
@@ -252,7 +254,9 @@ std::vector<Unit> plan_big(const Planning& p) {
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
   // The executor takes a minute or more, and the outputs' memory.
-  if (long_asked || (p.narrow.family.empty() && !p.narrow.rows && (device || p.extent == Extent::full)))
+  const bool this_one = p.narrow.V && *p.narrow.V >= kTwo31 && p.narrow.rows.value_or(1) == 1;
+  const bool all = !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);
+  if (long_asked || (p.narrow.family.empty() && (this_one || all)))
     for (const std::int64_t V : p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V}
                                            : std::vector<std::int64_t>{kTwo31 + 3, kTwo32 + 3})
       if (V >= 1024) add(kFewFinite, V, 1);
