@@ -95,14 +95,16 @@ std::string markdown_table(const ReportData& data, const std::string& backend) {
 
 std::string terminal_table(const ReportData& data, const std::string& backend) {
   const auto keys = tally_keys(data);
-  std::string head = fmt::format("{:<20}", "@" + backend), under = fmt::format("{:<20}", "");
+  std::size_t width = 20;
+  for (const std::string& variant : variants(data)) width = std::max(width, variant.size());
+  std::string head = fmt::format("{:<{}}", "@" + backend, width), under(width, ' ');
   for (const std::string& d : dtypes(data)) {
     head += fmt::format("  {:^23}", d);
     under += fmt::format("  {:>7} {:>7} {:>7}", "real", "all", "bound");
   }
   std::string out, why;
   for (const std::string& variant : variants(data)) {
-    std::string row = fmt::format("{:<20}", variant);
+    std::string row = fmt::format("{:<{}}", variant, width);
     std::int64_t passed = 0, records = 0;
     bool ran = false;
     for (const std::string& d : dtypes(data)) {
