@@ -107,17 +107,12 @@ std::string access_table(const Context& c) {
       tables += "<div" + chosen_by(d) + "><h3>" + d + "</h3>" + table(kernels) + "</div>";
   if (tables.empty()) return missing("measured accesses", "assay sweep accesses");
   return "<p>Loads + stores an element of the row. The host executor counts every element that a kernel "
-         "touches in "
-         "logits, outputs and workspace, which is exact; a GPU's counters say what reached its memory, by V, "
-         "in "
-         "elements. "
-         "<b class=\"bad\">Red</b>: more than a tenth off the claim. Grey: fewer reach memory than are made, "
-         "since a "
-         "cache still holds the row (short rows, or few of them); the claim is right, and the time does not "
-         "show "
-         "it.</p>" +
-         choice(tables) + (host ? "" : missing("the host's exact counts", "assay sweep accesses --host")) +
-         (gpu ? "" : missing("a GPU's counters, which need ncu", "assay sweep accesses"));
+         "touches in logits, outputs and workspace, which is exact; a GPU's counters say what reached its "
+         "memory, by V, in elements. <b class=\"bad\">Red</b>: more than a tenth off the claim. Grey: fewer "
+         "reach memory than are made, since a cache still holds the row (short rows, or few of them); the "
+         "claim is right, and the time does not show it.</p>" +
+         choice(tables) + (host ? "" : missing("the host's exact counts", "assay sweep accesses")) +
+         (gpu ? "" : missing("a GPU's counters, which need ncu", "reports/measure_accesses.sh assay DIR"));
 }
 
 std::string spill_table(const Context& c) {
@@ -144,14 +139,11 @@ std::string spill_table(const Context& c) {
   }
   if (body.empty())
     return missing("registers and local memory of register_float4_warp",
-                   "assay sweep accesses --key 'register_float4_warp/f32@cuda'");
+                   "reports/measure_accesses.sh assay DIR --key 'register_float4_warp/f32@cuda'");
   return "<p>A row kept in one warp's registers costs V/32 values a lane. Where they no longer fit, the "
-         "compiler spills "
-         "to local memory, and the one-pass kernel moves bytes that nobody asked for. Published for the "
-         "worklog's "
-         "third kernel on an A100: 128 registers and 46 % occupancy at V = 4096, spills at 8192. Shown: that "
-         "kernel, "
-         "and every other whose counters saw local memory.</p>" +
+         "compiler spills to local memory, and the one-pass kernel moves bytes that nobody asked for. "
+         "Published for the worklog's third kernel on an A100: 128 registers and 46 % occupancy at V = 4096, "
+         "spills at 8192. Shown: that kernel, and every other whose counters saw local memory.</p>" +
          page::scroll(page::open_table({"kernel", "#V", "#registers a thread", "#local bytes an element",
                                         "#occupancy", "#share of the copy"}) +
                       "<tbody>" + body + "</tbody></table>");

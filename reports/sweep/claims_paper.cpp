@@ -134,10 +134,8 @@ std::string paper_claims_table(const Context& c) {
                                      f.safe, f.online));
   }
   return "<p>Times of the slower form over times of the faster. <i>Reproduced</i>: the median of the V named "
-         "lies "
-         "within a tenth of what the paper's text or figure says, or of what its published code gave on an "
-         "H200 "
-         "(block per row, scalar loads).</p>" +
+         "lies within a tenth of what the paper's text or figure says, or of what its published code gave on "
+         "an H200 (block per row, scalar loads).</p>" +
          out;
 }
 
@@ -180,12 +178,9 @@ std::string k_table(const Context& c) {
     return missing("fused softmax and top-k at batch 4000 in f32",
                    "assay sweep --key 'online_topk_block*/f32@cuda' --rows 4000 --k 5 --k 10 --k 15 --k 30");
   return "<p>f32, 4000 rows. GB/s of logits read; below, the share of a read-only pass over the same bytes "
-         "and how "
-         "many times faster than the unfused pair of the same K. The paper at V = 25,000: 5&times;, "
-         "3.5&times;, "
-         "2&times; and 1.4&times; for K = 5, 10, 15, 30. A list kept a thread in registers is what grows "
-         "with K: "
-         "the same bytes are read whatever K is.</p>" +
+         "and how many times faster than the unfused pair of the same K. The paper at V = 25,000: 5&times;, "
+         "3.5&times;, 2&times; and 1.4&times; for K = 5, 10, 15, 30. A list kept a thread in registers is "
+         "what grows with K: the same bytes are read whatever K is.</p>" +
          out;
 }
 

@@ -110,8 +110,7 @@ std::string paper_figures(const Context& c) {
   return "<p>Milakov and Gimelshein, <i>Online normalizer calculation for softmax</i>, drew these on a V100 "
          "(fp32, CUDA 9.1). Here: the same algorithms, once with the thread counts and scalar loads of the "
          "paper's own benchmark, once as this project's reference kernels. Lines join the paper's V = 63 "
-         "&times; 2<sup>i</sup>. Rest the pointer on a mark for its "
-         "numbers.</p>" +
+         "&times; 2<sup>i</sup>. Rest the pointer on a mark for its numbers.</p>" +
          out + absent;
 }
 

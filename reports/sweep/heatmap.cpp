@@ -122,10 +122,9 @@ std::string heat_maps(const Context& c) {
   for (const Shade& h : kShades)
     shades += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>", h.css, h.text);
   return "<p>Columns are the V of the sweep in order (not to scale), lines are numbers of rows. What writes "
-         "next to "
-         "nothing (top-k, log-sum-exp) is held against the read-only pass. A cell reaches to the next V of "
-         "its line. White was not timed: out of the kernel's range, of memory, or of the budget. Rest the "
-         "pointer on a cell for its numbers.</p>" +
+         "next to nothing (top-k, log-sum-exp) is held against the read-only pass. A cell reaches to the "
+         "next V of its line. White was not timed: out of the kernel's range, of memory, or of the budget. "
+         "Rest the pointer on a cell for its numbers.</p>" +
          shades + "</ul>" +
          fmt::format("<div id=\"heats\" data-sizes=\"{}\" data-rows=\"{}\">", list, row_list) +
          choice(panels(figures)) + "</div>";

@@ -62,11 +62,11 @@ std::string every_key(const Context& c) {
     std::map<std::pair<std::string, int>, Row> keys;
     for (const SweepRecord* r : c.timed)
       if (r->dtype == d) keys[{variant_of(r->key), r->k}].take(*r);
-    std::string
-        head =
-            "<table class=\"sortable\"><thead><tr><th>kernel</th><th>outputs</th><th class=\"n\">timed</th>"
-            "<th class=\"n\">max ulp</th><th class=\"n\">error/bound</th><th class=\"n\">claims</th>",
-        body;
+    std::string head =
+                    "<table class=\"sortable\"><thead><tr><th>kernel</th><th>outputs</th><th "
+                    "class=\"n\">timed</th><th class=\"n\">max ulp</th><th class=\"n\">error/bound</th><th "
+                    "class=\"n\">claims</th>",
+                body;
     for (const std::int64_t V : sizes) head += "<th class=\"n\">V " + grouped(V) + "</th>";
     for (const auto& [name, row] : keys) {
       const auto& [variant, k] = name;
@@ -98,10 +98,9 @@ std::string every_key(const Context& c) {
   if (tables.empty()) return missing("anything timed", "assay sweep");
   return fmt::format(
              "<p>Share of the copy (of the read for top-k and log-sum-exp) at {} rows, and the time. Peers "
-             "are judged by "
-             "the same bounds, as kernels that declared nothing. <i>Max ulp</i> and <i>error/bound</i> are "
-             "the largest "
-             "of all shapes timed; <i>claims</i> is loads + stores an element. Click a heading to sort.</p>",
+             "are judged by the same bounds, as kernels that declared nothing. <i>Max ulp</i> and "
+             "<i>error/bound</i> are the largest of all shapes timed; <i>claims</i> is loads + stores an "
+             "element. Click a heading to sort.</p>",
              grouped(rows)) +
          choice(tables);
 }

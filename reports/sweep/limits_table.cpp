@@ -63,20 +63,15 @@ std::string limits_table(const Context& c) {
                              "<tbody>" + body + "</tbody></table>") +
                 "</div>";
     }
-  if (tables.empty()) return missing("hardware counters", "assay sweep accesses");
+  if (tables.empty()) return missing("hardware counters", "reports/measure_accesses.sh assay DIR");
   return fmt::format(
              "<p>Read off the counters: <i>memory</i> where it is busy {:.0f} % of its peak or more, "
              "<i>instructions</i> from {:.0f} % of the issue slots, <i>spills</i> from {} byte of local "
-             "memory an "
-             "element, <i>uncoalesced sectors</i> from {} a request (32 neighbouring floats need 4, 32 "
-             "float4 need "
-             "16), <i>threads in flight</i> under {:.0f} % occupancy. None of them is <i>latency</i>: "
-             "barriers, chains "
-             "of dependent exps, or too few rows to fill the GPU. <i>Instr.</i> and <i>local bytes</i> are "
-             "an element. "
-             "Clocks may be fixed lower under counters, so the shares of a line belong together; the times "
-             "are the "
-             "sweep's.</p>",
+             "memory an element, <i>uncoalesced sectors</i> from {} a request (32 neighbouring floats need "
+             "4, 32 float4 need 16), <i>threads in flight</i> under {:.0f} % occupancy. None of them is "
+             "<i>latency</i>: barriers, chains of dependent exps, or too few rows to fill the GPU. "
+             "<i>Instr.</i> and <i>local bytes</i> are an element. Counters slow a kernel, so times and "
+             "shares of the copy are the sweep's.</p>",
              100 * kMemoryBusy, 100 * kIssueBusy, kSpill, kSectors, 100 * kOccupancy) +
          choice(tables);
 }

@@ -125,10 +125,8 @@ std::string ceilings(const Context& c) {
   plot.line(reads, line_css("read"));
   plot.points(reads, look("read").marker, look("read").css);
   return "<h3>What this machine can do</h3><p>Measured in the same run, for the bytes of each configuration: "
-         "a "
-         "device-to-device copy (bytes read + written) and a pass that only reads. Every share below is of "
-         "these, not of "
-         "a datasheet." +
+         "a device-to-device copy (bytes read + written) and a pass that only reads. Every share below is of "
+         "these, not of a datasheet." +
          (std::isfinite(empty) ? " An empty launch takes " + duration(empty) + "." : "") + "</p>" +
          legend({"copy", "read"}) + "<div class=\"panels wide\">" + figure("Copy and read", "", plot.str()) +
          "</div>";
@@ -144,8 +142,7 @@ std::string others(const Context& c) {
   if (c.backend == "host" && !c.timed.empty())
     out +=
         "<p class=\"warn\">A host sweep: kernels ran on the CPU's executor, which imitates a GPU's threads. "
-        "Its times "
-        "compare such runs with each other and say nothing about a GPU.</p>";
+        "Its times compare such runs with each other and say nothing about a GPU.</p>";
   if (elsewhere > 0)
     out += fmt::format(
         "<p class=\"mute\">{} timed configurations of another backend are in the data and not on this "
@@ -164,8 +161,7 @@ std::string overview(const Context& c) {
   std::string seen;
   for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
   return "<h1>Softmax kernels against the speed of this machine</h1><p>Every kernel and peer is timed beside "
-         "a copy of "
-         "the same bytes in the same run, and judged right or wrong before and after.</p>" +
+         "a copy of the same bytes in the same run, and judged right or wrong before and after.</p>" +
          verdict(c) + failures(c) + others(c) +
          (seen.empty() ? "" : "<h3>What is seen</h3><ul class=\"seen\">" + seen + "</ul>") +
          "<h3>Where this was made</h3>" + machine(c) + ceilings(c);
@@ -173,28 +169,18 @@ std::string overview(const Context& c) {
 
 std::string reading() {
   return "<dl class=\"words\"><dt>Time</dt><dd>Median of CUDA events around batches of launches; p10, p90, "
-         "the 95 % "
-         "interval of the median and the samples stand in <code>sweep.jsonl</code>. <i>One sample</i>: the "
-         "first launch "
-         "took over 200 ms, or the buffers over half the memory.</dd>"
-         "<dt>Share of the copy</dt><dd>Time of a device-to-device copy that moves the same compulsory bytes "
-         "(every logit "
-         "read once, every output written once), over the kernel's time. 100 % is a kernel as fast as a "
-         "copy.</dd>"
-         "<dt>Share of the read</dt><dd>The same with a pass that only reads: the ceiling of top-k and "
-         "log-sum-exp, which "
-         "write next to nothing.</dd>"
-         "<dt>Own roofline</dt><dd>The accesses that a kernel really makes, at the copy's speed: 90 % says "
-         "that the "
-         "kernel is as good as its algorithm allows.</dd>"
-         "<dt>Right</dt><dd>Judged against the enclosure of the exact result, by the bound of the claimed "
-         "algorithm, "
-         "before and after timing. A peer is judged as a kernel that declared nothing.</dd>"
-         "<dt>Colours</dt><dd>The same for the same kernel in every picture: a hue an algorithm or peer, "
-         "markers and "
-         "dashes tell apart what shares one. Dashed forms ending in <code>_sized</code> have the thread "
-         "counts of the "
-         "paper's benchmark.</dd></dl>";
+         "the 95 % interval of the median and the samples stand in <code>sweep.jsonl</code>. <i>One "
+         "sample</i>: the first launch took over 200 ms, or the buffers over half the memory.</dd><dt>Share "
+         "of the copy</dt><dd>Time of a device-to-device copy that moves the same compulsory bytes (every "
+         "logit read once, every output written once), over the kernel's time. 100 % is a kernel as fast as "
+         "a copy.</dd><dt>Share of the read</dt><dd>The same with a pass that only reads: the ceiling of "
+         "top-k and log-sum-exp, which write next to nothing.</dd><dt>Own roofline</dt><dd>The accesses that "
+         "a kernel really makes, at the copy's speed: 90 % says that the kernel is as good as its algorithm "
+         "allows.</dd><dt>Right</dt><dd>Judged against the enclosure of the exact result, by the bound of "
+         "the claimed algorithm, before and after timing. A peer is judged as a kernel that declared "
+         "nothing.</dd><dt>Colours</dt><dd>The same for the same kernel in every picture: a hue an algorithm "
+         "or peer, markers and dashes tell apart what shares one. Dashed forms ending in <code>_sized</code> "
+         "have the thread counts of the paper's benchmark.</dd></dl>";
 }
 
 }  // namespace assay::speed

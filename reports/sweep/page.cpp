@@ -40,10 +40,9 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
       {"reading", "How to read this page", reading()},
   };
   std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<meta name=\"color-scheme\" content=\"light dark\">"
-      "<link rel=\"icon\" href=\"data:,\">";
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
+      "dark\"><link rel=\"icon\" href=\"data:,\">";
   out +=
       fmt::format("<title>{}: softmax performance sweep</title><style>", passed(records) ? "PASS" : "FAIL");
   out += page::style() + style();

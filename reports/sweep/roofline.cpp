@@ -188,10 +188,9 @@ std::string own_roofline(const Context& c) {
             cells + "</tr>";
     }
   return "<p>A reference kernel is simple, not slow: on long rows it should move the bytes it really moves "
-         "at 90 % of "
-         "the speed of a copy. Share of that roofline at 4000 rows, and below it the accesses an element "
-         "that count "
-         "(2 would be one pass). Less than 90 % is marked; <i>least</i> is over all V from 4096." +
+         "at 90 % of the speed of a copy. Share of that roofline at 4000 rows, and below it the accesses an "
+         "element that count (2 would be one pass). Less than 90 % is marked; <i>least</i> is over all V "
+         "from 4096." +
          std::string(
              claimed ? " A <i>c</i> stands for claimed: no counter was read near that V; where caches hold "
                        "re-reads such a share comes out above 100 %."
@@ -246,12 +245,9 @@ std::string roofline(const Context& c) {
     return missing("kernels at 4000 rows, V from 16,384", "assay sweep --rows 4000 --V 32768");
   std::sort(shown.begin(), shown.end());
   return "<p>A mark on the grey line moves its bytes as fast as the run's copy does; on the dashed line, as "
-         "fast as a "
-         "read-only pass. Bytes are those that reached memory by the counters, or the claimed accesses where "
-         "no "
-         "counter was read. Exps are counted from each source; kernels whose count is not known (the peers) "
-         "are left "
-         "out.</p>" +
+         "fast as a read-only pass. Bytes are those that reached memory by the counters, or the claimed "
+         "accesses where no counter was read. Exps are counted from each source; kernels whose count is not "
+         "known (the peers) are left out.</p>" +
          legend(shown) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 
