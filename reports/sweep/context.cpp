@@ -129,7 +129,7 @@ Counts count(const std::vector<SweepRecord>& records) {
     ++n.records;
     n.measured += r.status == "measured", n.once += r.status == "once";
     n.unsupported += r.status == "unsupported", n.not_run += r.status == "not_run";
-    n.failed += r.status == "failed";
+    (r.role == "peer" ? n.peers_failed : n.failed) += r.status == "failed";
     if (!was_timed(r)) continue;
     n.wrong += r.verified == "fail" && r.role == "variant";
     n.not_judged += r.verified == "not_judged" && r.role == "variant";

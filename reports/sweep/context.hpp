@@ -61,12 +61,13 @@ std::optional<double> own_share(const Context& c, const SweepRecord& r);
 
 /// What the run as a whole says.
 struct Counts {
-  std::int64_t records = 0, measured = 0, once = 0, unsupported = 0, not_run = 0, failed = 0;
-  std::int64_t wrong = 0, not_judged = 0;  // of what was timed
+  std::int64_t records = 0, measured = 0, once = 0, unsupported = 0, not_run = 0;
+  std::int64_t failed = 0, peers_failed = 0;
+  std::int64_t wrong = 0, not_judged = 0;  // of what was timed of this project
 };
 Counts count(const std::vector<SweepRecord>& records);
-/// True if something was timed and nothing failed or was wrong. What lies outside a kernel's declared domain
-/// is timed, not judged, and said.
+/// True if something was timed and nothing of this project failed or was wrong. What lies outside a kernel's
+/// declared domain is timed, not judged, and said.
 bool passed(const std::vector<SweepRecord>& records);
 std::string verdict_line(const std::vector<SweepRecord>& records);
 

@@ -98,7 +98,7 @@ std::string every_key(const Context& c) {
   if (tables.empty()) return missing("anything timed", "assay sweep");
   return fmt::format(
              "<p>Share of the copy (of the read for top-k and log-sum-exp) at {} rows, and the time. Peers "
-             "are judged by the same bounds, as kernels that declared nothing. <i>Max ulp</i> and "
+             "are judged by the same rules, PyTorch and Triton on a few rows. <i>Max ulp</i> and "
              "<i>error/bound</i> are the largest of all shapes timed; <i>claims</i> is loads + stores an "
              "element. Click a heading to sort.</p>",
              grouped(rows)) +

@@ -20,10 +20,9 @@ std::string verdict(const Context& c) {
   std::string out = fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>", ok ? "" : " fail",
                                 ok ? "PASS" : "FAIL", escape(verdict_line(c.records)));
   const std::pair<const char*, std::int64_t> counts[] = {
-      {"configurations", n.records}, {"measured", n.measured},
-      {"one sample", n.once},        {"unsupported", n.unsupported},
-      {"not run", n.not_run},        {"failed", n.failed},
-      {"timed but wrong", n.wrong},  {"timed, not judged", n.not_judged}};
+      {"configurations", n.records},    {"measured", n.measured},     {"one sample", n.once},
+      {"unsupported", n.unsupported},   {"not run", n.not_run},       {"failed", n.failed},
+      {"peers failed", n.peers_failed}, {"timed but wrong", n.wrong}, {"timed, not judged", n.not_judged}};
   out += "<dl class=\"counts\">";
   for (const auto& [label, value] : counts)
     out += fmt::format("<div><dt>{}</dt><dd{}>{}</dd></div>", label, value == 0 ? " class=\"zero\"" : "",
@@ -46,11 +45,11 @@ std::string failures(const Context& c) {
   return out.empty() ? "" : "<ul>" + out + "</ul>";
 }
 
-/// Distinct values in the order they come, joined.
+/// Distinct values in the order they come, joined. Peers have builds of their own: their records say which.
 std::string all_values(const Context& c, std::string SweepRecord::*field) {
   std::vector<std::string> seen;
   for (const SweepRecord& r : c.records)
-    if (r.backend == c.backend && !(r.*field).empty() &&
+    if (r.backend == c.backend && r.role != "peer" && !(r.*field).empty() &&
         std::find(seen.begin(), seen.end(), r.*field) == seen.end())
       seen.push_back(r.*field);
   std::string out;
@@ -76,8 +75,7 @@ std::string clocks(const Context& c) {
 }
 
 std::string machine(const Context& c) {
-  std::string out = page::open_table({"", ""}, false);
-  out = "<table><tbody>";
+  std::string out = "<table><tbody>";
   const auto row = [&](const char* label, const std::string& value) {
     if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>", label, escape(value));
   };

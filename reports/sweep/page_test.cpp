@@ -158,7 +158,9 @@ TEST(SweepPage, AWrongKernelFailsAndIsNotDrawn) {
 TEST(SweepPage, AWrongPeerIsMarkedAndFailsNobody) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   find(all, "torch_softmax/f32@cuda", 4000, 4096).verified = "fail";
+  find(all, "triton_row/f32@cuda", 4000, 4096).status = "failed";
   EXPECT_TRUE(speed::passed(all));
+  EXPECT_EQ(speed::count(all).peers_failed, 1);
   EXPECT_NE(section(sweep_page(all, {}), "keys").find("<span class=\"bad\">1 wrong</span>"),
             std::string::npos);
 }
@@ -210,6 +212,13 @@ TEST(SweepPage, AccessesOffTheClaimAreMarked) {
   EXPECT_EQ(section(sweep_page({}, honest), "accesses").find("not what it claims"), std::string::npos);
   EXPECT_NE(section(sweep_page({}, more), "accesses").find("not what it claims"), std::string::npos);
   EXPECT_NE(section(sweep_page({}, honest), "accesses").find("L2 holds the rest"), std::string::npos);
+}
+
+TEST(SweepPage, TheWorklogIsComparedWhereTorchRan) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  EXPECT_EQ(section(sweep_page(all, {}), "worklog").find("here 1,008"), std::string::npos);
+  std::erase_if(all, [](const SweepRecord& r) { return r.role == "peer" && r.V % 63 != 0; });
+  EXPECT_NE(section(sweep_page(all, {}), "worklog").find("<small>here 1,008</small>"), std::string::npos);
 }
 
 TEST(SweepPage, AHostSweepSaysWhatItIs) {
