@@ -8,10 +8,9 @@
 namespace assay {
 namespace {
 
-constexpr double kTooLong = 200'000;  // us: of a first launch that is not repeated
-constexpr double kEnough = 150'000;   // us: of all samples
-constexpr double kBatch = 100;        // us: what a sample should last, so that an event's resolution is 1 %
-constexpr double kWarm = 3'000;       // us: of launches before the first sample
+constexpr double kEnough = 150'000;  // us: of all samples
+constexpr double kBatch = 100;       // us: what a sample should last, so that an event's resolution is 1 %
+constexpr double kWarm = 3'000;      // us: of launches before the first sample
 constexpr std::size_t kMost = 30, kLeast = 12;
 constexpr double kNarrow = 0.02;
 
@@ -27,15 +26,18 @@ double rounded(double us) { return std::round(us * 1000) / 1000; }
 
 double Timing::median_us() const { return quantile(times_us, 0.5); }
 
-Timing time_launches(Rig& rig, bool once) {
+Timing timed_once(double us) {
   Timing t;
   t.launches_per_sample = 1;
+  t.once = true;
+  t.times_us = {rounded(us)};
+  return t;
+}
+
+Timing time_launches(Rig& rig) {
   const double first = rig.run_us(1);
-  t.once = once || first > kTooLong;
-  if (t.once) {
-    t.times_us = {rounded(first)};
-    return t;
-  }
+  if (first > kTooLongUs) return timed_once(first);
+  Timing t;
   const auto batch_for = [&](double us) {
     const double wanted = std::ceil(kBatch / std::max(us, 0.1));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());

@@ -18,9 +18,14 @@ struct Timing {
   double median_us() const;
 };
 
+/// Longer than this a launch is not repeated.
+inline constexpr double kTooLongUs = 200'000;
+
 /// Times what the rig holds: in batches of some 100 us where a launch is shorter, until the 95 % interval of
-/// the median is within 2 %, 30 samples or 150 ms. `once`: a single launch, as after one of more than 200 ms.
-Timing time_launches(Rig& rig, bool once = false);
+/// the median is within 2 %, 30 samples or 150 ms; `once` where the first launch takes too long.
+Timing time_launches(Rig& rig);
+/// The one launch that was made.
+Timing timed_once(double us);
 
 /// Writes samples, quantiles and interval into the record.
 void put_timing(SweepRecord& r, const Timing& t);
