@@ -18,6 +18,16 @@ struct alignas(16) Access {
   T e[kPerAccess<T>];
 };
 
+/// Threads of a block that walks a row of V: half the usual where the usual would leave each thread less than
+/// four accesses, and merging their partials would cost as much as the row.
+inline constexpr int kRowThreads = 256;
+template <class T>
+constexpr int row_threads(std::int64_t V) {
+  return V <= 4 * kPerAccess<T> * (kRowThreads / 2) ? kRowThreads / 2 : kRowThreads;
+}
+/// 32 registers: every thread an SM can hold, each with 16 bytes in flight.
+constexpr int full_sm(int threads) { return 2048 / threads; }
+
 /// N neighbouring elements of a row.
 template <int N>
 struct Chunk {
@@ -74,9 +84,11 @@ __device__ __forceinline__ Access<T> realigned(const Access<T>& low, const Acces
 #pragma unroll
     for (int j = 0; j < 5; ++j) w[j] = w[j + 1];
   }
-  if (bytes & 2) {
+  if (sizeof(T) == 2) {
+    const int bits = (bytes & 2) * 8;  // 0 or 16
 #pragma unroll
-    for (int j = 0; j < 4; ++j) w[j] = w[j] >> 16 | w[j + 1] << 16;
+    for (int j = 0; j < 4; ++j)
+      w[j] = static_cast<unsigned>((w[j] | static_cast<unsigned long long>(w[j + 1]) << 32) >> bits);
   }
   Access<T> a;
   memcpy(&a, w, 16);
@@ -102,16 +114,35 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
         if (c + u * kThreads < chunks) f(as_floats(loaded[u]));
     }
   } else {
-    for (std::int64_t c = thread; c < chunks; c += kThreads) {
+    // The first chunk and the last one or two: one of the two accesses would leave the row.
+    const auto singly = [&](std::int64_t c) {
       Access<T> a;
-      if (c > 0 && (c + 2) * N - phase <= V) {
-        a = realigned(body[c], body[c + 1], phase);
-      } else {  // one of the two accesses would leave the row
 #pragma unroll
-        for (int j = 0; j < N; ++j) a.e[j] = x[c * N + j];
-      }
+      for (int j = 0; j < N; ++j) a.e[j] = x[c * N + j];
       f(as_floats(a));
+    };
+    const std::int64_t inside =
+        (V + phase) / N - 1;  // chunks 1 .. inside - 1 lie between two accesses of the row
+    std::int64_t c = thread;
+    if (c == 0 && chunks > 0) {
+      singly(0);
+      c += kThreads;
     }
+    for (; c < inside; c += kThreads * kAhead) {
+      Access<T> low[kAhead], high[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u)
+        if (c + u * kThreads < inside) {
+          low[u] = body[c + u * kThreads];
+          high[u] = body[c + u * kThreads + 1];
+        }
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u)
+        if (c + u * kThreads < inside) f(as_floats(realigned(low[u], high[u], phase)));
+    }
+    // Of the chunks that are left each thread has at most one: its next in turn.
+    for (std::int64_t rest = inside > 1 ? inside : 1; rest < chunks; ++rest)
+      if (rest % kThreads == thread) singly(rest);
   }
   const std::int64_t last = chunks * N + thread;
   if (last < V) f(Chunk<1>{{to_float(x[last])}});

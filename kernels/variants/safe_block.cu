@@ -5,11 +5,8 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kBlocksPerSm = 8;  // 32 registers: every thread an SM can hold, each with 16 bytes in flight
-
-template <class T>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+template <class T, int kThreads>
+__global__ void __launch_bounds__(kThreads, full_sm(kThreads))
     safe_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
@@ -46,7 +43,11 @@ struct SafeBlock {
   static constexpr Claim claim_for() {
     return {
         .algorithm = Algorithm::safe,
-        .height = [](std::int64_t V) { return chunk_share<T>(V, kThreads) + block_levels(kThreads); },
+        .height =
+            [](std::int64_t V) {
+              const int threads = row_threads<T>(V);
+              return chunk_share<T>(V, threads) + block_levels(threads);
+            },
         .loads = 3,
         .stores = 1,
         .in_place = true,
@@ -54,7 +55,9 @@ struct SafeBlock {
   }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+    const int threads = row_threads<T>(p.V);
+    launch(threads == kRowThreads ? safe_block<T, kRowThreads> : safe_block<T, kRowThreads / 2>,
+           grid_for(p.rows, stream), threads, 0, stream,
            Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
            Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
   }
