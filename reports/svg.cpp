@@ -12,7 +12,10 @@
 namespace assay {
 namespace {
 
-constexpr double kLeft = 38, kRight = 8, kTop = 8, kBottom = 34;
+constexpr double kRight = 8, kTop = 8, kBottom = 34;
+
+/// A wide plot is shown smaller on a narrow screen, with larger text: more room for it.
+double left_margin(double width) { return width > 400 ? 46 : 38; }
 
 // Position in [0, 1], clamped. The caller has excluded NaN.
 double scale(const Axis& a, double v) {
@@ -96,9 +99,14 @@ std::string mark(Marker marker, double x, double y) {
 }  // namespace
 
 Plot::Plot(Axis x, Axis y, std::string_view name, double width, double height)
-    : x_(sane(std::move(x))), y_(sane(std::move(y))), width_(width), height_(height), name_(name) {}
+    : x_(sane(std::move(x))),
+      y_(sane(std::move(y))),
+      width_(width),
+      height_(height),
+      left_(left_margin(width)),
+      name_(name) {}
 
-double Plot::px(double x) const { return kLeft + scale(x_, x) * (width_ - kLeft - kRight); }
+double Plot::px(double x) const { return left_ + scale(x_, x) * (width_ - left_ - kRight); }
 double Plot::py(double y) const { return height_ - kBottom - scale(y_, y) * (height_ - kTop - kBottom); }
 
 void Plot::line(std::span<const Point> points, std::string_view css) {
@@ -162,7 +170,7 @@ void Plot::vertical(double x, std::string_view css) {
 
 void Plot::horizontal(double y, std::string_view css) {
   if (y >= y_.lo && y <= y_.hi)
-    body_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>", css, kLeft, py(y), width_ - kRight);
+    body_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>", css, left_, py(y), width_ - kRight);
 }
 
 void Plot::labels(std::span<const Label> labels) {
@@ -185,7 +193,7 @@ void Plot::labels(std::span<const Label> labels) {
                           {x - w / 2, y - kGap - kHigh, x + w / 2, y - kGap},
                           {x - w / 2, y + kGap, x + w / 2, y + kGap + kHigh}};
     for (const Box& b : places) {
-      const bool free = b.left >= kLeft && b.right <= width_ - 2 && b.top >= 0 &&
+      const bool free = b.left >= left_ && b.right <= width_ - 2 && b.top >= 0 &&
                         b.bottom <= height_ - kBottom &&
                         std::none_of(taken.begin(), taken.end(), [&](const Box& o) { return b.meets(o); });
       if (!free) continue;
@@ -205,16 +213,16 @@ std::string Plot::frame() const {
                         t.text);
   }
   for (const Tick& t : ticks(y_)) {
-    grid += fmt::format("M{} {:.1f}H{}", kLeft, py(t.at), right);
-    text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 5,
+    grid += fmt::format("M{} {:.1f}H{}", left_, py(t.at), right);
+    text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", left_ - 5,
                         py(t.at) + 3.5, t.text);
   }
   text += fmt::format("<text class=\"axis\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                      (kLeft + right) / 2, height_ - 6, escape(x_.label));
+                      (left_ + right) / 2, height_ - 6, escape(x_.label));
   text += fmt::format(
       "<text class=\"axis\" transform=\"translate(9 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
       (kTop + bottom) / 2, escape(y_.label));
-  return fmt::format("<path class=\"grid\" d=\"{}\"/><path class=\"frame\" d=\"M{} {}V{}H{}\"/>", grid, kLeft,
+  return fmt::format("<path class=\"grid\" d=\"{}\"/><path class=\"frame\" d=\"M{} {}V{}H{}\"/>", grid, left_,
                      kTop, bottom, right) +
          text;
 }

@@ -51,7 +51,7 @@ class Plot {
   std::string frame() const;
 
   Axis x_, y_;
-  double width_, height_;
+  double width_, height_, left_;
   std::string name_, body_;
 };
 

@@ -41,7 +41,7 @@ border-radius:3px;cursor:pointer}
 #tip{position:fixed;z-index:9;pointer-events:none;max-width:min(320px,90vw);padding:5px 9px;font-size:12.5px;
 line-height:1.35;background:var(--ink);color:var(--paper);border-radius:3px}
 [hidden]{display:none!important}
-@media(max-width:640px){.panels.wide svg text{font-size:13px}.panels.wide svg .sup{font-size:10px}
+@media(max-width:640px){.panels.wide svg text{font-size:12.5px}.panels.wide svg .sup{font-size:10px}
 .panels.wide svg .axis{font-size:11px}
 ul.seen{padding-left:1.1em}}
 @media print{.pick{display:none}}
