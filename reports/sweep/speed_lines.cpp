@@ -63,7 +63,7 @@ std::string speed_lines(const Context& c) {
       figures += draw(c, softmax, d, rows, 0, "copy", shown) + draw(c, topk, d, rows, 5, "read", shown);
   if (figures.empty()) return missing("two V of one number of rows", "assay sweep --rows 4000");
   return "<p>1 is a device-to-device copy of the same compulsory bytes in the same run; for softmax with "
-         "top-k it is a pass that only reads them. Rows above 1 come from caches, or from a copy too short "
+         "top-k it is a pass that only reads them. Points above 1 come from caches, or from a copy too short "
          "to reach its own speed. At few rows the floor is the launch, not the memory.</p>" +
          legend({shown.begin(), shown.end()}) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
