@@ -3,16 +3,13 @@
 // row alone.
 #pragma once
 
-#include "kernels/backend.hpp"
+#include "kernels/row_walk.cuh"
 
 namespace assay::ASSAY_BACKEND {
 
-inline constexpr int kPack = 4;
-
 /// A float4, addressed by index.
-struct alignas(16) Pack {
-  float v[kPack];
-};
+using Pack = Access<float>;
+inline constexpr int kPack = kPerAccess<float>;
 
 /// Whether packs of a row may be accessed whole. Null is aligned.
 __device__ __forceinline__ bool pack_aligned(const float* row) {
@@ -28,7 +25,7 @@ __device__ __forceinline__ void store_pack(float* at, Pack p, bool aligned) {
   if (aligned) {
     *reinterpret_cast<Pack*>(at) = p;
   } else {
-    for (int c = 0; c < kPack; ++c) at[c] = p.v[c];
+    for (int c = 0; c < kPack; ++c) at[c] = p.e[c];
   }
 }
 

@@ -15,7 +15,7 @@ constexpr int kWarps = kThreads / 32;
 __device__ __forceinline__ Pack load_or_pad(const float* x, std::int64_t at, std::int64_t V, bool aligned) {
   if (at + kPack <= V) return load_pack(x + at, aligned);
   Pack p;
-  for (int c = 0; c < kPack; ++c) p.v[c] = at + c < V ? x[at + c] : negative_infinity();
+  for (int c = 0; c < kPack; ++c) p.e[c] = at + c < V ? x[at + c] : negative_infinity();
   return p;
 }
 __device__ __forceinline__ void store_inside(float* p, std::int64_t at, std::int64_t V, Pack of,
@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_inside(float* p, std::int64_t at, std::int
     store_pack(p + at, of, aligned);
   } else {
     for (int c = 0; c < kPack; ++c)
-      if (at + c < V) p[at + c] = of.v[c];
+      if (at + c < V) p[at + c] = of.e[c];
   }
 }
 
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads, blocks_for(kPacks))
     for (int j = 0; j < kPacks; ++j) {
       of[j] = load_or_pad(x, (lane + 32 * j) * kPack, V, aligned);
 #pragma unroll
-      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of[j].v[c]);
+      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of[j].e[c]);
     }
     maximum = warp_reduce<Max>(maximum);
     float sum = 0.0f;
@@ -58,15 +58,15 @@ __global__ void __launch_bounds__(kThreads, blocks_for(kPacks))
     for (int j = 0; j < kPacks; ++j)
 #pragma unroll
       for (int c = 0; c < kPack; ++c) {
-        of[j].v[c] = expf(of[j].v[c] - maximum);
-        sum += of[j].v[c];
+        of[j].e[c] = expf(of[j].e[c] - maximum);
+        sum += of[j].e[c];
       }
     sum = warp_reduce<Sum>(sum);
     if (p) {
 #pragma unroll
       for (int j = 0; j < kPacks; ++j) {
 #pragma unroll
-        for (int c = 0; c < kPack; ++c) of[j].v[c] /= sum;
+        for (int c = 0; c < kPack; ++c) of[j].e[c] /= sum;
         store_inside(p, (lane + 32 * j) * kPack, V, of[j], aligned);
       }
     }
@@ -90,19 +90,19 @@ __global__ void __launch_bounds__(kThreads)
     float maximum = negative_infinity();
     for (std::int64_t at = lane * kPack; at < V; at += 32 * kPack) {
       const Pack of = load_or_pad(x, at, V, aligned);
-      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of.v[c]);
+      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of.e[c]);
     }
     maximum = warp_reduce<Max>(maximum);
     float sum = 0.0f;
     for (std::int64_t at = lane * kPack; at < V; at += 32 * kPack) {
       const Pack of = load_or_pad(x, at, V, aligned);
-      for (int c = 0; c < kPack; ++c) sum += expf(of.v[c] - maximum);
+      for (int c = 0; c < kPack; ++c) sum += expf(of.e[c] - maximum);
     }
     sum = warp_reduce<Sum>(sum);
     if (p)
       for (std::int64_t at = lane * kPack; at < V; at += 32 * kPack) {
         Pack of = load_or_pad(x, at, V, aligned);
-        for (int c = 0; c < kPack; ++c) of.v[c] = expf(of.v[c] - maximum) / sum;
+        for (int c = 0; c < kPack; ++c) of.e[c] = expf(of.e[c] - maximum) / sum;
         store_inside(p, at, V, of, aligned);
       }
     if (m && lane == 0) {

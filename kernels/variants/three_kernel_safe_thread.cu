@@ -16,29 +16,30 @@ __device__ __forceinline__ std::int64_t first_row() {
 }
 __device__ __forceinline__ std::int64_t row_step() { return static_cast<std::int64_t>(gridDim.x) * kThreads; }
 
-__global__ void __launch_bounds__(kThreads) row_maximum(Rows<const f16> logits, f16* maxima, std::int64_t V) {
+__global__ void __launch_bounds__(kThreads)
+    row_maximum(Rows<const f16> logits, float* maxima, std::int64_t V) {
   for (std::int64_t row = first_row(); row < logits.count; row += row_step()) {
     const f16* x = logits.row(row);
     f16 maximum = from_float<f16>(-65504.0f);
     for (std::int64_t i = 0; i < V; ++i) maximum = __hmax(maximum, x[i]);
-    maxima[row] = maximum;
+    maxima[row] = to_float(maximum);
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
-    exp_and_sum(Rows<const f16> logits, Rows<f16> probs, const f16* maxima, f16* reciprocals, float* m,
+    exp_and_sum(Rows<const f16> logits, Rows<f16> probs, const float* maxima, float* reciprocals, float* m,
                 float* d, std::int64_t V) {
   for (std::int64_t row = first_row(); row < logits.count; row += row_step()) {
     const f16* x = logits.row(row);
     f16* p = probs.base ? probs.row(row) : nullptr;
-    const f16 maximum = maxima[row];
+    const f16 maximum = from_float<f16>(maxima[row]);
     float sum = 0.0f;
     for (std::int64_t i = 0; i < V; ++i) {
       const f16 e = hexp(__hsub(x[i], maximum));
       sum += to_float(e);
       if (p) p[i] = e;
     }
-    reciprocals[row] = from_float<f16>(1.0f / sum);
+    reciprocals[row] = to_float(from_float<f16>(1.0f / sum));
     if (m) {
       m[row] = sum == 0.0f ? negative_infinity() : to_float(maximum);  // only a row of -inf leaves it at 0
       d[row] = sum;
@@ -47,10 +48,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    scale_rows(Rows<f16> probs, const f16* reciprocals, std::int64_t V) {
+    scale_rows(Rows<f16> probs, const float* reciprocals, std::int64_t V) {
   for (std::int64_t row = first_row(); row < probs.count; row += row_step()) {
     f16* p = probs.row(row);
-    const f16 reciprocal = reciprocals[row];
+    const f16 reciprocal = from_float<f16>(reciprocals[row]);
     for (std::int64_t i = 0; i < V; ++i) p[i] = __hmul(p[i], reciprocal);
   }
 }
@@ -70,14 +71,14 @@ struct ThreeKernelSafeThread {
       .in_place = true,
   };
   static std::size_t workspace_bytes(const Problem& p) {
-    return 2 * static_cast<std::size_t>(p.rows) * sizeof(f16);
+    return 2 * static_cast<std::size_t>(p.rows) * sizeof(float);
   }
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
     const Rows<const f16> logits{static_cast<const f16*>(b.logits), p.rows, p.in_pitch};
     const Rows<f16> probs{static_cast<f16*>(b.probs), p.rows, p.out_pitch};
-    f16* const maxima = static_cast<f16*>(b.workspace);
-    f16* const reciprocals = maxima + p.rows;
+    float* const maxima = static_cast<float*>(b.workspace);
+    float* const reciprocals = maxima + p.rows;
     const unsigned grid = grid_for(ceil_div(p.rows, kThreads), stream);
     launch(row_maximum, grid, kThreads, 0, stream, logits, maxima, p.V);
     launch(exp_and_sum, grid, kThreads, 0, stream, logits, probs, maxima, reciprocals, b.m, b.d, p.V);

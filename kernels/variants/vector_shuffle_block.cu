@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kMostThreads)
     float maximum = negative_infinity();
     for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
       const Pack of = load_pack(x + q * kPack, aligned);
-      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of.v[c]);
+      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of.e[c]);
     }
     if (tail < V) maximum = fmaxf(maximum, x[tail]);
     maximum = sized_reduce<Max>(maximum);
@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(kMostThreads)
     for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
       Pack of = load_pack(x + q * kPack, aligned);
       for (int c = 0; c < kPack; ++c) {
-        of.v[c] = expf(of.v[c] - maximum);
-        sum += of.v[c];
+        of.e[c] = expf(of.e[c] - maximum);
+        sum += of.e[c];
       }
       if (p) store_pack(p + q * kPack, of, aligned);
     }
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kMostThreads)
     if (p) {
       for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
         Pack of = load_pack(p + q * kPack, aligned);
-        for (int c = 0; c < kPack; ++c) of.v[c] /= sum;
+        for (int c = 0; c < kPack; ++c) of.e[c] /= sum;
         store_pack(p + q * kPack, of, aligned);
       }
       if (tail < V) p[tail] /= sum;
@@ -60,7 +60,7 @@ struct VectorShuffleBlock {
   static constexpr Claim claim{
       .algorithm = Algorithm::safe,
       .height = [](std::int64_t V) -> std::int64_t {
-        return pack_turns(V, threads_for(V)) + block_height(0, threads_for(V));
+        return pack_turns(V, threads_for(V)) + block_levels(threads_for(V));
       },
       .loads = 3,
       .stores = 2,
