@@ -104,7 +104,11 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
     if (a.source != "ncu" || variant_of(a.key) != variant || dtype_of(a.key) != r.dtype ||
         (a.k > 0) != (r.k > 0) || !a.dram_read || !a.dram_write || a.V <= 0 || a.rows <= 0)
       continue;
-    const double sum = *a.dram_read + *a.dram_write;
+    // A counter ends with its kernel; what it wrote and the L2 still holds then reaches memory later, and in
+    // a run over cold buffers takes the next launch's time: every output is written once at least.
+    const double written =
+        std::max(*a.dram_write, std::min(1.0, static_cast<double>(a.claimed_stores.value_or(0))));
+    const double sum = *a.dram_read + written;
     if (apart(a.V, r.V) > std::log(2.001) || apart(a.rows, r.rows) > std::log(4.001) || !std::isfinite(sum) ||
         !(sum > 0))
       continue;

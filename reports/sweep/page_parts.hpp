@@ -76,7 +76,7 @@ inline constexpr PaperForms kPaperForms[] = {
     {"the benchmark's block sizes and scalar loads", "naive_block_sized", "safe_block_sized",
      "online_block_sized", "safe_then_topk_sized", "online_then_topk", "safe_topk_block_sized",
      "online_topk_block_sized"},
-    {"this project's 16-byte accesses", "naive_block", "safe_block", "online_block", "safe_then_topk",
+    {"this project's reference kernels", "naive_block", "safe_block", "online_block", "safe_then_topk",
      "online_then_topk", "safe_topk_block", "online_topk_block"},
 };
 

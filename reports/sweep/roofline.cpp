@@ -189,7 +189,9 @@ std::string own_roofline(const Context& c) {
     }
   return "<p>A reference kernel is simple, not slow: on long rows it should move the bytes it really moves "
          "at 90 % of the speed of a copy. Share of that roofline at 4000 rows, and below it the accesses an "
-         "element that count (2 would be one pass). Less than 90 % is marked; <i>least</i> is over all V "
+         "element that count (2 would be one pass; an output counts once even where the L2 still held it "
+         "when "
+         "the kernel ended). Less than 90 % is marked; <i>least</i> is over all V "
          "from 4096." +
          std::string(
              claimed ? " A <i>c</i> stands for claimed: no counter was read near that V; where caches hold "
