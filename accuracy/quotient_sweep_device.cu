@@ -13,7 +13,7 @@ constexpr std::int64_t kDivisorsOfALaunch = 1 << 17;
 
 struct Found {
   unsigned long long wrong;
-  unsigned divisor, numerator;
+  unsigned long long pair;  // divisor and numerator of one of them, in one word
 };
 
 /// A quotient c of mantissas is correctly rounded if the exact remainder a - c d is at most half an ulp of c
@@ -32,8 +32,7 @@ __global__ void __launch_bounds__(kThreads)
       const float half_ulp = c < 1.0f ? 0x1p-25f : 0x1p-24f;
       if (!(fabsf(fmaf(-c, by.d, a)) <= by.d * half_ulp)) {
         ++wrong;
-        found->divisor = mantissa;
-        found->numerator = n;
+        atomicMax(&found->pair, static_cast<unsigned long long>(mantissa) << 32 | n);
       }
     }
   }
@@ -68,8 +67,8 @@ QuotientSweep sweep_quotients_on_device(std::int64_t stride, int ulp_off) {
   Found found;
   check_cuda(cudaMemcpy(&found, memory.data(), sizeof found, cudaMemcpyDeviceToHost), "copying");
   s.wrong = static_cast<std::int64_t>(found.wrong);
-  s.divisor = found.divisor;
-  s.numerator = found.numerator;
+  s.divisor = static_cast<std::uint32_t>(found.pair >> 32);
+  s.numerator = static_cast<std::uint32_t>(found.pair);
   s.seconds = milliseconds / 1000;
   return s;
 }

@@ -16,7 +16,8 @@ budget=${SECONDS_A_PIECE:-540}
 here=$(dirname -- "${BASH_SOURCE[0]}")
 mkdir -p -- "$out"
 for records in "$out"/*.jsonl.gz; do
-  if [[ -e $records ]]; then gunzip -f -- "$records"; fi
+  # A piece that was cut off while it compressed leaves both: the plain file is the whole one.
+  if [[ -e ${records%.gz} ]]; then rm -f -- "$records"; elif [[ -e $records ]]; then gunzip -- "$records"; fi
 done
 # A Python package brings cuDNN where no loader looks.
 if [[ -z ${ASSAY_CUDNN:-} ]]; then

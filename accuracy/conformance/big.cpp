@@ -254,7 +254,9 @@ std::vector<Unit> plan_big(const Planning& p) {
   // The memory is there, but not in a moment.
   if (device && p.extent == Extent::quick && !p.named) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
-    units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_big, 1e9, true});
+    // Of the long row only the finite logits have an order.
+    const int k = family == kFewFinite ? std::min(k_of(p), static_cast<int>(kFinite)) : k_of(p);
+    units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
   };
   const bool long_asked = p.narrow.family == kFewFinite;
   if (!long_asked)

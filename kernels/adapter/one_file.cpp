@@ -130,12 +130,14 @@ std::string first_errors(const fs::path& log) {
 std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   if (file.entry.empty()) return {};
   std::set<std::string, std::less<>> known;
-  for (const fs::path& p : texts)
-    for (const SourceToken& t : source_tokens(read(p)))
+  for (const fs::path& p : texts) {
+    const std::string text = read(p);  // tokens point into it
+    for (const SourceToken& t : source_tokens(text))
       if (t.kind != SourceToken::directive)
         known.emplace(t.spelling);
       else  // a macro's name
         for (const EntryToken& word : words_of(t.spelling)) known.emplace(word.spelling);
+  }
   const auto missing = [&](std::string_view text) -> std::string {
     for (const EntryToken& t : words_of(text))
       if (!known.contains(t.spelling)) return std::string(t.spelling);
@@ -415,7 +417,8 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
   for (const std::string& a : file.args) arguments.push_back(parse_entry_argument(a));
   if (file.entry.empty()) {
     if (!arguments.empty()) throw InputError("--arg is for the parameters of an --entry, and none was given");
-    for (const SourceToken& t : source_tokens(read(file.source)))
+    const std::string text = read(file.source);
+    for (const SourceToken& t : source_tokens(text))
       if (t.is("ASSAY_VARIANT")) return {};
     throw InputError(
         file.source +

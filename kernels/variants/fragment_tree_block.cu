@@ -78,12 +78,14 @@ struct FragmentTreeBlock {
       .algorithm = Algorithm::online,
       .exp = Exp::fast,
       .division = Division::reciprocal,
-      // A thread's elements and its chunks after the first, then the tree.
+      // A thread's elements of a chunk, its chunks, then the tree.
       .height =
           [](std::int64_t V) {
             const int threads = threads_to_cover(V, kMostThreads);
             const std::int64_t chunks = ceil_div(V, kMostThreads * kLargestFragment);
-            return tree_height(ceil_div(V, threads) + (chunks > 1 ? chunks - 1 : 0), threads);
+            const std::int64_t of_a_chunk = ceil_div(V, threads);
+            return tree_height((of_a_chunk < kLargestFragment ? of_a_chunk : kLargestFragment) + chunks,
+                               threads);
           },
       .loads = 1,
       .stores = 1,

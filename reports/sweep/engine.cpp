@@ -155,7 +155,9 @@ class Sweep {
       } else {
         run_one(r, j);
         count(r.status);
-        file_.add(r);
+        // Under --again what was not reached keeps what is known of it.
+        const SweepRecord* const known = file_.find(identity(r));
+        if (r.status != "not_run" || !known || known->status == "not_run") file_.add(r);
       }
       if (options_.progress) options_.progress(++done, result_.planned);
     }

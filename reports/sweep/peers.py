@@ -64,7 +64,7 @@ def blank(peer, dtype, rows, V, k, a):
     size = SIZES[dtype]
     out = k * (size + 4) if op == "softmax_topk" or op == "topk" else V * size
     words = ["python3", "reports/sweep/peers.py", "--peer", peer, "--dtype", dtype, "--V", V, "--rows", rows]
-    words += (["--k", k] if k else []) + ["--again", "--out", a.out, "--assay", a.assay]
+    words += (["--k", k] if k else []) + ["--again", "--out", "DIR", "--assay", "assay"]
     null = ("median_us p10_us p90_us ci_low_us ci_high_us claimed_loads claimed_stores copy_us read_us empty_us "
             "share_of_copy share_of_read gb_per_s share_of_datasheet accesses_at_copy_speed max_ulp max_utilisation "
             "sm_clock_mhz mem_clock_mhz sm_clock_now_mhz").split()

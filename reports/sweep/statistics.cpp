@@ -23,6 +23,28 @@ std::vector<double> u_distribution(std::size_t n, std::size_t m) {
   return ways;
 }
 
+/// Share of all choices of n of these doubled midranks whose sum lies at least as far from its mean as
+/// `observed`: the test's own distribution, ties and all.
+double as_extreme(const std::vector<std::size_t>& doubled, std::size_t n, std::size_t observed) {
+  const std::size_t all = std::accumulate(doubled.begin(), doubled.end(), std::size_t{0});
+  std::vector<std::vector<double>> ways(n + 1, std::vector<double>(all + 1, 0.0));
+  ways[0][0] = 1;
+  std::size_t reach = 0;
+  for (const std::size_t rank : doubled) {
+    reach += rank;
+    for (std::size_t j = n; j >= 1; --j)
+      for (std::size_t sum = reach; sum + 1 > rank; --sum) ways[j][sum] += ways[j - 1][sum - rank];
+  }
+  const double mean = static_cast<double>(n * all) / static_cast<double>(doubled.size());
+  const double off = std::fabs(static_cast<double>(observed) - mean);
+  double total = 0, extreme = 0;
+  for (std::size_t sum = 0; sum <= all; ++sum) {
+    total += ways[n][sum];
+    if (std::fabs(static_cast<double>(sum) - mean) >= off - 1e-6) extreme += ways[n][sum];
+  }
+  return extreme / total;
+}
+
 }  // namespace
 
 double quantile(std::vector<double> samples, double q) {
@@ -57,11 +79,13 @@ double mann_whitney(const std::vector<double>& a, const std::vector<double>& b) 
   for (double x : b) all.emplace_back(x, false);
   std::sort(all.begin(), all.end());
   double ranks = 0, tied = 0;
+  std::vector<std::size_t> doubled;
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i;
     while (end < all.size() && all[end].first == all[i].first) ++end;
     const auto group = static_cast<double>(end - i);
     const double rank = static_cast<double>(i + 1 + end) / 2;
+    doubled.insert(doubled.end(), end - i, i + 1 + end);
     for (; i < end; ++i)
       if (all[i].second) ranks += rank;
     tied += group * group * group - group;
@@ -75,6 +99,7 @@ double mann_whitney(const std::vector<double>& a, const std::vector<double>& b) 
         std::accumulate(ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(least) + 1, 0.0);
     return std::clamp(2 * tail, 0.0, 1.0);
   }
+  if (n <= 30 && m <= 30) return as_extreme(doubled, n, static_cast<std::size_t>(std::lround(2 * ranks)));
   const double variance = dn * dm / 12 * (N + 1 - tied / (N * (N - 1)));
   if (!(variance > 0)) return 1;
   const double z = std::max(0.0, std::fabs(u - dn * dm / 2) - 0.5) / std::sqrt(variance);
