@@ -10,6 +10,7 @@
 #include "fuzz/campaign.hpp"
 #include "kernels/mutants/mutants.hpp"
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -130,9 +131,8 @@ TEST(FuzzCorpus, RefusesWhatItCanNotRead) {
 
 // Two shards leave two files; a third run of either knows what both learned.
 TEST(FuzzShards, ShareWhatTheyLearnByFile) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "assay_shards";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const TestFolder own;
+  const std::filesystem::path& folder = own.path();
   const Variant& v = *find_variant("online_block/f16@host");
   CampaignOptions o;
   o.search.evaluations = 64;
@@ -154,7 +154,6 @@ TEST(FuzzShards, ShareWhatTheyLearnByFile) {
   o.corpus = folder;
   const Campaign third = run_campaign([&v] { return v; }, v.op, o, nullptr);
   EXPECT_EQ(third.known_before, both.entries.size());
-  std::filesystem::remove_all(folder);
 }
 
 TEST(FuzzShards, AreReadFromALaunchersEnvironment) {

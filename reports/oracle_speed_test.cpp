@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/oracle_speed_data.hpp"
@@ -18,7 +19,10 @@ int call(std::vector<const char*> words) {
   return run_assay(static_cast<int>(words.size()), words.data());
 }
 
-std::filesystem::path folder() { return std::filesystem::temp_directory_path() / "assay_oracle_speed_test"; }
+const std::filesystem::path& folder() {
+  static const TestFolder own;
+  return own.path();
+}
 
 TEST(OracleSpeed, GoesFromTheCommandToThePage) {
   const std::string out = folder().string();
@@ -40,7 +44,6 @@ TEST(OracleSpeed, GoesFromTheCommandToThePage) {
   const std::string page = render_page(data);
   EXPECT_NE(page.find("id=\"oracle\""), std::string::npos);
   EXPECT_NE(page.find("safe_block/f32@host"), std::string::npos);
-  std::filesystem::remove_all(folder());
 }
 
 TEST(OracleSpeed, RefusesWhatItCannotMeasure) {
@@ -56,11 +59,9 @@ TEST(OracleSpeed, RefusesWhatItCannotMeasure) {
 }
 
 TEST(OracleSpeed, RefusesFilesThatAreNotItsOwn) {
-  prepare_folder(folder());
   write_files({{folder() / "oracle.json", "{\"family\": 3}"}});
   EXPECT_THROW(read_oracle_speed(folder() / "oracle.json"), InputError);
   EXPECT_THROW(read_oracle_speed(folder() / "none.json"), InputError);
-  std::filesystem::remove_all(folder());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reference/test_folder.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 
@@ -82,7 +83,8 @@ TEST(Selftest, CountsWhatTheRulesOfOthersLetThrough) {
 }
 
 TEST(Selftest, TheCommandJudgesOneEntry) {
-  const std::filesystem::path out = std::filesystem::path(testing::TempDir()) / "selftest";
+  const TestFolder folder;
+  const std::filesystem::path& out = folder.path();
   const auto run = [&](const char* key) {
     const char* argv[] = {"assay", "selftest", "--quick", "--key", key, "--out", out.c_str()};
     return run_assay(7, argv);

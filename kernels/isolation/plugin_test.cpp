@@ -3,6 +3,7 @@
 
 #include "kernels/isolation/isolation_test.hpp"
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -108,13 +109,13 @@ TEST(Plugin, EveryMalformedOneIsRefusedInOneLine) {
 TEST(Plugin, FilesThatAreNoSharedObjects) {
   EXPECT_EQ(refusal("/nowhere/x.so"), "/nowhere/x.so: no such file");
   EXPECT_EQ(refusal("/tmp"), "/tmp: not a file");
-  const std::string path = testing::TempDir() + "assay_not_an_elf.so";
+  const TestFolder folder;
+  const std::string path = folder.path() / "not_an_elf.so";
   std::ofstream(path) << "not a shared object, but long enough to be looked at: " << std::string(4096, '.');
   const std::string why = refusal(path);
   EXPECT_TRUE(why.starts_with(path + ": can not be loaded: ")) << why;
   EXPECT_NE(why.find("invalid ELF header"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos) << why;
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
@@ -63,7 +64,8 @@ TEST(AccessRecord, EveryFieldIsNeededAndNamed) {
 }
 
 TEST(AccessFile, NamesTheFileAndTheLine) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "assay_accesses.jsonl";
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "accesses.jsonl";
   std::ofstream(file) << access_line(sample()) << "\n" << access_line(sample());
   EXPECT_EQ(read_accesses(file).size(), 2u);
   std::ofstream(file) << access_line(sample()) << "{\"kind\":\"accesses\"}\n";
@@ -71,10 +73,9 @@ TEST(AccessFile, NamesTheFileAndTheLine) {
     read_accesses(file);
     ADD_FAILURE() << "a broken line was taken";
   } catch (const InputError& e) {
-    EXPECT_NE(std::string(e.what()).find("assay_accesses.jsonl: line 2"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("accesses.jsonl: line 2"), std::string::npos) << e.what();
   }
   EXPECT_THROW(read_accesses(file.string() + ".absent"), InputError);
-  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
@@ -35,7 +36,8 @@ const std::string kEnds =
     launch("assay_point_ends()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
 
 std::filesystem::path file_of(const std::string& text) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "ncu.csv";
+  static const TestFolder folder;
+  const auto file = folder.path() / "ncu.csv";
   std::ofstream(file) << text;
   return file;
 }

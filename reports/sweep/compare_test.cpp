@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "reference/test_folder.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 
@@ -123,8 +124,8 @@ TEST(SweepCompare, NotesWhatTheMachineDidOtherwise) {
 }
 
 TEST(SweepCompare, GoesThroughTheCommand) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "assay_sweep_compare";
-  prepare_folder(folder);
+  const TestFolder own;
+  const std::filesystem::path& folder = own.path();
   const auto stored = [&](const char* name, const std::vector<SweepRecord>& records) {
     std::string text;
     for (const SweepRecord& r : records) text += sweep_line(r);
@@ -139,7 +140,6 @@ TEST(SweepCompare, GoesThroughTheCommand) {
   EXPECT_EQ(call(a, b), kPassed);
   EXPECT_EQ(call(a, c), kFailed);
   EXPECT_EQ(call(a, (folder / "none").string()), kBadCall);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

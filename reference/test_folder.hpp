@@ -1,0 +1,35 @@
+// A folder that one test process has to itself: ctest runs the tests of a file side by side, and a machine
+// may run the tests of several checkouts.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace assay {
+
+/// Exists as long as the object.
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = testing::TempDir() + "assay-test-XXXXXX";
+    if (!mkdtemp(name.data())) throw std::runtime_error("no folder can be made in " + testing::TempDir());
+    path_ = name;
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace assay
