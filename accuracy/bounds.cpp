@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "accuracy/function_table.hpp"
+#include "accuracy/functions/function_table.hpp"
 
 namespace assay {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy/function_result.hpp"
-#include "accuracy/pair_softmax.hpp"
-#include "accuracy/quotient_sweep.hpp"
+#include "accuracy/functions/function_result.hpp"
+#include "accuracy/functions/pair_softmax.hpp"
+#include "accuracy/functions/quotient_sweep.hpp"
 
 namespace assay {
 

@@ -1,4 +1,4 @@
-#include "accuracy/pair_softmax.hpp"
+#include "accuracy/functions/pair_softmax.hpp"
 
 #include <fmt/format.h>
 

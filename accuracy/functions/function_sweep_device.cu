@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "accuracy/device_array.hpp"
-#include "accuracy/function_sweep.hpp"
+#include "accuracy/functions/function_sweep.hpp"
 #include "kernels/device.hpp"
 
 namespace assay::functions {

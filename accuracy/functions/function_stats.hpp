@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "accuracy/function_element.hpp"
+#include "accuracy/functions/function_element.hpp"
 
 namespace assay::functions {
 

@@ -1,6 +1,6 @@
 // The building-block sweep: its judge against MPFR, what it says of this machine's functions and of the
 // published device's, and the faults it must name.
-#include "accuracy/function_sweep.hpp"
+#include "accuracy/functions/function_sweep.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "accuracy/function_result.hpp"
+#include "accuracy/functions/function_result.hpp"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "accuracy/function_table.hpp"
+#include "accuracy/functions/function_table.hpp"
 
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-#include "accuracy/quotient_sweep.hpp"
+#include "accuracy/functions/quotient_sweep.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "accuracy/function_stats.hpp"
+#include "accuracy/functions/function_stats.hpp"
 
 namespace assay::functions {
 

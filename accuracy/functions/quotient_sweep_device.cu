@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "accuracy/device_array.hpp"
-#include "accuracy/quotient_sweep.hpp"
+#include "accuracy/functions/quotient_sweep.hpp"
 #include "kernels/device.hpp"
 #include "kernels/row_divisor.cuh"
 

@@ -1,6 +1,6 @@
 // Two-element softmaxes: the cheap judge passes nothing that the full check refuses, every host variant
 // passes a sample, and planted faults are found.
-#include "accuracy/pair_softmax.hpp"
+#include "accuracy/functions/pair_softmax.hpp"
 
 #include <gtest/gtest.h>
 

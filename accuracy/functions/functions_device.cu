@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "accuracy/functions.hpp"
+#include "accuracy/functions/functions.hpp"
 
 namespace assay::functions {
 namespace {

@@ -1,4 +1,4 @@
-#include "accuracy/function_result.hpp"
+#include "accuracy/functions/function_result.hpp"
 
 #include <fmt/format.h>
 

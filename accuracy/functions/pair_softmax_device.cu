@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accuracy/device_array.hpp"
-#include "accuracy/pair_softmax.hpp"
+#include "accuracy/functions/pair_softmax.hpp"
 #include "kernels/device.hpp"
 
 namespace assay {

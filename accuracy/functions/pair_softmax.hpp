@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/pair_element.hpp"
+#include "accuracy/functions/pair_element.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {

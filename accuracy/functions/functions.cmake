@@ -1,6 +1,6 @@
 # The building-block sweep's vector code: the judge, Eigen's packets and SLEEF, compiled for AVX2 and FMA on
 # x86-64 (the sweep asks the CPU before it calls them), and its CUDA side.
-add_library(assay_function_vectors OBJECT function_judge_host.cpp functions_eigen.cpp)
+add_library(assay_function_vectors OBJECT functions/function_judge_host.cpp functions/functions_eigen.cpp)
 target_link_libraries(assay_function_vectors PRIVATE assay_options)
 get_target_property(eigen_include Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(assay_function_vectors SYSTEM PRIVATE ${eigen_include})
@@ -10,7 +10,7 @@ endif()
 # Comparisons and roundings are to become vector instructions; neither flag changes a value.
 target_compile_options(assay_function_vectors PRIVATE -fno-math-errno -fno-trapping-math)
 if(ASSAY_SLEEF)
-  target_sources(assay_function_vectors PRIVATE functions_sleef.cpp)
+  target_sources(assay_function_vectors PRIVATE functions/functions_sleef.cpp)
   target_link_libraries(assay_accuracy PUBLIC ${ASSAY_SLEEF})
   target_compile_definitions(assay_accuracy PRIVATE ASSAY_WITH_SLEEF)
 endif()
@@ -18,8 +18,9 @@ target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
 
 if(ASSAY_WITH_CUDA)
   # Judged by oracle code (-fmad=false, as the rest of this target), but compiled as kernels are.
-  target_sources(assay_accuracy PRIVATE function_sweep_device.cu pair_softmax_device.cu quotient_sweep_device.cu)
-  add_library(assay_device_functions OBJECT functions_device.cu)
+  target_sources(assay_accuracy PRIVATE functions/function_sweep_device.cu functions/pair_softmax_device.cu
+    functions/quotient_sweep_device.cu)
+  add_library(assay_device_functions OBJECT functions/functions_device.cu)
   target_link_libraries(assay_device_functions PRIVATE assay_options)
   target_compile_options(assay_device_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
   target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_device_functions>)

@@ -1,4 +1,4 @@
-#include "accuracy/function_judge_host.hpp"
+#include "accuracy/functions/function_judge_host.hpp"
 
 namespace assay::functions {
 namespace {

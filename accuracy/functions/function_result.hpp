@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/function_sweep.hpp"
+#include "accuracy/functions/function_sweep.hpp"
 
 namespace assay {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/function_stats.hpp"
-#include "accuracy/functions.hpp"
+#include "accuracy/functions/function_stats.hpp"
+#include "accuracy/functions/functions.hpp"
 
 namespace assay::functions {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accuracy/function_sweep.hpp"
+#include "accuracy/functions/function_sweep.hpp"
 #include "reference/mpfr_value.hpp"
 
 namespace assay::functions {

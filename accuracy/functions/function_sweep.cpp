@@ -1,4 +1,4 @@
-#include "accuracy/function_sweep.hpp"
+#include "accuracy/functions/function_sweep.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "accuracy/function_judge_host.hpp"
+#include "accuracy/functions/function_judge_host.hpp"
 
 namespace assay::functions {
 namespace {

@@ -2,7 +2,7 @@
 // and SLEEF (each in its own file, compiled for AVX2).
 #include <cmath>
 
-#include "accuracy/functions.hpp"
+#include "accuracy/functions/functions.hpp"
 #include "kernels/device.hpp"
 
 #define ASSAY_BACKEND host_functions
