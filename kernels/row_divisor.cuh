@@ -4,6 +4,8 @@
 // division.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/row_walk.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -27,17 +29,20 @@ __device__ __forceinline__ float ordinary_quotient(float a, const RowDivisor& by
   return fmaf(fmaf(-q, by.d, a), by.reciprocal, q);
 }
 
-/// Each element over d, correctly rounded. Elements are not negative, or NaN.
-template <int N>
+/// Numerators over d, as a T's output: correctly rounded, or in f16, where both are far below its smallest
+/// number, by some other tiny number. They are NaN or not negative, and d is at least their largest, as a sum
+/// over them or over exps of at most 1 is: below an ordinary d none is too large.
+template <class T, int N>
 __device__ __forceinline__ void divide_chunk(Chunk<N>& c, const RowDivisor& by) {
-  // fminf and fmaxf drop NaN: an element that is NaN goes through either way and stays NaN.
-  float low = c.x[0], high = c.x[0];
+  bool all_ordinary = by.ordinary;
+  if constexpr (!std::is_same_v<T, f16>) {
+    // fminf drops NaN: an element that is NaN goes through either way and stays NaN.
+    float low = c.x[0];
 #pragma unroll
-  for (int j = 1; j < N; ++j) {
-    low = fminf(low, c.x[j]);
-    high = fmaxf(high, c.x[j]);
+    for (int j = 1; j < N; ++j) low = fminf(low, c.x[j]);
+    all_ordinary = all_ordinary && low >= kQuotientLow;
   }
-  if (by.ordinary && low >= kQuotientLow && high <= kQuotientHigh) {
+  if (all_ordinary) {
 #pragma unroll
     for (int j = 0; j < N; ++j) c.x[j] = ordinary_quotient(c.x[j], by);
   } else {

@@ -1,5 +1,5 @@
 // Quotients by a shared divisor against IEEE division, on the host: random and edge mantissas, every
-// exponent. The whole set of mantissa pairs is swept on a GPU (accuracy/quotient_sweep.hpp).
+// exponent. The whole set of mantissa pairs is swept on a GPU (accuracy/functions/quotient_sweep.hpp).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -42,8 +42,10 @@ TEST(RowDivisor, ChunksOutsideTheOrdinaryRangeAreDivided) {
   for (const float d : {0x1p-149f, 0x1p-70f, 0.3f, 1.0f, 3.0f, 0x1p126f, 0x1.2p127f, inf, quiet_nan()})
     for (const float first : values)
       for (const float second : values) {
+        // The contract: a sum is no smaller than its terms.
+        if (row_divisor(d).ordinary && !(first <= d && second <= d)) continue;
         Chunk<2> c{{first, second}};
-        divide_chunk(c, row_divisor(d));
+        divide_chunk<f32>(c, row_divisor(d));
         for (int j = 0; j < 2; ++j) {
           const float want = (j ? second : first) / d;
           EXPECT_TRUE(c.x[j] == want || (c.x[j] != c.x[j] && want != want))
@@ -54,12 +56,27 @@ TEST(RowDivisor, ChunksOutsideTheOrdinaryRangeAreDivided) {
 
 TEST(RowDivisor, NanStaysNanBesideOrdinaryValues) {
   Chunk<4> c{{0.5f, quiet_nan(), 0.25f, 1.0f}};
-  divide_chunk(c, row_divisor(3.0f));
+  divide_chunk<f32>(c, row_divisor(3.0f));
   EXPECT_TRUE(c.x[1] != c.x[1]);
   EXPECT_EQ(c.x[0], 0.5f / 3.0f);
   Chunk<1> alone{{quiet_nan()}};
-  divide_chunk(alone, row_divisor(3.0f));
+  divide_chunk<f32>(alone, row_divisor(3.0f));
   EXPECT_TRUE(alone.x[0] != alone.x[0]);
+}
+
+TEST(RowDivisor, TinyQuotientsOfHalvesRoundAsIfDivided) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 200'000; ++i) {
+    // Any numerator up to 1, subnormal ones and 0 among them, over any ordinary divisor from 1.
+    const float a = of_bits(random() % 0x3f800001u);
+    const float d = of_bits((127 + random() % 60) << 23 | (random() & 0x7fffffu));
+    Chunk<2> c{{a, i % 2 ? 0.0f : 0x1p-149f}};
+    const float second = c.x[1];
+    divide_chunk<f16>(c, row_divisor(d));
+    ASSERT_EQ(to_float(from_float<f16>(c.x[0])), to_float(from_float<f16>(a / d))) << a << " / " << d;
+    ASSERT_EQ(to_float(from_float<f16>(c.x[1])), to_float(from_float<f16>(second / d)))
+        << second << " / " << d;
+  }
 }
 
 }  // namespace

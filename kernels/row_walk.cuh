@@ -6,6 +6,9 @@
 #pragma once
 
 #include "kernels/reduce.cuh"
+#if !defined(__CUDACC__)
+#include "kernels/host/half2.hpp"
+#endif
 
 namespace assay::ASSAY_BACKEND {
 
@@ -16,6 +19,16 @@ inline constexpr int kPerAccess = static_cast<int>(16 / sizeof(T));
 template <class T>
 struct alignas(16) Access {
   T e[kPerAccess<T>];
+};
+/// Elements of 16 bits stay in pairs, as they lie in a register: kept one by one each costs a permutation
+/// more. The words stand for elements of another type, which a compiler may not take for apart.
+template <>
+struct [[gnu::may_alias]] alignas(16) Access<f16> {
+  unsigned w[4];
+};
+template <>
+struct [[gnu::may_alias]] alignas(16) Access<bf16> {
+  unsigned w[4];
 };
 
 /// Threads of a block that walks a row of V: half the usual where the usual would leave each thread less than
@@ -35,11 +48,54 @@ struct Chunk {
 };
 
 template <class T>
+struct PairOf;
+template <>
+struct PairOf<f16> {
+  using type = __half2;
+  __device__ __forceinline__ static float2 unpack(__half2 p) { return __half22float2(p); }
+  __device__ __forceinline__ static __half2 pack(float a, float b) { return __floats2half2_rn(a, b); }
+};
+template <>
+struct PairOf<bf16> {
+  using type = __nv_bfloat162;
+  __device__ __forceinline__ static float2 unpack(__nv_bfloat162 p) { return __bfloat1622float2(p); }
+  __device__ __forceinline__ static __nv_bfloat162 pack(float a, float b) {
+    return __floats2bfloat162_rn(a, b);
+  }
+};
+
+template <class T>
 __device__ __forceinline__ Chunk<kPerAccess<T>> as_floats(const Access<T>& a) {
   Chunk<kPerAccess<T>> c;
+  if constexpr (sizeof(T) == 2) {
+    typename PairOf<T>::type pairs[kPerAccess<T> / 2];
+    memcpy(pairs, &a, 16);
 #pragma unroll
-  for (int j = 0; j < kPerAccess<T>; ++j) c.x[j] = to_float(a.e[j]);
+    for (int j = 0; j < kPerAccess<T> / 2; ++j) {
+      const float2 two = PairOf<T>::unpack(pairs[j]);
+      c.x[2 * j] = two.x;
+      c.x[2 * j + 1] = two.y;
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < kPerAccess<T>; ++j) c.x[j] = to_float(a.e[j]);
+  }
   return c;
+}
+
+template <class T>
+__device__ __forceinline__ Access<T> as_elements(const Chunk<kPerAccess<T>>& c) {
+  Access<T> a;
+  if constexpr (sizeof(T) == 2) {
+    typename PairOf<T>::type pairs[kPerAccess<T> / 2];
+#pragma unroll
+    for (int j = 0; j < kPerAccess<T> / 2; ++j) pairs[j] = PairOf<T>::pack(c.x[2 * j], c.x[2 * j + 1]);
+    memcpy(&a, pairs, 16);
+  } else {
+#pragma unroll
+    for (int j = 0; j < kPerAccess<T>; ++j) a.e[j] = from_float<T>(c.x[j]);
+  }
+  return a;
 }
 
 /// Hands each chunk of x[0..V) to one of `kThreads` threads: f(Chunk<1 or kPerAccess>, index of its first
@@ -116,10 +172,10 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
   } else {
     // The first chunk and the last one or two: one of the two accesses would leave the row.
     const auto singly = [&](std::int64_t c) {
-      Access<T> a;
+      Chunk<N> of;
 #pragma unroll
-      for (int j = 0; j < N; ++j) a.e[j] = x[c * N + j];
-      f(as_floats(a));
+      for (int j = 0; j < N; ++j) of.x[j] = to_float(x[c * N + j]);
+      f(of);
     };
     const std::int64_t inside =
         (V + phase) / N - 1;  // chunks 1 .. inside - 1 lie between two accesses of the row
@@ -163,12 +219,11 @@ __device__ __forceinline__ bool same_phase(const T* x, const T* p) {
 
 template <class T, int N>
 __device__ __forceinline__ void store_chunk(T* p, const Chunk<N>& c, bool one_access) {
-  if (N == kPerAccess<T> && one_access) {
-    Access<T> a;
-#pragma unroll
-    for (int j = 0; j < N; ++j) a.e[j % kPerAccess<T>] = from_float<T>(c.x[j]);
-    *reinterpret_cast<Access<T>*>(p) = a;
-    return;
+  if constexpr (N == kPerAccess<T>) {
+    if (one_access) {
+      *reinterpret_cast<Access<T>*>(p) = as_elements<T>(c);
+      return;
+    }
   }
 #pragma unroll
   for (int j = 0; j < N; ++j) p[j] = from_float<T>(c.x[j]);

@@ -12,8 +12,8 @@ template <class R>
 __device__ __forceinline__ typename R::T tree_reduce(typename R::T v, typename R::T* cells) {
   cells[threadIdx.x] = v;
   __syncthreads();  // all threads meet; cells[] is complete
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) cells[threadIdx.x] = R::merge(cells[threadIdx.x], cells[threadIdx.x + half]);
+  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
+    if (threadIdx.x < offset) cells[threadIdx.x] = R::merge(cells[threadIdx.x], cells[threadIdx.x + offset]);
     __syncthreads();  // all threads meet; the lower half holds the merges, and nobody reads the upper one
   }
   return cells[0];

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
       const bool one_access = same_phase(x, p);
       walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
         for (float& xi : c.x) xi = expf(xi - n.m);
-        divide_chunk(c, by);
+        divide_chunk<T>(c, by);
         store_chunk(p + i, c, one_access);
       });
     }

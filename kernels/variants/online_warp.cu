@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       const bool one_access = same_phase(x, p);
       walk_row<32, kAhead>(x, V, lane, [&](auto c, std::int64_t i) {
         for (float& xi : c.x) xi = expf(xi - n.m);
-        divide_chunk(c, by);
+        divide_chunk<T>(c, by);
         store_chunk(p + i, c, one_access);
       });
     }
