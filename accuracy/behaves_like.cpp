@@ -26,7 +26,7 @@ struct Step {
   void (*apply)(Claim&);
 };
 std::int64_t serial(std::int64_t V) { return V; }
-constexpr std::array<Step, 21> kSteps = {{
+constexpr std::array<Step, 22> kSteps = {{
     {Of::arithmetic, "exp=exp2_fma", [](Claim& c) { c.exp = Exp::exp2_fma; }},
     {Of::arithmetic, "exp=fast", [](Claim& c) { c.exp = Exp::fast; }},
     {Of::arithmetic, "division=reciprocal", [](Claim& c) { c.division = Division::reciprocal; }},
@@ -53,6 +53,7 @@ constexpr std::array<Step, 21> kSteps = {{
     {Of::policy, "pos_inf=nan", [](Claim& c) { c.policy.pos_inf = PosInfRows::nan; }},
     {Of::order, "ties=unspecified", [](Claim& c) { c.ties = Ties::unspecified; }},
     {Of::order, "nan_order=any", [](Claim& c) { c.policy.nan_order = NanOrder::any; }},
+    {Of::order, "nan_order=ignored", [](Claim& c) { c.policy.nan_order = NanOrder::ignored; }},
     {Of::order, "select=probs", [](Claim& c) { c.select = Select::probs; }},
 }};
 

@@ -61,6 +61,7 @@ std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t
   const Limits& l = variant.limits;
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
+  if (l.k_up_to_V && selects(p.op) && p.k > p.V) return fmt::format("k = {} exceeds V = {}", p.k, p.V);
   const bool several = p.rows > 1;
   if (l.dense && several && (p.in_pitch != p.V || p.out_pitch != p.out_columns()))
     return fmt::format("rows {} elements apart are not dense", p.in_pitch);

@@ -37,21 +37,38 @@ std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
   return t.order[static_cast<std::size_t>(at)];
 }
 
+bool ignored(const RowContext& c, double logit) {
+  return std::isnan(logit) && c.claim.policy.nan_order == NanOrder::ignored;
+}
+
+/// How many elements there are to be selected: slots past them are empty.
+std::size_t selectable(const RowContext& c) {
+  const std::vector<double>& x = c.row.truth->x;
+  return x.size() - static_cast<std::size_t>(
+                        std::count_if(x.begin(), x.end(), [&](double logit) { return ignored(c, logit); }));
+}
+
 bool judge_indices(const RowContext& c, const RowOutput& got) {
-  const auto V = static_cast<std::int64_t>(c.row.truth->x.size());
+  const std::vector<double>& x = c.row.truth->x;
+  const auto V = static_cast<std::int64_t>(x.size());
+  const std::size_t full = selectable(c);
   std::vector<std::int64_t> seen;
   bool all = true;
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     const std::int64_t i = got.indices[r];
-    const bool past = static_cast<std::int64_t>(r) >= V;
-    const bool ok = past ? i == -1 : i >= 0 && i < V && std::find(seen.begin(), seen.end(), i) == seen.end();
+    const bool past = r >= full;
+    const bool inside = i >= 0 && i < V;
+    const bool passed_over = inside && ignored(c, x[static_cast<std::size_t>(i)]);
+    const bool ok =
+        past ? i == -1 : inside && !passed_over && std::find(seen.begin(), seen.end(), i) == seen.end();
     seen.push_back(i);
     all &= ok;
     if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
       c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,
-                                                      past              ? "not the -1 of an empty slot"
-                                                      : i < 0 || i >= V ? "out of range"
-                                                                        : "there twice");
+                                                      past          ? "not the -1 of an empty slot"
+                                                      : !inside     ? "out of range"
+                                                      : passed_over ? "that of a NaN, declared ignored"
+                                                                    : "there twice");
   }
   return all;
 }
@@ -120,7 +137,7 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
 
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  const auto n = std::min(got.indices.size(), t.order.size());
+  const auto n = std::min({got.indices.size(), t.order.size(), selectable(c)});
   const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(i)]; };
   const bool anywhere = c.claim.policy.nan_order == NanOrder::any;
   std::int64_t numbers = 0;  // slots so far that do not hold a NaN
@@ -145,7 +162,8 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
 void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const double top = c.bounds ? c.bounds->range_top : 1;
-  for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
+  const std::size_t full = selectable(c);
+  for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
     const std::int64_t i = got.indices[r];
     const double g = got.values[r];
     if (!c.bounds) {
@@ -170,7 +188,8 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
 
 void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  for (std::size_t r = 0; r < got.indices.size() && r < t.x.size(); ++r) {
+  const std::size_t full = selectable(c);
+  for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
     // Rounded where the outputs are narrower.
     const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
     const double g = got.values[r];
@@ -196,6 +215,14 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
     judge_gathered_logits(c, got);
   else
     judge_selected_probabilities(c, got);
+  // A slot left over by an ignored NaN may hold what it held before the search.
+  for (std::size_t r = selectable(c); r < got.values.size() && r < t.x.size(); ++r)
+    if (!c.tally.require(Check::special,
+                         got.values[r] == 0 || got.values[r] == -INFINITY || std::isnan(got.values[r])) &&
+        c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, slot {}: a slot left over by a NaN must hold 0, -inf or NaN, got {:g}",
+                      c.row.row, r, got.values[r]);
   for (std::size_t r = t.x.size(); r < got.values.size(); ++r)
     if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
       c.tally.at(Check::special).detail =

@@ -26,7 +26,8 @@ enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
 enum class NegInfRows { nan, zero };        // a row of nothing but -inf
 enum class PosInfRows { nan, inf_only };    // NaN everywhere, or NaN at +inf and 0 elsewhere
-enum class NanOrder { first, last, any };   // where top-k puts NaN
+/// Where top-k puts NaN; ignored: never taken, so that slots are left over (index -1) where k reaches them.
+enum class NanOrder { first, last, any, ignored };
 
 struct Policy {
   NegInfRows all_neg_inf = NegInfRows::nan;
@@ -64,6 +65,22 @@ class Height {
   const HeightFormula* formula_ = nullptr;
 };
 
+/// Memory accesses per element of a row, as the algorithm counts them: a number, or a function of V where
+/// rows that fit into registers are read once and longer ones again.
+class Accesses {
+ public:
+  constexpr Accesses(int of_every_row) : of_every_row_(of_every_row) {}
+  template <class F>
+  requires std::convertible_to<F, int (*)(std::int64_t)>
+  constexpr Accesses(F f) : by_V_(f) {}
+
+  constexpr int operator()(std::int64_t V) const { return by_V_ ? by_V_(V) : of_every_row_; }
+
+ private:
+  int of_every_row_ = 0;
+  int (*by_V_)(std::int64_t) = nullptr;
+};
+
 struct Claim {
   Algorithm algorithm = Algorithm::safe;
   Shift shift = Shift::subtract;
@@ -82,9 +99,8 @@ struct Claim {
   Policy policy = {};
   Select select = Select::none;
   Ties ties = Ties::unspecified;
-  /// Memory accesses per element of the row, as the algorithm counts them.
-  int loads = 0;
-  int stores = 0;
+  Accesses loads = 0;
+  Accesses stores = 0;
   /// The outputs may lie where the logits are: nothing is read again once it was written over.
   bool in_place = false;
   /// A row's outputs depend on the row alone: the same bits at any place in any batch. A variant that splits
@@ -127,7 +143,10 @@ constexpr const char* name(Select s) {
 constexpr const char* name(NegInfRows r) { return r == NegInfRows::zero ? "zero" : "nan"; }
 constexpr const char* name(PosInfRows r) { return r == PosInfRows::inf_only ? "inf_only" : "nan"; }
 constexpr const char* name(NanOrder o) {
-  return o == NanOrder::first ? "first" : o == NanOrder::last ? "last" : "any";
+  return o == NanOrder::first  ? "first"
+         : o == NanOrder::last ? "last"
+         : o == NanOrder::any  ? "any"
+                               : "ignored";
 }
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";

@@ -78,7 +78,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 26> kWords = {{
+constexpr std::array<Word, 27> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -124,8 +124,8 @@ constexpr std::array<Word, 26> kWords = {{
     {"pos_inf", "nan | inf_only", "a row with +inf: NaN, or NaN there and 0 elsewhere",
      [](Text w, Text s, V& v) { v.claim.policy.pos_inf = one_of(w, s, std::array{PosInfRows::nan, PosInfRows::inf_only}); },
      [](const V& v) { return S(name(v.claim.policy.pos_inf)); }},
-    {"nan_order", "first | last | any", "where top-k puts NaN",
-     [](Text w, Text s, V& v) { v.claim.policy.nan_order = one_of(w, s, std::array{NanOrder::first, NanOrder::last, NanOrder::any}); },
+    {"nan_order", "first | last | any | ignored", "where top-k puts NaN; ignored: nowhere, slots left over hold index -1",
+     [](Text w, Text s, V& v) { v.claim.policy.nan_order = one_of(w, s, std::array{NanOrder::first, NanOrder::last, NanOrder::any, NanOrder::ignored}); },
      [](const V& v) { return S(name(v.claim.policy.nan_order)); }},
     {"in_place", "yes | no", "outputs may lie where the logits are",
      [](Text w, Text s, V& v) { v.claim.in_place = yes_or_no(w, s); },
@@ -160,6 +160,9 @@ constexpr std::array<Word, 26> kWords = {{
     {"finite", "yes | no", "finite logits only",
      [](Text w, Text s, V& v) { v.limits.finite = yes_or_no(w, s); },
      [](const V& v) { return S(yes_or_no(v.limits.finite)); }},
+    {"k_up_to_V", "yes | no", "k of top-k is at most V: no slot is ever left empty",
+     [](Text w, Text s, V& v) { v.limits.k_up_to_V = yes_or_no(w, s); },
+     [](const V& v) { return S(yes_or_no(v.limits.k_up_to_V)); }},
     {"max_k", "1 or more", "largest k of top-k",
      [](Text w, Text s, V& v) { v.max_k = static_cast<int>(integer(w, s, 1, INT32_MAX)); },
      [](const V& v) { return std::to_string(v.max_k); }},
@@ -262,8 +265,8 @@ void apply_declaration(std::string_view text, Variant& v) {
   }
   settle(changed, given);
   // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
-  static const std::set<Text> kCalls = {"normalizer", "max_V",  "V_multiple", "alignment",
-                                        "dense",      "finite", "max_k",      "stream", "in_place"};
+  static const std::set<Text> kCalls = {"normalizer", "max_V", "V_multiple", "alignment", "dense",
+                                        "finite",     "max_k", "k_up_to_V",  "stream",    "in_place"};
   for (const Text word : given)
     if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);

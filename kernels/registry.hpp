@@ -55,6 +55,7 @@ struct Limits {
   std::int64_t alignment = 0;   // bytes every row start is a multiple of; 0: that of its element
   bool dense = false;           // rows lie V apart, without gaps
   bool finite = false;          // finite logits only
+  bool k_up_to_V = false;       // k at most V: no slot of a top-k is ever empty
 };
 
 struct Variant {
@@ -89,8 +90,8 @@ struct Variant {
     if (out() != dtype) types += std::string(":") + name(out());
     return variant + "/" + types + "@" + name(backend);
   }
-  /// Ops this variant answers; for any other the verdict is `unsupported`. A plugin's entry is called with its
-  /// own op only: its (m, d) are judged beside its values.
+  /// Ops this variant answers; for any other the verdict is `unsupported`. A plugin's entry is called with
+  /// its own op only: its (m, d) are judged beside its values.
   bool does(Op o) const {
     return o == op || (o == Op::normalizer && writes_normalizer && backend != Backend::plugin &&
                        (op == Op::softmax || op == Op::softmax_topk));

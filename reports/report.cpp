@@ -181,7 +181,10 @@ KeyInfo key_info(const Variant& v) {
   k.exp = sums ? name(c.exp) : "none";
   k.division = sums ? name(c.division) : "none";
   k.internals = sums ? name(c.internals) : "none";
-  k.accesses = fmt::format("{}+{}", c.loads, c.stores);
+  // Loads of a row that fits into registers, and of the longest.
+  const int least = c.loads(1), most = c.loads(std::int64_t{1} << 40);
+  k.accesses = least == most ? fmt::format("{}+{}", least, c.stores(1))
+                             : fmt::format("{} to {}+{}", least, most, c.stores(1));
   k.policy = !sums ? fmt::format("NaN ranks {}", name(c.policy.nan_order))
              : v.op == Op::lse
                  ? fmt::format("all -inf: -inf; +inf: {}; NaN: NaN",

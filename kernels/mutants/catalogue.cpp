@@ -147,6 +147,8 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X45", "the sum leaves out what lies 20 below the maximum", ""},
     {"X46", "a table is keyed by the length of a row, and not by the type", ""},
     {"X47", "an output changes once more after the launch is over", ""},
+    {"X48", "top-k takes a NaN that it declared ignored", ""},
+    {"X49", "top-k that ignores NaN leaves an old index in the slots left over", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -194,6 +196,8 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R36", "top-k that puts NaN first", ""},
     {"R37", "Eigen's softmax, for finite logits", ""},
     {"R38", "cuDNN's softmax", ""},
+    {"R39", "top-k that never takes a NaN, as declared", ""},
+    {"R40", "top-k that is never asked for more than V, as declared", ""},
 };
 
 }  // namespace

@@ -139,7 +139,8 @@ __global__ void half_internals(Rows<const f16> logits, Rows<f16> probs, std::int
   }
 }
 
-enum class Order { shuffled, larger_index, nan_first };
+/// ignores_nan never takes a NaN; repeats_last fills what k leaves over with the last it took.
+enum class Order { shuffled, larger_index, nan_first, ignores_nan, repeats_last };
 
 /// Top-k by k passes over the row, one thread a row.
 __global__ void select_by_passes(Order o, bool probabilities, Rows<const f32> logits, Rows<f32> values,
@@ -163,15 +164,17 @@ __global__ void select_by_passes(Order o, bool probabilities, Rows<const f32> lo
       Ranked best{kNoKey, kNoIndex};
       std::int64_t best_index = -1;
       for (std::int64_t i = 0; i < V; ++i) {
+        if (o == Order::ignores_nan && x[i] != x[i]) continue;
         const Ranked r{key(x[i]), place(i)};
         const bool after = last_index < 0 || (i != last_index && ranks_before(last, r));
         if (after && (best_index < 0 || ranks_before(r, best))) best = r, best_index = i;
       }
+      if (o == Order::repeats_last && best_index < 0) best_index = last_index;
       store_index(indices, row * values.pitch + j, best_index, wide);
       values.row(row)[j] = best_index < 0  ? 0.0f
                            : probabilities ? expf(x[best_index] - m) / sum
                                            : x[best_index];
-      if (best_index < 0) continue;
+      if (best_index < 0 || best_index == last_index) continue;
       last = best, last_index = best_index;
     }
   }
@@ -260,6 +263,15 @@ const bool planted[] = {
     plant<f32>("R36", "right_nan_first", "right_nan_first_undeclared", Op::topk,
                "nan_order=first; ties=smaller_index; select=logits; max_k=64", run_select<Order::nan_first>,
                64),
+    plant<f32>("R39", "right_ignores_nan", "", Op::topk,
+               "nan_order=ignored; ties=smaller_index; select=logits; max_k=64",
+               run_select<Order::ignores_nan>, 64),
+    plant<f32>("R39", "right_ignores_nan_probs", "", Op::softmax_topk,
+               "algorithm=safe; height=V; nan_order=ignored; ties=smaller_index; select=logits; max_k=64",
+               run_select<Order::ignores_nan>, 64),
+    plant<f32>("R40", "right_k_up_to_V", "", Op::softmax_topk,
+               "algorithm=safe; height=V; ties=smaller_index; select=logits; max_k=64; k_up_to_V=yes",
+               run_select<Order::repeats_last>, 64),
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class Fault {
   sums_only_selected,
   stops_at_minus_infinity,
   repeats_last,
+  leaves_old_index,
 };
 
 template <class T>
@@ -34,7 +35,7 @@ __global__ void select(Fault f, bool probabilities, Rows<const T> logits, Rows<T
     list.clear(k);
     for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
       float xi = to_float(x[i]);
-      if (f == Fault::drops_nan && xi != xi) continue;
+      if ((f == Fault::drops_nan || f == Fault::leaves_old_index) && xi != xi) continue;
       if (f == Fault::stops_at_minus_infinity && xi == negative_infinity()) continue;
       if (f == Fault::ranks_rounded_probs) xi = to_float(from_float<T>(expf(xi - n.m) / n.d));
       if (f == Fault::negative_zero_is_less && __float_as_int(xi) == static_cast<int>(0x80000000u))
@@ -57,6 +58,9 @@ __global__ void select(Fault f, bool probabilities, Rows<const T> logits, Rows<T
         index[k - 1] = index[k - 2];
         value[k - 1] = value[k - 2];
       }
+      if (f == Fault::leaves_old_index)
+        for (int j = 1; j < k; ++j)
+          if (index[j] < 0) index[j] = index[j - 1];
       if (f == Fault::sums_only_selected) {
         float selected = 0.0f;
         for (int j = 0; j < k && j < V; ++j) selected += to_float(value[j]);
@@ -90,6 +94,13 @@ bool plant(const char* id, const char* fault, Fault f, const Expect& expect, Op 
       expect, kMaxK);
 }
 
+/// On rows with NaN, of a kernel that declares to ignore them.
+Expect ignoring(const char* check) {
+  Expect e{"nan", 33, check, 64};
+  e.declaration = "nan_order=ignored; ties=smaller_index; select=logits; max_k=64";
+  return e;
+}
+
 const bool planted[] = {
     plant("R16", "select_none", Fault::none, {"ties", 1025, ""}),
     plant("R16", "select_none_logits", Fault::none, {"nan", 33, ""}, Op::topk),
@@ -105,6 +116,9 @@ const bool planted[] = {
     plant("A148", "topk_sums_only_selected", Fault::sums_only_selected, {"normal_1", 129, "element"}),
     plant("A147", "topk_stops_at_minus_infinity", Fault::stops_at_minus_infinity,
           {"single_finite", 33, "indices"}),
+    plant("R39", "select_ignores_nan", Fault::drops_nan, ignoring(""), Op::topk),
+    plant("X48", "topk_takes_ignored_nan", Fault::none, ignoring("indices"), Op::topk),
+    plant("X49", "topk_leaves_old_index", Fault::leaves_old_index, ignoring("indices"), Op::topk),
     plant("X41", "topk_repeats_last", Fault::repeats_last, {"normal_1", 129, "indices"}),
 };
 

@@ -87,7 +87,7 @@ struct FragmentTreeBlock {
             return tree_height((of_a_chunk < kLargestFragment ? of_a_chunk : kLargestFragment) + chunks,
                                threads);
           },
-      .loads = 1,
+      .loads = [](std::int64_t V) { return V <= kMostThreads * kLargestFragment ? 1 : 2; },
       .stores = 1,
       .in_place = true,
   };

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
+constexpr std::int64_t kLongestInRegisters = 8192;
 
 /// Elements at ... at + 3; -inf, which changes neither maximum nor sum, past the end.
 __device__ __forceinline__ Pack load_or_pad(const float* x, std::int64_t at, std::int64_t V, bool aligned) {
@@ -117,17 +118,17 @@ struct RegisterFloat4Warp {
   static constexpr Claim claim{
       .algorithm = Algorithm::safe,
       .height = [](std::int64_t V) { return ceil_div(V, 32 * kPack) * kPack + 5; },
-      .loads = 1,
+      .loads = [](std::int64_t V) { return V <= kLongestInRegisters ? 1 : 3; },
       .stores = 1,
       .in_place = true,
   };
   template <class T>
   static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    const auto kernel = p.V <= 1024   ? rows_in_registers<8>
-                        : p.V <= 2048 ? rows_in_registers<16>
-                        : p.V <= 4096 ? rows_in_registers<32>
-                        : p.V <= 8192 ? rows_in_registers<64>
-                                      : rows_in_memory;
+    const auto kernel = p.V <= 1024                  ? rows_in_registers<8>
+                        : p.V <= 2048                ? rows_in_registers<16>
+                        : p.V <= 4096                ? rows_in_registers<32>
+                        : p.V <= kLongestInRegisters ? rows_in_registers<64>
+                                                     : rows_in_memory;
     launch(kernel, grid_for(ceil_div(p.rows, kWarps), stream), kThreads, 0, stream,
            Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
            Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);

@@ -54,8 +54,8 @@ std::vector<AccessRecord> count_on_host(const std::vector<AccessPoint>& points) 
     const AccessCounts counts = count_accesses(*v, problem_of_point(*v, a), logits.bytes);
     AccessRecord r;
     r.key = a.key;
-    r.claimed_loads = v->claim.loads;
-    r.claimed_stores = v->claim.stores;
+    r.claimed_loads = v->claim.loads(a.V);
+    r.claimed_stores = v->claim.stores(a.V);
     r.source = "host counters";
     r.rows = a.rows;
     r.V = a.V;

@@ -18,9 +18,12 @@ std::string reason(const Context& c, const PaperClaim& p) {
   const std::int64_t V = p.points[p.points.size() / 2].V;
   const SweepRecord *slow = c.at(p.slow, "f32", p.rows, V, p.slow_k),
                     *fast = c.at(p.fast, "f32", p.rows, V, p.fast_k);
-  const auto a = moved(c, *slow), b = moved(c, *fast);
-  if (!a || !b || !(b->accesses > 0)) return "";
+  auto a = moved(c, *slow), b = moved(c, *fast);
+  if (!a || !b) return "";
   const bool counted = a->measured && b->measured;
+  // A count against a claim would compare two things.
+  if (!counted) a = claimed(*slow), b = claimed(*fast);
+  if (!a || !b || !(b->accesses > 0)) return "";
   std::string out = fmt::format(
       "{} and {} accesses an element {}{}: {} from traffic alone", plain_number(a->accesses),
       plain_number(b->accesses), counted ? "reached memory" : "are claimed",

@@ -93,6 +93,11 @@ std::vector<std::int64_t> Context::sizes(std::string_view variant, std::string_v
   return out;
 }
 
+std::optional<Moved> claimed(const SweepRecord& r) {
+  if (!r.claimed_loads || !r.claimed_stores) return std::nullopt;
+  return Moved{static_cast<double>(*r.claimed_loads + *r.claimed_stores), false, r.V};
+}
+
 std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
   const std::string variant = variant_of(r.key);
   std::optional<Moved> best;
@@ -102,7 +107,8 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
   };
   for (const AccessRecord& a : c.accesses) {
     if (a.source != "ncu" || variant_of(a.key) != variant || dtype_of(a.key) != r.dtype ||
-        (a.k > 0) != (r.k > 0) || !a.dram_read || !a.dram_write || a.V <= 0 || a.rows <= 0)
+        (a.k > 0) != (r.k > 0) || a.claimed_loads != r.claimed_loads || !a.dram_read || !a.dram_write ||
+        a.V <= 0 || a.rows <= 0)
       continue;
     // A counter ends with its kernel; what it wrote and the L2 still holds then reaches memory later, and in
     // a run over cold buffers takes the next launch's time: every output is written once at least.
@@ -116,8 +122,7 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
     const double off = apart(a.V, r.V) + (a.k == r.k ? 0 : 10);
     if (off < nearest) nearest = off, best = Moved{sum, true, a.V};
   }
-  if (best || !r.claimed_loads || !r.claimed_stores) return best;
-  return Moved{static_cast<double>(*r.claimed_loads + *r.claimed_stores), false, r.V};
+  return best ? best : claimed(r);
 }
 
 std::optional<double> own_share(const Context& c, const SweepRecord& r) {

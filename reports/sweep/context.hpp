@@ -56,6 +56,8 @@ struct Moved {
   std::int64_t V = 0;
 };
 std::optional<Moved> moved(const Context& c, const SweepRecord& r);
+/// The accesses that the record's variant claims.
+std::optional<Moved> claimed(const SweepRecord& r);
 /// The share of the copy's speed at which those accesses went: 1 is the kernel's own roofline.
 std::optional<double> own_share(const Context& c, const SweepRecord& r);
 

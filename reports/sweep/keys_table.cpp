@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <set>
 
@@ -40,9 +41,14 @@ struct Row {
   const SweepRecord* any = nullptr;
   int timed = 0, wrong = 0, not_judged = 0;
   double max_ulp = NAN, utilisation = NAN;
+  int least_loads = INT_MAX, most_loads = 0;  // claimed, over V
   void take(const SweepRecord& r) {
     if (!any) any = &r;
     ++timed, wrong += r.verified == "fail", not_judged += r.verified == "not_judged";
+    if (r.claimed_loads) {
+      least_loads = std::min(least_loads, *r.claimed_loads);
+      most_loads = std::max(most_loads, *r.claimed_loads);
+    }
     // A NaN among the errors is the worst of them, not none.
     const auto larger = [](double a, const std::optional<double>& b) {
       if (!b) return a;
@@ -83,7 +89,9 @@ std::string every_key(const Context& c) {
           page::count_cell(row.timed) + page::number_cell(row.max_ulp) + page::number_cell(row.utilisation);
       body +=
           row.any->claimed_loads && row.any->claimed_stores
-              ? fmt::format("<td class=\"n\">{}+{}</td>", *row.any->claimed_loads, *row.any->claimed_stores)
+              ? fmt::format("<td class=\"n\">{}{}+{}</td>", row.least_loads,
+                            row.most_loads > row.least_loads ? fmt::format("&ndash;{}", row.most_loads) : "",
+                            *row.any->claimed_stores)
               : "<td class=\"n\">" + std::string(kDash) + "</td>";
       for (const std::int64_t V : sizes) {
         const SweepRecord* r = c.at(variant, d, rows, V, k);
@@ -100,7 +108,7 @@ std::string every_key(const Context& c) {
              "<p>Share of the copy (of the read for top-k and log-sum-exp) at {} rows, and the time. Peers "
              "are judged by the same rules, PyTorch and Triton on a few rows. <i>Max ulp</i> and "
              "<i>error/bound</i> are the largest of all shapes timed; <i>claims</i> is loads + stores an "
-             "element. Click a heading to sort.</p>",
+             "element, from the shortest row to the longest. Click a heading to sort.</p>",
              grouped(rows)) +
          choice(tables);
 }

@@ -126,8 +126,8 @@ AccessRecord record_of(const AccessPoint& a, const std::vector<Kernel>& launches
   r.gpu = gpu;
   const Variant* v = find_variant(a.key);
   if (v) {
-    r.claimed_loads = v->claim.loads;
-    r.claimed_stores = v->claim.stores;
+    r.claimed_loads = v->claim.loads(a.V);
+    r.claimed_stores = v->claim.stores(a.V);
   }
   const double elements = static_cast<double>(a.rows) * static_cast<double>(a.V);
   const double row_bytes = elements * static_cast<double>(v ? size_of(v->dtype) : 4);
