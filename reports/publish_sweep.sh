@@ -15,9 +15,14 @@ shift 3
 budget=${SECONDS_A_PIECE:-540}
 here=$(dirname -- "${BASH_SOURCE[0]}")
 mkdir -p -- "$out"
+# Both ways the result has its name only once it is whole, so that a piece that was cut off leaves one whole file or two.
 for records in "$out"/*.jsonl.gz; do
-  # A piece that was cut off while it compressed leaves both: the plain file is the whole one.
-  if [[ -e ${records%.gz} ]]; then rm -f -- "$records"; elif [[ -e $records ]]; then gunzip -- "$records"; fi
+  [[ -e $records ]] || continue
+  if [[ ! -e ${records%.gz} ]]; then
+    gunzip -c -- "$records" >"${records%.gz}.part"
+    mv -- "${records%.gz}.part" "${records%.gz}"
+  fi
+  rm -f -- "$records"
 done
 # A Python package brings cuDNN where no loader looks.
 if [[ -z ${ASSAY_CUDNN:-} ]]; then
@@ -33,6 +38,10 @@ else
   "$assay" sweep --require cuda --out "$out" --budget 0.001s || status=$?
 fi
 for records in "$out"/*.jsonl; do
-  if [[ -e $records && $(stat -c %s -- "$records") -gt 2000000 ]]; then gzip -9 -n -f -- "$records"; fi
+  if [[ -e $records && $(stat -c %s -- "$records") -gt 2000000 ]]; then
+    gzip -9 -n -c -- "$records" >"$records.gz.part"
+    mv -- "$records.gz.part" "$records.gz"
+    rm -f -- "$records"
+  fi
 done
 exit "$status"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reference/test_folder.hpp"
 #include "reports/files.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/inputs.hpp"
@@ -17,13 +18,6 @@ class SweepDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("assay_device_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-    prepare_folder(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   SweepResult run(std::vector<std::string> keys, std::vector<std::int64_t> sizes,
@@ -32,10 +26,12 @@ class SweepDevice : public testing::Test {
     s.keys = std::move(keys);
     s.sizes = std::move(sizes);
     s.rows = std::move(rows);
-    return run_sweep(make_sweep_plan(s), {}, folder_);
+    return run_sweep(make_sweep_plan(s), options_, folder_);
   }
 
-  std::filesystem::path folder_;
+  TestFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
+  SweepOptions options_;
 };
 
 TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
@@ -56,6 +52,31 @@ TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
     EXPECT_TRUE(one.verified != "pass" || one.verified_elements > 0) << one.key;
   }
   EXPECT_TRUE(copies && reads && empties);
+}
+
+TEST_F(SweepDevice, MeasuresTheCeilingsAgain) {
+  run({"online_block/f32@cuda"}, {4096}, {100});
+  const auto ceilings = [this] {
+    std::vector<SweepRecord> out;
+    for (const SweepRecord& one : read_sweep(folder_ / "sweep.jsonl"))
+      if (one.role == "ceiling") out.push_back(one);
+    return out;
+  };
+  const std::vector<SweepRecord> before = ceilings();
+  ASSERT_EQ(before.size(), 3u) << "copy, read and empty launch";
+  for (const SweepRecord& one : before) {
+    EXPECT_FALSE(one.cold.empty()) << one.key;
+    // An empty launch moves nothing that could be a share of anything.
+    EXPECT_EQ(one.share_of_copy.has_value(), one.op != "empty") << one.key;
+    EXPECT_EQ(one.gb_per_s.has_value(), one.op != "empty") << one.key;
+  }
+  options_.again = true;
+  run({"online_block/f32@cuda"}, {4096}, {100});
+  const std::vector<SweepRecord> after = ceilings();
+  ASSERT_EQ(after.size(), 3u);
+  bool another = false;
+  for (std::size_t i = 0; i < 3; ++i) another |= after[i].times_us != before[i].times_us;
+  EXPECT_TRUE(another) << "not one of all samples differs: they are the old ones";
 }
 
 TEST_F(SweepDevice, JudgesAllElementsTwice) {

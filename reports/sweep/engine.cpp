@@ -201,7 +201,7 @@ class Sweep {
             fmt::format("--out: holds records of {}, this is {}: choose another folder", o.gpu, r.gpu));
   }
 
-  /// The copy and the read of this shape's softmax become records of their own.
+  /// The copy and the read of this shape's softmax become records of their own, once a run.
   void add_ceilings(const SweepRecord& of, Side& side) {
     if (of.op != "softmax" || of.backend != "cuda") return;
     const auto add = [&](const char* op, const Timing* t, std::int64_t bytes) {
@@ -216,13 +216,15 @@ class Sweep {
       c.verified_elements = 0;
       c.max_ulp = c.max_utilisation = std::nullopt;
       c.ci_low_us = c.ci_high_us = std::nullopt;
-      c.reproduce = of.reproduce;
-      if (!t || file_.find(identity(c))) return;
+      if (!t || (!options_.again && file_.find(identity(c))) || !ceilings_.insert(identity(c)).second) return;
       put_timing(c, *t);
+      c.cold = t->cold;
       c.status = t->once ? "once" : "measured";
       c.reason = t->once ? "its first launch took over 200 ms: one sample" : "";
       put_rates(c, side.rig().machine());
-      if (bytes == 0) c.gb_per_s = c.share_of_datasheet = c.accesses_at_copy_speed = std::nullopt;
+      if (bytes == 0)
+        c.gb_per_s = c.share_of_datasheet = c.share_of_copy = c.share_of_read = c.accesses_at_copy_speed =
+            std::nullopt;
       file_.add(c);
     };
     add("copy", side.ceilings().copy(of.bytes), of.bytes);
@@ -242,6 +244,7 @@ class Sweep {
   SweepInputs inputs_;
   SweepFile file_;
   Side device_{true}, host_{false};
+  std::set<std::string> ceilings_;  // put into the file by this run
   SweepResult result_;
 };
 
@@ -261,8 +264,8 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
   r.k = p.k;
   r.bytes = compulsory_bytes(p);
   if (j.subject->role == "variant") {
-    r.claimed_loads = v.claim.loads;
-    r.claimed_stores = v.claim.stores;
+    r.claimed_loads = v.claim.loads(r.V);
+    r.claimed_stores = v.claim.stores(r.V);
   }
   r.family = options.family;
   r.seed = options.seed;

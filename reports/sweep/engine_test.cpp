@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/sweep/outcome.hpp"
@@ -17,14 +18,6 @@ namespace {
 
 class SweepEngine : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("assay_sweep_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-    prepare_folder(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static std::vector<SweepJob> plan_of(std::vector<std::string> keys, std::vector<std::int64_t> sizes) {
     SweepSelection s;
     s.keys = std::move(keys);
@@ -36,7 +29,8 @@ class SweepEngine : public testing::Test {
   SweepResult run(const std::vector<SweepJob>& plan) const { return run_sweep(plan, options_, folder_); }
   std::vector<SweepRecord> file() const { return read_sweep(folder_ / "sweep.jsonl"); }
 
-  std::filesystem::path folder_;
+  TestFolder own_;
+  const std::filesystem::path& folder_ = own_.path();
   SweepOptions options_;
 };
 
@@ -129,6 +123,19 @@ TEST_F(SweepEngine, SkipsWhatTheFolderHasAndGoesOnAfterATornLine) {
   options_.again = true;
   EXPECT_EQ(run(plan).had, 0);
   EXPECT_EQ(file().size(), 2u);
+}
+
+TEST_F(SweepEngine, BeginsNothingBesideAPackedFile) {
+  const auto plan = plan_of({"online_block/f32@host"}, {63});
+  write_files({{folder_ / "sweep.jsonl.gz", "packed"}});
+  try {
+    run(plan);
+    ADD_FAILURE() << "the packed records would be lost";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("sweep.jsonl.gz: is packed"), std::string::npos) << e.what();
+  }
+  write_files({{folder_ / "sweep.jsonl", ""}});
+  EXPECT_EQ(run(plan).measured, 1);
 }
 
 TEST_F(SweepEngine, LeavesWhatABudgetDoesNotReachNotRun) {

@@ -9,9 +9,12 @@ the ceilings in DIR/sweep.jsonl, and judged by assay grade. What the file holds 
 a GPU every peer becomes one record that says so; that is no error.
 """
 import argparse
+import collections
+import concurrent.futures
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,7 @@ QUICK = [1008, 4032, 14080, 32000, 129024]
 TILE = 1 << 22  # elements of distinct rows, as in reports/sweep/inputs.cpp
 TOO_LONG, ENOUGH, BATCH = 200_000.0, 150_000.0, 100.0  # us, as in reports/sweep/timing.cpp
 MOST, LEAST, NARROW = 30, 12, 0.02
+UNDER_WAY = 12  # shapes whose outputs may be judged while the next is timed
 SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 DATASHEET = (("H200", 4800.0), ("H100 80GB HBM3", 3350.0))  # GB/s, NVIDIA's data sheets
 
@@ -120,10 +124,12 @@ class Ceilings:
                 self.driver, self.clocks = r["driver"], (r["sm_clock_mhz"], r["mem_clock_mhz"])
 
     def put(self, r):
-        found = self.by_bytes.get(r["bytes"])
-        if found is None:
+        """Of the same bytes, or in proportion those of the nearest within 2 %: top-k of another k."""
+        nearest = min(self.by_bytes, key=lambda b: abs(b - r["bytes"]), default=0)
+        if abs(nearest - r["bytes"]) > 0.02 * r["bytes"]:
             return
-        r["copy_us"], r["read_us"], r["empty_us"] = found
+        copy, read, r["empty_us"] = self.by_bytes[nearest]
+        r["copy_us"], r["read_us"] = (us * r["bytes"] / nearest for us in (copy, read))
 
 
 def put_rates(r, gpu):
@@ -168,20 +174,44 @@ def triton_softmax(torch):
     return softmax
 
 
+class Inputs:
+    """The logits of assay inputs, made once for all peers of a dtype and V."""
+
+    def __init__(self, a):
+        self.a, self.made = a, {}
+        self.folder = tempfile.mkdtemp(prefix="assay-peers-")
+
+    def bits(self, dtype, V, distinct):
+        import numpy
+
+        path = self.made.get((dtype, V, distinct))
+        if path is None:
+            a, folder = self.a, os.path.join(self.folder, f"{dtype}-{V}-{distinct}")
+            words = [a.assay, "inputs", "--out", folder, "--dtype", dtype, "--family", a.family, "--V", V, "--rows",
+                     distinct, "--seed", a.seed]
+            subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL)
+            path = self.made[dtype, V, distinct] = os.path.join(folder, f"{a.family}_V{V}.npy")
+        return numpy.load(path)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
 class Bench:
     """One shape of one peer on this GPU: sets of buffers, timed launches, outputs to judge."""
 
-    def __init__(self, torch, a, record):
+    def __init__(self, torch, a, record, inputs, graders):
         self.torch, self.a, self.r = torch, a, record
+        self.inputs, self.graders = inputs, graders
         self.dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[record["dtype"]]
         p = torch.cuda.get_device_properties(0)
         self.twice_l2, self.memory = 2 * p.L2_cache_size, p.total_memory
         self.launched = 0
 
-    def prepare(self, folder):
+    def prepare(self):
         torch, r = self.torch, self.r
         rows, V = r["rows"], r["V"]
-        tile = self.tile(folder)
+        tile = self.tile()
         r["distinct_rows"] = min(rows, tile.shape[0])
         pair = r["bytes"]
         # softmax and then top-k has a whole matrix in between.
@@ -204,15 +234,12 @@ class Bench:
             r["cold"] = f"{self.sets} inputs in turn, {self.sets * pair / 1e6:.0f} MB, more than twice the L2"
         self.work = self.work_of(tile)
 
-    def tile(self, folder):
+    def tile(self):
         import numpy
 
-        torch, r, a = self.torch, self.r, self.a
+        torch, r = self.torch, self.r
         distinct = min(r["rows"], max(1, TILE // r["V"]))
-        words = [a.assay, "inputs", "--out", folder, "--dtype", r["dtype"], "--family", a.family, "--V", r["V"],
-                 "--rows", distinct, "--seed", a.seed]
-        subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL)
-        bits = numpy.load(os.path.join(folder, f"{a.family}_V{r['V']}.npy"))
+        bits = self.inputs.bits(r["dtype"], r["V"], distinct)
         if r["dtype"] == "bf16":
             return torch.from_numpy(bits.view(numpy.int16)).cuda().view(torch.bfloat16)
         return torch.from_numpy(bits).cuda()
@@ -287,10 +314,11 @@ class Bench:
             r["ci_low_us"], r["ci_high_us"] = ci
 
     def judge(self, folder):
-        """A few rows, the first and the last among them, by assay grade."""
+        """Copies a few rows, the first and the last among them, and has assay grade judge them beside what follows."""
         import numpy
 
         torch, r, a = self.torch, self.r, self.a
+        os.mkdir(folder)
         count = min(r["rows"], max(2, min(8, (1 << 17) // r["V"])))
         rows = sorted({round(i * (r["rows"] - 1) / max(1, count - 1)) for i in range(count)})
         at = torch.tensor(rows, device="cuda")
@@ -312,35 +340,66 @@ class Bench:
             words += ["--indices", save("indices", outputs[1])]
         declared = KINDS[r["key"].split("/")[0]][1]
         words += ["--declare", declared] if declared else []
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode not in (0, 1):
-            raise RuntimeError("assay grade: " + (done.stderr.strip() or f"exit status {done.returncode}"))
-        graded = read_lines(os.path.join(folder, "grade", "records.jsonl"))
-        larger = lambda x, y: y if x is None else x if y is None else max(float(x), float(y))
-        for g in graded:
-            r["max_ulp"] = larger(r["max_ulp"], g["max_ulp"])
-            r["max_utilisation"] = larger(r["max_utilisation"], g["max_bound_ratio"])
-            r["verified_elements"] += g["rows_judged"] * (r["k"] or r["V"])
-        statuses = {g["status"] for g in graded}
-        if not graded or statuses - {"pass"}:
-            bad = next((g for g in graded if g["status"] != "pass"), {"status": "not judged", "reason": ""})
-            failed = "fail" in statuses
-            r["verified"] = "fail" if failed else "not_judged"
-            r["verified_reason"] = f"{bad['status']}: {bad['reason']}"
-            if failed:
-                raise RuntimeError("verification: " + bad["reason"])
-            return
-        r["verified"] = "pass"
-        if len(rows) < r["rows"]:
-            r["verified_reason"] = f"{len(rows)} of {r['rows']} rows judged"
+        return self.graders.submit(grade, words, os.path.join(folder, "grade", "records.jsonl"))
 
     def measure(self):
-        with tempfile.TemporaryDirectory() as folder:
-            self.prepare(folder)
+        """Times the shape; what comes back waits for the verdicts on the outputs before and after."""
+        folder = tempfile.mkdtemp(prefix="assay-peer-")
+        verdicts = []
+        try:
+            self.prepare()
             self.run_us(1)
-            self.judge(folder)
+            verdicts.append(self.judge(os.path.join(folder, "before")))
             self.time()
-            self.judge(folder)
+            verdicts.append(self.judge(os.path.join(folder, "after")))
+        except BaseException:
+            concurrent.futures.wait(verdicts)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+        r = self.r
+
+        def verify():
+            try:
+                for verdict in verdicts:
+                    take_verdict(r, verdict.result())
+            finally:
+                concurrent.futures.wait(verdicts)
+                shutil.rmtree(folder, ignore_errors=True)
+
+        return verify
+
+
+def grade(words, path):
+    """assay grade's records."""
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise RuntimeError("assay grade: " + (done.stderr.strip() or f"exit status {done.returncode}"))
+    return read_lines(path)
+
+
+def take_verdict(r, graded):
+    larger = lambda x, y: y if x is None else x if y is None else max(float(x), float(y))
+    for g in graded:
+        r["max_ulp"] = larger(r["max_ulp"], g["max_ulp"])
+        r["max_utilisation"] = larger(r["max_utilisation"], g["max_bound_ratio"])
+        r["verified_elements"] += g["rows_judged"] * (r["k"] or r["V"])
+    statuses = {g["status"] for g in graded}
+    if not graded or statuses - {"pass"}:
+        bad = next((g for g in graded if g["status"] != "pass"), {"status": "not judged", "reason": ""})
+        failed = "fail" in statuses
+        r["verified"] = "fail" if failed else "not_judged"
+        r["verified_reason"] = f"{bad['status']}: {bad['reason']}"
+        if failed:
+            raise RuntimeError("verification: " + bad["reason"])
+        return
+    # The outputs before the timing may have been left unjudged: one good verdict does not undo that.
+    if r["verified_reason"].startswith(("unsupported", "inconclusive", "not judged", "not_run")):
+        return
+    r["verified"] = "pass"
+    rows = sum(g["rows_judged"] for g in graded)
+    if rows < r["rows"]:
+        r["verified_reason"] = f"{rows} of {r['rows']} rows judged"
 
 
 def clear_times(r):
@@ -349,7 +408,19 @@ def clear_times(r):
         r[name] = None
 
 
-def measure(r, a, torch, ceilings):
+def explain(r, torch, e):
+    """What went wrong, as a status."""
+    if isinstance(e, Unsupported):
+        r["status"], r["reason"] = "unsupported", str(e)
+    elif isinstance(e, torch.cuda.OutOfMemoryError):
+        r["status"], r["reason"] = "unsupported", "out of device memory"
+    else:
+        clear_times(r)
+        r["status"], r["reason"] = "failed", f"{type(e).__name__}: {e}".splitlines()[0][:300]
+
+
+def measure(r, a, torch, ceilings, inputs, graders):
+    """Times one shape, and gives a function that ends the record once its outputs were judged."""
     r["gpu"], r["cuda"] = torch.cuda.get_device_name(0), torch.version.cuda or ""
     r["compiler"] = "torch " + torch.__version__
     if r["key"].startswith("triton_row"):
@@ -358,22 +429,27 @@ def measure(r, a, torch, ceilings):
         r["compiler"] += ", triton " + triton.__version__
     r["driver"], r["commit"] = ceilings.driver, a.commit
     r["sm_clock_mhz"], r["mem_clock_mhz"] = ceilings.clocks
+    verify = lambda: None
     try:
-        Bench(torch, a, r).measure()
+        verify = Bench(torch, a, r, inputs, graders).measure()
         try:
             r["sm_clock_now_mhz"] = float(torch.cuda.clock_rate(0))
         except Exception:
             pass  # without pynvml
-        ceilings.put(r)
-        put_rates(r, r["gpu"])
-    except Unsupported as e:
-        r["status"], r["reason"] = "unsupported", str(e)
-    except torch.cuda.OutOfMemoryError:
-        r["status"], r["reason"] = "unsupported", "out of device memory"
     except Exception as e:
-        clear_times(r)
-        r["status"], r["reason"] = "failed", f"{type(e).__name__}: {e}".splitlines()[0][:300]
+        explain(r, torch, e)
     torch.cuda.empty_cache()
+
+    def finish():
+        try:
+            verify()
+            if r["status"] in ("measured", "once"):
+                ceilings.put(r)
+                put_rates(r, r["gpu"])
+        except Exception as e:
+            explain(r, torch, e)
+
+    return finish
 
 
 def plan(a):
@@ -440,20 +516,47 @@ def main():
     why, torch = missing()
     gpu = "" if why else torch.cuda.get_device_name(0)
     ceilings = Ceilings(os.path.join(a.out, "sweep.jsonl"), gpu)
-    if a.one:
-        r = json.loads(a.one)
-        measure(r, a, torch, ceilings)
-        print(line_of(r), end="")
-        return 0
+    graders = concurrent.futures.ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) // 2))
+    inputs = Inputs(a)
+    try:
+        return one_shape(a, torch, ceilings, inputs, graders) if a.one else every_shape(
+            a, why, gpu, torch, ceilings, inputs, graders)
+    finally:
+        graders.shutdown()
+        inputs.remove()
+
+
+def one_shape(a, torch, ceilings, inputs, graders):
+    r = json.loads(a.one)
+    measure(r, a, torch, ceilings, inputs, graders)()
+    print(line_of(r), end="")
+    return 0
+
+
+def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
     os.makedirs(a.out, exist_ok=True)
     path = os.path.join(a.out, "peers.jsonl")
     kept = {identity(r): r for r in read_lines(path)}
+    for r in kept.values():  # of a run before the ceilings were measured
+        if r["status"] in ("measured", "once") and r["copy_us"] is None and r["gpu"] == gpu:
+            ceilings.put(r)
+            put_rates(r, gpu)
     write_whole(path, kept.values())  # without a torn last line
     counts = {}
+    under_way = collections.deque()  # timed, their outputs being judged
+
+    def end_oldest():
+        r, finish = under_way.popleft()
+        finish()
+        kept[identity(r)] = r
+        counts[r["status"]] = counts.get(r["status"], 0) + 1
+        with open(path, "a", encoding="utf-8") as f:
+            f.write(line_of(r))
+
     begin = time.monotonic()
     said = set()
     for peer, dtype, rows, V, k in plan(a):
-        r = blank(peer, dtype, rows, V, k, a)
+        r, finish = blank(peer, dtype, rows, V, k, a), lambda: None
         had = kept.get(identity(r))
         if had and not a.again and had["status"] != "not_run":
             counts["had"] = counts.get("had", 0) + 1
@@ -468,11 +571,12 @@ def main():
         elif peer == "torch_compile":
             r = one_of_compile(r, a)
         else:
-            measure(r, a, torch, ceilings)
-        kept[identity(r)] = r
-        counts[r["status"]] = counts.get(r["status"], 0) + 1
-        with open(path, "a", encoding="utf-8") as f:
-            f.write(line_of(r))
+            finish = measure(r, a, torch, ceilings, inputs, graders)
+        under_way.append((r, finish))
+        if len(under_way) > UNDER_WAY:
+            end_oldest()
+    while under_way:
+        end_oldest()
     write_whole(path, kept.values())
     failed = [r for r in kept.values() if r["status"] == "failed"]
     print(("FAIL: " if failed else "") + ", ".join(f"{n} {s}" for s, n in counts.items()) + f": {path}")

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
@@ -46,9 +47,8 @@ SweepRecord sample() {
 }
 
 std::filesystem::path written(const std::string& text) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) /
-      ("assay_sweep_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  static const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "sweep.jsonl";
   std::ofstream(file, std::ios::binary) << text;
   return file;
 }

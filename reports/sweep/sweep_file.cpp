@@ -12,7 +12,12 @@
 namespace assay {
 
 SweepFile::SweepFile(std::filesystem::path file) : file_(std::move(file)) {
-  if (!std::filesystem::exists(file_)) return;
+  if (!std::filesystem::exists(file_)) {
+    // Beside a packed one this file would begin anew, and not hold what was measured.
+    if (const std::string packed = file_.string() + ".gz"; std::filesystem::exists(packed))
+      throw InputError(packed + ": is packed: run gunzip on it first, or choose another folder");
+    return;
+  }
   bool torn = false;
   for (SweepRecord& r : read_sweep(file_, &torn)) keep(std::move(r));
   if (torn) compact();

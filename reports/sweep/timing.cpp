@@ -78,7 +78,7 @@ const Timing* Ceilings::measured(BySize& by_size, std::int64_t bytes, bool (Rig:
   const auto [at, fresh] = by_size.try_emplace(bytes);
   if (fresh && (rig_.*prepare)(static_cast<std::size_t>(bytes))) {
     at->second = time_launches(rig_);
-    cold_ = rig_.cold();
+    at->second->cold = rig_.cold();
   }
   return at->second ? &*at->second : nullptr;
 }
@@ -91,7 +91,7 @@ const Timing* Ceilings::empty() {
     empty_.emplace();
     if (rig_.prepare_empty()) {
       *empty_ = time_launches(rig_);
-      cold_ = rig_.cold();
+      (*empty_)->cold = rig_.cold();
     }
   }
   return *empty_ ? &**empty_ : nullptr;

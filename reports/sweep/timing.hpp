@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "reports/sweep/record.hpp"
@@ -15,6 +16,7 @@ struct Timing {
   std::vector<double> times_us;  // of one launch each
   std::int64_t launches_per_sample = 0;
   bool once = false;  // the first launch took too long to be repeated
+  std::string cold;   // how the caches were kept cold
   double median_us() const;
 };
 
@@ -38,8 +40,6 @@ class Ceilings {
   const Timing* copy(std::int64_t bytes);
   const Timing* read(std::int64_t bytes);
   const Timing* empty();
-  /// How the caches were kept cold for the last one that was measured.
-  const std::string& cold() const { return cold_; }
 
  private:
   using BySize = std::map<std::int64_t, std::optional<Timing>>;
@@ -48,7 +48,6 @@ class Ceilings {
   Rig& rig_;
   BySize copies_, reads_;
   std::optional<std::optional<Timing>> empty_;
-  std::string cold_;
 };
 
 }  // namespace assay

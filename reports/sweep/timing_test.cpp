@@ -93,6 +93,7 @@ TEST(SweepTiming, MeasuresACeilingOnce) {
   Ceilings c(rig);
   ASSERT_NE(c.copy(4096), nullptr);
   EXPECT_EQ(c.copy(4096), c.copy(4096));
+  EXPECT_EQ(c.copy(4096)->cold, "told");
   EXPECT_EQ(rig.copies, 1);
   c.copy(8192);
   EXPECT_EQ(rig.copies, 2);

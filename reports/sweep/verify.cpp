@@ -66,9 +66,9 @@ Verification judge_all(Rig& rig) {
     v.verdict = "fail";
     v.reason = j.first_failure;
   } else if (open_rows > 0) {
-    v.verdict = "fail";
-    v.reason = fmt::format("{} rows could not be judged within {} s: too many elements are near their bound",
-                           open_rows, kSecondLook);
+    v.reason = fmt::format(
+        "{} rows could not be judged within {} s: special ones, or too many elements near their bound",
+        open_rows, kSecondLook);
   } else if (j.elements == 0) {
     v.reason = "no row has a bound to be judged by";
   } else {
@@ -94,7 +94,7 @@ Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, Sw
   v.reason = r.reason;
   if (r.status == Status::pass) {
     v.verdict = "pass";
-    if (c.rows() < p.rows) v.reason = fmt::format("{} of {} rows judged", c.rows(), p.rows);
+    if (r.rows_judged < p.rows) v.reason = fmt::format("{} of {} rows judged", r.rows_judged, p.rows);
   } else if (r.status == Status::fail) {
     v.verdict = "fail";
     for (const CheckResult& check : r.checks)
