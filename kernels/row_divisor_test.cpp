@@ -44,7 +44,7 @@ TEST(RowDivisor, ChunksOutsideTheOrdinaryRangeAreDivided) {
       for (const float second : values) {
         // The contract: a sum is no smaller than its terms.
         if (row_divisor(d).ordinary && !(first <= d && second <= d)) continue;
-        Chunk<2> c{{first, second}};
+        Chunk<2> c{{first, second}, 0};
         divide_chunk<f32>(c, row_divisor(d));
         for (int j = 0; j < 2; ++j) {
           const float want = (j ? second : first) / d;
@@ -55,11 +55,11 @@ TEST(RowDivisor, ChunksOutsideTheOrdinaryRangeAreDivided) {
 }
 
 TEST(RowDivisor, NanStaysNanBesideOrdinaryValues) {
-  Chunk<4> c{{0.5f, quiet_nan(), 0.25f, 1.0f}};
+  Chunk<4> c{{0.5f, quiet_nan(), 0.25f, 1.0f}, 0};
   divide_chunk<f32>(c, row_divisor(3.0f));
   EXPECT_TRUE(c.x[1] != c.x[1]);
   EXPECT_EQ(c.x[0], 0.5f / 3.0f);
-  Chunk<1> alone{{quiet_nan()}};
+  Chunk<1> alone = single(quiet_nan());
   divide_chunk<f32>(alone, row_divisor(3.0f));
   EXPECT_TRUE(alone.x[0] != alone.x[0]);
 }
@@ -70,7 +70,7 @@ TEST(RowDivisor, TinyQuotientsOfHalvesRoundAsIfDivided) {
     // Any numerator up to 1, subnormal ones and 0 among them, over any ordinary divisor from 1.
     const float a = of_bits(random() % 0x3f800001u);
     const float d = of_bits((127 + random() % 60) << 23 | (random() & 0x7fffffu));
-    Chunk<2> c{{a, i % 2 ? 0.0f : 0x1p-149f}};
+    Chunk<2> c{{a, i % 2 ? 0.0f : 0x1p-149f}, 0};
     const float second = c.x[1];
     divide_chunk<f16>(c, row_divisor(d));
     ASSERT_EQ(to_float(from_float<f16>(c.x[0])), to_float(from_float<f16>(a / d))) << a << " / " << d;

@@ -41,11 +41,13 @@ constexpr int row_threads(std::int64_t V) {
 /// 32 registers: every thread an SM can hold, each with 16 bytes in flight.
 constexpr int full_sm(int threads) { return 2048 / threads; }
 
-/// N neighbouring elements of a row.
+/// N neighbouring elements of a row, and the largest of them that is no NaN.
 template <int N>
 struct Chunk {
   float x[N];
+  float largest;
 };
+__device__ __forceinline__ Chunk<1> single(float x) { return {{x}, x}; }
 
 template <class T>
 struct PairOf;
@@ -70,15 +72,23 @@ __device__ __forceinline__ Chunk<kPerAccess<T>> as_floats(const Access<T>& a) {
   if constexpr (sizeof(T) == 2) {
     typename PairOf<T>::type pairs[kPerAccess<T> / 2];
     memcpy(pairs, &a, 16);
+    auto most = pairs[0];
 #pragma unroll
     for (int j = 0; j < kPerAccess<T> / 2; ++j) {
       const float2 two = PairOf<T>::unpack(pairs[j]);
       c.x[2 * j] = two.x;
       c.x[2 * j + 1] = two.y;
+      most = __hmax2(most, pairs[j]);  // two comparisons in one
     }
+    const float2 two = PairOf<T>::unpack(most);
+    c.largest = fmaxf(two.x, two.y);
   } else {
+    c.largest = to_float(a.e[0]);
 #pragma unroll
-    for (int j = 0; j < kPerAccess<T>; ++j) c.x[j] = to_float(a.e[j]);
+    for (int j = 0; j < kPerAccess<T>; ++j) {
+      c.x[j] = to_float(a.e[j]);
+      c.largest = fmaxf(c.largest, c.x[j]);
+    }
   }
   return c;
 }
@@ -98,30 +108,41 @@ __device__ __forceinline__ Access<T> as_elements(const Chunk<kPerAccess<T>>& c) 
   return a;
 }
 
+/// use(unpack(load(i)), i) for i = first, first + kStep, ... below `end`, in order, kAhead loads at a time.
+/// (Loads that are under way while others are used measured slower on an H200 at any depth: their registers
+/// cost more than the wait, which other warps fill.)
+template <int kStep, int kAhead, class Load, class Unpack, class Use>
+__device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end, Load load, Unpack unpack,
+                                           Use use) {
+  std::int64_t i = first;
+  for (; i < end - (kAhead - 1) * kStep; i += kAhead * kStep) {
+    decltype(load(i)) loaded[kAhead];
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) loaded[u] = load(i + u * kStep);
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) use(unpack(loaded[u]), i + u * kStep);
+  }
+  if constexpr (kAhead > 1)
+    for (; i < end; i += kStep) use(unpack(load(i)), i);
+}
+
 /// Hands each chunk of x[0..V) to one of `kThreads` threads: f(Chunk<1 or kPerAccess>, index of its first
-/// element). `kAhead` accesses of a thread are in flight before the first is used.
+/// element). Of a thread kAhead accesses are in flight while it works on what came before (1: while it
+/// waits).
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void walk_row(const T* x, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
   const std::int64_t to_boundary =
       static_cast<std::int64_t>((16 - reinterpret_cast<std::uintptr_t>(x) % 16) % 16 / sizeof(T));
   const std::int64_t head = to_boundary < V ? to_boundary : V;
-  if (thread < head) f(Chunk<1>{{to_float(x[thread])}}, std::int64_t{thread});
+  if (thread < head) f(single(to_float(x[thread])), std::int64_t{thread});
   const std::int64_t accesses = (V - head) / N;
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x + head);
-  for (std::int64_t a = thread; a < accesses; a += kThreads * kAhead) {
-    Access<T> loaded[kAhead];
-#pragma unroll
-    for (int u = 0; u < kAhead; ++u)
-      if (a + u * kThreads < accesses) loaded[u] = body[a + u * kThreads];
-#pragma unroll
-    for (int u = 0; u < kAhead; ++u)
-      if (a + u * kThreads < accesses) {
-        f(as_floats(loaded[u]), head + (a + u * kThreads) * N);
-      }
-  }
+  walk_ahead<kThreads, kAhead>(
+      thread, accesses, [&](std::int64_t a) { return body[a]; }, as_floats<T>,
+      [&](const Chunk<N>& c, std::int64_t a) { f(c, head + a * N); });
   const std::int64_t last = head + accesses * N + thread;
-  if (last < V) f(Chunk<1>{{to_float(x[last])}}, last);
+  if (last < V) f(single(to_float(x[last])), last);
 }
 
 /// The 16 bytes that start `phase` elements (1 .. kPerAccess - 1) into `low` and end in `high`, its
@@ -160,21 +181,19 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % 16 / sizeof(T));
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x - phase);
   if (phase == 0) {
-    for (std::int64_t c = thread; c < chunks; c += kThreads * kAhead) {
-      Access<T> loaded[kAhead];
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u)
-        if (c + u * kThreads < chunks) loaded[u] = body[c + u * kThreads];
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u)
-        if (c + u * kThreads < chunks) f(as_floats(loaded[u]));
-    }
+    walk_ahead<kThreads, kAhead>(
+        thread, chunks, [&](std::int64_t c) { return body[c]; }, as_floats<T>,
+        [&](const Chunk<N>& of, std::int64_t) { f(of); });
   } else {
     // The first chunk and the last one or two: one of the two accesses would leave the row.
     const auto singly = [&](std::int64_t c) {
       Chunk<N> of;
+      of.largest = to_float(x[c * N]);
 #pragma unroll
-      for (int j = 0; j < N; ++j) of.x[j] = to_float(x[c * N + j]);
+      for (int j = 0; j < N; ++j) {
+        of.x[j] = to_float(x[c * N + j]);
+        of.largest = fmaxf(of.largest, of.x[j]);
+      }
       f(of);
     };
     const std::int64_t inside =
@@ -184,24 +203,22 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
       singly(0);
       c += kThreads;
     }
-    for (; c < inside; c += kThreads * kAhead) {
-      Access<T> low[kAhead], high[kAhead];
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u)
-        if (c + u * kThreads < inside) {
-          low[u] = body[c + u * kThreads];
-          high[u] = body[c + u * kThreads + 1];
-        }
-#pragma unroll
-      for (int u = 0; u < kAhead; ++u)
-        if (c + u * kThreads < inside) f(as_floats(realigned(low[u], high[u], phase)));
-    }
+    struct Neighbours {
+      Access<T> low, high;
+    };
+    walk_ahead<kThreads, kAhead>(
+        c, inside,
+        [&](std::int64_t at) {
+          return Neighbours{body[at], body[at + 1]};
+        },
+        [&](const Neighbours& loaded) { return as_floats(realigned(loaded.low, loaded.high, phase)); },
+        [&](const Chunk<N>& of, std::int64_t) { f(of); });
     // Of the chunks that are left each thread has at most one: its next in turn.
     for (std::int64_t rest = inside > 1 ? inside : 1; rest < chunks; ++rest)
       if (rest % kThreads == thread) singly(rest);
   }
   const std::int64_t last = chunks * N + thread;
-  if (last < V) f(Chunk<1>{{to_float(x[last])}});
+  if (last < V) f(single(to_float(x[last])));
 }
 
 /// Most elements of a row of V that walk_chunks hands to one of `threads` threads.
@@ -233,9 +250,7 @@ __device__ __forceinline__ void store_chunk(T* p, const Chunk<N>& c, bool one_ac
 /// exact. A NaN logit leaves m as it is and makes d NaN.
 template <class E, int N>
 __device__ __forceinline__ void fold_chunk(Normalizer& n, const Chunk<N>& c) {
-  float largest = n.m;
-#pragma unroll
-  for (int j = 0; j < N; ++j) largest = fmaxf(largest, c.x[j]);
+  const float largest = fmaxf(n.m, c.largest);
   const float shift = largest == negative_infinity() ? 0.0f : largest;  // (-inf) - (-inf) is never formed
   if (largest > n.m) {
     n.d *= E::of(n.m - shift);

@@ -19,6 +19,16 @@ struct RowWalk : testing::Test {};
 using Types = testing::Types<float, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(RowWalk, Types);
 
+template <int N>
+Chunk<N> chunk(const std::array<float, N>& x) {
+  Chunk<N> c{{}, x[0]};
+  for (int j = 0; j < N; ++j) {
+    c.x[j] = x[static_cast<std::size_t>(j)];
+    c.largest = fmaxf(c.largest, c.x[j]);
+  }
+  return c;
+}
+
 /// A row of V distinct small values, `offset` elements off a 16-byte boundary, with poison around it.
 template <class T>
 struct Row {
@@ -81,20 +91,20 @@ TYPED_TEST(RowWalk, ChunksBelongToTheSameThreadWhereverTheRowStarts) {
 TEST(FoldChunk, KeepsNanAndSkipsNegativeInfinity) {
   const float inf = positive_infinity();
   Normalizer n = identity();
-  fold_chunk<AccurateExp>(n, Chunk<4>{{-inf, -inf, -inf, -inf}});
+  fold_chunk<AccurateExp>(n, chunk<4>({-inf, -inf, -inf, -inf}));
   EXPECT_EQ(n.m, -inf);
   EXPECT_EQ(n.d, 0.0f);
-  fold_chunk<AccurateExp>(n, Chunk<4>{{1.0f, -inf, 1.0f, 0.0f}});
+  fold_chunk<AccurateExp>(n, chunk<4>({1.0f, -inf, 1.0f, 0.0f}));
   EXPECT_EQ(n.m, 1.0f);
   EXPECT_EQ(n.d, 2.0f + expf(-1.0f));
-  fold_chunk<AccurateExp>(n, Chunk<1>{{quiet_nan()}});
+  fold_chunk<AccurateExp>(n, single(quiet_nan()));
   EXPECT_TRUE(n.d != n.d);
   Normalizer only_nan = identity();
-  fold_chunk<AccurateExp>(only_nan, Chunk<4>{{-inf, quiet_nan(), -inf, -inf}});
+  fold_chunk<AccurateExp>(only_nan, chunk<4>({-inf, quiet_nan(), -inf, -inf}));
   const Normalizer merged = combine(folded(only_nan), leaf(3.0f));
   EXPECT_TRUE(merged.d != merged.d) << "the identity swallowed a NaN";
   Normalizer infinite = identity();
-  fold_chunk<AccurateExp>(infinite, Chunk<2>{{2.0f, inf}});
+  fold_chunk<AccurateExp>(infinite, chunk<2>({2.0f, inf}));
   EXPECT_TRUE(infinite.d != infinite.d);
 }
 

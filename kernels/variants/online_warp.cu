@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kBlocksPerSm = 4;  // 64 registers: 4000 rows are 3.8 blocks for each SM of an H200
-constexpr int kAhead = 2;        // few warps share an SM: each keeps two accesses a lane in flight
+constexpr int kAhead = 4;        // few warps share an SM: each keeps four accesses a lane in flight
 
 template <class T>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)

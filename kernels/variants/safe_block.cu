@@ -11,9 +11,8 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     float maximum = negative_infinity();
-    walk_row<kThreads>(x, V, threadIdx.x, [&](const auto& c, std::int64_t) {
-      for (const float xi : c.x) maximum = fmaxf(maximum, xi);
-    });
+    walk_row<kThreads>(x, V, threadIdx.x,
+                       [&](const auto& c, std::int64_t) { maximum = fmaxf(maximum, c.largest); });
     maximum = block_reduce<Max, kThreads>(maximum);
     float sum = 0.0f;
     walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) {
