@@ -51,7 +51,9 @@ void judge_right(MutantVerdict& v, const Variant& variant, MutantInputs& inputs)
 }  // namespace
 
 bool MutantVerdict::by_named_check() const {
-  return std::find(failed.begin(), failed.end(), mutant->expect.check) != failed.end();
+  return std::any_of(failed.begin(), failed.end(), [this](const auto& check) {
+    return check == mutant->expect.check || check == mutant->expect.or_check;
+  });
 }
 
 const Case& MutantInputs::of(const char* family, Dtype dtype, std::int64_t V, std::int64_t rows) {
