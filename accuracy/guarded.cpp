@@ -82,6 +82,7 @@ Layout fitted(Layout layout, const Variant& variant, const Problem& p) {
   // Sizes and alignment are powers of two.
   const std::int64_t step = std::max<std::int64_t>(1, l.alignment / std::min(in, out));
   layout.offset = (layout.offset + step - 1) / step * step;
+  layout.out_offset = layout.out_offset / step * step;
   if (l.dense) return layout;
   while ((p.V + layout.in_gap) * in % l.alignment != 0) ++layout.in_gap;
   while ((p.out_columns() + layout.out_gap) * out % l.alignment != 0) ++layout.out_gap;
@@ -100,6 +101,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     return static_cast<std::size_t>(elements) * size;
   };
   const auto off = static_cast<std::size_t>(layout.offset);
+  const auto out_off = static_cast<std::size_t>(layout.offset + layout.out_offset);
 
   images_.logits = Image(bytes(extent(p.rows, p.V, p.in_pitch), in), off * in, layout.guard);
   fill(images_.logits, in, in_gap(p.in, layout.poison), canary(p.in, layout.poison));
@@ -109,18 +111,19 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
 
   if (layout.launch.in_place) p.out_pitch = p.in_pitch;
   if (p.op != Op::normalizer && !layout.launch.in_place) {
-    images_.probs = Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), off * out, layout.guard);
+    images_.probs =
+        Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), out_off * out, layout.guard);
     fill(images_.probs, out, poison(p.out, layout.poison), canary(p.out, layout.poison));
   }
   if (selects(p.op)) {
     const auto size = static_cast<std::size_t>(p.index_bytes());
-    images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), off * size, layout.guard);
+    images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), out_off * size, layout.guard);
     fill(images_.indices, size, index_poison(layout.poison), index_canary(layout.poison));
   }
   const bool beside = variant.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
   if (beside || p.op == Op::normalizer) {
-    images_.m = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
-    images_.d = Image(rows * sizeof(float), off * sizeof(float), layout.guard);
+    images_.m = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
+    images_.d = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
     fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
     fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
   }

@@ -19,7 +19,8 @@ namespace assay {
 struct Layout {
   std::int64_t in_gap = 0;  // elements between rows
   std::int64_t out_gap = 0;
-  std::int64_t offset = 0;  // elements from a 256-byte boundary to the first row
+  std::int64_t offset = 0;      // elements from a 256-byte boundary to the first row
+  std::int64_t out_offset = 0;  // elements more or fewer to the first row of the outputs
   /// 0: outputs hold one NaN payload, guard bands and gaps NaN too; 1: outputs hold another NaN payload,
   /// guard bands and the gaps of the logits a large finite number; 2: everything holds that number.
   int poison = 0;

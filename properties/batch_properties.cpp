@@ -40,7 +40,7 @@ Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<
 
 void duplicated_rows(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   Draw draw = draw_more();
   const Row other = neighbour_of(row, Structure::uniform, draw);
   const Answer a = run(v, v.op, tensor_of({row, other, row, row}), {.k = k});
@@ -51,7 +51,7 @@ void duplicated_rows(const Variant& v) {
 /// Rows of NaN and infinities on either side: the same bits as between ordinary rows.
 void neighbours_do_not_leak(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   Draw draw = draw_more();
   const Row calm = neighbour_of(row, Structure::uniform, draw);
   const Row poison = neighbour_of(row, Structure::poisoned, draw);
@@ -66,7 +66,7 @@ bool claims_batch(const Variant& v) { return v.claim.batch_invariant; }
 /// Alone, and at any place in a batch of any size, with gaps between the rows and few blocks.
 void any_batch(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   Draw draw = draw_more();
   // A block may hold 64 rows or 8: beyond that the next block begins.
   const std::size_t size = draw.one_in(6) ? 65 + draw.below(16) : 2 + draw.below(9);
@@ -99,7 +99,7 @@ bool claims_run_to_run(const Variant& v) { return v.claim.determinism != Determi
 /// On the host the schedule of threads, warps and blocks is a seed; on a GPU it is another launch.
 void any_schedule(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   Draw draw = draw_more();
   const Tensor rows = tensor_of({row, neighbour_of(row, Structure::uniform, draw)});
   const Answer first = run(v, v.op, rows, {.k = k});

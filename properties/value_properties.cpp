@@ -18,7 +18,7 @@ bool has_normalizer(const Variant& v) { return v.does(Op::normalizer); }
 /// One row through one key, every value in its interval. Rows outside the key's domain are run all the same.
 void within_bound(const Variant& v, const std::vector<Structure>& structures) {
   const Row row = *variant_rows(structures, v.dtype);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   classify(row);
   const RowLimits limits = limits_of(v, v.op, row);
   const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
@@ -129,7 +129,7 @@ void normalizer_of_every_prefix(const Variant& v) {
 /// NaN everywhere, or what the claim's policy says instead.
 void special_rows(const Variant& v) {
   const Row row = *variant_rows({Structure::poisoned, Structure::all_neg_inf}, v.dtype);
-  const int k = draw_k(v);
+  const int k = draw_k(v, row);
   classify(row);
   const bool nan = row.has(FloatClass::nan);
   const bool pos_inf = !nan && row.has(FloatClass::positive_infinity);
@@ -140,8 +140,11 @@ void special_rows(const Variant& v) {
   }
   const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
   const Policy policy = v.claim.policy;
+  std::int64_t selectable = answer.problem.V;
+  if (policy.nan_order == NanOrder::ignored)
+    for (const Float x : row.logits) selectable -= class_of(x) == FloatClass::nan;
   for (std::int64_t r = 0; r < answer.problem.out_columns(); ++r) {
-    if (selects(v.op) && r >= answer.problem.V) break;
+    if (selects(v.op) && r >= selectable) break;
     const std::int64_t j = selects(v.op) ? answer.index(0, r) : r;
     RC_ASSERT(j >= 0 && j < answer.problem.V);
     const double g = answer.value(0, r);

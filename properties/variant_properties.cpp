@@ -76,9 +76,14 @@ rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format) {
   };
 }
 
-int draw_k(const Variant& variant) {
-  if (variant.max_k == 0) return 0;
-  const int most = variant.max_k;
+int largest_k(const Variant& variant, const Row& row) {
+  return variant.limits.k_up_to_V ? std::min(variant.max_k, static_cast<int>(row.logits.size()))
+                                  : variant.max_k;
+}
+
+int draw_k(const Variant& variant, const Row& row) {
+  const int most = largest_k(variant, row);
+  if (most == 0) return 0;
   const rc::Gen<int> k = [most](const rc::Random& random, int) {
     Draw draw{random};
     const int some = 1 + static_cast<int>(draw.below(10));

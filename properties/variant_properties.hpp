@@ -36,8 +36,10 @@ Outcome outcome_of(const VariantProperty& property, const std::vector<const Vari
 bool is_finite_or_masked(const Row& row);
 /// Mostly up to 200 logits, 1 in 12 up to 2100.
 rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format);
+/// The largest k that the variant takes on this row; 0 for ops without k.
+int largest_k(const Variant& variant, const Row& row);
 /// As many as a variant selects: small, its largest, or more than the row has. 0 for ops without k.
-int draw_k(const Variant& variant);
+int draw_k(const Variant& variant, const Row& row);
 bool any_variant(const Variant& variant);
 
 }  // namespace assay

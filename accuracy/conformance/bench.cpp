@@ -81,17 +81,17 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   if (selects(c.op) && c.k > variant_.max_k)
     return fmt::format("k: {} exceeds the variant's {}", c.k, variant_.max_k);
   const Layout fits = fit(c, layout);
-  const bool asked = layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0;
-  const bool other =
-      fits.in_gap != layout.in_gap || fits.out_gap != layout.out_gap || fits.offset != layout.offset;
+  const bool asked =
+      layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0 || layout.out_offset != 0;
+  const bool other = fits.in_gap != layout.in_gap || fits.out_gap != layout.out_gap ||
+                     fits.offset != layout.offset || fits.out_offset != layout.out_offset;
   const Layout& l = asked && other ? layout : fits;
   Problem p = problem(c);
   p.in_pitch = p.V + l.in_gap;
   p.out_pitch = p.out_columns() + l.out_gap;
-  for (const Dtype t : {p.in, p.out})
-    if (const std::string why = beyond_limits(variant_, p, l.offset * static_cast<std::int64_t>(size_of(t)));
-        !why.empty())
-      return "domain: " + why;
+  for (const std::int64_t bytes : {l.offset * static_cast<std::int64_t>(size_of(p.in)),
+                                   (l.offset + l.out_offset) * static_cast<std::int64_t>(size_of(p.out))})
+    if (const std::string why = beyond_limits(variant_, p, bytes); !why.empty()) return "domain: " + why;
   if (layout.launch.in_place && !variant_.claim.in_place) return "in place: the variant does not claim it";
   if (variant_.launcher) {
     if (const std::string why = variant_.launcher->cannot(layout.launch); !why.empty())

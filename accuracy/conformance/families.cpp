@@ -11,13 +11,16 @@
 namespace assay::conformance {
 namespace {
 
-/// 1, 5, every element, and as many as the variant can.
+/// 1, 5, every element, as many as the variant can, and one in between.
 std::vector<int> ks_for(const Planning& p, std::int64_t V) {
   if (!selects(op_of(p))) return {0};
   if (p.narrow.k) return {*p.narrow.k};
   const int most = p.variant.max_k;
   std::vector<int> ks = {std::min(5, most)};
-  if (V == 2 || V == 33) ks.push_back(1);
+  if (V == 2 || V == 33 || V == 1025 || V == 4099) ks.push_back(1);
+  if (V > 128)
+    ks.push_back(1 + static_cast<int>((static_cast<std::uint64_t>(V) * 0x9e3779b9u >> 8) %
+                                      static_cast<std::uint64_t>(most)));
   if (V > 5 && V < most) ks.push_back(static_cast<int>(V));
   if (V == 4099 || V == 32000) ks.push_back(most);
   std::sort(ks.begin(), ks.end());
@@ -62,10 +65,14 @@ void run_probe(Bench& bench, const std::vector<ConformanceCase>& cases) {
 }  // namespace
 
 std::vector<Unit> plan_families(const Planning& p) {
+  const bool quick = p.extent == Extent::quick;
   std::vector<std::int64_t> usual(report_sizes().begin(), report_sizes().end());
-  if (p.extent == Extent::quick) usual = {0, 1, 2, 33, 128, 1025, 4099};
+  if (quick) usual = {0, 1, 2, 33, 128, 1025, 4099};
+  const std::vector<std::int64_t> drawn = drawn_sizes(p.extent, p.seed);
+  usual.insert(usual.end(), drawn.begin(), drawn.end());
   std::vector<std::string> names;
   for (const Family& f : families()) names.push_back(f.name);
+  names.push_back(kLowest);
   std::vector<Unit> units;
   for (const std::string& name : families_of(p, names)) {
     if (name == kProbeFamily) continue;
@@ -77,9 +84,12 @@ std::vector<Unit> plan_families(const Planning& p) {
                                   [&](const Family& f) { return f.name == name; }))
         continue;
       // The real logits are rows of 32000 cut short: the quick look takes one length of them.
-      if (p.extent == Extent::quick && real && V != 1025 && !p.narrow.V) continue;
-      std::int64_t rows = family ? report_rows(*family, p.variant.dtype, V, p.extent == Extent::full) : 3;
-      if (p.extent == Extent::quick) rows = std::min<std::int64_t>(rows, V > 2048 ? 1 : 8);
+      if (quick && real && V != 1025 && !p.narrow.V) continue;
+      std::int64_t rows = family ? report_rows(*family, p.variant.dtype, V, p.extent == Extent::full) : 4;
+      if (quick && family) rows = std::min<std::int64_t>(rows, V > 2048 ? 1 : 8);
+      // A family of several patterns has one in each row: at the start, at the end, in between.
+      if (family && std::find(drawn.begin(), drawn.end(), V) != drawn.end())
+        rows = std::min<std::int64_t>(8, report_rows(*family, p.variant.dtype, 1025, false));
       for (const std::int64_t n : rows_of(p, {rows})) {
         Unit u{{}, run_family, 3 * weight_of(n, V)};
         for (const int k : ks_for(p, V)) u.cases.push_back({name, V, n, op_of(p), k});

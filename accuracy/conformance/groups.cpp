@@ -23,13 +23,19 @@ std::span<const Group> groups() {
   return all;
 }
 
+std::int64_t nearest_V(const Limits& l, std::int64_t V) {
+  const std::int64_t multiple = (V + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
+  return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
+}
+
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual) {
   if (p.narrow.V) return {*p.narrow.V};
-  if (const std::int64_t most = p.variant.limits.max_V; most > 0) {
-    const bool any = std::erase_if(usual, [most](std::int64_t V) { return V > most; }) > 0;
-    if (any && std::find(usual.begin(), usual.end(), most) == usual.end()) usual.push_back(most);
-  }
-  return usual;
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t V : usual)
+    if (const std::int64_t fits = nearest_V(p.variant.limits, V);
+        std::find(sizes.begin(), sizes.end(), fits) == sizes.end())
+      sizes.push_back(fits);
+  return sizes;
 }
 
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual) {

@@ -22,7 +22,9 @@ std::vector<Unit> plan_batch(const Planning& p);
 std::vector<Unit> plan_schedules(const Planning& p);
 std::vector<Unit> plan_big(const Planning& p);
 
-/// The narrowed value alone, else the list; row lengths above a declared maximum are dropped from lists.
+/// The row length that a kernel is made for nearest to V: the next multiple, or the longest.
+std::int64_t nearest_V(const Limits& limits, std::int64_t V);
+/// The narrowed value alone, else the list, each length as near as the declared limits allow.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);

@@ -1,6 +1,10 @@
 #include "accuracy/conformance/inputs.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <random>
 #include <set>
 
 #include "reference/error.hpp"
@@ -12,7 +16,43 @@ constexpr Family kMore[] = {
     {kShifted, "-1000 + N(0, 1): a maximum or padding that starts at 0 leaves no exp above 0."},
     {kSameHead,
      "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
+    {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
+    {kMedley,
+     "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
 };
+
+/// Rows next to -inf: all of them the lowest finite number; but one; every other one -inf; the last alone
+/// finite.
+Tensor lowest(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  Tensor t(dtype, rows, V);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < V; ++j) {
+      double x = -max_finite(dtype);
+      if (r % 4 == 1 && j == V / 2) x = -1;
+      if ((r % 4 == 2 && j % 2 == 1) || (r % 4 == 3 && j + 1 < V))
+        x = -std::numeric_limits<double>::infinity();
+      t.set(r, j, x);
+    }
+  return t;
+}
+
+constexpr const char* kOfMedley[] = {"normal_1", "nan",         "normal_10", "pos_inf",  "row_encoded",
+                                     "ties",     "all_neg_inf", "normal_1",  "overflow", "masked"};
+
+Tensor medley(Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed) {
+  Tensor all(dtype, rows, V);
+  if (V == 0) return all;
+  constexpr std::int64_t n = std::size(kOfMedley);
+  for (std::int64_t f = 0; f < std::min(n, rows); ++f) {
+    const Family* family = find_family(kOfMedley[f]);
+    if (!family || !applies(*family, dtype, V)) family = find_family("normal_1");
+    const Tensor some =
+        make_input(*family, dtype, V, (rows - f + n - 1) / n, seed + static_cast<std::uint64_t>(f));
+    for (std::int64_t r = f; r < rows; r += n)
+      std::memcpy(all.row(r), some.row(r / n), static_cast<std::size_t>(V) * size_of(dtype));
+  }
+  return all;
+}
 
 /// Neighbours of a row length where a dispatch may change.
 void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
@@ -31,6 +71,8 @@ Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::in
     if (V == 0) return Tensor(dtype, rows, 0);
     return make_input(*f, dtype, V, rows, seed);
   }
+  if (family == kLowest) return lowest(dtype, V, rows);
+  if (family == kMedley) return medley(dtype, V, rows, seed);
   if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
   const Family& normal = *find_family("normal_1");
   // The dtype of the normal rows holds what is added to them.
@@ -78,6 +120,24 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   around(sizes, 14080, 1);
   for (std::int64_t V : {6240, 12287, 30522, 32000, 40001, 49408, 50257, 50304, 128256}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};
+}
+
+std::vector<std::int64_t> drawn_sizes(Extent extent, std::uint64_t seed) {
+  const bool quick = extent == Extent::quick;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t octave = 128; octave < (quick ? 1 << 14 : 1 << 17); octave *= 2) {
+    const std::int64_t width = quick ? octave : octave / 2;
+    for (std::int64_t from = octave; from < 2 * octave; from += width) {
+      std::mt19937_64 random(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(from));
+      std::int64_t V = from + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(width));
+      if (sizes.size() % 2 == 1)
+        V -= V % 8;
+      else if (V % 4 == 0)
+        ++V;
+      sizes.push_back(V);
+    }
+  }
+  return sizes;
 }
 
 }  // namespace assay::conformance

@@ -19,6 +19,10 @@ std::span<const Family> more_families();
 inline constexpr const char* kShifted = "shifted_minus_1000";
 /// Rows whose first 16 elements are those of every other row, seed or not: a fingerprint of the head.
 inline constexpr const char* kSameHead = "same_head";
+/// The lowest finite number in place of -inf, and beside it.
+inline constexpr const char* kLowest = "lowest_finite";
+/// Each row of another family, special rows between ordinary ones: what one row leaves behind for the next.
+inline constexpr const char* kMedley = "medley";
 /// Of the group `big` alone: a row of -inf but for a few logits where an index may wrap.
 inline constexpr const char* kFewFinite = "few_finite";
 
@@ -31,5 +35,9 @@ Case make_case(const std::string& family, const Variant& variant, std::int64_t V
 /// Every V of the group `shapes`, ascending: 0 to 4096, then the neighbourhoods of powers of two, of vector
 /// times threads, of primes and of vocabularies. Not above max_V, where it is positive.
 std::vector<std::int64_t> shape_sizes(Extent extent);
+
+/// A row length of every half octave from 128 to 131072 (quick: of every octave to 16384), by the seed; every
+/// other one a multiple of 8. A fault behind a dispatch on V hides from any list of round numbers.
+std::vector<std::int64_t> drawn_sizes(Extent extent, std::uint64_t seed);
 
 }  // namespace assay::conformance

@@ -30,6 +30,9 @@ std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
   for (std::int64_t bytes = shift; bytes < 16 * shift / element + shift && bytes < 16; bytes += shift)
     add(fmt::format("offset_{}", bytes),
         {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
+  // The logits aligned and the outputs not, and the other way round.
+  add("probs_off", {.out_offset = 1, .poison = 1});
+  add("logits_off", {.offset = 1, .out_offset = -1, .poison = 0});
   add("in_place", {.poison = 1, .launch = {.in_place = true}});
   add("page_end", {.poison = 1, .launch = {.page_end = true}});
   return all;
@@ -45,7 +48,9 @@ std::vector<Unit> plan_layout(const Planning& p) {
   }();
   // Rows that end on, before and behind a vector of 2, 4 and 8; one long enough for a vectorised path; rows
   // shorter than any vector, which a copy of a fixed size overruns.
-  for (const std::int64_t V : sizes_of(p, {1, 3, 33, 64, 1000, 1027, 4096}))
+  std::vector<std::int64_t> sizes = {1, 3, 33, 64, 1000, 1027, 4096, 5001};
+  if (p.extent != Extent::quick) sizes.insert(sizes.end(), {8192, 10003, 20000});
+  for (const std::int64_t V : sizes_of(p, sizes))
     for (const std::int64_t rows : rows_of(p, {3}))
       for (const std::string& family : families_of(p, {"row_encoded"})) {
         Unit u;

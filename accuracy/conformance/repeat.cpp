@@ -114,10 +114,17 @@ std::vector<Unit> plan_schedules(const Planning& p) {
 
 std::vector<Unit> plan_batch(const Planning& p) {
   std::vector<Unit> units;
+  const auto add = [&](std::int64_t V, std::int64_t rows) {
+    for (const std::string& family : families_of(p, {"normal_1"}))
+      units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_batch, 3 * weight_of(rows, V)});
+  };
   for (const std::int64_t V : sizes_of(p, {33, 1025}))
-    for (const std::int64_t rows : rows_of(p, {2, 33, 133, 300}))
-      for (const std::string& family : families_of(p, {"normal_1"}))
-        units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_batch, 3 * weight_of(rows, V)});
+    for (const std::int64_t rows : rows_of(p, {2, 33, 133, 300})) add(V, rows);
+  if (p.narrow.V || p.narrow.rows) return units;
+  // Rows long enough for a path of their own, and a grid that is full.
+  for (const std::int64_t V : sizes_of(p, {5003, 10000})) add(V, 33);
+  if (p.extent != Extent::quick)
+    for (const std::int64_t V : sizes_of(p, {2048})) add(V, 600);
   return units;
 }
 

@@ -50,10 +50,23 @@ std::vector<Unit> plan_rows(const Planning& p) {
   if (p.extent == Extent::full || (p.extent == Extent::normal && !on_host(p.variant.backend)))
     counts.push_back(132 * 2048 + 1);
   std::vector<Unit> units;
+  const auto add = [&](std::int64_t V, std::int64_t rows, const std::vector<std::string>& usual) {
+    for (const std::string& family : families_of(p, usual))
+      units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_shape, weight_of(rows, V)});
+  };
   for (const std::int64_t V : sizes_of(p, {7}))
-    for (const std::int64_t rows : rows_of(p, counts))
-      for (const std::string& family : families_of(p, {"row_encoded"}))
-        units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_shape, weight_of(rows, V)});
+    for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_encoded"});
+  if (p.narrow.V || p.narrow.rows) return units;
+  // More rows than multiprocessors, at lengths that take other paths than short rows do.
+  struct Shape {
+    std::int64_t V, rows;
+  };
+  std::vector<Shape> shapes = {{129, 600}, {2050, 600}};
+  if (p.extent != Extent::quick)
+    shapes = {{33, 4097},  {129, 1025}, {500, 600},   {1500, 600},
+              {2050, 600}, {5000, 300}, {10001, 140}, {20000, 140}};
+  for (const Shape& s : shapes)
+    if (const auto fits = sizes_of(p, {s.V}); !fits.empty()) add(fits[0], s.rows, {"row_encoded", kMedley});
   return units;
 }
 

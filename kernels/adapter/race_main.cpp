@@ -85,11 +85,15 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
 }  // namespace
 
 #undef main  // the kernel's file may have one of its own, which goes by another name
-int main() {
+int main(int argc, char** argv) {
   const assay_plugin* const plugin = assay_plugin_entry();
+  // Row lengths that the kernel is made for.
+  std::vector<std::int64_t> sizes;
+  for (int i = 1; i < argc; ++i) sizes.push_back(std::atoll(argv[i]));
+  if (sizes.empty()) sizes = {1, 32, 64, 100, 1024};
   int launches = 0, worst = 0;
   for (std::uint32_t i = 0; i < plugin->variant_count; ++i)
-    for (const std::int64_t V : {1, 32, 64, 100, 1024})
+    for (const std::int64_t V : sizes)
       for (const std::uint64_t schedule : {0, 1}) {
         const int status = launch(plugin->variants[i], 3, V, schedule);
         worst = status > worst ? status : worst;

@@ -13,6 +13,9 @@
 namespace assay::isolation {
 namespace {
 
+/// Rows from which a launch on the host executor may take longer than the usual time.
+constexpr std::int64_t kManyRows = 1 << 14;
+
 /// What a kernel left running gets so long to end or to change its outputs: in its first launches, in those
 /// after them, and from then on in every 16th. A pool of threads that stays costs these waits, and no more.
 constexpr auto kFirstWait = std::chrono::milliseconds(40), kWait = std::chrono::milliseconds(2);
@@ -65,13 +68,18 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
     earlier = changed_since_last();
     if (on_device)
       launch_on_device(request, variant, images, options, outcomes);
-    else
+    else {
+      // A fiber a thread: 65,536 blocks of 256 threads take the executor ten seconds of an idle core.
+      if (problem.rows > kManyRows)
+        allowed_ = patience() * (1 + static_cast<double>(problem.rows) / kManyRows);
       launch_on_host(request, variant, images, options.page_end, outcomes);
+    }
   } catch (const InputError& e) {
     all({e.what(), Ended::fault});
   } catch (const std::bad_alloc&) {
     all({"there is not enough memory to share with a worker", Ended::fault});
   }
+  allowed_ = 0;
   if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
   return outcomes;
 }
