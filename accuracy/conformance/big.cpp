@@ -16,6 +16,7 @@
 
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/big_buffers.hpp"
+#include "accuracy/conformance/block_owners.hpp"
 #include "accuracy/conformance/groups.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
@@ -84,33 +85,6 @@ struct LongRow {
       logits.set(0, static_cast<std::int64_t>(i), finite.count(columns[i]) ? -0.5 * (n++ % 7) : low);
   }
 };
-
-/// Rows of one block, seen on a small problem; then made sure of with as many rows as the case has, each of
-/// two elements. 0 where the blocks of the chosen rows can not be named; `why` then may say more.
-std::int64_t rows_per_block(const Bench& bench, PartLauncher& launcher, const ConformanceCase& c,
-                            const std::vector<std::int64_t>& rows, std::string& why) {
-  const Variant& v = bench.variant();
-  Tensor one(v.dtype, 1, 2);
-  one.set(0, 1, 1);
-  const auto run = [&](std::int64_t n, const std::vector<std::int64_t>& looked_at,
-                       const std::vector<std::int64_t>& run_rows, std::int64_t per_block) {
-    BigBuffers b(v, problem_of(v, c.op, n, 2, std::min(c.k, 2), 2), 0);
-    for (const std::int64_t row : looked_at) b.choose(row, one, 0);
-    const PartOutcome o = launcher.launch_parts(v, b.problem(), b.parts(), {run_rows, per_block, kSeconds});
-    why = o.no_room;
-    // As many rows as the case has, and the kernel can not be launched: the case itself will say so.
-    if (n == c.rows && !o.launch.ok() && why.empty()) return static_cast<std::int64_t>(looked_at.size());
-    std::int64_t written = 0;
-    for (std::size_t i = 0; i < looked_at.size() && o.launch.ok() && why.empty() && b.was_written(i); ++i)
-      ++written;
-    return written;
-  };
-  std::vector<std::int64_t> few(4096);
-  for (std::size_t i = 0; i < few.size(); ++i) few[i] = static_cast<std::int64_t>(i);
-  const std::int64_t n = run(4096, few, {0}, 1);
-  if (n == 0 || run(c.rows, rows, rows, n) != static_cast<std::int64_t>(rows.size())) return 0;
-  return n;
-}
 
 /// "row 1, column 3" of the small problem as the row and column of the whole one.
 void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
@@ -183,12 +157,10 @@ Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c)
   PartOptions options{{}, 0, kSeconds};
   const std::vector<std::int64_t> rows = chosen_rows(c);
   if (on_host(v.backend) || v.on_executor) {
-    std::string why;
+    const BlockOwners owners = block_owners(v, launcher, bench.problem(c), kSeconds);
+    if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why);
     options.rows = rows;
-    options.rows_per_block = rows_per_block(bench, launcher, c, rows, why);
-    if (options.rows_per_block == 0)
-      return bench.unsupported(
-          c, !why.empty() ? why : "executor: the blocks that own the chosen rows can not be named");
+    options.rows_per_block = owners.rows_per_block;
   }
   ConformanceCase compact = c;
   compact.rows = static_cast<std::int64_t>(rows.size());

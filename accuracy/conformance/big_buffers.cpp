@@ -121,13 +121,17 @@ std::string BigBuffers::changed_inputs() const {
   return {};
 }
 
-bool BigBuffers::was_written(std::size_t n) const {
-  for (const int b : {kValues, kIndices, kD}) {
+std::vector<std::byte> BigBuffers::outputs_of(std::size_t n) const {
+  std::vector<std::byte> all;
+  for (const int b : {kValues, kIndices, kM, kD}) {
     const std::vector<std::byte> bytes = bytes_of(chosen_[n], b);
-    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte x) { return x != std::byte{0xff}; }))
-      return true;
+    all.insert(all.end(), bytes.begin(), bytes.end());
   }
-  return false;
+  return all;
+}
+
+bool untouched(const std::vector<std::byte>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [](std::byte x) { return x == std::byte{0xff}; });
 }
 
 }  // namespace assay::conformance

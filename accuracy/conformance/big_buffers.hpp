@@ -28,8 +28,8 @@ class BigBuffers {
   void hand_over(std::size_t n, GuardedLaunch& to) const;
   /// Where the given logits are no longer what was given, in words; empty: nowhere.
   std::string changed_inputs() const;
-  /// Whether the kernel wrote anything of it.
-  bool was_written(std::size_t n) const;
+  /// All that came back of the n-th chosen row's outputs.
+  std::vector<std::byte> outputs_of(std::size_t n) const;
 
  private:
   struct Chosen {
@@ -43,5 +43,8 @@ class BigBuffers {
   PartBuffers parts_;
   std::vector<Chosen> chosen_;
 };
+
+/// Whether a row's outputs are as they were before the launch.
+bool untouched(const std::vector<std::byte>& outputs);
 
 }  // namespace assay::conformance

@@ -1,0 +1,149 @@
+#include "accuracy/conformance/block_owners.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "accuracy/conformance/big_buffers.hpp"
+
+namespace assay::conformance {
+namespace {
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+/// More rows than a block has threads, so that a block with a row a thread does not own them all.
+constexpr std::int64_t kFew = 1536;
+/// Elements of a problem that runs whole, and rows that are few enough whatever their length.
+constexpr std::int64_t kWhole = std::int64_t{1} << 22, kFewest = 64;
+/// A row repeats the logits of the row so many before it, at the same alignment.
+constexpr std::int64_t kPeriod = 64;
+constexpr std::int64_t kLongest = std::int64_t{1} << 20;
+constexpr std::int64_t kOffsets = (std::int64_t{1} << 31) - 1;
+
+/// Logits that tell the rows of a period apart.
+Tensor pattern(Dtype dtype, std::int64_t V) {
+  Tensor t(dtype, kPeriod, V);
+  std::uint32_t state = 1;
+  for (std::int64_t r = 0; r < kPeriod; ++r)
+    for (std::int64_t j = 0; j < V; ++j) {
+      state = state * 1664525 + 1013904223;
+      t.set(r, j, -0.125 * (state >> 26));
+    }
+  return t;
+}
+
+class Probe {
+ public:
+  Probe(const Variant& v, PartLauncher& launcher, const Problem& p, double seconds)
+      : v_(v), launcher_(launcher), p_(p), seconds_(seconds), logits_(pattern(v.dtype, p.V)) {}
+
+  /// What the rows `seen` of n hold after the blocks that own `run` ran, all blocks for none.
+  std::optional<Outputs> outputs(std::int64_t n, const std::vector<std::int64_t>& seen,
+                                 const std::vector<std::int64_t>& run, std::int64_t per_block) {
+    Problem p = p_;
+    p.rows = n;
+    BigBuffers b(v_, p, 0);
+    for (const std::int64_t row : seen) b.choose(row, logits_, row % kPeriod);
+    outcome = launcher_.launch_parts(v_, b.problem(), b.parts(), {run, per_block, seconds_});
+    if (!outcome.launch.ok() || !outcome.no_room.empty()) return {};
+    Outputs all;
+    for (std::size_t i = 0; i < seen.size(); ++i) all.push_back(b.outputs_of(i));
+    return all;
+  }
+
+  PartOutcome outcome;  // of the last launch
+
+ private:
+  const Variant& v_;
+  PartLauncher& launcher_;
+  Problem p_;
+  double seconds_;
+  Tensor logits_;
+};
+
+std::vector<std::int64_t> first_rows(std::int64_t n) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
+  return rows;
+}
+
+/// At most what can be chosen, ascending: of the first block, its neighbour, the middle, the end.
+std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t r : {std::int64_t{0}, per_block + per_block / 2, n / 3 + 1, n / 2, n - 1})
+    if (r < n && (rows.empty() || r > rows.back())) rows.push_back(r);
+  return rows;
+}
+
+}  // namespace
+
+BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
+  const auto not_shown = [](std::string why) { return BlockOwners{0, std::move(why)}; };
+  const auto element = static_cast<std::int64_t>(std::max(size_of(problem.in), size_of(problem.out)));
+  const std::int64_t most = std::min(problem.rows, kOffsets / element / problem.V);
+  const std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
+  if (problem.V > kLongest || few < kFewest)
+    return not_shown(
+        fmt::format("executor: rows of {} columns are too long to see which block owns them", problem.V));
+
+  Probe probe(v, launcher, problem, seconds);
+  const auto ended = [&](const char* of) {
+    const PartOutcome& o = probe.outcome;
+    return not_shown(
+        !o.no_room.empty()
+            ? o.no_room
+            : fmt::format("executor: which blocks own which rows was not seen: {} of {} rows: {}", of, few,
+                          o.launch.fault));
+  };
+  const std::vector<std::int64_t> all = first_rows(few);
+  const auto whole = probe.outputs(few, all, {}, 0);
+  if (!whole) return ended("a launch");
+  // Of each row all or nothing: else blocks share rows, or something that no block does writes them.
+  const auto torn = [&](const Outputs& some) -> std::optional<std::int64_t> {
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (some[i] != (*whole)[i] && !untouched(some[i])) return static_cast<std::int64_t>(i);
+    return {};
+  };
+  const auto not_its_own = [&](const char* blocks, std::int64_t row) {
+    return not_shown(fmt::format(
+        "executor: its blocks do not own whole rows, or something else writes to all of them: after "
+        "{} alone row {} of {} is neither whole nor untouched",
+        blocks, row, few));
+  };
+
+  const auto first = probe.outputs(few, all, {0}, 1);
+  if (!first) return ended("the first block of every launch");
+  if (const auto row = torn(*first)) return not_its_own("the first block of every launch", *row);
+  const auto none = std::find_if(first->begin(), first->end(), untouched);
+  const std::int64_t per_block = none - first->begin();
+  if (per_block == 0 || none == first->end())
+    return not_shown(
+        fmt::format("executor: the first block of every launch writes {} of {} rows: the blocks "
+                    "that own the chosen rows can not be named",
+                    per_block == 0 ? "no row 0" : "all", few));
+
+  std::vector<std::int64_t> chosen = spread(few, per_block);
+  const auto some = probe.outputs(few, all, chosen, per_block);
+  if (!some) return ended("some blocks");
+  if (const auto row = torn(*some)) return not_its_own("some blocks", *row);
+  for (const std::int64_t row : chosen)
+    if (untouched((*some)[static_cast<std::size_t>(row)]))
+      return not_shown(
+          fmt::format("executor: row {} of {} is not written by block {}, with {} rows a block before it",
+                      row, few, row / per_block, per_block));
+  if (most == few) return {per_block, {}};
+
+  // Grids are capped, and kernels chosen, by the number of rows.
+  chosen = spread(most, per_block);
+  const auto many = probe.outputs(most, chosen, chosen, per_block);
+  if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room);
+  // So many rows can not be launched: the case itself will say so.
+  for (std::size_t i = 0; many && i < chosen.size(); ++i)
+    if ((*many)[i] != (*whole)[static_cast<std::size_t>(chosen[i] % kPeriod)])
+      return not_shown(fmt::format("executor: with {} rows the blocks of {} rows each do not own row {}",
+                                   most, per_block, chosen[i]));
+  return {per_block, {}};
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,24 @@
+// Whether a few blocks of a launch on the host executor are all that a few rows need: what the group `big`
+// leans on where a problem is too large to run whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/isolation/parts.hpp"
+
+namespace assay::conformance {
+
+struct BlockOwners {
+  std::int64_t rows_per_block = 0;  // in turn with the other blocks; 0: not shown
+  std::string why;                  // then, as the reason of an unsupported case
+};
+
+/// Shown on problems of the same V with fewer rows, where no offset in bytes passes 2^31: chosen blocks alone
+/// write their rows with the bits of a run of all blocks, and of every other row all or nothing.
+/// `problem`: the case's, dense; `seconds`: after which a launch hangs.
+BlockOwners block_owners(const Variant& variant, PartLauncher& launcher, const Problem& problem,
+                         double seconds);
+
+}  // namespace assay::conformance
