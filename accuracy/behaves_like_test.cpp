@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "accuracy/checker.hpp"
 #include "accuracy/probe_rows.hpp"
+#include "accuracy/strangers_test.hpp"
 #include "kernels/device.hpp"
 #include "kernels/mutants/mutants.hpp"
 
@@ -93,6 +95,30 @@ TEST(BehavesLike, AWiderSumIsSharperNotALie) {
   EXPECT_GT(between, 0);
   const Record r = probe_record(v, behaviour_of(v));
   EXPECT_NE(r.behaves_like.find("sum f32"), std::string::npos) << r.behaves_like;
+}
+
+/// Everything in double and rounded once, or in float from the numerator on, by a product.
+template <bool by_reciprocal>
+void wide_sum(const float* x, float* p, std::int64_t V) {
+  const float m = strangers::max_of(x, V);
+  double d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += std::exp(static_cast<double>(x[i]) - static_cast<double>(m));
+  for (std::int64_t i = 0; i < V; ++i) {
+    const double e = std::exp(static_cast<double>(x[i]) - static_cast<double>(m));
+    p[i] = by_reciprocal ? static_cast<float>(e) * (1 / static_cast<float>(d)) : static_cast<float>(e / d);
+  }
+}
+
+/// A quotient of numbers wider than f32, rounded once, is correctly rounded as well: no one f32 numerator
+/// explains it, and none need.
+TEST(BehavesLike, DivisionOfWiderNumeratorsIsNoLie) {
+  const char* const declared = "algorithm=safe; division=ieee; normalise=recomputed; height=V";
+  const Behaviour wide = behaviour_of(strangers::stranger(wide_sum<false>, declared));
+  EXPECT_EQ(wide.claim.failed, 0) << wide.claim.detail;
+  EXPECT_NE(wide.like.find("division ieee"), std::string::npos) << wide.like;
+  const Behaviour product = behaviour_of(strangers::stranger(wide_sum<true>, declared));
+  EXPECT_GT(product.claim.failed, 0) << product.like;
+  EXPECT_TRUE(product.claim.detail.starts_with("division: ")) << product.claim.detail;
 }
 
 /// Refutations that are not the first of their kernel.

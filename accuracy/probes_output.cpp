@@ -26,6 +26,32 @@ Tiny tiny_range(Dtype arithmetic) {
   return {-80, -34, 40};
 }
 
+/// What a numerator can be, in any precision, whose results rounded once to the outputs seen.
+class OneNumerator {
+ public:
+  /// `off`: how far beside its name a divisor may lie that is as wide as the numerator, relatively.
+  OneNumerator(Dtype format, double off) : format_(format), off_(off) {}
+
+  /// The output is the numerator times `factor`, or over `divisor`.
+  void see(double output, double factor, double divisor) {
+    if (!(output >= 0) || std::isinf(output)) {
+      hi_ = -1;
+      return;
+    }
+    const std::uint64_t bits = encode(format_, output);
+    const auto edge = [&](std::uint64_t other) {
+      return (output + decode(format_, other)) / 2 / factor * divisor;
+    };
+    if (bits > 0) lo_ = std::max(lo_, edge(bits - 1) * (1 - off_));
+    hi_ = std::min(hi_, edge(bits + 1) * (1 + off_));
+  }
+  bool exists() const { return lo_ <= hi_; }
+
+ private:
+  Dtype format_;
+  double off_, lo_ = 0, hi_ = std::numeric_limits<double>::max();
+};
+
 /// Rows of n zeros and a few tiny exps: the divisor is n, known exactly. With n = 1 the numerators come back
 /// themselves; with other n each output is one quotient of two known numbers.
 void numerators_and_division(const Variant& v, const Terms& terms, Observation& exp, Observation& division) {
@@ -68,6 +94,8 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   };
   const bool ieee = v.claim.division == Division::ieee, reciprocal = v.claim.division == Division::reciprocal;
   const bool kept = v.claim.normalise == Normalise::kept;
+  // A divisor wider than the arithmetic also holds the exps that vanish.
+  const double beside = tiny.per_row * std::exp(tiny.hi) + 0x1p-48;
   const double numerator_slack = ieee || reciprocal ? 0 : lam(terms.D);  // of the division by 1
   constexpr Exp kExps[] = {Exp::accurate, Exp::exp2_fma, Exp::fast};
   constexpr const char* kNames[] = {"exp accurate", "exp by a rounded product", "exp fast"};
@@ -76,13 +104,13 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   for (int c = 0; c < 3; ++c)
     exps[c] = terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[c]), v.backend, v.out(), V);
   double worst = 0, worst_t = 0, mean = 0, per_nat = 0;
-  std::int64_t numerators = 0, quotients = 0, differ = 0, as_product = 0, known = 0;
+  std::int64_t numerators = 0, quotients = 0, differ = 0, as_product = 0, known = 0, ragged = 0;
   double worst_quotient = 0;
   for (std::int64_t g = 0; g < groups; ++g)
     for (int i = 0; i < tiny.per_row; ++i) {
       const double t = ts[static_cast<std::size_t>(g * tiny.per_row + i)];
-      const std::int64_t first = g * static_cast<std::int64_t>(divisors.size());
-      const double e = got.at(first, kFirst + i);
+      const std::int64_t first_row = g * static_cast<std::int64_t>(divisors.size());
+      const double e = got.at(first_row, kFirst + i);
       if (std::isnan(e) && selects(v.op)) continue;  // not selected
       ++known;
       const Enclosure exact = exp_of(t);
@@ -104,9 +132,14 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
               "within {:.4g} u",
               t, e, std::fabs(off) / terms.u, (exp_error_below_zero(terms, t) + numerator_slack) / terms.u));
       }
+      OneNumerator over(terms.arithmetic, beside), times(terms.arithmetic, beside);
+      over.see(e, 1, 1);
+      times.see(e, 1, 1);
+      std::string first;  // output that contradicts a numerator of the arithmetic's own precision
       for (std::size_t k = 1; k < divisors.size(); ++k) {
         const auto n = static_cast<double>(divisors[k]);
-        const double p = got.at(first + static_cast<std::int64_t>(k), kFirst + i);
+        const double p = got.at(first_row + static_cast<std::int64_t>(k), kFirst + i);
+        if (std::isnan(p) && selects(v.op)) continue;  // not selected beside so many zeros
         const double right = quotient(e, n);
         ++quotients;
         const double error = std::fabs(p - e / n) / (e / n) / terms.u;
@@ -114,21 +147,32 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
         const double by_reciprocal = product(e, quotient(1, n));
         as_product += p == by_reciprocal;
         if (p != right) ++differ;
+        over.see(p, 1, n);
+        times.see(p, quotient(1, n), 1);
         if (kept) continue;
         ++division.judged;
         const bool holds = ieee ? p == right
                            : reciprocal
                                ? p == right || p == by_reciprocal
                                : std::fabs(std::log(p * n / e)) - 0x1p-48 <= 2 * lam(terms.D) + terms.eta / p;
-        if (!holds)
-          division.refute(fmt::format(
+        if (!holds && first.empty())
+          first = fmt::format(
               "{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the output is {:a}",
               n, e,
               ieee         ? "the correctly rounded quotient"
               : reciprocal ? "the product with the rounded reciprocal"
                            : "the quotient",
-              reciprocal ? by_reciprocal : right, p));
+              reciprocal ? by_reciprocal : right, p);
       }
+      ragged += !over.exists();
+      if (first.empty()) continue;
+      // Intermediates may be wider than the arithmetic: one numerator then explains all its quotients, though
+      // not the one it rounds to.
+      if (ieee || reciprocal) {
+        if (over.exists() || (reciprocal && times.exists())) continue;
+        first += "; no one numerator, however wide, has all its outputs";
+      }
+      division.refute(first);
     }
   if (known == 0) {
     exp.skipped = division.skipped = "no numerator came back";
@@ -147,11 +191,12 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
                 : consistent[2] ? kNames[2]
                                 : "exp worse than fast";
   exp.sharper = !terms.narrow && consistent[0] && v.claim.exp != Exp::accurate;
-  const bool correct = differ == 0;
+  const bool correct = differ == 0 || ragged == 0;
   division.saw = fmt::format(
       "{} quotients of known numbers: {} differ from the correctly rounded one, by at "
-      "most {:.3g} u",
-      quotients, differ, worst_quotient);
+      "most {:.3g} u{}",
+      quotients, differ, worst_quotient,
+      differ > 0 && ragged == 0 ? "; numerators wider than the outputs explain them all" : "");
   division.trait = correct                   ? "division ieee"
                    : as_product == quotients ? "division reciprocal"
                    : worst_quotient <= 5     ? "division approximate"
