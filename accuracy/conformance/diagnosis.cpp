@@ -6,11 +6,13 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/likely_cause.hpp"
+#include "accuracy/conformance/refused_lengths.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -298,10 +300,14 @@ bool has_evidence(const Record& r, const char* what) {
 }
 
 std::vector<Finding> diagnose(const std::vector<Record>& records) {
+  std::vector<Finding> out;
+  if (std::optional<Finding> refused = refused_lengths(records)) out.push_back(std::move(*refused));
+  std::set<const Record*> explained;
+  for (const Finding& f : out) explained.insert(f.cases.begin(), f.cases.end());
   std::vector<std::string> order;
   std::map<std::string, std::pair<Cases, Cases>> groups;
   for (const Record& r : records) {
-    if (r.group.empty()) continue;
+    if (r.group.empty() || explained.contains(&r)) continue;
     // A key's probes are no case of a length.
     const std::string name = r.group + (r.family == kProbeFamily ? " " + r.family : "");
     if (!groups.contains(name)) order.push_back(name);
@@ -309,7 +315,6 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
     if (went_wrong(r)) bad.push_back(&r);
     if (r.status == Status::pass) good.push_back(&r);
   }
-  std::vector<Finding> out;
   for (const std::string& g : order) {
     auto& [bad, good] = groups[g];
     // Where there is nothing to compute there is little to do wrong: such cases break no rule.

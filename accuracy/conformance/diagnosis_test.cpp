@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+
+#include "accuracy/behaves_like.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -138,6 +141,79 @@ TEST(Diagnosis, CrashesAreNamedAsSuch) {
   EXPECT_EQ(found[0].checks, "crashed");
   EXPECT_EQ(found[0].detail, "segmentation fault: a write at byte 132 of the values");
   EXPECT_EQ(found[0].where, "every V from 1001 on (first: V = 1001)");
+}
+
+/// A launcher that returns an error for some lengths, as every group sees it.
+std::vector<Record> refusing(const std::function<bool(std::int64_t V)>& refuses) {
+  std::vector<Record> records = shapes([&](auto V, auto, auto) { return V > 0 && refuses(V); });
+  for (const std::int64_t V : {33, 257, 1000, 1027, 1028, 4096})
+    records.push_back(one("calls", "normal_1", V, 2, refuses(V), "new_content"));
+  for (Record& r : records)
+    if (r.status == Status::fail)
+      r.checks[0].name = "launch", r.checks[0].detail = "returned status 1: the entry returned 1";
+  records.push_back(one("families", kProbeFamily, 0, 0, true, "", "launch"));
+  records.back().checks[0].detail = "returned status 1: the entry returned 1";
+  return records;
+}
+
+TEST(Diagnosis, LengthsThatALauncherRefusesAreLimitsToDeclare) {
+  const struct {
+    std::function<bool(std::int64_t)> refuses;
+    const char *where, *likely;
+  } all[] = {
+      {[](auto V) { return V > 1024; }, "every V above 1024 (first: V = 1025)",
+       "the launcher refuses every V above 1024: declare max_V=1024"},
+      {[](auto V) { return V % 4 != 0; }, "every V that is no multiple of 4 (first: V = 1)",
+       "the launcher refuses every V that is no multiple of 4: declare V_multiple=4"},
+      {[](auto V) { return V % 2 != 0 || V > 1024; },
+       "every V that is no multiple of 2, and every V above 1024 (first: V = 1)",
+       "the launcher refuses every V that is no multiple of 2, and every V above 1024: declare V_multiple=2; "
+       "max_V=1024"},
+  };
+  for (const auto& e : all) {
+    const auto records = refusing(e.refuses);
+    const auto found = diagnose(records);
+    ASSERT_EQ(found.size(), 1u) << e.where;
+    EXPECT_EQ(found[0].where, e.where);
+    EXPECT_EQ(found[0].likely, e.likely);
+    EXPECT_EQ(found[0].group, "shapes");
+    EXPECT_EQ(found[0].also.size(), 2u);
+    EXPECT_EQ(found[0].detail, "returned status 1: the entry returned 1");
+  }
+  // Errors by no rule are no limit, and what fails beside a limit stays a finding of its own.
+  for (const auto& f : diagnose(refusing([](auto V) { return V == 77 || V == 500 || V == 1001; })))
+    EXPECT_EQ(f.likely.find("declare"), std::string::npos) << f.likely;
+  auto records = refusing([](auto V) { return V > 1024; });
+  for (Record& r : records)
+    if (r.V <= 1024 && r.V % 4 == 3) r = one(r.group, r.family, r.V, r.rows, true);
+  const auto found = diagnose(records);
+  ASSERT_EQ(found.size(), 2u);
+  const auto has = [&](const char* where) {
+    return std::any_of(found.begin(), found.end(), [&](const Finding& f) { return f.where == where; });
+  };
+  EXPECT_TRUE(has("every V with V % 4 = 3 (first: V = 3)"));
+  EXPECT_TRUE(has("every V above 1024 (first: V = 1025)"));
+}
+
+TEST(Diagnosis, ACauseIsNotGuessedWhereAnotherIsKnown) {
+  auto records = shapes([](auto V, auto rows, auto) { return V == 7 && rows > 1; });
+  for (Record& r : records)
+    if (r.status == Status::fail) r.status = Status::hung, r.reason = "nothing came back within 20 s";
+  EXPECT_NE(diagnose(records)[0].likely.find("--timeout"), std::string::npos);
+
+  records = shapes([](auto V, auto, auto) { return V >= 200 && V < 300; });
+  for (Record& r : records)
+    if (r.status == Status::fail) r.behaves_like = "would pass with internals=f16; exp=half";
+  EXPECT_EQ(diagnose(records)[0].likely.find("dispatch"), std::string::npos);
+  EXPECT_NE(diagnose(records)[0].likely.find("arithmetic"), std::string::npos);
+
+  records = shapes([](auto V, auto rows, auto) { return rows == 1 && V * 2654435761 % 97 < 9; });
+  for (Record& r : records)
+    if (r.status == Status::fail) r.checks[0].name = "coherence";
+  EXPECT_NE(diagnose(records)[0].likely.find("share one maximum"), std::string::npos);
+  for (Record& r : records)
+    if (r.status == Status::fail) r.behaves_like = "would pass with exp=fast";
+  EXPECT_NE(diagnose(records)[0].likely.find("arithmetic"), std::string::npos);
 }
 
 TEST(Diagnosis, AFirstCaseThatPassesAloneIsNoMatterOfItsLength) {

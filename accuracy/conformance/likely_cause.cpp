@@ -102,6 +102,12 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   return {};
 }
 
+/// The probes name a class that the first case would pass: it is exact enough for that one.
+bool of_another_class(const Finding& f) {
+  return f.first->behaves_like.find("would pass with ") != std::string::npos;
+}
+constexpr const char* kOtherArithmetic = "arithmetic less exact than its claim, of the class it would pass";
+
 std::string cause_of_V(const Finding& f, const Predicate& p) {
   const bool constant_only = f.first->family == "constant" && p.with == Pattern::family;
   const bool rest = p.pattern == Pattern::V_rest || p.pattern == Pattern::V_no_multiple;
@@ -123,9 +129,11 @@ std::string cause_of_V(const Finding& f, const Predicate& p) {
       return p.number <= 1 ? "empty or single rows are not provided for"
                            : fmt::format("rows up to {} take a path that is wrong", p.number);
     case Pattern::single_V:
-      return p.number <= 1 ? "empty or single rows are not provided for"
-                           : "a path of its own for this length";
+      if (p.number <= 1) return "empty or single rows are not provided for";
+      // One case of a family shows nothing about its length.
+      return f.failed == 1 && p.with == Pattern::family ? "" : "a path of its own for this length";
     case Pattern::band:
+      if (of_another_class(f)) return kOtherArithmetic;
       return "a dispatch between these lengths takes a wrong path";
     default:
       return {};
@@ -162,6 +170,8 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
     return "a vector access at an address that is no multiple of its size";
   if (f.status == Status::crashed && f.first->reason.find("illegal") != std::string::npos)
     return "an address outside the buffers";
+  if (f.status == Status::hung)
+    return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
   if (names(f, "race")) return "two threads use one address with no barrier between them";
   if (names(f, "late_write")) return "the work goes on after the stream is done";
   if (names(f, "batch")) return "a row's result depends on the other rows of its batch";
@@ -181,6 +191,7 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
   if (names(f, "guard")) return "bytes beside the buffers are written";
   if (p && p->pattern == Pattern::family && f.first->family == "constant")
     return "a narrow accumulator, or terms left out of the sum";
+  if (names(f, "coherence") && of_another_class(f)) return kOtherArithmetic;
   if (names(f, "coherence") && !names(f, "element"))
     return "numerators that do not share one maximum, or divisors that are not one number";
   if (names(f, "row_sum") && !names(f, "element")) return "terms left out of the sum";
