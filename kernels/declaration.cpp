@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "kernels/height_formula.hpp"
 #include "reference/error.hpp"
@@ -169,6 +170,35 @@ constexpr std::array<Word, 27> kWords = {{
 }};
 // clang-format on
 
+/// Single-character changes that make one word of the other.
+std::size_t distance(Text a, Text b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t corner = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// What was meant instead of a word that is none: the nearest, where one is near; else all of them.
+S meant(Text word) {
+  if (word.size() < 32) {
+    const auto nearest = std::min_element(kWords.begin(), kWords.end(), [&](const Word& a, const Word& b) {
+      return distance(word, a.word) < distance(word, b.word);
+    });
+    if (distance(word, nearest->word) <= std::min<std::size_t>(2, word.size() / 2))
+      return S("is ") + nearest->word + " meant (" + nearest->values + ")?";
+  }
+  S all = "the words are ";
+  for (const Word& w : kWords) all += S(&w == kWords.data() ? "" : ", ") + w.word;
+  return all;
+}
+
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 bool is_word(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -252,7 +282,7 @@ void apply_declaration(std::string_view text, Variant& v) {
   for (Text word, value; pairs.next(word, value);) {
     const auto known =
         std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return word == w.word; });
-    if (known == kWords.end()) refuse(quoted(word), "is no word of a declaration");
+    if (known == kWords.end()) refuse(quoted(word), "is no word of a declaration: " + meant(word));
     if (!given.insert(known->word).second) refuse(word, "is given twice");
     if (value.empty()) refuse(word, S("has no value: ") + known->values);
     try {

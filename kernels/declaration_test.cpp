@@ -181,6 +181,23 @@ TEST(Declaration, RefusesWhatItDoesNotKnowByName) {
   EXPECT_FALSE(refusal(std::string("exp=f\0st", 8)).empty());
 }
 
+TEST(Declaration, NamesTheNearestWordOrAll) {
+  const auto ends = [](const char* text, const std::string& end) {
+    EXPECT_TRUE(refusal(text).ends_with(end)) << refusal(text);
+  };
+  ends("exq=fast", "'exq': is no word of a declaration: is exp meant (accurate | fast | half | exp2_fma)?");
+  ends("heigth=V", "is height meant (a formula of V)?");
+  ends("maxV=7", "is max_V meant (1 or more)?");
+  ends("normalize=kept", "is normalise meant (recomputed | kept)?");
+  // Two letters of three are no likeness.
+  for (const char* text : {"tolerance=1e-3", "abc=1"}) {
+    EXPECT_NE(refusal(text).find("the words are algorithm, shift, exp, "), std::string::npos)
+        << refusal(text);
+    EXPECT_TRUE(refusal(text).ends_with(", finite, k_up_to_V, max_k")) << refusal(text);
+  }
+  EXPECT_NE(refusal(std::string(9000, 'a') + "=1").find("the words are "), std::string::npos);
+}
+
 TEST(Declaration, FormulasAreIntegersRoundedUp) {
   const auto at = [](const char* text, std::int64_t V) { return height_formula(text).at(V); };
   EXPECT_EQ(at("V", 1000), 1000);

@@ -36,9 +36,16 @@ Variant declared(Variant v, const std::string& text) {
   return v;
 }
 
+/// What decides over a hang stands in the line that repeats it.
+std::string with_timeout(std::string words, const TargetOptions& options) {
+  if (options.timeout_seconds != TargetOptions().timeout_seconds)
+    words += fmt::format(" --timeout {}", options.timeout_seconds);
+  return words;
+}
+
 std::string with_options(std::string words, const TargetOptions& options) {
   if (!options.source.declare.empty()) words += " --declare " + shell_quoted(options.source.declare);
-  return words;
+  return with_timeout(std::move(words), options);
 }
 
 Target key_target(const std::string& word, const TargetOptions& options) {
@@ -64,14 +71,16 @@ std::vector<Target> plugin_targets(const std::string& word, const TargetOptions&
 
 std::vector<Target> source_targets(const std::string& word, const TargetOptions& options) {
   std::vector<Target> targets;
+  // An entry's adapter says the declaration; a file that registers itself has said its own.
+  const std::string more = options.source.entry.empty() ? options.source.declare : "";
   for (const SourceCandidate& c : source_candidates(word, options.source, isolation_of(options))) {
-    const auto make = [c, options] {
-      Variant v = load_plugin(c.plugin, isolation_of(options)).at(0);
+    const auto make = [c, options, more] {
+      Variant v = declared(load_plugin(c.plugin, isolation_of(options)).at(0), more);
       v.file = c.variant.file;
       v.origin = c.variant.origin;
       return v;
     };
-    targets.push_back({c.variant, c.variant.origin, make});
+    targets.push_back({declared(c.variant, more), with_timeout(c.variant.origin, options), make});
   }
   return targets;
 }

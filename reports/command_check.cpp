@@ -13,6 +13,7 @@
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/check_groups.hpp"
@@ -147,12 +148,14 @@ void add_check_command(CLI::App& app, int& status) {
       ->check(natural_number());
   c->add_option("--timeout", o->targets.timeout_seconds, "seconds after which a launch is hung")
       ->capture_default_str()
+      ->take_last()  // behind a reproduce line's own
       ->check(CLI::PositiveNumber);
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
   c->add_option("--threads", o->run.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
   add_source_options(*c, o->targets.source);
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run(*o); });
 }
 

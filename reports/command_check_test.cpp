@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "kernels/declaration.hpp"
 #include "reports/commands.hpp"
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
@@ -129,6 +130,62 @@ TEST_F(CheckCommand, BadCallsAreOneLine) {
     EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << line << ": " << err;
     EXPECT_FALSE(fs::exists(folder_ / "records.jsonl")) << line;
   }
+}
+
+TEST_F(CheckCommand, HelpListsTheWordsOfADeclaration) {
+  EXPECT_EQ(check("--help"), kPassed);
+  std::istringstream all(declaration_words());
+  int words = 0;
+  for (std::string line; std::getline(all, line); ++words)
+    EXPECT_NE(out.find(line + "\n"), std::string::npos) << line;
+  EXPECT_GT(words, 20);
+}
+
+TEST_F(CheckCommand, TheReproduceLineOfAFileRunsTheSameCase) {
+  const std::string file = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/fixtures/shuffle_rows.cu";
+  const std::string build =
+      (fs::temp_directory_path() / ("assay-one-file-" + std::to_string(getuid()))).string();
+  const std::vector<std::string> words = {"assay",
+                                          "check",
+                                          file,
+                                          "--host",
+                                          "--entry",
+                                          "void softmax_rows(float* out, const float* inp, int N, int C)",
+                                          "--op",
+                                          "log_softmax",
+                                          "--build-dir",
+                                          build,
+                                          "--quick",
+                                          "--only",
+                                          "shapes",
+                                          "--V",
+                                          "7",
+                                          "--rows",
+                                          "2",
+                                          "--timeout",
+                                          "19",
+                                          "--out",
+                                          folder_.string(),
+                                          "--threads",
+                                          "1"};
+  // Probabilities are no logarithms of them.
+  ASSERT_EQ(call(words), kFailed) << err;
+  ASSERT_FALSE(records().empty());
+  const std::string line = records()[0].reproduce;
+  EXPECT_NE(line.find(" --op log_softmax "), std::string::npos) << line;
+  EXPECT_NE(line.find(" --timeout 19 "), std::string::npos) << line;
+  std::vector<std::string> again;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == ' ') continue;
+    const bool quoted = line[i] == '\'';
+    const std::size_t end = std::min(line.find(quoted ? '\'' : ' ', i + 1), line.size());
+    again.push_back(line.substr(i + quoted, end - i - quoted));
+    i = end;
+  }
+  again.insert(again.end(), {"--timeout", "60", "--out", folder_.string()});
+  EXPECT_EQ(call(again), kFailed) << line << "\n" << err;
+  EXPECT_EQ(records().size(), 1u);
+  EXPECT_EQ(records()[0].status, Status::fail) << records()[0].reason;
 }
 
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {

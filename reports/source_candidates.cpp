@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -78,6 +79,10 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   f.nvcc_flags = o.nvcc_flags;
   f.build_dir = o.build_dir;
   f.declaration = o.declare;
+  // The words are known before anything is compiled, and from where: from the command line, no plugin.
+  Variant stranger;
+  stranger.claim = undeclared_claim();
+  apply_declaration(o.declare, stranger);
   f.name = o.name;
   if (!o.op.empty()) {
     f.op = parse_op(o.op);
@@ -106,6 +111,8 @@ std::string source_words(const std::string& word, const SourceOptions& o) {
   add("--types", types);
   add("--name", o.name);
   add("--declare", o.declare);
+  // A file that registers itself says its op; there --op chooses among what the variant writes.
+  if (!o.entry.empty()) add("--op", o.op);
   add("--build-dir", o.build_dir);
   return s;
 }

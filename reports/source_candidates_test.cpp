@@ -10,6 +10,7 @@
 
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
+#include "reports/check_targets.hpp"
 #include "reports/commands.hpp"
 
 namespace assay {
@@ -90,6 +91,50 @@ TEST(SourceCandidates, NamesOneOfAFile) {
   EXPECT_THROW(source_candidates(fixture("tile_2d.cu") + "#other", o), InputError);
   o.dtypes = {"f64"};
   EXPECT_THROW(one_file("a.cu", o), InputError);
+}
+
+TEST(SourceCandidates, WordsNameEverythingThatWasGiven) {
+  SourceOptions o = options_for("void f(const float* in, float* out, int rows, int c, int b)");
+  o.args = {"c=V", "b=BLOCK + 1"};
+  o.nvcc_flags = "-DBLOCK=256 -I inc";
+  o.dtypes = {"f32"};
+  o.name = "theirs";
+  o.declare = "exp=fast; height=V/256+13";
+  o.op = "log_softmax";
+  const std::string words = source_words("my kernel.cu", o);
+  for (const char* part :
+       {"'my kernel.cu' --entry 'void f(const float* in, float* out, int rows, int c, int b)'", " --arg c=V ",
+        " --arg 'b=BLOCK + 1' ", " --host ", " --nvcc-flags '-DBLOCK=256 -I inc' ", " --types f32 ",
+        " --name theirs ", " --declare 'exp=fast; height=V/256+13' ", " --op log_softmax "})
+    EXPECT_NE(words.find(part), std::string::npos) << part << " is not in: " << words;
+  // Of a file that registers itself --op selects cases, and the case's own line says it.
+  o.entry.clear();
+  EXPECT_EQ(source_words("my.cu", o).find("--op"), std::string::npos);
+}
+
+TEST(SourceCandidates, AWrongDeclarationIsNotTheFilesFault) {
+  SourceOptions o = options_for("void softmax_rows(float* out, const float* inp, int N, int C)");
+  o.declare = "exq=fast";
+  try {
+    source_candidates(fixture("shuffle_rows.cu"), o);
+    FAIL() << "accepted";
+  } catch (const InputError& e) {
+    const std::string line = e.what();
+    EXPECT_TRUE(line.starts_with("declaration: 'exq': is no word")) << line;
+    EXPECT_EQ(line.find(".so"), std::string::npos) << line;
+  }
+}
+
+TEST(SourceCandidates, ADeclarationComesOnTopOfWhatTheFileRegisters) {
+  SourceOptions o = options_for("");
+  o.declare = "max_V=8; ties=smaller_index";
+  const std::vector<Target> all = resolve_targets({{fixture("tile_2d.cu")}, o});
+  ASSERT_EQ(all.size(), 1u);
+  for (const Variant& v : {all[0].variant, all[0].make()}) {
+    EXPECT_EQ(v.limits.max_V, 8);
+    EXPECT_EQ(v.claim.ties, Ties::smaller_index);
+    EXPECT_EQ(v.claim.exp, Exp::fast) << "what ASSAY_VARIANT says";
+  }
 }
 
 TEST(AdapterCommand, EndsWith2ForABadEntry) {
