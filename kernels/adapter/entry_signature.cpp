@@ -22,8 +22,20 @@ bool any_of(const EntryToken& t, std::initializer_list<const char*> words) {
 bool is_qualifier(const EntryToken& t) {
   return any_of(t, {"const", "volatile", "restrict", "__restrict", "__restrict__"});
 }
-bool is_type_parameter(const EntryToken& t) {
-  return t.kind == EntryToken::word && any_of(t, {"T", "scalar_t"});
+/// Which tokens stand for a type. In `int T` the word is a name: a type comes before it.
+std::vector<bool> type_parameters(const Tokens& t) {
+  std::vector<bool> all(t.size());
+  bool typed = false;  // a type was read since the last '(', ',' or '<'
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    if (t[i].kind == EntryToken::word) {
+      all[i] = !typed && any_of(t[i], {"T", "scalar_t"});
+      typed |= !is_qualifier(t[i]) && !any_of(t[i], {"struct", "enum", "class", "typename", "extern",
+                                                     "static", "inline", "constexpr", "std"});
+    } else if (any_of(t[i], {"(", ",", "<", ">", ";"})) {
+      typed = t[i].is(">");
+    }
+  }
+  return all;
 }
 /// Words that several of make one integer type.
 bool is_integer_word(std::string_view w) {
@@ -77,10 +89,27 @@ std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std:
   int depth = 0;
   for (std::size_t i = from; i < to; ++i) {
     if (depth == 0 && t[i].is(sign)) return i;
-    if (any_of(t[i], {"(", "<", "["})) ++depth;
-    if (any_of(t[i], {")", ">", "]"}) && depth > 0) --depth;
+    if (any_of(t[i], {"(", "<", "[", "{"})) ++depth;
+    if (any_of(t[i], {")", ">", "]", "}"}) && depth > 0) --depth;
   }
   return to;
+}
+
+/// Without [[attributes]] and __attribute__((those)), which say nothing of a call.
+Tokens without_attributes(const Tokens& t) {
+  Tokens kept;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const bool standard = t[i].is("[") && i + 1 < t.size() && t[i + 1].is("[");
+    const bool gnu = t[i].is("__attribute__") && i + 1 < t.size() && t[i + 1].is("(");
+    if (!standard && !gnu) {
+      kept.push_back(t[i]);
+      continue;
+    }
+    const std::size_t open = gnu ? i + 1 : i;
+    i = find_outside(t, open + 1, t.size(), gnu ? ")" : "]");
+    if (i == t.size()) refuse("an attribute is not closed");
+  }
+  return kept;
 }
 
 Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std::size_t place) {
@@ -180,7 +209,7 @@ void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
       const std::size_t close = find_outside(t, i + 1, to, ">");
       if (close == to) refuse("a '<' is not closed");
       for (std::size_t j = i; j < close; ++j)
-        if (t[j].kind == EntryToken::text || any_of(t[j], {";", "=", "[", "]"}))
+        if (t[j].kind == EntryToken::text || any_of(t[j], {";", "=", "[", "]", "{", "}"}))
           refuse(quote_entry(t[j].spelling) + " cannot stand among template arguments");
       i = close;
     } else if (t[i].kind == EntryToken::word && wants_word) {
@@ -228,23 +257,24 @@ EntryArgument parse_entry_argument(std::string_view text) {
 }
 
 bool entry_is_template(std::string_view text) {
-  const Tokens tokens = entry_tokens(text);
-  return std::any_of(tokens.begin(), tokens.end(), is_type_parameter);
+  const std::vector<bool> all = type_parameters(without_attributes(entry_tokens(text)));
+  return std::find(all.begin(), all.end(), true) != all.end();
 }
 
 EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments,
                            std::optional<Op> op, std::optional<Dtype> dtype) {
-  Tokens t = entry_tokens(text);
+  Tokens t = without_attributes(entry_tokens(text));
   std::size_t from = 0;
   // template <typename T> declares what the types below are written with.
   if (!t.empty() && t[0].is("template")) from = std::min(find_outside(t, 2, t.size(), ">") + 1, t.size());
   t.erase(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(from));
-  for (EntryToken& token : t)
-    if (is_type_parameter(token)) {
+  const std::vector<bool> is_type = type_parameters(t);
+  for (std::size_t i = 0; i < t.size(); ++i)
+    if (is_type[i]) {
       if (!dtype)
-        refuse(quote_entry(token.spelling) +
+        refuse(quote_entry(t[i].spelling) +
                " stands for a type: --types f16, bf16 or f32 says which, or write it out");
-      token.spelling = spelling(*dtype);
+      t[i].spelling = spelling(*dtype);
     }
   while (!t.empty() && (t.back().is(";") || t.back().is("noexcept"))) t.pop_back();
   const std::size_t open = find_outside(t, 0, t.size(), "(");

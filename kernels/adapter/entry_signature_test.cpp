@@ -132,6 +132,54 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
   says(refusal(""), "no '('");
 }
 
+TEST(EntrySignature, TIsAlsoTheNameOfALength) {
+  EXPECT_EQ(roles("void f(float* out, const float* inp, int B, int T, int C)", {{"T", "1"}}),
+            "out in rows 1 V");
+  EXPECT_EQ(roles("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
+            "out in rows 1 V");
+  EXPECT_NE(
+      refusal("void f(float* out, const float* inp, int B, unsigned int T, int C)").find("--arg T=VALUE"),
+      std::string::npos);
+  EXPECT_FALSE(entry_is_template("void f(float* out, const float* inp, int B, int T, int C)"));
+  EXPECT_FALSE(entry_is_template("void T(float* T, const float* scalar_t)"));
+  for (const char* entry :
+       {"void f(const T* in, T* out, int rows, int V)", "void f<T, 32>(const float* in)",
+        "void f<int, T>(const float* in)", "void f(const float* in, const T)", "T f(int x)",
+        "template <class T> void f(T const* in)", "inline void f(T T, int T)"})
+    EXPECT_TRUE(entry_is_template(entry)) << entry;
+  // Both at once.
+  const EntrySignature s =
+      parse_entry("void f<T>(const T* in, T* out, int B, int T, int C)", {{"T", "1"}}, {}, Dtype::f16);
+  EXPECT_EQ(s.function, "f<__half>");
+  EXPECT_EQ(roles(s), "in out rows 1 V");
+  EXPECT_EQ(s.parameters[3].name, "T");
+}
+
+TEST(EntrySignature, SkipsAttributesAndDefaults) {
+  for (const char* entry :
+       {"[[nodiscard]] cudaError_t f(const float* in, float* out, int rows, int V, cudaStream_t s)",
+        "extern \"C\" [[gnu::noinline, deprecated(\"a > b]\")]] static int f(const float* in, float* out, "
+        "int "
+        "rows, int V, cudaStream_t s) noexcept",
+        "__attribute__((visibility(\"default\"))) int f([[maybe_unused]] const float* in, float* out, int "
+        "rows, "
+        "int V, cudaStream_t s)",
+        "int f(const float* in, float* out, int rows = int{1}, int V = {}, cudaStream_t s = cudaStream_t{})",
+        "int f(const float* in, float* out, int rows = f({1, 2}, a[3]), int V = 7, cudaStream_t s = {})"}) {
+    EXPECT_EQ(roles(entry), "in out rows V stream") << entry;
+    EXPECT_TRUE(parse_entry(entry).returns_status) << entry;
+  }
+  EXPECT_EQ(refusal("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
+  EXPECT_NE(
+      refusal("void f(const float* in, float* out, int rows, int V) {").find("'{' after the parameters"),
+      std::string::npos);
+  EXPECT_NE(refusal("void f<{1}>(const float* in, float* out, int rows, int V)").find("template arguments"),
+            std::string::npos);
+  EXPECT_NE(refusal("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "int{1}"}})
+                .find("neither a role nor a value"),
+            std::string::npos);
+}
+
 TEST(EntrySignature, CommentsAreNoPartOfIt) {
   EXPECT_EQ(
       roles("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
@@ -186,10 +234,10 @@ TEST(EntrySignature, EvaluatesTheWorkspaceBeforeItIsAskedFor) {
 TEST(EntrySignature, SurvivesAnyText) {
   // Pieces of declarations in any order: read or refused, and soon.
   const std::vector<std::string> pieces = {
-      "void", "float",  "*",   "const", "int", "(",   ")", ",",    "<",        ">",
-      "::",   "in",     "out", "rows",  "V",   "T",   "=", "[",    "]",        "&",
-      "\n",   "N=rows", "\"",  "std",   "k",   "256", " ", "long", "unsigned", "cudaStream_t s",
-      "\xff", "softmax"};
+      "void", "float",   "*",   "const", "int", "(",   ")", ",",    "<",        ">",
+      "::",   "in",      "out", "rows",  "V",   "T",   "=", "[",    "]",        "&",
+      "\n",   "N=rows",  "\"",  "std",   "k",   "256", " ", "long", "unsigned", "cudaStream_t s",
+      "\xff", "softmax", "{",   "}",     "[[",  "]]"};
   std::mt19937 random(1);
   const auto start = std::chrono::steady_clock::now();
   int read = 0;

@@ -58,7 +58,7 @@ std::vector<EntryToken> entry_tokens(std::string_view text) {
       ++i;
     } else if (text.substr(i, 2) == "::") {
       i += 2;
-    } else if (std::string_view("()<>[]*&,;=:+-/%|^!~?.").find(c) != std::string_view::npos) {
+    } else if (std::string_view("()<>[]{}*&,;=:+-/%|^!~?.").find(c) != std::string_view::npos) {
       ++i;
     } else {
       throw InputError("--entry: " + quote_entry(text.substr(i, 1)) + " is no part of a declaration");
@@ -87,7 +87,9 @@ bool is_plain_expression(std::string_view text) {
     const std::vector<EntryToken> tokens = entry_tokens(text);
     if (tokens.empty()) return false;
     for (const EntryToken& t : tokens) {
-      if (t.kind == EntryToken::text || t.is(";") || t.is("=") || t.is("[") || t.is("]")) return false;
+      if (t.kind == EntryToken::text || t.is(";") || t.is("=") || t.is("[") || t.is("]") || t.is("{") ||
+          t.is("}"))
+        return false;
       // A comment would swallow what follows.
       if (t.is("(")) open.push_back('(');
       if (t.is(")")) {

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "kernels/adapter/adapter_source.hpp"
+#include "kernels/adapter/compiler_log.hpp"
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/entry_tokens.hpp"
 #include "kernels/adapter/host_source.hpp"
@@ -113,18 +114,6 @@ fs::path write_headers(const fs::path& build) {
   return folder;
 }
 
-/// Lines of a compiler's log that tell most, five at most.
-std::string first_errors(const fs::path& log) {
-  std::ifstream in(log);
-  std::string line, all;
-  for (int n = 0; n < 5 && std::getline(in, line);) {
-    if (line.find("error") == line.npos && line.find("undefined reference") == line.npos) continue;
-    all += "\n  " + line.substr(0, 300);
-    ++n;
-  }
-  return all;
-}
-
 /// What the file and those it includes by quotes do not know, of the words that the entry says: its
 /// function's name, or a name in a value of --arg. Empty where all of them are somewhere.
 std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
@@ -160,16 +149,10 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
 void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
   const int status = run_program(words, log.string());
   if (status == 0) return;
-  std::ifstream in(log);
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t at = line.find(kNotExecutable);
-    if (at == line.npos || line.find("error") == line.npos) continue;
-    const std::string place = line.substr(0, line.find(" error"));
-    throw InputError(place + " " + line.substr(at) +
-                     " (the host executor does not speak it; without --host nvcc does)");
-  }
+  const std::string text = read(log);
+  if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
   throw InputError(source + " does not compile (" + words[0] + " ended with " + std::to_string(status) +
-                   ", log: " + log.string() + "):" + first_errors(log));
+                   ", log: " + log.string() + "):" + first_errors(text));
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -274,12 +257,18 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
   made.command = joined(words);
   made.cached = fs::exists(target);
   if (made.cached) return made;
-  const fs::path part = target.string() + "." + std::to_string(getpid());
+  const fs::path part = target.string() + "." + std::to_string(getpid()), log = target.string() + ".log";
   words.insert(words.end(), {"-o", part.string()});
   try {
-    compile_step(file.source, words, target.string() + ".log");
+    compile_step(file.source, words, log);
   } catch (const InputError&) {
     if (const std::string why = unknown_word(file, texts); !why.empty()) throw InputError(why);
+    std::set<std::string> contents;
+    for (const fs::path& p : texts) contents.insert(read(p));
+    for (const EntrySignature& s : entries_of(file))
+      if (const std::string why = misfit(read(log), s.function, file.source, contents, log.string());
+          !why.empty())
+        throw InputError(why);
     throw;
   }
   fs::rename(part, target);

@@ -282,5 +282,36 @@ TEST(HostSource, KeepsLinesAndQuotedText) {
   EXPECT_NE(out.find("t :: k < int , ( 3 > 2 ) >(assay_a...)"), std::string::npos) << out;
 }
 
+TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {
+  const auto ends = [](const char* entry, const std::string& end) {
+    const OneFile f = fixture("places.cu", entry);
+    const std::string text = refusal(f);
+    EXPECT_TRUE(text.starts_with(f.source)) << text;
+    EXPECT_NE(text.find(end), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  ends("void plain(const float* in, float* out, int rows, int V)",
+       ": 'plain' takes more arguments than --entry gives it: it is 'void plain(const float*, float*, int, "
+       "int, ");
+  ends("void few(const float* in, float* out, int rows, int V, cudaStream_t s)",
+       ": 'few' takes fewer arguments than --entry gives it: it is 'void few(");
+  ends("void inner(const float* in, float* out, int rows, int V)",
+       ": has no function 'inner', but 'a::b::inner': --entry takes the whole name");
+  ends("void go(const float* in, float* out, int rows, int V)", "but 'a::Softmax::go': ");
+  ends("void a::Softmax::go(const float* in, float* out, int rows, int V)",
+       ": 'a::Softmax::go' is called on an object: ");
+  ends("void few(const half* in, half* out, int rows, int V)", " does not compile as --entry calls 'few': ");
+  EXPECT_EQ(refusal(fixture("places.cu", "void a::b::inner(const float* in, float* out, int rows, int V)")),
+            "accepted");
+}
+
+TEST(OneFile, NamesAWordThatTheExecutorDoesNotHave) {
+  const std::string text =
+      refusal(fixture("unknown_word.cu", "void softmax(const float* in, float* out, int rows, int V)"));
+  EXPECT_NE(text.find("unknown_word.cu:8:"), std::string::npos) << text;
+  EXPECT_NE(text.find("unsupported: executor: __viaddmax_s32 ("), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace assay

@@ -1,0 +1,153 @@
+#include "kernels/adapter/compiler_log.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "kernels/adapter/entry_tokens.hpp"
+#include "kernels/adapter/host_source.hpp"
+#include "kernels/adapter/source_tokens.hpp"
+
+namespace assay {
+namespace {
+
+bool is_error(const std::string& line) {
+  return line.find("error") != line.npos || line.find("undefined reference") != line.npos;
+}
+bool says(const std::string& line, const char* words) { return line.find(words) != line.npos; }
+
+/// The message behind "error:", with plain quotes.
+std::string message_of(const std::string& line) {
+  const std::size_t at = line.find("error: ");
+  std::string s = at == line.npos ? line : line.substr(at + std::strlen("error: "));
+  for (const char* quote : {"\u2018", "\u2019"})
+    for (std::size_t i = s.find(quote); i != s.npos; i = s.find(quote)) s.replace(i, 3, "'");
+  return s.substr(0, 300);
+}
+
+/// CUDA's word that a host compiler does not know; empty where the line speaks of something else.
+std::string missing_word(const std::string& line) {
+  if (line.find("error: ") == line.npos) return {};
+  const std::string message = message_of(line);
+  for (const auto& [before, after] :
+       {std::pair("", " was not declared in this scope"), std::pair("", " does not name a type"),
+        std::pair("there are no arguments to ", " that depend on"),
+        std::pair("use of undeclared identifier ", "")}) {
+    if (!message.starts_with(before) || !says(message, after)) continue;
+    const std::size_t from = message.find('\'');
+    const std::size_t to = from == message.npos ? from : message.find('\'', from + 1);
+    if (to == message.npos) continue;
+    const std::string word = message.substr(from + 1, to - from - 1);
+    for (const char* start : {"__", "cuda", "CUDA", "nvcuda", "atomic"})
+      if (word.starts_with(start)) return word;
+  }
+  return {};
+}
+
+/// Names with the namespaces and classes around them under which a text has `function` followed by '(',
+/// outside of every body.
+void add_places(const std::string& text, const std::string& function, std::set<std::string>& places) {
+  std::vector<SourceToken> t = source_tokens(text);
+  std::erase_if(t, [](const SourceToken& s) {
+    return s.kind == SourceToken::blank || s.kind == SourceToken::directive;
+  });
+  std::vector<std::string> around;  // "N::", "" of a namespace without a name, "{" of anything else
+  std::size_t statement = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    if (t[i].is("{")) {
+      std::string scope = "{";
+      for (std::size_t s = statement; s < i; ++s) {
+        if (!t[s].is("namespace") && !t[s].is("class") && !t[s].is("struct")) continue;
+        scope.clear();
+        for (std::size_t n = s + 1; n < i && (t[n].kind == SourceToken::word || t[n].is("::")); ++n)
+          scope += t[n].spelling;
+        if (!scope.empty()) scope += "::";
+        break;
+      }
+      const bool linkage = i > statement && t[statement].is("extern") && t[i - 1].kind == SourceToken::text;
+      around.push_back(linkage ? "" : scope);
+      statement = i + 1;
+    } else if (t[i].is("}")) {
+      if (!around.empty()) around.pop_back();
+      statement = i + 1;
+    } else if (t[i].is(";")) {
+      statement = i + 1;
+    } else if (t[i].is(function) && i + 1 < t.size() && t[i + 1].is("(") &&
+               std::find(around.begin(), around.end(), "{") == around.end()) {
+      std::string place;
+      for (const std::string& scope : around) place += scope;
+      places.insert(place + function);
+    }
+  }
+}
+
+}  // namespace
+
+std::string first_errors(const std::string& log) {
+  std::istringstream in(log);
+  std::string line, all;
+  for (int n = 0; n < 5 && std::getline(in, line);) {
+    if (!is_error(line)) continue;
+    all += "\n  " + line.substr(0, 300);
+    ++n;
+  }
+  return all;
+}
+
+std::string unspoken(const std::string& log) {
+  std::istringstream in(log);
+  std::string missing;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t error = line.find(" error");
+    if (error == line.npos) continue;
+    if (const std::size_t at = line.find(kNotExecutable); at != line.npos)
+      return line.substr(0, error) + " " + line.substr(at) +
+             " (the host executor does not speak it; without --host nvcc does)";
+    if (const std::string word = missing_word(line); missing.empty() && !word.empty())
+      missing = line.substr(0, error) + " " + kNotExecutable + word +
+                " (the host executor has no such word; without --host nvcc may)";
+  }
+  return missing;
+}
+
+std::string misfit(const std::string& log, const std::string& function, const std::string& source,
+                   const std::set<std::string>& texts, const std::string& log_path) {
+  std::istringstream in(log);
+  std::string line;
+  while (std::getline(in, line) && !says(line, "error: ")) {
+  }
+  // Only the adapter is called that, and all it does to the file is that one call.
+  if (!in || !says(line.substr(0, line.find("error: ")), "_adapter.c")) return {};
+  const std::string message = message_of(line);
+  const std::string called = quote_entry(function);
+  for (const char* amount : {"few", "many"})
+    if (says(message, (std::string("too ") + amount + " arguments").c_str())) {
+      const std::size_t at = message.find(" to function ");
+      return source + ": " + called + " takes " + (amount[0] == 'f' ? "more" : "fewer") +
+             " arguments than --entry gives it" +
+             (at == message.npos ? "" : ": it is " + message.substr(at + std::strlen(" to function ")));
+    }
+  for (const char* member : {"without object", "nonstatic member", "non-static member"})
+    if (says(message, member))
+      return source + ": " + called +
+             " is called on an object: --entry takes a function, or a static member function";
+  const std::string plain = function.substr(0, function.find('<'));
+  const std::size_t colon = plain.rfind(':');
+  for (const char* unknown : {"was not declared", "is undefined", "has no member", "is not a member"}) {
+    if (!says(message, unknown)) continue;
+    const std::string last = colon == plain.npos ? plain : plain.substr(colon + 1);
+    std::set<std::string> places;
+    for (const std::string& text : texts) add_places(text, last, places);
+    places.erase(plain);
+    if (places.empty()) break;
+    std::string all;
+    for (const std::string& p : places) all += (all.empty() ? "" : ", ") + quote_entry(p);
+    return source + ": has no function " + called + ", but " + all + ": --entry takes the whole name";
+  }
+  return source + " does not compile as --entry calls " + called + ": " + message + " (log: " + log_path +
+         ")";
+}
+
+}  // namespace assay
