@@ -23,7 +23,7 @@
 #endif
 #define ASSAY_HOST_CUDA 1
 #include "kernels/host/block_choice.hpp"
-#include "kernels/host/more_words.hpp"
+#include "kernels/host/rare_words.hpp"
 
 using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
 
@@ -35,12 +35,54 @@ using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
 
 #define CUDART_INF_F (__builtin_inff())
 #define CUDART_NAN_F (__builtin_nanf(""))
-#define CUDART_INF (__builtin_inf())
+#define CUDART_MIN_DENORM_F 1.401298464e-45f
 #define CUDART_MAX_NORMAL_F 3.402823466e+38f
-#define CUDART_L2E_F 1.442695041f
-#define CUDART_LN2_F 0.693147181f
-#define CUDART_ONE_F 1.0f
+#define CUDART_NEG_ZERO_F (-0.0f)
 #define CUDART_ZERO_F 0.0f
+#define CUDART_ONE_F 1.0f
+#define CUDART_SQRT_HALF_F 0.707106781f
+#define CUDART_SQRT_TWO_F 1.414213562f
+#define CUDART_THIRD_F 0.333333333f
+#define CUDART_PIO4_F 0.785398163f
+#define CUDART_PIO2_F 1.570796327f
+#define CUDART_2_OVER_PI_F 0.636619772f
+#define CUDART_SQRT_2_OVER_PI_F 0.797884561f
+#define CUDART_PI_F 3.141592654f
+#define CUDART_L2E_F 1.442695041f
+#define CUDART_L2T_F 3.321928094f
+#define CUDART_LG2_F 0.301029996f
+#define CUDART_LGE_F 0.434294482f
+#define CUDART_LN2_F 0.693147181f
+#define CUDART_LNT_F 2.302585093f
+#define CUDART_TWO_TO_M126_F 1.175494351e-38f
+#define CUDART_TWO_TO_126_F 8.507059173e37f
+#define CUDART_NORM_HUGE_F 3.402823466e38f
+#define CUDART_TWO_TO_23_F 8388608.0f
+#define CUDART_TWO_TO_24_F 16777216.0f
+#define CUDART_TWO_TO_31_F 2147483648.0f
+#define CUDART_TWO_TO_32_F 4294967296.0f
+#define CUDART_INF (__builtin_inf())
+#define CUDART_NAN (__builtin_nan(""))
+#define CUDART_ZERO 0.0
+#define CUDART_ONE 1.0
+#define CUDART_NEG_ZERO (-0.0)
+#define CUDART_PI 3.1415926535897931e+0
+#define CUDART_L2E 1.4426950408889634e+0
+#define CUDART_LN2 6.9314718055994529e-1
+#define CUDART_INF_FP16 (__ushort_as_half(0x7c00))
+#define CUDART_NAN_FP16 (__ushort_as_half(0x7fff))
+#define CUDART_MIN_DENORM_FP16 (__ushort_as_half(0x0001))
+#define CUDART_MAX_NORMAL_FP16 (__ushort_as_half(0x7bff))
+#define CUDART_NEG_ZERO_FP16 (__ushort_as_half(0x8000))
+#define CUDART_ZERO_FP16 (__ushort_as_half(0x0000))
+#define CUDART_ONE_FP16 (__ushort_as_half(0x3c00))
+#define CUDART_INF_BF16 (__ushort_as_bfloat16(0x7f80))
+#define CUDART_NAN_BF16 (__ushort_as_bfloat16(0x7fff))
+#define CUDART_MIN_DENORM_BF16 (__ushort_as_bfloat16(0x0001))
+#define CUDART_MAX_NORMAL_BF16 (__ushort_as_bfloat16(0x7f7f))
+#define CUDART_NEG_ZERO_BF16 (__ushort_as_bfloat16(0x8000))
+#define CUDART_ZERO_BF16 (__ushort_as_bfloat16(0x0000))
+#define CUDART_ONE_BF16 (__ushort_as_bfloat16(0x3f80))
 #define CUDART_VERSION 12000
 
 enum cudaError_t {
@@ -48,6 +90,7 @@ enum cudaError_t {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
   cudaErrorUnknown = 999
@@ -88,6 +131,10 @@ typedef cudaStream_t CUstream;
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 #define cudaStreamNonBlocking 1
 #define cudaEventDisableTiming 2
+#define cudaHostAllocDefault 0
+#define cudaHostAllocPortable 1
+#define cudaHostAllocMapped 2
+#define cudaHostAllocWriteCombined 4
 
 struct cudaDeviceProp {
   char name[256] = "assay host executor";
@@ -186,6 +233,14 @@ template <class T>
 cudaError_t cudaMallocHost(T** p, size_t bytes, unsigned = 0) {
   return cudaMalloc(p, bytes);
 }
+template <class T>
+cudaError_t cudaHostAlloc(T** p, size_t bytes, unsigned) {
+  return cudaMalloc(p, bytes);
+}
+inline cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *free = *total = cudaDeviceProp{}.totalGlobalMem;
+  return cudaSuccess;
+}
 inline cudaError_t cudaFree(void* p) {
   ::free(p);
   return cudaSuccess;
@@ -234,6 +289,19 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t
   return cudaSuccess;
 }
 template <class T>
+cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                    cudaMemcpyKind = cudaMemcpyHostToDevice, cudaStream_t stream = nullptr) {
+  assay_cuda::enqueued(stream);
+  return cudaMemcpyToSymbol(symbol, from, bytes, offset);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind = cudaMemcpyDeviceToHost,
+                                      cudaStream_t stream = nullptr) {
+  assay_cuda::enqueued(stream);
+  return cudaMemcpyFromSymbol(to, symbol, bytes, offset);
+}
+template <class T>
 cudaError_t cudaGetSymbolAddress(void** p, const T& symbol) {
   *p = const_cast<void*>(static_cast<const void*>(&symbol));
   return cudaSuccess;
@@ -248,6 +316,9 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
   ++assay_cuda::streams.waited;
   return cudaSuccess;
 }
+// Every call was over when it returned: nothing is left to be asked about, and asking is no waiting.
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamCreate(cudaStream_t* s) {
   *s = assay_cuda::own_stream();
   return cudaSuccess;
@@ -268,6 +339,11 @@ inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
   return cudaSuccess;
 }
 
+inline cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 inline cudaError_t cudaGetDeviceCount(int* n) {
   *n = 1;
   return cudaSuccess;

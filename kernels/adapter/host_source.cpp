@@ -252,12 +252,15 @@ class Rewriter {
     }
   }
 
-  std::string breaks(std::size_t from, std::size_t to) const {
-    std::string s;
+  /// The line breaks of tokens [from, to) but for as many as `text`, written for them, has: what follows
+  /// keeps its line. In a macro each is a splice.
+  std::string breaks(std::size_t from, std::size_t to, std::string_view text) const {
+    std::ptrdiff_t n = -std::count(text.begin(), text.end(), '\n');
     for (std::size_t i = from; i < to; ++i)
-      s.append(static_cast<std::size_t>(std::count(t_[i].spelling.begin(), t_[i].spelling.end(), '\n')),
-               '\n');
-    return in_macro_ ? "" : s;
+      n += std::count(t_[i].spelling.begin(), t_[i].spelling.end(), '\n');
+    std::string s;
+    for (; n > 0; --n) s += in_macro_ ? "\\\n" : "\n";
+    return s;
   }
   /// The source of live tokens [from, to), unchanged but for line breaks.
   std::string raw(std::size_t from, std::size_t to) const {
@@ -400,17 +403,15 @@ class Rewriter {
         launches_.erase(l);  // the arguments may begin another, never this one again
         const std::size_t end = live_[found.close] + 1;
         const std::string text = launch(here, found);
-        out += text;
-        const std::string all_breaks = breaks(i, end);
-        const auto written = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-        if (all_breaks.size() > written) out.append(all_breaks.size() - written, '\n');
+        out += text + breaks(i, end, text);
         i = end - 1;
         s = found.close + 1;
         continue;
       }
       if (const auto d = shared_.find(here); d != shared_.end()) {
         const std::size_t end = live_[d->second.end] + 1;
-        out += shared(here, d->second) + breaks(i, end);
+        const std::string text = shared(here, d->second);
+        out += text + breaks(i, end, text);
         s = d->second.end + 1;
         i = end - 1;
         continue;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "kernels/adapter/host_source.hpp"
 #include "kernels/adapter/toolchain.hpp"
@@ -280,6 +281,36 @@ TEST(HostSource, KeepsLinesAndQuotedText) {
   EXPECT_EQ(out.find("__shared__ float"), std::string::npos) << out;
   EXPECT_NE(out.find("::assay_cuda::launch(dim3(1), f<2>(), 0, s)"), std::string::npos) << out;
   EXPECT_NE(out.find("t :: k < int , ( 3 > 2 ) >(assay_a...)"), std::string::npos) << out;
+}
+
+TEST(HostSource, LaunchesInMacrosThatGoOnInTheNextLine) {
+  const std::string source =
+      "#define L(n, x) case n: \\\n  k<n, float> \\\r\n  <<<rows, 32, /* a */ \\\n 0, s>>>(in, \\\n #x); \\\n"
+      "  break;\nvoid f() {\n  __shared__ int \\\n a;\n}\n";
+  const std::string out = host_source(source, "m.cu", [](std::string_view) { return std::string(); });
+  EXPECT_EQ(out.find("<<<"), std::string::npos) << out;
+  EXPECT_NE(out.find("k < n , float >(assay_a...)"), std::string::npos) << out;
+  EXPECT_NE(out.find("#x"), std::string::npos) << out;
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
+      << out;
+  // Every line of the macro but its last goes on.
+  std::istringstream lines(out.substr(out.find("#define")));
+  std::string line;
+  for (int n = 0; n < 5; ++n) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_TRUE(line.ends_with("\\") || line.ends_with("\\\r")) << line;
+  }
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_TRUE(line.ends_with("break;")) << line;
+}
+
+TEST(OneFile, RareWordsAndSplicedMacros) {
+  OneFile f = fixture("rare_words.cu",
+                      "[[nodiscard]] cudaError_t softmax(const float* in, float* out, int rows, int V, "
+                      "cudaStream_t stream = cudaStream_t{})");
+  const Loaded l(compile_one_file(f));
+  ASSERT_TRUE(l.plugin);
+  EXPECT_LT(worst_difference(l, l.plugin->variants[0], 3, 100, 100), 1e-6);
 }
 
 TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {

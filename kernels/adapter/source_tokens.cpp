@@ -13,6 +13,11 @@ bool is_word(char c) {
 }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+/// Where a line that goes on in the next one does: behind a backslash and the break; i if none is there.
+std::size_t skip_splice(std::string_view s, std::size_t i) {
+  return s.substr(i, 2) == "\\\n" ? i + 2 : s.substr(i, 3) == "\\\r\n" ? i + 3 : i;
+}
+
 /// Where a comment that begins at i ends; i if none does.
 std::size_t skip_comment(std::string_view s, std::size_t i) {
   if (s.substr(i, 2) == "//") {
@@ -65,11 +70,14 @@ std::vector<SourceToken> source_tokens(std::string_view s) {
     const std::size_t begin = i;
     SourceToken::Kind kind = SourceToken::sign;
     const char c = s[i];
-    if (is_blank(c) || skip_comment(s, i) != i) {
+    bool new_line = false;  // a spliced one is none: # there begins no directive
+    if (is_blank(c) || skip_comment(s, i) != i || skip_splice(s, i) != i) {
       kind = SourceToken::blank;
       while (i < s.size()) {
         if (is_blank(s[i]))
-          ++i;
+          new_line |= s[i++] == '\n';
+        else if (const std::size_t next = skip_splice(s, i); next != i)
+          i = next;
         else if (const std::size_t after = skip_comment(s, i); after != i)
           i = after;
         else
@@ -104,8 +112,7 @@ std::vector<SourceToken> source_tokens(std::string_view s) {
     tokens.push_back({kind, spelling, line});
     const auto breaks = std::count(spelling.begin(), spelling.end(), '\n');
     line += static_cast<int>(breaks);
-    line_start = kind == SourceToken::blank ? line_start || breaks > 0 : false;
-    if (kind == SourceToken::blank && breaks > 0) line_start = true;
+    line_start = kind == SourceToken::blank && (line_start || new_line);
   }
   return tokens;
 }

@@ -10,7 +10,7 @@ namespace assay {
 
 struct SourceToken {
   enum Kind { word, number, text, sign, blank, directive } kind = sign;
-  std::string_view spelling;  // blank: white space and comments; directive: to the end of its last line
+  std::string_view spelling;  // blank: white space, comments, spliced lines; directive: to its last line
   int line = 1;
   bool is(std::string_view s) const { return spelling == s; }
 };

@@ -87,10 +87,6 @@ inline float __int2float_rn(int x) { return static_cast<float>(x); }
 inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
 inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
-inline int __float2int_rn(float x) { return static_cast<int>(::nearbyintf(x)); }
-inline int __float2int_rz(float x) { return static_cast<int>(x); }
-inline int __float2int_rd(float x) { return static_cast<int>(::floorf(x)); }
-inline int __float2int_ru(float x) { return static_cast<int>(::ceilf(x)); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
 inline int __popcll(unsigned long long v) { return std::popcount(v); }
@@ -104,8 +100,6 @@ inline unsigned __brev(unsigned v) {
   return r;
 }
 inline float __half2float_rn(__half h) { return h; }
-inline __half __int2half_rn(int x) { return __half(static_cast<float>(x)); }
-inline int __half2int_rn(__half h) { return __float2int_rn(h); }
 
 // ---- vector types ----
 
@@ -119,6 +113,17 @@ struct Three {
   T x, y, z;
 };
 }  // namespace words_detail
+/// What threadIdx is, too: uint3 t = threadIdx.
+struct uint3 {
+  unsigned x, y, z;
+  uint3() = default;
+  constexpr uint3(unsigned x_, unsigned y_, unsigned z_) : x(x_), y(y_), z(z_) {}
+  constexpr uint3(const dim3& d) : x(d.x), y(d.y), z(d.z) {}
+  constexpr operator dim3() const { return {x, y, z}; }
+};
+inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
+using uint1 = words_detail::Vector<unsigned, 1>;
+inline uint1 make_uint1(unsigned x) { return {x}; }
 #define ASSAY_VECTORS(T, name)                       \
   using name##1 = words_detail::Vector<T, 1>;        \
   using name##3 = words_detail::Three<T>;            \
@@ -131,7 +136,6 @@ struct Three {
   inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 ASSAY_VECTORS(float, float)
 ASSAY_VECTORS(int, int)
-ASSAY_VECTORS(unsigned, uint)
 ASSAY_VECTORS(double, double)
 ASSAY_VECTORS(long long, longlong)
 ASSAY_EVEN_VECTORS(double, double)

@@ -1,0 +1,190 @@
+// CUDA's words that few kernels use: comparisons of pairs and maxima that keep a NaN, conversions that
+// saturate, bits and bytes, clocks, and the atomics of a narrower or wider scope.
+#pragma once
+
+#include <time.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "kernels/host/more_words.hpp"
+
+namespace assay::ASSAY_BACKEND {
+
+// ---- f16 and bf16 ----
+
+inline __half __double2half(double x) { return __half(half_bits::odd_float(x)); }
+inline __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(half_bits::odd_float(x)); }
+
+/// As `name` of two halves, but a NaN on either side is what comes out, in its canonical form.
+#define ASSAY_KEEPS_NAN(T, T2, name)                                           \
+  inline T name##_nan(T a, T b) {                                              \
+    return __hisnan(a) || __hisnan(b) ? half_bits::as<T>(0x7fff) : name(a, b); \
+  }                                                                            \
+  inline T2 name##2_nan(T2 a, T2 b) { return {name##_nan(a.x, b.x), name##_nan(a.y, b.y)}; }
+ASSAY_KEEPS_NAN(__half, __half2, __hmax)
+ASSAY_KEEPS_NAN(__half, __half2, __hmin)
+ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmax)
+ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmin)
+#undef ASSAY_KEEPS_NAN
+
+/// A comparison `h` that is false of a NaN, its unordered form that is true of one, and both of pairs: as
+/// 1 and 0, as masks of 16 bits, and of both halves at once.
+#define ASSAY_COMPARISON(T, T2, h, ONE)                                                                  \
+  inline bool __h##h##u(T a, T b) { return __hisnan(a) || __hisnan(b) || __h##h(a, b); }                 \
+  inline T2 __h##h##2(T2 a, T2 b) {                                                                      \
+    return {half_bits::as<T>(__h##h(a.x, b.x) ? ONE : 0), half_bits::as<T>(__h##h(a.y, b.y) ? ONE : 0)}; \
+  }                                                                                                      \
+  inline T2 __h##h##u2(T2 a, T2 b) {                                                                     \
+    return {half_bits::as<T>(__h##h##u(a.x, b.x) ? ONE : 0),                                             \
+            half_bits::as<T>(__h##h##u(a.y, b.y) ? ONE : 0)};                                            \
+  }                                                                                                      \
+  inline unsigned __h##h##2_mask(T2 a, T2 b) {                                                           \
+    return (__h##h(a.x, b.x) ? 0xffffu : 0u) | (__h##h(a.y, b.y) ? 0xffff0000u : 0u);                    \
+  }                                                                                                      \
+  inline unsigned __h##h##u2_mask(T2 a, T2 b) {                                                          \
+    return (__h##h##u(a.x, b.x) ? 0xffffu : 0u) | (__h##h##u(a.y, b.y) ? 0xffff0000u : 0u);              \
+  }                                                                                                      \
+  inline bool __hb##h##2(T2 a, T2 b) { return __h##h(a.x, b.x) && __h##h(a.y, b.y); }                    \
+  inline bool __hb##h##u2(T2 a, T2 b) { return __h##h##u(a.x, b.x) && __h##h##u(a.y, b.y); }
+#define ASSAY_COMPARISONS(T, T2, ONE) \
+  ASSAY_COMPARISON(T, T2, eq, ONE)    \
+  ASSAY_COMPARISON(T, T2, ne, ONE)    \
+  ASSAY_COMPARISON(T, T2, lt, ONE)    \
+  ASSAY_COMPARISON(T, T2, le, ONE)    \
+  ASSAY_COMPARISON(T, T2, gt, ONE)    \
+  ASSAY_COMPARISON(T, T2, ge, ONE)
+ASSAY_COMPARISONS(__half, __half2, 0x3c00)
+ASSAY_COMPARISONS(__nv_bfloat16, __nv_bfloat162, 0x3f80)
+#undef ASSAY_COMPARISONS
+#undef ASSAY_COMPARISON
+
+// ---- conversions ----
+
+namespace words_detail {
+/// A whole number as an integer: cut to what I holds. NaN is 0, but of or to 64 bits 2^(bits - 1).
+template <class I, class F>
+I saturated(F x) {
+  if (x != x) return sizeof(I) < 8 && sizeof(F) < 8 ? I{0} : static_cast<I>(1ull << (8 * sizeof(I) - 1));
+  // 2^bits of I, or half of it: exact in F.
+  const F top = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
+  if (x >= top) return std::numeric_limits<I>::max();
+  if (x <= static_cast<F>(std::numeric_limits<I>::min())) return std::numeric_limits<I>::min();
+  return static_cast<I>(x);
+}
+}  // namespace words_detail
+#define ASSAY_TO_INTEGER(from, F, to, I)                                                       \
+  inline I __##from##2##to##_rn(F x) { return words_detail::saturated<I>(std::nearbyint(x)); } \
+  inline I __##from##2##to##_rz(F x) { return words_detail::saturated<I>(std::trunc(x)); }     \
+  inline I __##from##2##to##_rd(F x) { return words_detail::saturated<I>(std::floor(x)); }     \
+  inline I __##from##2##to##_ru(F x) { return words_detail::saturated<I>(std::ceil(x)); }
+ASSAY_TO_INTEGER(float, float, int, int)
+ASSAY_TO_INTEGER(float, float, uint, unsigned)
+ASSAY_TO_INTEGER(float, float, ll, long long)
+ASSAY_TO_INTEGER(float, float, ull, unsigned long long)
+ASSAY_TO_INTEGER(double, double, int, int)
+ASSAY_TO_INTEGER(double, double, uint, unsigned)
+ASSAY_TO_INTEGER(double, double, ll, long long)
+ASSAY_TO_INTEGER(double, double, ull, unsigned long long)
+#undef ASSAY_TO_INTEGER
+inline __half __int2half_rn(int x) { return __double2half(x); }
+inline int __half2int_rn(__half h) { return __float2int_rn(h); }
+inline double __int2double_rn(int x) { return x; }
+inline double __uint2double_rn(unsigned x) { return x; }
+inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
+inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x); }
+
+// ---- arithmetic in double; a product and a sum are never contracted ----
+
+inline double __dadd_rn(double a, double b) {
+  volatile double r = a + b;
+  return r;
+}
+inline double __dsub_rn(double a, double b) {
+  volatile double r = a - b;
+  return r;
+}
+inline double __dmul_rn(double a, double b) {
+  volatile double r = a * b;
+  return r;
+}
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __drcp_rn(double a) { return 1.0 / a; }
+inline double __dsqrt_rn(double a) { return ::sqrt(a); }
+inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
+
+// ---- bits ----
+
+/// Four of the eight bytes of y:x, by the low three bits of the selector's nibbles.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const std::uint64_t both = std::uint64_t{y} << 32 | x;
+  unsigned r = 0;
+  for (int i = 0; i < 4; ++i)
+    r |= static_cast<unsigned>(both >> 8 * (selector >> 4 * i & 7u) & 0xffu) << 8 * i;
+  return r;
+}
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
+  return static_cast<unsigned>((std::uint64_t{high} << 32 | low) << (n & 31u) >> 32);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
+  return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (n & 31u));
+}
+/// A shift by more than 32 is one by 32.
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n) {
+  return n >= 32 ? low : __funnelshift_l(low, high, n);
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
+  return n >= 32 ? high : __funnelshift_r(low, high, n);
+}
+/// Where the |offset|-th bit of `mask` is that is set, counted from bit `base` on, upwards or, for an offset
+/// below 0, downwards; offset 0: `base`, if it is set. ~0u where there is none.
+inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  const int step = offset < 0 ? -1 : 1;
+  long long left = offset == 0 ? 1 : std::abs(static_cast<long long>(offset));
+  for (long long at = base; at >= 0 && at < 32; at += step) {
+    if ((mask >> at & 1u) && --left == 0) return static_cast<unsigned>(at);
+    if (offset == 0) break;
+  }
+  return ~0u;
+}
+
+// ---- clocks; clock() is the C library's ----
+
+/// A count that grows with every look at it, and is the same in every run.
+inline long long clock64() {
+  static thread_local long long ticks = 0;
+  return ticks += 64;
+}
+
+// ---- atomics: of one block and of the whole system alike ----
+
+#define ASSAY_SCOPES(name)                           \
+  template <class T>                                 \
+  T name##_block(T* p, std::type_identity_t<T> v) {  \
+    return name(p, v);                               \
+  }                                                  \
+  template <class T>                                 \
+  T name##_system(T* p, std::type_identity_t<T> v) { \
+    return name(p, v);                               \
+  }
+ASSAY_SCOPES(atomicAdd)
+ASSAY_SCOPES(atomicSub)
+ASSAY_SCOPES(atomicMax)
+ASSAY_SCOPES(atomicMin)
+ASSAY_SCOPES(atomicOr)
+ASSAY_SCOPES(atomicAnd)
+ASSAY_SCOPES(atomicXor)
+ASSAY_SCOPES(atomicExch)
+ASSAY_SCOPES(atomicInc)
+ASSAY_SCOPES(atomicDec)
+#undef ASSAY_SCOPES
+template <class T>
+T atomicCAS_block(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
+  return atomicCAS(p, expected, v);
+}
+template <class T>
+T atomicCAS_system(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
+  return atomicCAS(p, expected, v);
+}
+
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,170 @@
+// Words that few kernels say, against what the CUDA guide says of them.
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/host/executor_test.hpp"
+
+// Needs the backend's name from above.
+#include "kernels/host/rare_words.hpp"
+
+namespace assay::host_test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+template <class T>
+struct PairOf;
+template <>
+struct PairOf<__half> {
+  using type = __half2;
+};
+template <>
+struct PairOf<__nv_bfloat16> {
+  using type = __nv_bfloat162;
+};
+
+template <class T>
+class RareHalf : public testing::Test {};
+using Types = testing::Types<__half, __nv_bfloat16>;
+TYPED_TEST_SUITE(RareHalf, Types);
+
+TYPED_TEST(RareHalf, MaximaThatKeepANaN) {
+  using T = TypeParam;
+  using T2 = typename PairOf<T>::type;
+  for (const float other : {-kInf, -1.0f, 0.0f, 3.0f, kInf, kNan}) {
+    // The plain forms lose it.
+    EXPECT_EQ(__hmax_nan(T(kNan), T(other)).x, 0x7fff) << other;
+    EXPECT_EQ(__hmax_nan(T(other), T(kNan)).x, 0x7fff) << other;
+    EXPECT_EQ(__hmin_nan(T(kNan), T(other)).x, 0x7fff) << other;
+    EXPECT_EQ(__hmin_nan(T(other), T(kNan)).x, 0x7fff) << other;
+    EXPECT_EQ(std::isnan(float(__hmax(T(kNan), T(other)))), std::isnan(other));
+  }
+  EXPECT_EQ(float(__hmax_nan(T(1.0f), T(2.0f))), 2.0f);
+  EXPECT_EQ(float(__hmin_nan(T(1.0f), T(-kInf))), -kInf);
+  EXPECT_FALSE(std::signbit(float(__hmax_nan(T(-0.0f), T(0.0f)))));
+  EXPECT_TRUE(std::signbit(float(__hmin_nan(T(0.0f), T(-0.0f)))));
+  const T2 most = __hmax2_nan(T2{T(1.0f), T(kNan)}, T2{T(3.0f), T(5.0f)});
+  EXPECT_EQ(float(most.x), 3.0f);
+  EXPECT_EQ(most.y.x, 0x7fff);
+  const T2 least = __hmin2_nan(T2{T(1.0f), T(2.0f)}, T2{T(kNan), T(-5.0f)});
+  EXPECT_EQ(least.x.x, 0x7fff);
+  EXPECT_EQ(float(least.y), -5.0f);
+}
+
+TYPED_TEST(RareHalf, ComparisonsOfPairs) {
+  using T = TypeParam;
+  using T2 = typename PairOf<T>::type;
+  const T2 a{T(1.0f), T(2.0f)}, above{T(2.0f), T(3.0f)}, mixed{T(2.0f), T(2.0f)}, holed{T(1.0f), T(kNan)};
+  EXPECT_TRUE(__hbgt2(above, a));
+  EXPECT_FALSE(__hbgt2(mixed, a));
+  EXPECT_TRUE(__hbge2(mixed, a));
+  EXPECT_TRUE(__hblt2(a, above));
+  EXPECT_TRUE(__hble2(a, mixed));
+  EXPECT_TRUE(__hbeq2(a, a));
+  EXPECT_TRUE(__hbne2(a, above));
+  EXPECT_FALSE(__hbne2(a, mixed));
+  // Of a NaN every ordered form is false, also "not equal", and every unordered one true.
+  EXPECT_FALSE(__hne(T(kNan), T(1.0f)));
+  EXPECT_TRUE(__hneu(T(kNan), T(1.0f)));
+  EXPECT_TRUE(T(kNan) != T(1.0f));
+  EXPECT_FALSE(__hbeq2(holed, holed));
+  EXPECT_FALSE(__hbge2(holed, a));
+  EXPECT_TRUE(__hbgeu2(holed, a));
+  EXPECT_TRUE(__hbequ2(holed, holed));
+  EXPECT_FALSE(__hbneu2(holed, holed));
+  EXPECT_EQ(__heq2_mask(mixed, a), 0xffff0000u);
+  EXPECT_EQ(__heq2_mask(holed, a), 0x0000ffffu);
+  EXPECT_EQ(__hequ2_mask(holed, a), 0xffffffffu);
+  const T2 ones = __hgt2(mixed, a);
+  EXPECT_EQ(float(ones.x), 1.0f);
+  EXPECT_EQ(float(ones.y), 0.0f);
+  EXPECT_EQ(float(__hgtu2(holed, a).y), 1.0f);
+}
+
+TEST(RareWords, DoubleToHalfRoundsOnce) {
+  // Above the midpoint of 1 and its neighbour by less than a float can say.
+  const double near_tie = 1.0 + 0x1p-11 + 0x1p-40;
+  EXPECT_EQ(float(__double2half(near_tie)), 1.0f + 0x1p-10f);
+  EXPECT_EQ(float(__half(static_cast<float>(near_tie))), 1.0f) << "rounded twice";
+  EXPECT_EQ(float(__double2half(-near_tie)), -1.0f - 0x1p-10f);
+  EXPECT_EQ(float(__double2half(1e300)), kInf);
+  EXPECT_EQ(__double2half(-1e-300).x, 0x8000);
+  EXPECT_EQ(float(__double2bfloat16(1.0 + 0x1p-8 + 0x1p-40)), 1.0f + 0x1p-7f);
+}
+
+TEST(RareWords, ConversionsSaturate) {
+  EXPECT_EQ(__float2uint_rn(2.5f), 2u);
+  EXPECT_EQ(__float2uint_rn(3.5f), 4u);
+  EXPECT_EQ(__float2uint_ru(2.25f), 3u);
+  EXPECT_EQ(__float2uint_rn(-7.0f), 0u);
+  EXPECT_EQ(__float2uint_rn(kNan), 0u);
+  EXPECT_EQ(__float2uint_rn(0x1p32f), 0xffffffffu);
+  EXPECT_EQ(__float2int_rd(-2.5f), -3);
+  EXPECT_EQ(__float2int_rz(-2.5f), -2);
+  EXPECT_EQ(__float2int_rn(0x1p31f), std::numeric_limits<int>::max());
+  EXPECT_EQ(__float2int_rn(-kInf), std::numeric_limits<int>::min());
+  EXPECT_EQ(__float2ll_rn(kNan), std::numeric_limits<long long>::min());
+  EXPECT_EQ(__double2ull_rz(0x1p63), 0x8000000000000000ull);
+  EXPECT_EQ(__double2int_rn(2147483646.5), 2147483646);
+}
+
+TEST(RareWords, DoubleArithmetic) {
+  EXPECT_EQ(__dadd_rn(1.0, 0x1p-53), 1.0);
+  EXPECT_EQ(__dsub_rn(1.0, 0x1p-53), 1.0 - 0x1p-53);
+  EXPECT_EQ(__dmul_rn(1.0 + 0x1p-30, 1.0 - 0x1p-30), 1.0);
+  EXPECT_EQ(__fma_rn(1.0 + 0x1p-30, 1.0 - 0x1p-30, -1.0), -0x1p-60);
+  EXPECT_EQ(__ddiv_rn(1.0, 3.0), 1.0 / 3.0);
+}
+
+TEST(RareWords, Bits) {
+  EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x3210), 0x33221100u);
+  EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x7531), 0x77553311u);
+  // The high bit of a nibble is not looked at.
+  EXPECT_EQ(__byte_perm(0x33221180u, 0x77665544u, 0xfff8), 0x77777780u);
+  EXPECT_EQ(__funnelshift_l(0x80000001u, 0x7u, 4), 0x78u);
+  EXPECT_EQ(__funnelshift_r(0x10u, 0x7u, 4), 0x70000001u);
+  EXPECT_EQ(__funnelshift_l(1u, 2u, 32), 2u);
+  EXPECT_EQ(__funnelshift_r(1u, 2u, 32), 1u);
+  EXPECT_EQ(__funnelshift_lc(1u, 2u, 40), 1u);
+  EXPECT_EQ(__funnelshift_rc(1u, 2u, 40), 2u);
+}
+
+TEST(RareWords, NthSetBit) {
+  std::mt19937 random(1);
+  for (int n = 0; n < 2000; ++n) {
+    const unsigned mask = static_cast<unsigned>(random() & random()), base = random() % 32;
+    std::vector<unsigned> up, down;
+    for (unsigned b = base; b < 32; ++b)
+      if (mask >> b & 1u) up.push_back(b);
+    for (unsigned b = base + 1; b-- > 0;)
+      if (mask >> b & 1u) down.push_back(b);
+    EXPECT_EQ(__fns(mask, base, 0), mask >> base & 1u ? base : ~0u);
+    for (int k = 1; k < 34; ++k) {
+      const auto i = static_cast<std::size_t>(k - 1);
+      EXPECT_EQ(__fns(mask, base, k), i < up.size() ? up[i] : ~0u) << mask << " " << base << " " << k;
+      EXPECT_EQ(__fns(mask, base, -k), i < down.size() ? down[i] : ~0u) << mask << " " << base << " " << -k;
+    }
+  }
+}
+
+TEST(RareWords, InAKernel) {
+  unsigned total = 0, block = 0, wrong = 0;
+  launch(dim3(2), dim3(8, 4), [&] {
+    const uint3 t = threadIdx;
+    const dim3 back = t;
+    const long long begin = clock64();
+    if (t.x != threadIdx.x || t.y != back.y || make_uint3(1, 2, 3).z != 3) atomicAdd(&wrong, 1u);
+    atomicAdd_system(&total, 1u);
+    atomicMax_block(&block, t.y * 8 + t.x);
+    if (clock64() <= begin) atomicAdd(&wrong, 1u);
+  });
+  EXPECT_EQ(total, 64u);
+  EXPECT_EQ(block, 31u);
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace assay::host_test
