@@ -204,7 +204,7 @@ std::string explain(const Variant& v, Op op, const Trial& t, const Record& recor
     if (c.failed > 0)
       s += fmt::format("failed {}: {} of {}{}{}\n", c.name, c.failed, c.judged, c.detail.empty() ? "" : ": ",
                        c.detail);
-  if (!record.behaves_like.empty()) s += "nearest class it would pass: " + record.behaves_like + "\n";
+  if (!record.behaves_like.empty()) s += "nearest class: " + record.behaves_like + "\n";
   if (!record.returned.empty()) s += "returned: " + record.returned + "\n";
   return s;
 }

@@ -2,6 +2,8 @@
 // program.
 #pragma once
 
+#include <cstdint>
+
 #include "accuracy/conformance/conformance.hpp"
 
 namespace assay {
@@ -9,6 +11,10 @@ namespace assay {
 /// Random inputs and their images: shifted, permuted, split, in other batches
 /// (properties/variant_properties.hpp).
 conformance::Group properties_group();
+
+/// The seed of `properties`, where the environment's RC_PARAMS does not choose one; RapidCheck, which tells
+/// stderr of any that is not its own, is told without a word. Before the first property runs.
+void seed_properties(std::uint64_t seed);
 
 /// The layouts again, under each tool of compute-sanitizer; only when asked for.
 conformance::Group sanitize_group();

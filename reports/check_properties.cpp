@@ -1,8 +1,12 @@
 // The properties of properties/ as a group of `assay check`: a few dozen random cases each, from a fixed
 // seed.
 #include <fmt/format.h>
+#include <rapidcheck.h>
 
+#include <cstdlib>
+#include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
 #include "properties/variant_properties.hpp"
@@ -98,6 +102,15 @@ std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
 conformance::Group properties_group() {
   return {"properties", "Random rows and their images: shifted, permuted, split, among others.",
           plan_properties};
+}
+
+void seed_properties(std::uint64_t seed) {
+  if (setenv("RC_PARAMS", fmt::format("seed={}", seed).c_str(), 0) != 0) return;
+  if (std::getenv("RC_PARAMS") != fmt::format("seed={}", seed)) return;
+  std::ostringstream nobody;
+  std::streambuf* const stderr_of_all = std::cerr.rdbuf(nobody.rdbuf());
+  rc::detail::configuration();
+  std::cerr.rdbuf(stderr_of_all);
 }
 
 }  // namespace assay

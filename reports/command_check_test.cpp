@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "kernels/declaration.hpp"
@@ -186,6 +188,27 @@ TEST_F(CheckCommand, TheReproduceLineOfAFileRunsTheSameCase) {
   EXPECT_EQ(call(again), kFailed) << line << "\n" << err;
   EXPECT_EQ(records().size(), 1u);
   EXPECT_EQ(records()[0].status, Status::fail) << records()[0].reason;
+}
+
+TEST_F(CheckCommand, SaysNothingTwiceAndNothingForOthers) {
+  const char* const asked = std::getenv("RC_PARAMS");
+  const std::string before = asked ? asked : "";
+  unsetenv("RC_PARAMS");
+  EXPECT_EQ(check("safe_block/f32@host --quick --only properties --seed 3"), kPassed) << out;
+  EXPECT_EQ((out + err).find("Using configuration"), std::string::npos) << err;
+  EXPECT_STREQ(std::getenv("RC_PARAMS"), "seed=3");
+  unsetenv("RC_PARAMS");
+  if (asked) setenv("RC_PARAMS", before.c_str(), 1);
+
+  EXPECT_EQ(check("mutant.no_max/f32@host --quick --only shapes"), kFailed);
+  EXPECT_NE(out.find("got nan"), std::string::npos) << out;
+  EXPECT_EQ(out.find("-nan"), std::string::npos) << out;
+  for (const Record& r : records()) EXPECT_EQ(to_json(r).dump().find("-nan"), std::string::npos) << r.reason;
+
+  EXPECT_EQ(check("safe_block/f32@host --quick --only families --family all_neg_inf --declare "
+                  "all_neg_inf=zero"),
+            kFailed);
+  EXPECT_NE(out.find("   the nearest class: would pass with "), std::string::npos) << out;
 }
 
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {

@@ -36,7 +36,7 @@ std::string findings_list(const std::vector<assay::conformance::Finding>& findin
     if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
     out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
     if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
-      out += "<br>The nearest class it would pass: " + escape(f.first->behaves_like);
+      out += "<br>The nearest class: " + escape(f.first->behaves_like);
     if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
     out += "<br>" + command(f.first->reproduce) + "</li>";
   }
