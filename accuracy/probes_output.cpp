@@ -29,11 +29,11 @@ Tiny tiny_range(Dtype arithmetic) {
 /// What a numerator can be, in any precision, whose results rounded once to the outputs seen.
 class OneNumerator {
  public:
-  /// `off`: how far beside its name a divisor may lie that is as wide as the numerator, relatively.
-  OneNumerator(Dtype format, double off) : format_(format), off_(off) {}
+  explicit OneNumerator(Dtype format) : format_(format) {}
 
-  /// The output is the numerator times `factor`, or over `divisor`.
-  void see(double output, double factor, double divisor) {
+  /// The output is the numerator times `factor`, or over `divisor`. A wide divisor is larger by up to `more`,
+  /// relatively: it holds the exps that vanish in the narrow one.
+  void see(double output, double factor, double divisor, double more) {
     if (!(output >= 0) || std::isinf(output)) {
       hi_ = -1;
       return;
@@ -42,21 +42,23 @@ class OneNumerator {
     const auto edge = [&](std::uint64_t other) {
       return (output + decode(format_, other)) / 2 / factor * divisor;
     };
-    if (bits > 0) lo_ = std::max(lo_, edge(bits - 1) * (1 - off_));
-    hi_ = std::min(hi_, edge(bits + 1) * (1 + off_));
+    // A quotient in f32 may be rounded once more to a narrow output, one in double to f32.
+    const double twice = format_ == Dtype::f32 ? 0x1p-48 : 0x1p-23;
+    if (bits > 0) lo_ = std::max(lo_, edge(bits - 1) * (1 - twice));
+    hi_ = std::min(hi_, edge(bits + 1) * (1 + more + twice));
   }
   bool exists() const { return lo_ <= hi_; }
 
  private:
   Dtype format_;
-  double off_, lo_ = 0, hi_ = std::numeric_limits<double>::max();
+  double lo_ = 0, hi_ = std::numeric_limits<double>::max();
 };
 
 /// Rows of n zeros and a few tiny exps: the divisor is n, known exactly. With n = 1 the numerators come back
 /// themselves; with other n each output is one quotient of two known numbers.
 void numerators_and_division(const Variant& v, const Terms& terms, Observation& exp, Observation& division) {
   const Tiny tiny = tiny_range(terms.arithmetic);
-  const int sets = terms.arithmetic == Dtype::f16 ? 32 : selects(v.op) ? 1 : 4;
+  const int sets = terms.arithmetic == Dtype::f16 ? 160 : selects(v.op) ? 1 : 4;
   constexpr std::int64_t V = 64;
   constexpr std::int64_t kFirst = 24;  // columns before it are for zeros
   const std::vector<double> ts = slope_arguments(v.dtype, tiny.lo, tiny.hi, sets * tiny.per_row);
@@ -95,7 +97,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
   const bool ieee = v.claim.division == Division::ieee, reciprocal = v.claim.division == Division::reciprocal;
   const bool kept = v.claim.normalise == Normalise::kept;
   // A divisor wider than the arithmetic also holds the exps that vanish.
-  const double beside = tiny.per_row * std::exp(tiny.hi) + 0x1p-48;
+  const double beside = tiny.per_row * std::exp(tiny.hi);
   const double numerator_slack = ieee || reciprocal ? 0 : lam(terms.D);  // of the division by 1
   constexpr Exp kExps[] = {Exp::accurate, Exp::exp2_fma, Exp::fast};
   constexpr const char* kNames[] = {"exp accurate", "exp by a rounded product", "exp fast"};
@@ -132,9 +134,9 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
               "within {:.4g} u",
               t, e, std::fabs(off) / terms.u, (exp_error_below_zero(terms, t) + numerator_slack) / terms.u));
       }
-      OneNumerator over(terms.arithmetic, beside), times(terms.arithmetic, beside);
-      over.see(e, 1, 1);
-      times.see(e, 1, 1);
+      OneNumerator over(terms.arithmetic), times(terms.arithmetic);
+      over.see(e, 1, 1, beside);
+      times.see(e, 1, 1, beside);
       std::string first;  // output that contradicts a numerator of the arithmetic's own precision
       for (std::size_t k = 1; k < divisors.size(); ++k) {
         const auto n = static_cast<double>(divisors[k]);
@@ -147,8 +149,8 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
         const double by_reciprocal = product(e, quotient(1, n));
         as_product += p == by_reciprocal;
         if (p != right) ++differ;
-        over.see(p, 1, n);
-        times.see(p, quotient(1, n), 1);
+        over.see(p, 1, n, beside / n);
+        times.see(p, quotient(1, n), 1, beside / n);
         if (kept) continue;
         ++division.judged;
         const bool holds = ieee ? p == right
@@ -191,16 +193,17 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
                 : consistent[2] ? kNames[2]
                                 : "exp worse than fast";
   exp.sharper = !terms.narrow && consistent[0] && v.claim.exp != Exp::accurate;
-  const bool correct = differ == 0 || ragged == 0;
+  const bool by_product = as_product == quotients;
+  const bool correct = differ == 0 || (ragged == 0 && !by_product);
   division.saw = fmt::format(
       "{} quotients of known numbers: {} differ from the correctly rounded one, by at "
       "most {:.3g} u{}",
       quotients, differ, worst_quotient,
       differ > 0 && ragged == 0 ? "; numerators wider than the outputs explain them all" : "");
-  division.trait = correct                   ? "division ieee"
-                   : as_product == quotients ? "division reciprocal"
-                   : worst_quotient <= 5     ? "division approximate"
-                                             : "division worse than approximate";
+  division.trait = correct               ? "division ieee"
+                   : by_product          ? "division reciprocal"
+                   : worst_quotient <= 5 ? "division approximate"
+                                         : "division worse than approximate";
   division.sharper = correct && !ieee;
   if (kept) exp.skipped = division.skipped = "kept numerators are not the same from row to row";
 }

@@ -218,7 +218,7 @@ std::vector<Unit> plan_calls(const Planning& p) {
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))
         for (const std::string& family : families_of(p, {s.family}))
-          units.push_back({{{family, V, rows, op_of(p), k_of(p), s.setup}},
+          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), s.setup}},
                            [run = s.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
                              Calls calls(bench, cases[0]);
                              run(calls, cases[0]);

@@ -23,6 +23,7 @@ std::vector<int> ks_for(const Planning& p, std::int64_t V) {
                                       static_cast<std::uint64_t>(most)));
   if (V > 5 && V < most) ks.push_back(static_cast<int>(V));
   if (V == 4099 || V == 32000) ks.push_back(most);
+  for (int& k : ks) k = allowed_k(p.variant, k, V);
   std::sort(ks.begin(), ks.end());
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
   return ks;

@@ -48,9 +48,13 @@ std::vector<std::string> families_of(const Planning& p, std::vector<std::string>
 
 Op op_of(const Planning& p) { return p.narrow.op.value_or(p.variant.op); }
 
-int k_of(const Planning& p) {
+int k_of(const Planning& p, std::int64_t V) {
   if (!selects(op_of(p))) return 0;
-  return p.narrow.k ? *p.narrow.k : std::min(5, p.variant.max_k);
+  return p.narrow.k ? *p.narrow.k : allowed_k(p.variant, std::min(5, p.variant.max_k), V);
+}
+
+int allowed_k(const Variant& v, int k, std::int64_t V) {
+  return v.limits.k_up_to_V ? static_cast<int>(std::clamp<std::int64_t>(V, 1, k)) : k;
 }
 
 double weight_of(std::int64_t rows, std::int64_t V) {

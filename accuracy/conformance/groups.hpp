@@ -30,7 +30,10 @@ std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> u
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
 /// The op of the cases, and the k: 5 unless narrowed or the variant selects fewer.
 Op op_of(const Planning& p);
-int k_of(const Planning& p);
+int k_of(const Planning& p, std::int64_t V);
+
+/// k, or the largest that a variant without empty slots takes.
+int allowed_k(const Variant& v, int k, std::int64_t V);
 
 /// Time of a case on the host, in elements: short rows cost a block all the same.
 double weight_of(std::int64_t rows, std::int64_t V);

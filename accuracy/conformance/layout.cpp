@@ -58,7 +58,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
           if (layout.launch.in_place &&
               (op_of(p) == Op::lse || op_of(p) == Op::normalizer || selects(op_of(p))))
             continue;
-          u.cases.push_back({family, V, rows, op_of(p), k_of(p), setup});
+          u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
           u.weight += weight_of(rows, V);
         }
         u.run = [by_name](Bench& bench, const std::vector<ConformanceCase>& cases) {

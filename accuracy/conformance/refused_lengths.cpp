@@ -45,7 +45,8 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
     (error_of(r).empty() ? taken : refused).insert(r.V);
     if (error.empty()) error = error_of(r);
   }
-  if (taken.empty() || refused.size() < kLengths) return {};
+  // A rule of two lengths is a guess.
+  if (taken.size() < kLengths || refused.size() < kLengths) return {};
 
   std::int64_t multiple = 0;
   for (const std::int64_t V : taken) multiple = std::gcd(multiple, V);
@@ -66,7 +67,7 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
     // Probes and properties draw lengths of their own.
     const bool own =
         r.V == 0 && (error_of(r) == error || (property && property->detail.find(error) != std::string::npos));
-    if ((!error_of(r).empty() && r.V > 0) || child || own) f.cases.push_back(&r);
+    if ((!error_of(r).empty() && r.rows > 0 && explained(r.V)) || child || own) f.cases.push_back(&r);
   }
   std::stable_sort(f.cases.begin(), f.cases.end(), [](const Record* a, const Record* b) {
     return std::tuple(a->V == 0, a->V, a->rows, a->k) < std::tuple(b->V == 0, b->V, b->rows, b->k);

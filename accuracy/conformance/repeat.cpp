@@ -45,7 +45,7 @@ std::vector<Unit> plan_agreeing(const Planning& p, std::vector<std::int64_t> siz
   for (const std::int64_t V : sizes_of(p, std::move(sizes)))
     for (const std::int64_t n : rows_of(p, {rows}))
       for (const std::string& family : families_of(p, {"normal_1"}))
-        units.push_back({{{family, V, n, op_of(p), k_of(p)}},
+        units.push_back({{{family, V, n, op_of(p), k_of(p, V)}},
                          [layouts, what](Bench& bench, const std::vector<ConformanceCase>& cases) {
                            bench.emit(0, agreeing(bench, cases[0], bench.inputs(cases[0]), layouts, what));
                          },
@@ -100,7 +100,7 @@ std::vector<Unit> plan_repeat(const Planning& p) {
 
 std::vector<Unit> plan_schedules(const Planning& p) {
   if (!on_host(p.variant.backend) && !p.variant.on_executor) {
-    Unit u{{{"normal_1", 1025, 5, op_of(p), k_of(p)}},
+    Unit u{{{"normal_1", 1025, 5, op_of(p), k_of(p, 1025)}},
            [](Bench& bench, const std::vector<ConformanceCase>& cases) {
              bench.emit(0, bench.unsupported(cases[0], "executor: only there an order is a seed"));
            }};
@@ -116,7 +116,7 @@ std::vector<Unit> plan_batch(const Planning& p) {
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows) {
     for (const std::string& family : families_of(p, {"normal_1"}))
-      units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_batch, 3 * weight_of(rows, V)});
+      units.push_back({{{family, V, rows, op_of(p), k_of(p, V)}}, run_batch, 3 * weight_of(rows, V)});
   };
   for (const std::int64_t V : sizes_of(p, {33, 1025}))
     for (const std::int64_t rows : rows_of(p, {2, 33, 133, 300})) add(V, rows);

@@ -32,7 +32,7 @@ std::vector<Unit> plan_shapes(const Planning& p) {
           p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1});
       Unit u{{}, run_shape, 0};
       for (const std::int64_t n : rows) {
-        u.cases.push_back({family, V, n, op_of(p), k_of(p)});
+        u.cases.push_back({family, V, n, op_of(p), k_of(p, V)});
         u.weight += weight_of(n, V);
       }
       units.push_back(std::move(u));
@@ -52,7 +52,7 @@ std::vector<Unit> plan_rows(const Planning& p) {
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows, const std::vector<std::string>& usual) {
     for (const std::string& family : families_of(p, usual))
-      units.push_back({{{family, V, rows, op_of(p), k_of(p)}}, run_shape, weight_of(rows, V)});
+      units.push_back({{{family, V, rows, op_of(p), k_of(p, V)}}, run_shape, weight_of(rows, V)});
   };
   for (const std::int64_t V : sizes_of(p, {7}))
     for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_encoded"});

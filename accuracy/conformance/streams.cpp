@@ -56,7 +56,7 @@ std::vector<Unit> plan_streams(const Planning& p) {
     for (const std::int64_t V : sizes_of(p, {k.V}))
       for (const std::int64_t rows : rows_of(p, {k.rows}))
         for (const std::string& family : families_of(p, {"normal_1"}))
-          units.push_back({{{family, V, rows, op_of(p), k_of(p), k.setup}},
+          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), k.setup}},
                            [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
                              const bool given = bench.variant().own_stream;
                              bench.emit(0,
