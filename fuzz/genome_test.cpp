@@ -113,6 +113,19 @@ TEST(FuzzGenome, ComesBackFromItsText) {
   }
 }
 
+TEST(FuzzGenome, AsksForNoMoreThanTheRowHasWhereThatIsTheDomain) {
+  Random random(12);
+  Domain domain;
+  domain.max_k = 64;
+  domain.longest = 100;
+  domain.k_up_to_V = true;
+  Genome g = fresh(random, domain);
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_LE(g.k, std::max<std::int64_t>(1, g.V));
+    g = i % 3 ? mutate(g, random, domain) : fresh(random, domain);
+  }
+}
+
 TEST(FuzzGenome, SaysWhichGeneIsWrong) {
   const auto refused = [](const char* gene, const nlohmann::json& value) {
     nlohmann::json j = to_json(Genome{});

@@ -133,6 +133,8 @@ Genome held(Genome g, const Domain& domain) {
     for (Stretch& t : g.stretch)
       if (t.put == Put::neg_inf || t.put == Put::pos_inf || t.put == Put::nan) t.put = Put::above;
   if (domain.max_k > 0) g.k = std::min(g.k, domain.max_k);
+  if (domain.max_k > 0 && domain.k_up_to_V)
+    g.k = std::min(g.k, static_cast<std::int32_t>(std::max<std::int64_t>(1, g.V)));
   return in_range(g);
 }
 

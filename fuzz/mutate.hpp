@@ -37,6 +37,7 @@ struct Domain {
   std::int64_t V_multiple = 1;  // of the kernel's declared domain
   bool dense = false;           // rows have no gap, and start aligned
   bool finite = false;          // no specials
+  bool k_up_to_V = false;       // no slot of a top-k is left empty
   int max_k = 0;                // of top-k; 0: k stays as it is
 };
 

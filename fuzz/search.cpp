@@ -198,6 +198,7 @@ Domain domain_of(const Variant& variant, Op op) {
   d.dense =
       variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));
   d.finite = variant.limits.finite;
+  d.k_up_to_V = variant.limits.k_up_to_V;
   d.max_k = selects(op) ? variant.max_k : 0;
   return d;
 }
