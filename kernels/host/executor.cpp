@@ -52,6 +52,16 @@ bool same_place(const Site& a, const Site& b) {
          (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
+/// A fiber's memory. Its outermost frames are never left, so it is given back with their poison taken off:
+/// from munmap on, the address may be another OS thread's next stack.
+struct StackMemory : boost::context::protected_fixedsize_stack {
+  StackMemory() : basic_protected_fixedsize_stack(kStack) {}
+  void deallocate(boost::context::stack_context& memory) noexcept {
+    sanitizers::allow(static_cast<const char*>(memory.sp) - memory.size, memory.size);
+    basic_protected_fixedsize_stack::deallocate(memory);
+  }
+};
+
 class Executor {
  public:
   Executor() { main_.stack.adopt_current_thread(); }
@@ -60,8 +70,6 @@ class Executor {
     for (Pool& p : pools_) {
       for (auto& lane : p.lanes) {
         switch_between(main_, *lane);
-        // Its outermost frames were never left, and the address may be anyone's next.
-        sanitizers::allow(lane->stack.bottom, lane->stack.size);
         lane->stack.destroy();
       }
     }
@@ -242,7 +250,7 @@ class Executor {
     auto lane = std::make_unique<Lane>();
     Lane* self = lane.get();
     self->stack.create();
-    context::protected_fixedsize_stack allocator(kStack);
+    StackMemory allocator;
     const context::stack_context memory = allocator.allocate();
     self->stack.bottom = static_cast<const char*>(memory.sp) - memory.size;
     self->stack.size = memory.size;

@@ -3,6 +3,7 @@
 #include "kernels/host/executor_test.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -232,6 +233,20 @@ TEST(Executor, OsThreadsLaunchConcurrently) {
     for (unsigned b = 0; b < kCount; ++b) ASSERT_EQ(out[id][b], 1128 * (id + 1) + b);
     EXPECT_NE(faults[id].find("__syncwarp"), std::string::npos) << faults[id];
   }
+}
+
+// The memory of one OS thread's fibers is given back while another maps its own, at the same addresses.
+TEST(Executor, OsThreadsComeAndGo) {
+  constexpr int kTurns = kSlow ? 20 : 200;
+  std::atomic<unsigned> ran = 0;
+  const auto work = [&] {
+    for (int turn = 0; turn < kTurns; ++turn)
+      std::thread([&] { launch(2, 32, [&] { ran += 1; }); }).join();
+  };
+  std::thread first(work), second(work);
+  first.join();
+  second.join();
+  EXPECT_EQ(ran, 2u * kTurns * 2 * 32);
 }
 
 }  // namespace
