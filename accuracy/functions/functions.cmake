@@ -1,5 +1,9 @@
-# The building-block sweep's vector code: the judge, Eigen's packets and SLEEF, compiled for AVX2 and FMA on
-# x86-64 (the sweep asks the CPU before it calls them), and its CUDA side.
+# The building-block sweep: its vector code (the judge, Eigen's packets and SLEEF) is compiled for AVX2 and FMA on
+# x86-64 (the sweep asks the CPU before it calls them), and its CUDA side as kernels are.
+file(GLOB function_sources CONFIGURE_DEPENDS functions/*.cpp)
+list(FILTER function_sources EXCLUDE REGEX "_test\\.cpp$|/functions_(eigen|sleef)\\.cpp$|/function_(judge_host|table)\\.cpp$")
+add_library(assay_functions STATIC ${function_sources})
+target_link_libraries(assay_functions PUBLIC assay_accuracy PRIVATE assay_fmt)
 add_library(assay_function_vectors OBJECT functions/function_judge_host.cpp functions/functions_eigen.cpp)
 target_link_libraries(assay_function_vectors PRIVATE assay_options)
 get_target_property(eigen_include Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
@@ -11,17 +15,19 @@ endif()
 target_compile_options(assay_function_vectors PRIVATE -fno-math-errno -fno-trapping-math)
 if(ASSAY_SLEEF)
   target_sources(assay_function_vectors PRIVATE functions/functions_sleef.cpp)
-  target_link_libraries(assay_accuracy PUBLIC ${ASSAY_SLEEF})
-  target_compile_definitions(assay_accuracy PRIVATE ASSAY_WITH_SLEEF)
+  target_link_libraries(assay_functions PUBLIC ${ASSAY_SLEEF})
+  target_compile_definitions(assay_functions PRIVATE ASSAY_WITH_SLEEF)
 endif()
-target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
+target_sources(assay_functions PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
 
 if(ASSAY_WITH_CUDA)
-  # Judged by oracle code (-fmad=false, as the rest of this target), but compiled as kernels are.
-  target_sources(assay_accuracy PRIVATE functions/function_sweep_device.cu functions/pair_softmax_device.cu
+  # Judged by oracle code: FMA only where it is written. The functions themselves are compiled as kernels are.
+  target_compile_definitions(assay_functions PRIVATE ASSAY_WITH_CUDA)
+  target_compile_options(assay_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -Xcompiler=-Wall,-Wextra>)
+  target_sources(assay_functions PRIVATE functions/function_sweep_device.cu functions/pair_softmax_device.cu
     functions/quotient_sweep_device.cu)
   add_library(assay_device_functions OBJECT functions/functions_device.cu)
   target_link_libraries(assay_device_functions PRIVATE assay_options)
   target_compile_options(assay_device_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
-  target_sources(assay_accuracy PRIVATE $<TARGET_OBJECTS:assay_device_functions>)
+  target_sources(assay_functions PRIVATE $<TARGET_OBJECTS:assay_device_functions>)
 endif()
