@@ -25,6 +25,8 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
+/// Rows that take another path than short ones do have offsets of their own.
+constexpr std::int64_t kLonger = 8200;
 /// Of the family kFewFinite: finite logits of a row, at most.
 constexpr std::int64_t kFinite = 40;
 /// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
@@ -232,9 +234,11 @@ std::vector<Unit> plan_big(const Planning& p) {
   };
   const bool long_asked = p.narrow.family == kFewFinite;
   if (!long_asked)
-    for (const std::int64_t V : sizes_of(p, {1024})) {
+    for (const std::int64_t V : sizes_of(p, {1024, kLonger})) {
       if (V < 2 || V >= kTwo31) continue;
-      for (const std::int64_t rows : rows_of(p, {kTwo31 / V + 3, kTwo32 / V + 3}))
+      std::vector<std::int64_t> counts = {kTwo31 / V + 3};
+      if (V != kLonger || p.narrow.V) counts.push_back(kTwo32 / V + 3);
+      for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
   // The executor takes a minute or more, and the outputs' memory.

@@ -15,9 +15,9 @@ struct BlockOwners {
   std::string why;                  // then, as the reason of an unsupported case
 };
 
-/// Shown on problems of the same V with fewer rows, where no offset into the logits passes 2^31 bytes: chosen
-/// blocks alone write their rows with the bits of a run of all blocks, and of every other row all or nothing.
-/// `problem`: the case's, dense; `seconds`: after which a launch hangs.
+/// Shown on problems of the same V with fewer rows, and of as many rows with a smaller V, where no offset
+/// passes 2^31 bytes: chosen blocks alone write their rows with the bits of a run of all blocks, and of every
+/// other row all or nothing. `problem`: the case's, dense; `seconds`: after which a launch hangs.
 BlockOwners block_owners(const Variant& variant, PartLauncher& launcher, const Problem& problem,
                          double seconds);
 

@@ -49,6 +49,7 @@ TEST(BlockOwners, OtherKernelsAreToldApart) {
   } all[] = {
       {"void one_block(const float* in, float* out, int rows, int V)", {}, "writes all of 1536 rows"},
       {"void in_shares(const float* in, float* out, int rows, int V)", {}, "with 524287 rows"},
+      {"void shares_of_many(const float* in, float* out, int rows, int V)", {}, "with 2097155 rows"},
       {"void by_elements(const float* in, float* out, float* workspace, int rows, int V)",
        {"workspace_bytes=rows * 8"},
        "neither whole nor untouched"},
@@ -80,6 +81,9 @@ TEST(BlockOwners, AVerdictIsGivenOnlyWhereTheyAreTold) {
   };
   for (const Record& r : big(compiled("void by_length(const float* in, float* out, int rows, int V)", {})))
     EXPECT_EQ(r.status, Status::pass) << r.rows << " rows: " << r.reason;
+  for (const Record& r :
+       big(compiled("void rows_left_out(const float* in, float* out, int rows, int V)", {})))
+    EXPECT_EQ(r.status, r.rows > 1000000 ? Status::fail : Status::pass) << r.rows << " rows: " << r.reason;
   for (const Record& r : big(compiled("void in_place(float* x, int rows, int V)", {}))) {
     EXPECT_EQ(r.status, Status::unsupported) << r.reason;
     EXPECT_TRUE(r.reason.starts_with("executor: ")) << r.reason;

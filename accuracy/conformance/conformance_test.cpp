@@ -74,7 +74,7 @@ TEST(Conformance, ShapesAreExhaustiveTo4096) {
   const auto sizes = shape_sizes(Extent::normal);
   EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end()));
   for (std::int64_t V = 0; V <= 4098; ++V) EXPECT_EQ(sizes[static_cast<std::size_t>(V)], V);
-  for (std::int64_t V : {8191, 8193, 65535, 131074, 6240, 12288, 14079, 50257, 6143, 28673})
+  for (std::int64_t V : {8191, 8193, 65535, 131074, 6240, 12288, 14079, 50257, 6143, 28673, 262144, 300007})
     EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), V)) << V;
 }
 

@@ -119,6 +119,8 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   around(sizes, 12288, 1);
   around(sizes, 14080, 1);
   for (std::int64_t V : {6240, 12287, 30522, 32000, 40001, 49408, 50257, 50304, 128256}) sizes.insert(V);
+  // Past a block of 1024 threads with 256 elements each.
+  for (std::int64_t V : {262144, 300007, 524296}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/likely_cause.hpp"
 
 namespace assay::conformance {
@@ -65,8 +66,8 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
     const CheckResult* const property = failed(r, "property");
     const bool child = r.group == "races" && failed(r, "launch") && explained(r.V);
     // Probes and properties draw lengths of their own.
-    const bool own =
-        r.V == 0 && (error_of(r) == error || (property && property->detail.find(error) != std::string::npos));
+    const bool own = r.V == 0 && ((r.family == kProbeFamily && error_of(r) == error) ||
+                                  (property && property->detail.find(error) != std::string::npos));
     if ((!error_of(r).empty() && r.rows > 0 && explained(r.V)) || child || own) f.cases.push_back(&r);
   }
   std::stable_sort(f.cases.begin(), f.cases.end(), [](const Record* a, const Record* b) {

@@ -149,6 +149,8 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X47", "an output changes once more after the launch is over", ""},
     {"X48", "top-k takes a NaN that it declared ignored", ""},
     {"X49", "top-k that ignores NaN leaves an old index in the slots left over", ""},
+    {"X50", "the sum keeps 256 partials of 1024 elements: what comes after them is lost", ""},
+    {"X51", "row offsets are kept in 32 bits where rows are longer than 4096", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},

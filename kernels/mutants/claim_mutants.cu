@@ -113,6 +113,36 @@ struct Liar {
   }
 };
 
+/// Safe softmax in half precision, one thread a row, that multiplies by the rounded reciprocal of the sum.
+__global__ void half_product(Rows<const f16> logits, Rows<f16> probs, std::int64_t V) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       row < logits.count; row += step) {
+    const f16* x = logits.row(row);
+    f16 maximum = x[0], sum = from_float<f16>(0.0f);
+    for (std::int64_t i = 1; i < V; ++i) maximum = __hmax(maximum, x[i]);
+    for (std::int64_t i = 0; i < V; ++i) sum = __hadd(sum, hexp(__hsub(x[i], maximum)));
+    const f16 reciprocal = hrcp(sum);
+    for (std::int64_t i = 0; i < V; ++i) probs.row(row)[i] = __hmul(hexp(__hsub(x[i], maximum)), reciprocal);
+  }
+}
+bool plant_half_product(const char* id, const char* fault, const Expect& expect) {
+  const Claim claim{.algorithm = Algorithm::safe,
+                    .exp = Exp::half,
+                    .division = Division::ieee,
+                    .internals = Internals::f16,
+                    .height = [](std::int64_t V) { return V; },
+                    .loads = 3,
+                    .stores = 1};
+  return plant_kernel<f16>(
+      id, fault, __FILE__, Op::softmax, claim,
+      [](const Problem& p, const Buffers& b, const Stream& stream) {
+        launch(half_product, grid_for(ceil_div(p.rows, 32), stream), 32, 0, stream, logits_of<f16>(p, b),
+               values_of<f16>(p, b), p.V);
+      },
+      expect);
+}
+
 template <Lie L, class T = f32>
 bool plant(const char* id, const char* fault, const Expect& expect) {
   return plant_kernel<T>(id, fault, __FILE__, Liar<L>::op, Liar<L>::claim, Liar<L>::template run<T>, expect);
@@ -128,6 +158,7 @@ const bool planted[] = {
     plant<Lie::reciprocal>("X18", "claims_ieee_reciprocal", {"probe", 1025, "claim"}),
     plant<Lie::rough_reciprocal>("X18", "claims_ieee_rough_reciprocal", {"probe", 1025, "claim"}),
     plant<Lie::fdividef>("X18", "claims_ieee_fdividef", {"probe", 1025, "claim"}),
+    plant_half_product("X18", "claims_ieee_half_product", {"probe", 1025, "claim"}),
     plant<Lie::serial>("M62", "claims_tree_serial", {"probe", 1025, "claim"}),
     plant<Lie::serial, f16>("M62", "claims_tree_serial_f16", {"probe", 1025, "claim"}),
     plant<Lie::half_sum>("M60", "claims_f32_half_sum", {"probe", 1025, "claim"}),

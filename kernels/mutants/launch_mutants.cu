@@ -26,8 +26,9 @@ __global__ void rows_in_grid_y(Plain k) {
   for (std::int64_t row = blockIdx.y; row < k.logits.count; row += gridDim.y) plain_row(k, row);
 }
 
-enum class Width { i32, u32 };
+enum class Width { i32, u32, i64 };
 __device__ std::int64_t narrow(Width w, std::int64_t offset) {
+  if (w == Width::i64) return offset;
   const auto low = static_cast<std::uint32_t>(offset);
   return w == Width::i32 ? static_cast<std::int64_t>(static_cast<std::int32_t>(low))
                          : static_cast<std::int64_t>(low);
@@ -182,6 +183,10 @@ template <Width W>
 void start_narrow(const Problem& p, const Buffers& b, const Stream& s) {
   launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, W, plain_of(p, b));
 }
+/// The path of long rows alone.
+void start_narrow_long(const Problem& p, const Buffers& b, const Stream& s) {
+  launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, p.V > 4096 ? Width::i32 : Width::i64, plain_of(p, b));
+}
 void start_grid_y(const Problem& p, const Buffers& b, const Stream& s) {
   launch(rows_in_grid_y, dim3(1, static_cast<unsigned>(p.rows)), kStateThreads, 0, s, plain_of(p, b));
 }
@@ -206,6 +211,8 @@ void start_columns(const Problem& p, const Buffers& b, const Stream& s) {
 }
 /// Of 1024 elements: past 2^32.
 constexpr std::int64_t kBigRows = (std::int64_t{1} << 22) + 3;
+/// Rows of it pass 2^31 too.
+constexpr std::int64_t kLongV = 8200;
 
 const bool planted[] = {
     plant("R17", "launch_none", start_one<plain>, {"normal_1", 1025, ""}),
@@ -223,6 +230,12 @@ const bool planted[] = {
            .rows = kBigRows,
            .group = "big",
            // 8 GB before a buffer there may be another one, or nothing.
+           .or_check = kBackend == Backend::host ? "" : "launch"}),
+    plant("X51", "offset_of_int32_in_long_rows", start_narrow_long,
+          {.V = kLongV,
+           .check = kBackend == Backend::host ? "launch" : "element",
+           .rows = (std::int64_t{1} << 31) / kLongV + 3,
+           .group = "big",
            .or_check = kBackend == Backend::host ? "" : "launch"}),
     plant("M89", "offset_of_uint32", start_narrow<Width::u32>,
           {.V = 1024, .check = "element", .rows = kBigRows, .group = "big"}),

@@ -35,6 +35,7 @@ enum class Fault {
   maximum_counted_twice,
   short_rows_are_floats,
   max_reads_past_end,
+  sum_of_256_chunks,
 };
 
 __device__ float first_maximum(Fault f) {
@@ -82,14 +83,15 @@ __global__ void vector_softmax(Fault f, Rows<const T> logits, Rows<T> probs, flo
     if (f == Fault::maximum_of_block) maximum = before = fmaxf(before, maximum);
 
     const bool masks_by_value = f == Fault::max_from_minus_flt_max;
-    const auto term = [=](std::int64_t i, bool in_vector) {
+    const auto term = [=](std::int64_t i, bool in_vector, bool summing) {
+      if (f == Fault::sum_of_256_chunks && summing && i >= 256 * 1024) return 0.0f;
       const float xi = masks_by_value ? fmaxf(at(i), -0x1.fffffep127f) : at(i);
       return expf(f == Fault::no_max_in_vectors && in_vector ? xi : xi - maximum);
     };
     float sum = 0.0f;
     for (std::int64_t v = thread; v < vectors; v += kThreads)
-      for (int j = 0; j < kVec; ++j) sum += term(v * kVec + j, true);
-    if (has_tail && f != Fault::sum_skips_tail) sum += term(tail, false);
+      for (int j = 0; j < kVec; ++j) sum += term(v * kVec + j, true, true);
+    if (has_tail && f != Fault::sum_skips_tail) sum += term(tail, false, true);
     if (f == Fault::sum_includes_padding && thread == 0 && V % kVec != 0)
       sum += static_cast<float>(kVec - V % kVec) * expf(0.0f - maximum);
     if (thread == 0 && V % kVec != 0)
@@ -104,10 +106,10 @@ __global__ void vector_softmax(Fault f, Rows<const T> logits, Rows<T> probs, flo
 
     T* p = f == Fault::out_pitch_ignored ? probs.base + row * V : probs.row(row);
     for (std::int64_t v = thread; v < vectors; v += kThreads)
-      for (int j = 0; j < kVec; ++j) p[v * kVec + j] = from_float<T>(term(v * kVec + j, true) / sum);
+      for (int j = 0; j < kVec; ++j) p[v * kVec + j] = from_float<T>(term(v * kVec + j, true, false) / sum);
     const std::int64_t end = f == Fault::stores_whole_vectors && V % kVec != 0 ? (vectors + 1) * kVec : V;
     for (std::int64_t i = vectors * kVec + thread; i < end; i += kThreads)
-      p[i] = i < V ? from_float<T>(term(i, false) / sum) : from_float<T>(0.0f);
+      p[i] = i < V ? from_float<T>(term(i, false, false) / sum) : from_float<T>(0.0f);
     if (m && thread == 0) {
       m[row] = maximum;
       d[row] = sum;
@@ -166,6 +168,8 @@ const bool planted[] = {
     plant("X43", "max_reads_past_end", Fault::max_reads_past_end,
           {.check = "element", .group = "layout", .setup = "guard_finite"}),
     plant("X23", "maximum_of_block", Fault::maximum_of_block, {"far_below", 33, "element", 5, 7}),
+    plant("X50", "sum_of_256_chunks", Fault::sum_of_256_chunks,
+          {.V = 300007, .check = "row_sum", .rows = 1, .group = "shapes"}),
     plant("X24", "maximum_counted_twice", Fault::maximum_counted_twice, {"normal_1", 129, "row_sum"}),
 };
 
