@@ -5,6 +5,8 @@
 //                has the same bits at any place of a batch. Rows off the boundaries are shifted in registers.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/reduce.cuh"
 #if !defined(__CUDACC__)
 #include "kernels/host/half2.hpp"
@@ -93,6 +95,21 @@ __device__ __forceinline__ Chunk<kPerAccess<T>> as_floats(const Access<T>& a) {
   return c;
 }
 
+/// -inf throughout.
+template <class T>
+__device__ __forceinline__ Access<T> no_access() {
+  Access<T> a;
+  if constexpr (sizeof(T) == 2) {
+    const unsigned pair = std::is_same_v<T, f16> ? 0xfc00fc00u : 0xff80ff80u;
+#pragma unroll
+    for (unsigned& w : a.w) w = pair;
+  } else {
+#pragma unroll
+    for (T& e : a.e) e = negative_infinity();
+  }
+  return a;
+}
+
 template <class T>
 __device__ __forceinline__ Access<T> as_elements(const Chunk<kPerAccess<T>>& c) {
   Access<T> a;
@@ -108,22 +125,62 @@ __device__ __forceinline__ Access<T> as_elements(const Chunk<kPerAccess<T>>& c) 
   return a;
 }
 
-/// use(unpack(load(i)), i) for i = first, first + kStep, ... below `end`, in order, kAhead loads at a time.
-/// (Loads that are under way while others are used measured slower on an H200 at any depth: their registers
-/// cost more than the wait, which other warps fill.)
+/// One burst of walk_ahead: kCount loads together, then their uses.
+template <int kStep, int kCount, class Load, class Unpack, class Use>
+__device__ __forceinline__ void burst(std::int64_t i, Load load, Unpack unpack, Use use) {
+  decltype(load(i)) loaded[kCount];
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) loaded[u] = load(i + u * kStep);
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) use(unpack(loaded[u]), i + u * kStep);
+}
+
+/// use(unpack(load(i)), i) for i = first, first + kStep, ... below `end`, in order, kAhead (1, 2 or 4) loads
+/// at a time; of what is left over two together, then one. (Loads that are under way while others are used
+/// measured slower on an H200 at any depth: their registers cost more than the wait, which other warps fill.)
 template <int kStep, int kAhead, class Load, class Unpack, class Use>
 __device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end, Load load, Unpack unpack,
                                            Use use) {
+  static_assert(kAhead == 1 || kAhead == 2 || kAhead == 4);
   std::int64_t i = first;
-  for (; i < end - (kAhead - 1) * kStep; i += kAhead * kStep) {
-    decltype(load(i)) loaded[kAhead];
-#pragma unroll
-    for (int u = 0; u < kAhead; ++u) loaded[u] = load(i + u * kStep);
-#pragma unroll
-    for (int u = 0; u < kAhead; ++u) use(unpack(loaded[u]), i + u * kStep);
-  }
+  for (; i < end - (kAhead - 1) * kStep; i += kAhead * kStep) burst<kStep, kAhead>(i, load, unpack, use);
+  if constexpr (kAhead > 2)
+    if (i < end - kStep) {
+      burst<kStep, 2>(i, load, unpack, use);
+      i += 2 * kStep;
+    }
   if constexpr (kAhead > 1)
-    for (; i < end; i += kStep) use(unpack(load(i)), i);
+    if (i < end) burst<kStep, 1>(i, load, unpack, use);
+}
+
+/// What is left over when the bursts of kAhead from `i` on have been used: the same for accesses of a row,
+/// all that is left loaded together, with -inf for what is past `end`. kIdle: `use` is handed that as well.
+/// (Without a value for what is not loaded the compiler spills some 100 bytes a thread.)
+template <int kStep, int kMost, bool kIdle, class T, class Use>
+__device__ __forceinline__ void use_rest(const Access<T>* body, std::int64_t i, std::int64_t end, Use use) {
+  const auto last = static_cast<int>((end - 1 - i) / kStep);
+  Access<T> loaded[kMost];
+#pragma unroll
+  for (int u = 0; u < kMost; ++u) {
+    loaded[u] = no_access<T>();
+    if (u <= last) loaded[u] = body[i + u * kStep];
+  }
+#pragma unroll
+  for (int u = 0; u < kMost; ++u)
+    if (kIdle || u <= last) use(as_floats(loaded[u]), i + u * kStep);
+}
+
+/// use(as_floats(body[i]), i) for i = first, first + kStep, ... below `end`, in order, kAhead loads at a
+/// time. kIdle: `use` may also be handed chunks of -inf alone, past `end`.
+template <int kStep, int kAhead, bool kIdle, class T, class Use>
+__device__ __forceinline__ void walk_accesses(const Access<T>* body, std::int64_t first, std::int64_t end,
+                                              Use use) {
+  const auto load = [&](std::int64_t at) { return body[at]; };
+  std::int64_t i = first;
+  for (; i < end - (kAhead - 1) * kStep; i += kAhead * kStep)
+    burst<kStep, kAhead>(i, load, as_floats<T>, use);
+  if constexpr (kAhead > 1)
+    if (i < end) use_rest<kStep, kAhead - 1, kIdle>(body, i, end, use);
 }
 
 /// Hands each chunk of x[0..V) to one of `kThreads` threads: f(Chunk<1 or kPerAccess>, index of its first
@@ -138,9 +195,8 @@ __device__ __forceinline__ void walk_row(const T* x, std::int64_t V, int thread,
   if (thread < head) f(single(to_float(x[thread])), std::int64_t{thread});
   const std::int64_t accesses = (V - head) / N;
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x + head);
-  walk_ahead<kThreads, kAhead>(
-      thread, accesses, [&](std::int64_t a) { return body[a]; }, as_floats<T>,
-      [&](const Chunk<N>& c, std::int64_t a) { f(c, head + a * N); });
+  walk_accesses<kThreads, kAhead, false>(body, thread, accesses,
+                                         [&](const Chunk<N>& c, std::int64_t a) { f(c, head + a * N); });
   const std::int64_t last = head + accesses * N + thread;
   if (last < V) f(single(to_float(x[last])), last);
 }
@@ -173,7 +229,8 @@ __device__ __forceinline__ Access<T> realigned(const Access<T>& low, const Acces
 }
 
 /// Hands chunks c = thread, thread + kThreads, ... of x[0..V) to f(Chunk<kPerAccess>), then the last
-/// V % kPerAccess elements to the first threads, as f(Chunk<1>).
+/// V % kPerAccess elements to the first threads, as f(Chunk<1>). With kAhead above 1 also chunks of -inf
+/// alone, which change no maximum and add exp(-inf) = 0 to a sum.
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
@@ -181,9 +238,8 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % 16 / sizeof(T));
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x - phase);
   if (phase == 0) {
-    walk_ahead<kThreads, kAhead>(
-        thread, chunks, [&](std::int64_t c) { return body[c]; }, as_floats<T>,
-        [&](const Chunk<N>& of, std::int64_t) { f(of); });
+    walk_accesses<kThreads, kAhead, true>(body, thread, chunks,
+                                          [&](const Chunk<N>& of, std::int64_t) { f(of); });
   } else {
     // The first chunk and the last one or two: one of the two accesses would leave the row.
     const auto singly = [&](std::int64_t c) {

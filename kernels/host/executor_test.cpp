@@ -240,8 +240,7 @@ TEST(Executor, OsThreadsComeAndGo) {
   constexpr int kTurns = kSlow ? 20 : 200;
   std::atomic<unsigned> ran = 0;
   const auto work = [&] {
-    for (int turn = 0; turn < kTurns; ++turn)
-      std::thread([&] { launch(2, 32, [&] { ran += 1; }); }).join();
+    for (int turn = 0; turn < kTurns; ++turn) std::thread([&] { launch(2, 32, [&] { ran += 1; }); }).join();
   };
   std::thread first(work), second(work);
   first.join();
