@@ -6,6 +6,7 @@
 #include <bit>
 #include <optional>
 
+#include "accuracy/bounds.hpp"
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/big_buffers.hpp"
 
@@ -75,21 +76,18 @@ std::vector<std::int64_t> first_rows(std::int64_t n) {
   return rows;
 }
 
-/// Up to here a block's rows are seen to be its own, wherever a launch may stop to write rows.
-std::int64_t near(std::int64_t per_block) { return 1000 * per_block + per_block / 2; }
-
-/// At most what can be chosen, ascending: of the first block, its neighbour, one near, the middle, the end.
+/// At most what can be chosen, ascending: of the first block, its neighbour, the middle, the end.
 std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
   std::vector<std::int64_t> rows;
-  for (const std::int64_t r :
-       {std::int64_t{0}, per_block + per_block / 2, near(per_block), n / 3 + 1, n / 2, n - 1})
+  for (const std::int64_t r : {std::int64_t{0}, per_block + per_block / 2, n / 3 + 1, n / 2, n - 1})
     if (r < n && (rows.empty() || r > rows.back())) rows.push_back(r);
   return rows;
 }
 
-/// What is shown at the problem's own V; `by_rows`: they own other rows where there are many.
+/// What is shown at the problem's own V; `other_share`: the first block owns more or fewer rows where there
+/// are many.
 BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
-                      bool& by_rows) {
+                      bool& other_share) {
   const auto not_shown = [](std::string why) { return BlockOwners{0, std::move(why)}; };
   const std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
   const std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
@@ -150,7 +148,6 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
     return rows[i] == (*whole)[static_cast<std::size_t>(row % kPeriod)];
   };
   const auto others = [&](std::int64_t row) {
-    by_rows = true;
     return not_shown(fmt::format("executor: with {} rows the blocks of {} rows each do not own row {}", most,
                                  per_block, row));
   };
@@ -160,36 +157,34 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room);
   if (!alone) return {per_block, {}};  // so many rows can not be launched: the case itself will say so
   for (std::size_t i = 0; i < edge.size(); ++i)
-    if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) return others(edge[i]);
+    if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
+      other_share = true;
+      return others(edge[i]);
+    }
 
   chosen = spread(most, per_block);
   const auto many = probe.outputs(most, chosen, chosen, per_block);
   if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room);
   for (std::size_t i = 0; many && i < chosen.size(); ++i)
-    if (!as_whole(*many, i, chosen[i])) {
-      // From some row on nothing is written: no other share, but rows left out, for the case itself to say.
-      const bool left_out =
-          chosen[i] > near(per_block) &&
-          std::all_of(many->begin() + static_cast<std::ptrdiff_t>(i), many->end(), untouched);
-      if (left_out) break;
-      return others(chosen[i]);
-    }
+    if (!as_whole(*many, i, chosen[i])) return others(chosen[i]);
   return {per_block, {}};
 }
 
 }  // namespace
 
 BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
-  bool by_rows = false;
-  const BlockOwners owners = owners_at(v, launcher, problem, seconds, by_rows);
+  bool other_share = false;
+  const BlockOwners owners = owners_at(v, launcher, problem, seconds, other_share);
   // As many rows as the problem has pass the offsets only if they are shorter; their blocks may own other
-  // shares. Told is whether these change between few rows and all: what shorter rows do not show stands.
+  // shares. Told is whether the first block's share changes between few rows and all: a wrong kernel's other
+  // rows are for the case itself, and what shorter rows do not show stands.
   const std::int64_t room = kOffsets / widest(problem) / std::max<std::int64_t>(1, problem.rows);
   const auto V = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(room)));
   if (owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k)) return owners;
   const Problem shorter = problem_of(v, problem.op, problem.rows, V, problem.k, V);
-  const BlockOwners there = owners_at(v, launcher, shorter, seconds, by_rows);
-  return by_rows ? there : owners;
+  if (!beyond_limits(v, shorter).empty()) return owners;
+  const BlockOwners there = owners_at(v, launcher, shorter, seconds, other_share);
+  return other_share ? there : owners;
 }
 
 }  // namespace assay::conformance

@@ -81,6 +81,8 @@ TEST(BlockOwners, AVerdictIsGivenOnlyWhereTheyAreTold) {
   };
   for (const Record& r : big(compiled("void by_length(const float* in, float* out, int rows, int V)", {})))
     EXPECT_EQ(r.status, Status::pass) << r.rows << " rows: " << r.reason;
+  for (const Record& r : big(compiled("void by_chunks(const float* in, float* out, int rows, int V)", {})))
+    EXPECT_EQ(r.status, Status::pass) << r.rows << " rows: " << r.reason;
   for (const Record& r :
        big(compiled("void rows_left_out(const float* in, float* out, int rows, int V)", {})))
     EXPECT_EQ(r.status, r.rows > 1000000 ? Status::fail : Status::pass) << r.rows << " rows: " << r.reason;

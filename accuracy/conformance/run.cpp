@@ -13,7 +13,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "kernels/device.hpp"
+#include "kernels/candidate.hpp"
 #include "reference/error.hpp"
 
 namespace assay::conformance {
@@ -97,7 +97,7 @@ class Run {
       emitted[i] = true;
       put(p.first + i, std::move(r));
     });
-    const std::string away = unavailable_reason(bench.variant().backend);
+    const std::string away = cannot_launch(bench.variant());
     if (away.empty() && bench.go_on()) {
       std::unique_lock<std::mutex> alone(exclusive_, std::defer_lock);
       if (p.unit.exclusive) alone.lock();

@@ -13,13 +13,21 @@ namespace assay::executor {
 using BlockChoice = std::function<std::vector<std::uint64_t>(std::uint64_t blocks)>;
 
 /// Blocks that own the rows, if a block takes `per_block` rows in turn with the others. No rows: all blocks.
+/// Of a call that launches so many rows at a time each launch but the last is as if in turn; the last one,
+/// smaller, has the last rows: with a grid too small for all rows the blocks run that would own them then,
+/// too.
 inline BlockChoice owners_of(std::vector<std::int64_t> rows, std::int64_t per_block) {
   if (rows.empty() || per_block < 1) return {};
   return [rows = std::move(rows), per_block](std::uint64_t blocks) {
     std::vector<std::uint64_t> chosen;
-    for (const std::int64_t row : rows) {
-      const auto b = static_cast<std::uint64_t>(row / per_block) % blocks;
+    const auto choose = [&](std::uint64_t b) {
       if (std::find(chosen.begin(), chosen.end(), b) == chosen.end()) chosen.push_back(b);
+    };
+    const auto turn = [&](std::int64_t row) { return static_cast<std::uint64_t>(row / per_block); };
+    const std::uint64_t turns = turn(*std::max_element(rows.begin(), rows.end())) + 1;
+    for (const std::int64_t row : rows) {
+      choose(turn(row) % blocks);
+      if (blocks < turns && turn(row) >= turns - blocks) choose(turn(row) - (turns - blocks));
     }
     return chosen;
   };
