@@ -11,7 +11,7 @@
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
 #include "accuracy/judgement.hpp"
-#include "kernels/device.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/height_formula.hpp"
 
 namespace assay {
@@ -338,7 +338,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     r.reason = why;
     return r;
   }
-  if (std::string why = unavailable_reason(variant.backend); !why.empty()) {
+  if (std::string why = cannot_launch(variant); !why.empty()) {
     r.reason = why;
     return r;
   }
@@ -349,7 +349,9 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     p.in_pitch += room.in_gap;
     p.out_pitch += room.out_gap;
   }
-  if (const std::string why = beyond_limits(variant, p, options.offset * static_cast<std::int64_t>(size_of(variant.dtype))); !why.empty())
+  if (const std::string why =
+          beyond_limits(variant, p, options.offset * static_cast<std::int64_t>(size_of(variant.dtype)));
+      !why.empty())
     return outside(std::move(r), why, variant, c, p);
 
   Launches launches(variant, c, p, options);

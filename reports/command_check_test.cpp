@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "kernels/declaration.hpp"
+#include "kernels/device.hpp"
 #include "reports/commands.hpp"
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
@@ -72,6 +73,20 @@ TEST_F(CheckCommand, ARightKernelPasses) {
     EXPECT_TRUE(r.status == Status::pass || r.setup == "in_place" || r.setup == "delayed_producer")
         << r.reason << " " << r.reproduce;
   }
+}
+
+TEST_F(CheckCommand, APluginOnADeviceIsNotRunWhereNoneIs) {
+  const std::string plugin = std::string(ASSAY_FIXTURES) + "/fixture_device.so";
+  if (!fs::exists(plugin)) GTEST_SKIP() << "built without CUDA";
+  const std::string why = unavailable_reason(Backend::cuda);
+  if (why.empty()) GTEST_SKIP() << "a GPU is here";
+  EXPECT_EQ(check(plugin + "#right --quick --only shapes --only properties"), kFailed) << out;
+  EXPECT_NE(out.find("not run: " + why), std::string::npos) << out;
+  EXPECT_NE(out.find("no case was executed"), std::string::npos) << out;
+  for (const Record& r : records()) EXPECT_EQ(r.status, Status::not_run) << r.reproduce;
+  EXPECT_EQ(call({"assay", "fuzz", plugin + "#right", "--time", "1s", "--out", folder_.string()}),
+            kEnvironment)
+      << out;
 }
 
 TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {

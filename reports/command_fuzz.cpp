@@ -14,6 +14,7 @@
 
 #include "accuracy/checker.hpp"
 #include "fuzz/campaign.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/candidates.hpp"
@@ -251,7 +252,7 @@ int run(const Options& o) {
   std::string first;
   for (const Target& one : all) {
     const Variant& v = one.variant;
-    if (const std::string why = unavailable_reason(v.backend); !why.empty()) {
+    if (const std::string why = cannot_launch(v); !why.empty()) {
       fmt::print("{}: not run: {}\n", v.key(), why);
       ++absent;
       continue;

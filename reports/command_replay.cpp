@@ -5,6 +5,7 @@
 
 #include "fuzz/case_file.hpp"
 #include "fuzz/explain.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/candidates.hpp"
@@ -32,7 +33,7 @@ int run(const Options& o) {
         fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
   const Target candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
                                                : candidate_for(o.candidate, "", c.op, dtype, o.how);
-  if (const std::string why = unavailable_reason(candidate.variant.backend); !why.empty()) {
+  if (const std::string why = cannot_launch(candidate.variant); !why.empty()) {
     fmt::print(stderr, "assay: {}: {}\n", candidate.variant.key(), why);
     return kEnvironment;
   }

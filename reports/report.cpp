@@ -194,7 +194,7 @@ KeyInfo key_info(const Variant& v) {
                                c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
   k.determinism = name(c.determinism);
   k.claimed = claimed_class(v);
-  k.not_run = unavailable_reason(v.backend);
+  k.not_run = cannot_launch(v);
   return k;
 }
 
