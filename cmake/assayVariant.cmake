@@ -103,6 +103,7 @@ function(assay_add_variant name)
     set(where cpu)
   else()
     set(adapter ${CMAKE_CURRENT_BINARY_DIR}/assay/${name}_adapter.cu)
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/assay)  # Makefiles make no folder for what a command writes
     add_custom_command(OUTPUT ${adapter}
       COMMAND $<TARGET_FILE:assay::assay> adapter ${words} --source ${adapter}
       DEPENDS ${kernel} assay::assay COMMENT "Writing the adapter of ${name}" VERBATIM)

@@ -33,9 +33,14 @@ include(\"${in_tree}/assayVariant.cmake\")
 ")
 
 if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
+  set(outside_cuda "")
+  if(ASSAY_WITH_CUDA)
+    set(outside_cuda -DNVCC=${CMAKE_CUDA_COMPILER} -DCXX=${CMAKE_CXX_COMPILER} -DARCHITECTURES=${CMAKE_CUDA_ARCHITECTURES})
+  endif()
   add_test(NAME outside_project COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
     -DEXAMPLE=${PROJECT_SOURCE_DIR}/kernels/adapter/example -DWORK=${PROJECT_BINARY_DIR}/outside
-    -DCMAKE_CTEST_COMMAND=${CMAKE_CTEST_COMMAND} -P ${PROJECT_SOURCE_DIR}/kernels/adapter/outside_project.cmake)
+    ${outside_cuda} -DCMAKE_CTEST_COMMAND=${CMAKE_CTEST_COMMAND}
+    -P ${PROJECT_SOURCE_DIR}/kernels/adapter/outside_project.cmake)
   set_tests_properties(outside_project PROPERTIES TIMEOUT 600)
   # The page's own commands, with the package of the build tree.
   add_test(NAME tutorial COMMAND ${PROJECT_SOURCE_DIR}/kernels/adapter/run_tutorial.sh

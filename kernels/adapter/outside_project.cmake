@@ -1,5 +1,6 @@
 # Installs this build into a folder of its own, then configures, builds and tests the example project against it, as
-# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= -P outside_project.cmake
+# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= [-DNVCC= -DCXX=
+# -DARCHITECTURES=] -P outside_project.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(COPY ${EXAMPLE} DESTINATION ${WORK})
@@ -21,4 +22,19 @@ set(ENV{XDG_CACHE_HOME} ${WORK}/cache)
 step(configure ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s)
 step(build ${CMAKE_COMMAND} --build ${WORK}/build)
 step(test ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure --no-tests=error -L my_softmax -j 2)
+
+# The same with CUDA among its languages: compiled by nvcc, judged where a GPU can run, skipped where none can.
+if(NVCC)
+  file(READ ${WORK}/${name}/CMakeLists.txt text)
+  string(REPLACE "LANGUAGES CXX)" "LANGUAGES CXX CUDA)" with_cuda "${text}")
+  if(with_cuda STREQUAL text)
+    message(FATAL_ERROR "outside_project: the example no longer says LANGUAGES CXX")
+  endif()
+  file(WRITE ${WORK}/${name}/CMakeLists.txt "${with_cuda}")
+  step("configure with CUDA" ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/build_cuda -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DASSAY_FUZZ_TIME=2s -DCMAKE_CUDA_COMPILER=${NVCC} -DCMAKE_CUDA_HOST_COMPILER=${CXX}
+    -DCMAKE_CUDA_ARCHITECTURES=${ARCHITECTURES})
+  step("build with CUDA" ${CMAKE_COMMAND} --build ${WORK}/build_cuda)
+  step("test with CUDA" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build_cuda --output-on-failure --no-tests=error -L my_softmax)
+endif()
 file(REMOVE_RECURSE ${WORK})
