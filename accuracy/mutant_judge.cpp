@@ -4,6 +4,7 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
+#include "accuracy/conformance/inputs.hpp"
 #include "accuracy/mutant_groups.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -64,8 +65,11 @@ const Case& MutantInputs::of(const char* family, Dtype dtype, std::int64_t V, st
     if (!s) s = std::make_unique<Slot>();
     slot = s.get();
   }
-  std::call_once(slot->once,
-                 [&] { slot->made = std::make_unique<Case>(*find_family(family), dtype, V, rows, 1); });
+  std::call_once(slot->once, [&] {
+    const Family* const known = find_family(family);
+    slot->made = known ? std::make_unique<Case>(*known, dtype, V, rows, 1)
+                       : std::make_unique<Case>(family, conformance::make_rows(family, dtype, V, rows, 1));
+  });
   return *slot->made;
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "accuracy/behaves_like.hpp"
+#include "accuracy/conformance/inputs.hpp"
 #include "accuracy/peer_rules.hpp"
 #include "reference/error.hpp"
 #include "reports/report.hpp"
@@ -18,8 +19,8 @@ namespace {
 
 Tensor killing_inputs(const Mutant& m) {
   const bool probe = m.expect.family == std::string_view(kProbeFamily);
-  const Family& family = *find_family(probe ? "normal_10" : m.expect.family);
-  return make_input(family, m.variant.dtype, m.expect.V, mutant_rows(m), 1);
+  return conformance::make_rows(probe ? "normal_10" : m.expect.family, m.variant.dtype, m.expect.V,
+                                mutant_rows(m), 1);
 }
 
 /// The peers' rules on the outputs of one launch in this process.

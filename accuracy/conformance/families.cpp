@@ -11,6 +11,9 @@
 namespace assay::conformance {
 namespace {
 
+/// The quick look's one row length with columns past 65535.
+constexpr std::int64_t kPast16Bits = 70001;
+
 /// 1, 5, every element, as many as the variant can, and one in between.
 std::vector<int> ks_for(const Planning& p, std::int64_t V) {
   if (!selects(op_of(p))) return {0};
@@ -74,10 +77,13 @@ std::vector<Unit> plan_families(const Planning& p) {
   std::vector<std::string> names;
   for (const Family& f : families()) names.push_back(f.name);
   names.push_back(kLowest);
+  names.push_back(kWidths);
   std::vector<Unit> units;
   for (const std::string& name : families_of(p, names)) {
     if (name == kProbeFamily) continue;
-    for (const std::int64_t V : sizes_of(p, usual)) {
+    std::vector<std::int64_t> lengths = usual;
+    if (name == kWidths && quick) lengths.push_back(kPast16Bits);
+    for (const std::int64_t V : sizes_of(p, lengths)) {
       const Family* family = find_family(name);
       const bool real = family && family->kind == FamilyKind::real;
       if (family && !applies(*family, p.variant.dtype, V)) continue;
@@ -86,7 +92,9 @@ std::vector<Unit> plan_families(const Planning& p) {
         continue;
       // The real logits are rows of 32000 cut short: the quick look takes one length of them.
       if (quick && real && V != 1025 && !p.narrow.V) continue;
-      std::int64_t rows = family ? report_rows(*family, p.variant.dtype, V, p.extent == Extent::full) : 4;
+      std::int64_t rows = family ? report_rows(*family, p.variant.dtype, V, p.extent == Extent::full)
+                          : name == kWidths ? kWidthRows
+                                            : 4;
       if (quick && family) rows = std::min<std::int64_t>(rows, V > 2048 ? 1 : 8);
       // A family of several patterns has one in each row: at the start, at the end, in between.
       if (family && std::find(drawn.begin(), drawn.end(), V) != drawn.end())

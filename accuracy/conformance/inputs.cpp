@@ -17,6 +17,7 @@ constexpr Family kMore[] = {
     {kSameHead,
      "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
     {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
+    {kWidths, "The largest logits beside powers of two: an index that is too narrow, or that means none."},
     {kMedley,
      "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
 };
@@ -33,6 +34,22 @@ Tensor lowest(Dtype dtype, std::int64_t V, std::int64_t rows) {
         x = -std::numeric_limits<double>::infinity();
       t.set(r, j, x);
     }
+  return t;
+}
+
+Tensor widths(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  std::set<std::int64_t> columns = {V - 1};
+  for (std::int64_t edge = 4; edge <= V; edge *= 2) {
+    columns.insert(edge - 1);
+    if (edge < V) columns.insert(edge);
+  }
+  const std::vector<std::int64_t> all(columns.rbegin(), columns.rend());
+  Tensor t(dtype, rows, V);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t j = 0; j < V; ++j) t.set(r, j, -8 - 0.125 * static_cast<double>(j * 7 % 16));
+    for (std::size_t n = 0; n < all.size(); ++n)
+      t.set(r, all[(n + 5 * static_cast<std::size_t>(r)) % all.size()], 8 - 0.25 * static_cast<double>(n));
+  }
   return t;
 }
 
@@ -72,6 +89,7 @@ Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::in
     return make_input(*f, dtype, V, rows, seed);
   }
   if (family == kLowest) return lowest(dtype, V, rows);
+  if (family == kWidths) return V == 0 ? Tensor(dtype, rows, 0) : widths(dtype, V, rows);
   if (family == kMedley) return medley(dtype, V, rows, seed);
   if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
   const Family& normal = *find_family("normal_1");

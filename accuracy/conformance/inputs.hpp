@@ -21,6 +21,11 @@ inline constexpr const char* kShifted = "shifted_minus_1000";
 inline constexpr const char* kSameHead = "same_head";
 /// The lowest finite number in place of -inf, and beside it.
 inline constexpr const char* kLowest = "lowest_finite";
+/// The largest logits stand beside every power of two and in the last column, in another order in each row:
+/// columns that a narrow index cannot hold, or that stand for "none". kWidthRows rows have each of them among
+/// their first five.
+inline constexpr const char* kWidths = "width_edges";
+inline constexpr std::int64_t kWidthRows = 8;
 /// Each row of another family, special rows between ordinary ones: what one row leaves behind for the next.
 inline constexpr const char* kMedley = "medley";
 /// Of the group `big` alone: a row of -inf but for a few logits where an index may wrap.

@@ -17,7 +17,8 @@ enum class Fault {
   running_maximum,
   unsorted,
   pad_index,
-  off_by_one
+  off_by_one,
+  column_65535_is_none
 };
 
 template <Fault F, class T>
@@ -32,6 +33,7 @@ __global__ void mutant(Rows<const T> logits, Rows<T> values, void* indices, floa
       const float xi = to_float(x[i]);
       n = combine(n, leaf(xi));
       if (F == Fault::skips_tail && i >= V / 4 * 4) continue;
+      if (F == Fault::column_65535_is_none && i == 65535) continue;
       const long long at = F == Fault::larger_index ? V - 1 - i : F == Fault::off_by_one ? i + 1 : i;
       if (F == Fault::k_is_v && k == V) continue;
       list.insert(F == Fault::larger_index ? to_float(x[V - 1 - i]) : xi, F == Fault::larger_index ? -at : at,
@@ -112,6 +114,8 @@ const bool planted[] = {
     plant<Fault::unsorted>("M115", "topk_unsorted", {"normal_1", 1025, "order"}),
     plant<Fault::pad_index>("M110", "topk_pad_index", {"normal_1", 2, "indices"}),
     plant<Fault::off_by_one>("X08", "topk_off_by_one", {"normal_1", 1025, "order"}),
+    plant<Fault::column_65535_is_none>("X52", "topk_column_65535_is_none",
+                                       {.family = "width_edges", .V = 70001, .check = "order", .rows = 8}),
 };
 
 }  // namespace
