@@ -153,9 +153,9 @@ __device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end,
     if (i < end) burst<kStep, 1>(i, load, unpack, use);
 }
 
-/// What is left over when the bursts of kAhead from `i` on have been used: the same for accesses of a row,
-/// all that is left loaded together, with -inf for what is past `end`. kIdle: `use` is handed that as well.
-/// (Without a value for what is not loaded the compiler spills some 100 bytes a thread.)
+/// The accesses i, i + kStep, ... below `end`, at least one and at most kMost of them: loaded together, with
+/// -inf for what lies past `end`. kIdle: `use` is handed that as well. (Without a value for what is not
+/// loaded the compiler spills some 100 bytes a thread.)
 template <int kStep, int kMost, bool kIdle, class T, class Use>
 __device__ __forceinline__ void use_rest(const Access<T>* body, std::int64_t i, std::int64_t end, Use use) {
   const auto last = static_cast<int>((end - 1 - i) / kStep);
