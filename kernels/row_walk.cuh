@@ -1,6 +1,6 @@
 // How the threads that share a row walk it, 16 bytes at a time whatever the row's length and alignment:
 //   walk_row     follows the 16-byte boundaries of the memory; for passes where nothing depends on which
-//                thread sees which element (a maximum, an output);
+//                thread sees which element, nor when (a maximum; for an output see write_row, row_write.cuh);
 //   walk_chunks  follows the row: chunk c is elements cN .. cN + N - 1 wherever the row starts, so that a sum
 //                has the same bits at any place of a batch. Rows off the boundaries are shifted in registers.
 #pragma once
@@ -153,52 +153,72 @@ __device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end,
     if (i < end) burst<kStep, 1>(i, load, unpack, use);
 }
 
-/// The accesses i, i + kStep, ... below `end`, at least one and at most kMost of them: loaded together, with
-/// -inf for what lies past `end`. kIdle: `use` is handed that as well. (Without a value for what is not
-/// loaded the compiler spills some 100 bytes a thread.)
-template <int kStep, int kMost, bool kIdle, class T, class Use>
-__device__ __forceinline__ void use_rest(const Access<T>* body, std::int64_t i, std::int64_t end, Use use) {
-  const auto last = static_cast<int>((end - 1 - i) / kStep);
-  Access<T> loaded[kMost];
+/// What a walk by bursts leaves over, accesses start .. end - 1, fewer than kStep x kAhead: each thread loads
+/// its share together, with -inf for what lies past `end`. kIdle: `use` is handed that as well. (Without a
+/// value for what is not loaded the compiler spills some 100 bytes a thread.) It starts where no thread has a
+/// whole burst any more, so a warp's lanes stay together: while each went on as far as its own share lasts,
+/// the warp ran both the bursts of some and the rest of others (at V = 8064, f16: a tenth more instructions).
+template <int kStep, int kAhead, bool kIdle, class T, class Load, class Use>
+__device__ __forceinline__ void use_rest(std::int64_t start, std::int64_t end, int thread, Load load,
+                                         Use use) {
+  const auto left = static_cast<int>(end - start);
+  Access<T> loaded[kAhead];
 #pragma unroll
-  for (int u = 0; u < kMost; ++u) {
+  for (int u = 0; u < kAhead; ++u) {
     loaded[u] = no_access<T>();
-    if (u <= last) loaded[u] = body[i + u * kStep];
+    if (thread + u * kStep < left) loaded[u] = load(start + thread + u * kStep);
   }
 #pragma unroll
-  for (int u = 0; u < kMost; ++u)
-    if (kIdle || u <= last) use(as_floats(loaded[u]), i + u * kStep);
+  for (int u = 0; u < kAhead; ++u)
+    if (u * kStep + (kIdle ? 0 : thread) < left) use(as_floats(loaded[u]), start + thread + u * kStep);
 }
 
-/// use(as_floats(body[i]), i) for i = first, first + kStep, ... below `end`, in order, kAhead loads at a
+/// use(as_floats(load(i)), i) for i = thread, thread + kStep, ... below `end`, in order, kAhead loads at a
 /// time. kIdle: `use` may also be handed chunks of -inf alone, past `end`.
-template <int kStep, int kAhead, bool kIdle, class T, class Use>
-__device__ __forceinline__ void walk_accesses(const Access<T>* body, std::int64_t first, std::int64_t end,
-                                              Use use) {
-  const auto load = [&](std::int64_t at) { return body[at]; };
-  std::int64_t i = first;
-  for (; i < end - (kAhead - 1) * kStep; i += kAhead * kStep)
-    burst<kStep, kAhead>(i, load, as_floats<T>, use);
-  if constexpr (kAhead > 1)
-    if (i < end) use_rest<kStep, kAhead - 1, kIdle>(body, i, end, use);
+template <int kStep, int kAhead, bool kIdle, class T, class Load, class Use>
+__device__ __forceinline__ void walk_accesses(std::int64_t end, int thread, Load load, Use use) {
+  if constexpr (kAhead == 1) {
+    for (std::int64_t i = thread; i < end; i += kStep) use(as_floats<T>(load(i)), i);
+  } else {
+    std::int64_t start = 0;
+    for (; start + kAhead * kStep <= end; start += kAhead * kStep)
+      burst<kStep, kAhead>(start + thread, load, as_floats<T>, use);
+    if (start < end) use_rest<kStep, kAhead, kIdle, T>(start, end, thread, load, use);
+  }
 }
 
-/// Hands each chunk of x[0..V) to one of `kThreads` threads: f(Chunk<1 or kPerAccess>, index of its first
-/// element). Of a thread kAhead accesses are in flight while it works on what came before (1: while it
-/// waits).
+/// The same accesses from the end to the start: the rest first, then the bursts, each in order within.
+template <int kStep, int kAhead, class T, class Load, class Use>
+__device__ __forceinline__ void walk_accesses_back(std::int64_t end, int thread, Load load, Use use) {
+  static_assert((kStep & (kStep - 1)) == 0);
+  std::int64_t i;
+  if constexpr (kAhead == 1) {
+    i = ((end - 1 - thread) & -kStep) + thread;  // negative where the thread has none
+  } else {
+    const std::int64_t start = end & -std::int64_t{kAhead * kStep};
+    if (start < end) use_rest<kStep, kAhead, false, T>(start, end, thread, load, use);
+    i = start - kAhead * kStep + thread;
+  }
+  for (; i >= 0; i -= kAhead * kStep) burst<kStep, kAhead>(i, load, as_floats<T>, use);
+}
+
+/// Hands each chunk of x[0..V) to one of `kThreads` threads, from the end of the row to its start: a
+/// walk_chunks that follows starts with what the caches still hold. Of a thread kAhead accesses are in flight
+/// at a time.
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void walk_row(const T* x, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
   const std::int64_t to_boundary =
       static_cast<std::int64_t>((16 - reinterpret_cast<std::uintptr_t>(x) % 16) % 16 / sizeof(T));
   const std::int64_t head = to_boundary < V ? to_boundary : V;
-  if (thread < head) f(single(to_float(x[thread])), std::int64_t{thread});
   const std::int64_t accesses = (V - head) / N;
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x + head);
-  walk_accesses<kThreads, kAhead, false>(body, thread, accesses,
-                                         [&](const Chunk<N>& c, std::int64_t a) { f(c, head + a * N); });
+  walk_accesses_back<kThreads, kAhead, T>(
+      accesses, thread, [&](std::int64_t i) { return body[i]; },
+      [&](const Chunk<N>& c, std::int64_t) { f(c); });
   const std::int64_t last = head + accesses * N + thread;
-  if (last < V) f(single(to_float(x[last])), last);
+  if (last < V) f(single(to_float(x[last])));
+  if (thread < head) f(single(to_float(x[thread])));
 }
 
 /// The 16 bytes that start `phase` elements (1 .. kPerAccess - 1) into `low` and end in `high`, its
@@ -238,8 +258,9 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % 16 / sizeof(T));
   const Access<T>* const body = reinterpret_cast<const Access<T>*>(x - phase);
   if (phase == 0) {
-    walk_accesses<kThreads, kAhead, true>(body, thread, chunks,
-                                          [&](const Chunk<N>& of, std::int64_t) { f(of); });
+    walk_accesses<kThreads, kAhead, true, T>(
+        chunks, thread, [&](std::int64_t i) { return body[i]; },
+        [&](const Chunk<N>& of, std::int64_t) { f(of); });
   } else {
     // The first chunk and the last one or two: one of the two accesses would leave the row.
     const auto singly = [&](std::int64_t c) {
@@ -282,24 +303,6 @@ template <class T>
 constexpr std::int64_t chunk_share(std::int64_t V, int threads) {
   constexpr int N = kPerAccess<T>;
   return ceil_div(V / N, threads) * N + (V % N != 0 ? 1 : 0);
-}
-
-/// True if chunks of a walk over `x` may be stored to the same places of `p` as one access each.
-template <class T>
-__device__ __forceinline__ bool same_phase(const T* x, const T* p) {
-  return (reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(p)) % 16 == 0;
-}
-
-template <class T, int N>
-__device__ __forceinline__ void store_chunk(T* p, const Chunk<N>& c, bool one_access) {
-  if constexpr (N == kPerAccess<T>) {
-    if (one_access) {
-      *reinterpret_cast<Access<T>*>(p) = as_elements<T>(c);
-      return;
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < N; ++j) p[j] = from_float<T>(c.x[j]);
 }
 
 /// n ⊕ the leaves of a chunk. Rescales d once, and only when the chunk holds a larger maximum: exp(0) = 1 is

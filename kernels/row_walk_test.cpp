@@ -1,13 +1,16 @@
-// Every element of a row is handed out once, by either walk, at every alignment; who gets which element of a
-// walk by chunks does not depend on where the row starts.
+// Every element of a row is handed out once, by either walk, and written once, at every alignment; who gets
+// which element of a walk by chunks does not depend on where the row starts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <vector>
 
 #define ASSAY_BACKEND host
-#include "kernels/row_walk.cuh"
+#include "kernels/row_write.cuh"
 
 namespace assay::host {
 namespace {
@@ -29,38 +32,105 @@ Chunk<N> chunk(const std::array<float, N>& x) {
   return c;
 }
 
-/// A row of V distinct small values, `offset` elements off a 16-byte boundary, with poison around it.
+/// The i-th of many distinct positive numbers of a type (in 16 bits: by its bits, from below to above 1), and
+/// what i it was.
+template <class T>
+T nth(int i) {
+  if constexpr (sizeof(T) == 4) return static_cast<T>(i + 1);
+  const auto bits = static_cast<std::uint16_t>(0x3800 + i);
+  T x;
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+template <class T>
+int which(float v) {
+  const T x = from_float<T>(v);
+  if constexpr (sizeof(T) == 4) return static_cast<int>(x) - 1;
+  std::uint16_t bits = 0;
+  memcpy(&bits, &x, sizeof bits);
+  return bits - 0x3800;
+}
+
+/// A row of V distinct values, `offset` elements off a sector's boundary, with poison around it.
 template <class T>
 struct Row {
-  alignas(16) std::array<T, 1100> memory;
+  alignas(32) std::array<T, 1100> memory;
   T* x = nullptr;
   Row(int offset, int V) {
     memory.fill(from_float<T>(-1.0f));
-    x = memory.data() + 8 + offset;
-    for (int i = 0; i < V; ++i) x[i] = from_float<T>(static_cast<float>(i % 128));
+    x = memory.data() + 16 + offset;
+    for (int i = 0; i < V; ++i) x[i] = nth<T>(i);
   }
 };
+
+constexpr std::array kLengths = {0,   1,   2,   3,   4,   7,    8,    9,    15,   16,  17,
+                                 23,  24,  25,  31,  32,  33,   63,   64,   65,   127, 255,
+                                 256, 257, 300, 511, 777, 1008, 1023, 1024, 1025, 1030};
 
 TYPED_TEST(RowWalk, EveryElementOnceAtEveryAlignment) {
   using T = TypeParam;
   for (int offset = 0; offset < kPerAccess<T>; ++offset)
-    for (int V :
-         {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 255, 256, 257, 300, 511, 777, 1030}) {
+    for (const int V : kLengths) {
       const Row<T> row(offset, V);
       std::vector<int> seen(static_cast<std::size_t>(V), 0);
       for (int thread = 0; thread < kThreads; ++thread) {
         std::int64_t mine = 0;
-        walk_row<kThreads, 4>(row.x, V, thread, [&](const auto& c, std::int64_t i) {
+        walk_row<kThreads, 4>(row.x, V, thread, [&](const auto& c) {
           for (const float v : c.x) {
-            ASSERT_LT(i, V);
-            EXPECT_EQ(v, static_cast<float>(i % 128));
-            ++seen[static_cast<std::size_t>(i++)];
+            const auto i = static_cast<std::size_t>(which<T>(v));
+            ASSERT_LT(i, seen.size());
+            ++seen[i];
             ++mine;
           }
         });
         EXPECT_LE(mine, V);
       }
       for (const int times : seen) EXPECT_EQ(times, 1) << "offset " << offset << ", V " << V;
+    }
+}
+
+/// 2x, or x where it stands alone: shows whether an element went through as part of a whole access.
+struct Doubled {
+  template <class C>
+  void operator()(C& c) const {
+    if constexpr (sizeof c.x > sizeof(float))
+      for (float& v : c.x) v *= 2.0f;
+  }
+};
+
+template <class T, int kAhead>
+void expect_written(int offset, int to_offset, int V, bool in_place) {
+  Row<T> row(offset, V);
+  Row<T> out(to_offset, 0);
+  T* const p = in_place ? row.x : out.x;
+  int whole = 0;
+  for (int thread = 0; thread < kThreads; ++thread)
+    write_row<kThreads, kAhead>(static_cast<const T*>(row.x), p, V, thread, Doubled());
+  for (int i = 0; i < V; ++i) {
+    const float x = to_float(nth<T>(i)), written = to_float(p[i]);
+    EXPECT_TRUE(written == x || written == 2 * x) << "offset " << offset << ", V " << V << ", i " << i;
+    whole += written == 2 * x ? 1 : 0;
+  }
+  const Row<T>& written = in_place ? row : out;
+  const auto begin = static_cast<std::size_t>(p - written.memory.data());
+  for (std::size_t i = 0; i < written.memory.size(); ++i) {
+    const bool inside = i >= begin && i < begin + static_cast<std::size_t>(V);
+    EXPECT_TRUE(inside || to_float(written.memory[i]) == -1.0f)
+        << "offset " << offset << ", V " << V << ", at " << i;
+  }
+  const int alone = V - whole, sector = kSector / static_cast<int>(sizeof(T));
+  EXPECT_EQ(whole % kPerAccess<T>, 0);
+  EXPECT_LE(alone, std::min(V, sector - 1 + kPerAccess<T> - 1)) << "offset " << offset << ", V " << V;
+}
+
+TYPED_TEST(RowWalk, WritesEveryElementOnceAtEveryAlignmentAndInPlace) {
+  using T = TypeParam;
+  for (int offset = 0; offset < 2 * kPerAccess<T>; ++offset)
+    for (const int V : kLengths) {
+      expect_written<T, 1>(offset, 0, V, true);
+      expect_written<T, 2>(offset, 0, V, true);
+      expect_written<T, 4>(offset, (offset + 1) % kPerAccess<T>, V, false);
+      expect_written<T, 1>(offset, offset % kPerAccess<T>, V, false);
     }
 }
 

@@ -2,6 +2,7 @@
 // sum overflows once the row's lse passes 88.7, and underflows far below zero. Reads logits twice, 16 bytes
 // at a time.
 #include "kernels/row_divisor.cuh"
+#include "kernels/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -17,13 +18,10 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
     });
     sum = block_reduce<Sum, kThreads>(sum);
     if (probs.base) {
-      T* p = probs.row(row);
       const RowDivisor by = row_divisor(sum);
-      const bool one_access = same_phase(x, p);
-      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+      write_row<kThreads>(x, probs.row(row), V, threadIdx.x, [&](auto& c) {
         for (float& xi : c.x) xi = expf(xi);
         divide_chunk<T>(c, by);
-        store_chunk(p + i, c, one_access);
       });
     }
     if (m && threadIdx.x == 0) {

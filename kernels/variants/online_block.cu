@@ -1,6 +1,7 @@
 // online_block: Algorithm 3 with one block per row. Each thread folds its chunks of the row into (m, d);
 // warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
 #include "kernels/row_divisor.cuh"
+#include "kernels/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -14,13 +15,10 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
     walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) { fold_chunk<AccurateExp>(n, c); });
     n = block_reduce<Combine<AccurateExp>, kThreads>(folded(n));
     if (probs.base) {
-      T* p = probs.row(row);
       const RowDivisor by = row_divisor(n.d);
-      const bool one_access = same_phase(x, p);
-      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+      write_row<kThreads>(x, probs.row(row), V, threadIdx.x, [&](auto& c) {
         for (float& xi : c.x) xi = expf(xi - n.m);
         divide_chunk<T>(c, by);
-        store_chunk(p + i, c, one_access);
       });
     }
     if (m && threadIdx.x == 0) {

@@ -1,6 +1,7 @@
 // online_warp: Algorithm 3 with one warp per row. Each lane folds its chunks into (m, d); a butterfly of ⊕
 // merges the 32 partials. No shared memory and no block barrier. Reads logits twice, 16 bytes at a time.
 #include "kernels/row_divisor.cuh"
+#include "kernels/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -8,7 +9,11 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kBlocksPerSm = 4;  // 64 registers: 4000 rows are 3.8 blocks for each SM of an H200
-constexpr int kAhead = 4;        // few warps share an SM: each keeps four accesses a lane in flight
+// Few warps share an SM: each keeps four accesses a lane in flight; where it writes, those of 64 bytes of
+// floats, which is what its registers hold.
+constexpr int kAhead = 4;
+template <class T>
+constexpr int kWriteAhead = sizeof(T) == 4 ? 4 : 2;
 
 template <class T>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -23,13 +28,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     walk_chunks<32, kAhead>(x, V, lane, [&](const auto& c) { fold_chunk<AccurateExp>(n, c); });
     n = warp_reduce<Combine<AccurateExp>>(folded(n));
     if (probs.base) {
-      T* p = probs.row(row);
       const RowDivisor by = row_divisor(n.d);
-      const bool one_access = same_phase(x, p);
-      walk_row<32, kAhead>(x, V, lane, [&](auto c, std::int64_t i) {
+      write_row<32, kWriteAhead<T>>(x, probs.row(row), V, lane, [&](auto& c) {
         for (float& xi : c.x) xi = expf(xi - n.m);
         divide_chunk<T>(c, by);
-        store_chunk(p + i, c, one_access);
       });
     }
     if (m && lane == 0) {

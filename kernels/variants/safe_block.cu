@@ -1,6 +1,7 @@
 // safe_block: the paper's Algorithm 2, one block per row: maximum, then sum, then output. Reads logits
 // three times, 16 bytes at a time; the same exp(x - m) serves the sum and the output.
 #include "kernels/row_divisor.cuh"
+#include "kernels/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -11,8 +12,7 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     float maximum = negative_infinity();
-    walk_row<kThreads>(x, V, threadIdx.x,
-                       [&](const auto& c, std::int64_t) { maximum = fmaxf(maximum, c.largest); });
+    walk_row<kThreads>(x, V, threadIdx.x, [&](const auto& c) { maximum = fmaxf(maximum, c.largest); });
     maximum = block_reduce<Max, kThreads>(maximum);
     float sum = 0.0f;
     walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) {
@@ -20,13 +20,10 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
     });
     sum = block_reduce<Sum, kThreads>(sum);
     if (probs.base) {
-      T* p = probs.row(row);
       const RowDivisor by = row_divisor(sum);
-      const bool one_access = same_phase(x, p);
-      walk_row<kThreads>(x, V, threadIdx.x, [&](auto c, std::int64_t i) {
+      write_row<kThreads>(x, probs.row(row), V, threadIdx.x, [&](auto& c) {
         for (float& xi : c.x) xi = expf(xi - maximum);
         divide_chunk<T>(c, by);
-        store_chunk(p + i, c, one_access);
       });
     }
     if (m && threadIdx.x == 0) {
