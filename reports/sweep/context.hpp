@@ -58,8 +58,14 @@ struct Moved {
 std::optional<Moved> moved(const Context& c, const SweepRecord& r);
 /// The accesses that the record's variant claims.
 std::optional<Moved> claimed(const SweepRecord& r);
-/// The share of the copy's speed at which those accesses went: 1 is the kernel's own roofline.
+/// The accesses an element that the kernel makes, wherever they are served: by the executor's counters where
+/// they were read near this V (within a factor of 2), else those of the claim.
+std::optional<Moved> made(const Context& c, const SweepRecord& r);
+/// The share of the copy's speed at which the accesses it makes went: 1 is the kernel's own roofline, and
+/// caches that serve what is read again take it past that.
 std::optional<double> own_share(const Context& c, const SweepRecord& r);
+/// The same of what reached memory by the counters; nothing where they were not read.
+std::optional<double> memory_share(const Context& c, const SweepRecord& r);
 
 /// What the run as a whole says.
 struct Counts {

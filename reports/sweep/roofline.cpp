@@ -1,5 +1,5 @@
-// Each kernel against its own roofline (the bytes it really moves), and all of them against the machine's:
-// instructions a byte, where counters say both.
+// Each kernel against its own roofline (the accesses it makes, at the speed of a copy), and all of them
+// against the machine's: instructions a byte, where counters say both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,7 +158,6 @@ std::string own_roofline(const Context& c) {
                    "assay sweep --key '*_block/*@cuda' --rows 4000");
   std::string head = "<table><thead><tr><th>kernel</th><th>least</th>", rows;
   for (const std::int64_t V : sizes) head += "<th class=\"n\">" + grouped(V) + "</th>";
-  bool claimed = false;
   for (const Reference& ref : kReferences)
     for (const std::string& d : c.dtypes) {
       std::string cells;
@@ -175,10 +174,12 @@ std::string own_roofline(const Context& c) {
           cells += share_cell(NAN);
           continue;
         }
-        const auto m = moved(c, *r);
-        claimed |= !m->measured;
-        cells +=
-            share_cell(*own, plain_number(m->accesses) + (m->measured ? "" : " c"), kTarget, describe(*r));
+        const auto memory = memory_share(c, *r);
+        cells += share_cell(
+            *own,
+            memory ? fmt::format("memory {}: {}", plain_number(moved(c, *r)->accesses), percent(*memory))
+                   : "",
+            kTarget, describe(*r));
       }
       if (std::isfinite(least))
         rows +=
@@ -187,17 +188,18 @@ std::string own_roofline(const Context& c) {
                         percent(least), grouped(where)) +
             cells + "</tr>";
     }
-  return "<p>A reference kernel is simple, not slow: on long rows it should move the bytes it really moves "
-         "at 90 % of the speed of a copy. Share of that roofline at 4000 rows, and below it the accesses an "
-         "element that count (2 would be one pass; an output counts once even where the L2 still held it "
-         "when "
-         "the kernel ended). Less than 90 % is marked; <i>least</i> is over all V "
-         "from 4096." +
-         std::string(
-             claimed ? " A <i>c</i> stands for claimed: no counter was read near that V; where caches hold "
-                       "re-reads such a share comes out above 100 %."
-                     : "") +
-         "</p>" + page::scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>");
+  return "<p>A reference kernel is simple, not slow: on long rows its accesses should go at 90 % of the "
+         "speed "
+         "of a copy. Share of that roofline at 4000 rows, for the accesses that the kernel makes (the "
+         "executor counts them; 2 an element would be a copy's); less than 90 % is marked, and <i>least</i> "
+         "is "
+         "over all V from 4096. Above 100 %, caches serve what is read again. Below it, where counters were "
+         "read near that V: the accesses an element that reached memory (an output counts once even where "
+         "the "
+         "L2 still held it when the kernel ended), and the share of the copy's speed at which those went. "
+         "Where caches serve much that says how busy the memory was, not how good the kernel is: what holds "
+         "it then is in the table of limits.</p>" +
+         page::scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>");
 }
 
 std::string roofline(const Context& c) {

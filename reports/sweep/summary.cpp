@@ -40,7 +40,7 @@ std::string fastest(const Context& c, const std::string& dtype) {
 }
 
 std::string own_rooflines(const Context& c) {
-  int held = 0, of = 0;
+  int held = 0, of = 0, busy = 0, counted = 0;
   double least = INFINITY;
   std::string worst;
   for (const char* v : {"naive_block", "safe_block", "online_block", "online_warp"})
@@ -50,12 +50,17 @@ std::string own_rooflines(const Context& c) {
         const auto own = own_share(c, *c.at(v, d, 4000, V));
         if (!own) continue;
         ++of, held += *own >= 0.9;
+        if (const auto memory = memory_share(c, *c.at(v, d, 4000, V))) ++counted, busy += *memory >= 0.9;
         if (*own < least) least = *own, worst = fmt::format("{}/{} at V = {}", v, d, grouped(V));
       }
   if (of == 0) return "";
   return fmt::format(
-      "reference kernels at 90 % of their own roofline or more: {} of {} shapes; least {} ({})", held, of,
-      percent(least), worst);
+             "reference kernels whose accesses go at 90 % of the copy's speed or more: {} of {} shapes; "
+             "least {} ({})",
+             held, of, percent(least), worst) +
+         (counted > 0
+              ? fmt::format("; of the accesses that reached memory by the counters: {} of {}", busy, counted)
+              : "");
 }
 
 }  // namespace
