@@ -145,6 +145,10 @@ LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const
   return {};
 }
 
+bool on_device(const Variant& variant) {
+  return variant.launcher ? variant.launcher->on_device() : variant.backend == Backend::cuda;
+}
+
 std::string cannot_launch(const Variant& variant) {
   if (std::string why = unavailable_reason(variant.backend); !why.empty()) return why;
   return variant.launcher ? variant.launcher->cannot({}) : std::string();

@@ -76,6 +76,8 @@ class Launcher {
                                                    const LaunchOptions& options) = 0;
   /// Empty, or why these options can not be had here: "page_end: device memory".
   virtual std::string cannot(const LaunchOptions& options) const = 0;
+  /// True if its kernels run on a GPU.
+  virtual bool on_device() const { return false; }
   /// Forgets the worker: the next launch is the first of a process.
   virtual void restart() = 0;
 };
@@ -86,6 +88,9 @@ LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& ima
 /// Calls a host variant in this process, on buffers as they are; what it throws becomes the fault.
 LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const Buffers& buffers,
                            std::uint64_t schedule, std::int64_t max_blocks);
+
+/// True if the variant runs on a GPU, registered or a plugin.
+bool on_device(const Variant& variant);
 
 /// Empty if launches of the variant can be made here, else why not: "no GPU: no NVIDIA driver is installed".
 std::string cannot_launch(const Variant& variant);

@@ -140,7 +140,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
         std::max<std::int64_t>(c.search.domain.elements, *std::max_element(o.sizes.begin(), o.sizes.end()));
   }
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  c.search.workers = v.backend == Backend::cuda ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
+  c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
   c.shard = shard;
   c.corpus = o.corpus;
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
@@ -184,6 +184,7 @@ int run_on_devices(const Options& o) {
   for (int i = 0; i < o.jobs; ++i) {
     std::vector<std::string> words = {"assay", "fuzz"};
     words.insert(words.end(), o.candidates.begin(), o.candidates.end());
+    for (std::string& w : source_arguments(o.how.source)) words.push_back(std::move(w));
     const auto add = [&](const char* option, const std::string& value) {
       if (!value.empty()) words.insert(words.end(), {option, value});
     };
@@ -191,7 +192,6 @@ int run_on_devices(const Options& o) {
     add("--op", o.op);
     add("--corpus", o.corpus);
     add("--out", o.out);
-    add("--declare", o.how.source.declare);
     add("--timeout", fmt::format("{}", o.how.timeout_seconds));
     add("--seed", std::to_string(o.seed));
     if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
@@ -199,6 +199,7 @@ int run_on_devices(const Options& o) {
     add("--shard", fmt::format("{}/{}", i, o.jobs));
     add("--device", std::to_string((o.device + i) % devices));
     add("--jobs", "1");
+    if (o.how.in_process) words.emplace_back("--in-process");
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());
     argv.push_back(nullptr);
@@ -243,7 +244,7 @@ int run(const Options& o) {
   prepare_folder(o.out);
   if (!o.corpus.empty()) prepare_folder(o.corpus);
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
-      std::any_of(all.begin(), all.end(), [](const Target& c) { return c.variant.backend == Backend::cuda; }))
+      std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
     return run_on_devices(o);
 
   Files files;

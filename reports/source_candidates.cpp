@@ -97,14 +97,14 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   return f;
 }
 
-std::string source_words(const std::string& word, const SourceOptions& o) {
-  std::string s = quoted(word);
+std::vector<std::string> source_arguments(const SourceOptions& o) {
+  std::vector<std::string> words;
   const auto add = [&](const char* option, const std::string& value) {
-    if (!value.empty()) s += std::string(" ") + option + " " + quoted(value);
+    if (!value.empty()) words.insert(words.end(), {option, value});
   };
   add("--entry", o.entry);
   for (const std::string& a : o.args) add("--arg", a);
-  if (o.host) s += " --host";
+  if (o.host) words.emplace_back("--host");
   add("--nvcc-flags", o.nvcc_flags);
   std::string types;
   for (const std::string& t : o.dtypes) types += (types.empty() ? "" : ",") + t;
@@ -114,6 +114,12 @@ std::string source_words(const std::string& word, const SourceOptions& o) {
   // A file that registers itself says its op; there --op chooses among what the variant writes.
   if (!o.entry.empty()) add("--op", o.op);
   add("--build-dir", o.build_dir);
+  return words;
+}
+
+std::string source_words(const std::string& word, const SourceOptions& o) {
+  std::string s = quoted(word);
+  for (const std::string& w : source_arguments(o)) s += " " + quoted(w);
   return s;
 }
 

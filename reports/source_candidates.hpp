@@ -37,7 +37,9 @@ bool is_source_file(const std::string& word);
 /// Throws InputError for a word that is wrong.
 OneFile one_file(const std::string& word, const SourceOptions& options);
 
-/// The words after a verb that name this file again: "my.cu --entry '...' --host".
+/// The options that say the same again, word by word.
+std::vector<std::string> source_arguments(const SourceOptions& options);
+/// The words after a verb that name this file again, as a shell takes them: "my.cu --entry '...' --host".
 std::string source_words(const std::string& word, const SourceOptions& options);
 
 struct SourceCandidate {
