@@ -82,8 +82,10 @@ TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {
   Trial t(2, 33), u(2, 33);
   EXPECT_EQ(t.run(kernel("late")).late_write, "the values changed after the launch had ended");
   EXPECT_TRUE(t.right());
-  // The default stream does not wait for the producer.
-  u.run(kernel("default_stream"), {.delayed_producer = true});
+  // The default stream does not wait for the producer; a kernel's first launch does, for its module.
+  const Variant undeclared = kernel("default_stream");
+  EXPECT_EQ(Trial(2, 33).run(undeclared).fault, "");
+  u.run(undeclared, {.delayed_producer = true});
   EXPECT_FALSE(u.right());
   // One that says so is waited for there, and not asked to.
   const Variant declared = kernel("declared_default");
