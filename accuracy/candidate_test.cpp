@@ -32,6 +32,7 @@ class Pretending final : public Launcher {
     return {};
   }
   std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return false; }
   void restart() override {}
 
   int launches = 0;

@@ -77,7 +77,7 @@ class Launcher {
   /// Empty, or why these options can not be had here: "page_end: device memory".
   virtual std::string cannot(const LaunchOptions& options) const = 0;
   /// True if its kernels run on a GPU.
-  virtual bool on_device() const { return false; }
+  virtual bool on_device() const = 0;
   /// Forgets the worker: the next launch is the first of a process.
   virtual void restart() = 0;
 };

@@ -190,7 +190,7 @@ __device__ __forceinline__ void walk_accesses(std::int64_t end, int thread, Load
 /// The same accesses from the end to the start: the rest first, then the bursts, each in order within.
 template <int kStep, int kAhead, class T, class Load, class Use>
 __device__ __forceinline__ void walk_accesses_back(std::int64_t end, int thread, Load load, Use use) {
-  static_assert((kStep & (kStep - 1)) == 0);
+  static_assert(((kStep * kAhead) & (kStep * kAhead - 1)) == 0);
   std::int64_t i;
   if constexpr (kAhead == 1) {
     i = ((end - 1 - thread) & -kStep) + thread;  // negative where the thread has none

@@ -1,8 +1,9 @@
 // The last pass over a row, the one that writes the output. It walks from the end of the row to its start,
 // since what the pass before read last is what the caches still hold; what it reads and writes is not needed
 // again, and is marked so that it does not push out rows which are. Beside a pass in the order of the row
-// with plain accesses, 4000 rows on an H200, one block a row: 4 to 24 % less time for the kernel from V = 8064
-// (f16: 14,080) to 32,768, up to 5.5 % more for rows that the first-level cache holds, 2 % from 250,000 on.
+// with plain accesses, 4000 rows on an H200, one block a row: 4 to 24 % less time for the kernel from V =
+// 8064 (f16: 14,080) to 32,768, up to 5.5 % more for rows that the first-level cache holds, 2 % from 250,000
+// on.
 #pragma once
 
 #include "kernels/row_walk.cuh"
@@ -39,6 +40,8 @@ __device__ __forceinline__ void store_last(Access<T>* p, const Access<T>& a) {
 
 /// p[0..V) = f of x[0..V), which `kThreads` threads share: f(Chunk<1 or kPerAccess>&) puts the outputs in the
 /// place of the logits. p is x or a row apart from it. Of a thread kAhead accesses are in flight at a time.
+/// Its accesses are whole sectors of x, and of p where both lie alike. (Sectors of p instead, where p lies on
+/// other ones: safe_block f16 took 2 to 12 % longer on an H200 everywhere.)
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void write_row(const T* x, T* p, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;

@@ -37,6 +37,7 @@ class CountingLauncher final : public Launcher {
     return inner_->launch_both(v, p, images, o);
   }
   std::string cannot(const LaunchOptions& o) const override { return inner_->cannot(o); }
+  bool on_device() const override { return inner_->on_device(); }
   void restart() override { inner_->restart(); }
   Ended worst() const { return worst_; }
 

@@ -17,25 +17,16 @@
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
-#include "reports/candidates.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/fuzz_options.hpp"
 
 namespace assay {
 namespace {
 
 using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
-struct Options {
-  std::vector<std::string> candidates;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::string> merge;
-  std::string time, op, shard, corpus, out = "out/fuzz";
-  std::int64_t evaluations = 0;
-  std::uint64_t seed = 1;
-  int jobs = 0, device = 0;
-  CandidateOptions how;
-};
+using Options = FuzzOptions;
 
 /// "30s", "5m", "1h", "500ms", or seconds.
 double seconds_of(const std::string& text) {
@@ -182,24 +173,7 @@ int run_on_devices(const Options& o) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;
   for (int i = 0; i < o.jobs; ++i) {
-    std::vector<std::string> words = {"assay", "fuzz"};
-    words.insert(words.end(), o.candidates.begin(), o.candidates.end());
-    for (std::string& w : source_arguments(o.how.source)) words.push_back(std::move(w));
-    const auto add = [&](const char* option, const std::string& value) {
-      if (!value.empty()) words.insert(words.end(), {option, value});
-    };
-    add("--time", o.time);
-    add("--op", o.op);
-    add("--corpus", o.corpus);
-    add("--out", o.out);
-    add("--timeout", fmt::format("{}", o.how.timeout_seconds));
-    add("--seed", std::to_string(o.seed));
-    if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
-    for (std::int64_t V : o.sizes) add("--V", std::to_string(V));
-    add("--shard", fmt::format("{}/{}", i, o.jobs));
-    add("--device", std::to_string((o.device + i) % devices));
-    add("--jobs", "1");
-    if (o.how.in_process) words.emplace_back("--in-process");
+    std::vector<std::string> words = device_words(o, i, devices);
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());
     argv.push_back(nullptr);
@@ -284,6 +258,28 @@ int run(const Options& o) {
 }
 
 }  // namespace
+
+std::vector<std::string> device_words(const FuzzOptions& o, int index, int devices) {
+  std::vector<std::string> words = {"assay", "fuzz"};
+  words.insert(words.end(), o.candidates.begin(), o.candidates.end());
+  for (std::string& w : source_arguments(o.how.source)) words.push_back(std::move(w));
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--time", o.time);
+  add("--op", o.op);
+  add("--corpus", o.corpus);
+  add("--out", o.out);
+  add("--timeout", fmt::format("{}", o.how.timeout_seconds));
+  add("--seed", std::to_string(o.seed));
+  if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
+  for (std::int64_t V : o.sizes) add("--V", std::to_string(V));
+  add("--shard", fmt::format("{}/{}", index, o.jobs));
+  add("--device", std::to_string((o.device + index) % devices));
+  add("--jobs", "1");
+  if (o.how.in_process) words.emplace_back("--in-process");
+  return words;
+}
 
 void add_fuzz_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();

@@ -1,4 +1,6 @@
 // assay fuzz and assay replay as they are called: exit statuses, the files left, and two ranks.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "fuzz/case_file.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/fuzz_options.hpp"
 
 namespace assay {
 namespace {
@@ -111,6 +114,31 @@ TEST_F(FuzzCommand, ReplaysACaseThatPassesAndRefusesABadFile) {
   EXPECT_NE(err_.find("gone/f32@host"), std::string::npos) << err_;
   std::ofstream(file) << "{}";
   EXPECT_EQ(run({"replay", file}), kBadCall);
+}
+
+TEST(FuzzOptions, AProcessOfAGpuIsAskedForTheSameSearch) {
+  FuzzOptions o;
+  o.candidates = {"my kernel.cu"};
+  o.sizes = {1000, 33};
+  o.time = "90s", o.corpus = "c", o.out = "o", o.op = "normalizer";
+  o.evaluations = 64, o.seed = 7, o.jobs = 3, o.device = 1;
+  o.how.timeout_seconds = 2.5, o.how.in_process = true;
+  o.how.source.entry = "void f(const T* in, T* out, int rows, int V)";
+  o.how.source.args = {"a=V", "b=256"};
+  o.how.source.nvcc_flags = "-O3 --use_fast_math";
+  o.how.source.dtypes = {"f16", "f32"};
+  o.how.source.name = "theirs", o.how.source.declare = "exp=fast", o.how.source.build_dir = "b";
+  const std::string same =
+      "assay|fuzz|my kernel.cu|--entry|void f(const T* in, T* out, int rows, int V)|--arg|a=V|--arg|b=256|"
+      "--nvcc-flags|-O3 --use_fast_math|--types|f16,f32|--name|theirs|--declare|exp=fast|--build-dir|b|"
+      "--time|90s|--op|normalizer|--corpus|c|--out|o|--timeout|2.5|--seed|7|--evaluations|64|--V|1000|--V|"
+      "33|";
+  const auto joined = [&](int index, int devices) {
+    return fmt::format("{}", fmt::join(device_words(o, index, devices), "|"));
+  };
+  EXPECT_EQ(joined(2, 4), same + "--shard|2/3|--device|3|--jobs|1|--in-process");
+  EXPECT_EQ(joined(1, 2), same + "--shard|1/3|--device|0|--jobs|1|--in-process")
+      << "more processes than GPUs";
 }
 
 // A planted fault, found in a worker, shrunk and written: the file fails again, explained, until another

@@ -85,7 +85,7 @@ TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {
   // The default stream does not wait for the producer; a kernel's first launch does, for its module.
   const Variant undeclared = kernel("default_stream");
   EXPECT_EQ(Trial(2, 33).run(undeclared).fault, "");
-  u.run(undeclared, {.delayed_producer = true});
+  EXPECT_EQ(u.run(undeclared, {.delayed_producer = true}).fault, "");
   EXPECT_FALSE(u.right());
   // One that says so is waited for there, and not asked to.
   const Variant declared = kernel("declared_default");

@@ -32,10 +32,12 @@ std::string reason(const Context& c, const PaperClaim& p) {
   if (floor > 0.2)
     out += fmt::format("; at V = {} an empty launch alone is {} of the faster one's time", grouped(V),
                        percent(floor));
-  const auto own = own_share(c, *fast);
-  if (own && *own < 0.7 && floor <= 0.2)
-    out += fmt::format("; {} runs at {} of its own roofline there, so traffic is not what holds it",
-                       escape(p.fast), percent(*own));
+  // Of what reached memory if that was counted: what caches serve is no traffic.
+  auto busy = memory_share(c, *fast);
+  if (!busy) busy = own_share(*fast);
+  if (busy && *busy < 0.7 && floor <= 0.2)
+    out += fmt::format("; {}'s accesses go at {} of the copy's speed there, so traffic is not what holds it",
+                       escape(p.fast), percent(*busy));
   return out;
 }
 

@@ -99,26 +99,11 @@ std::optional<Moved> claimed(const SweepRecord& r) {
 }
 
 namespace {
-constexpr double kNear = 0.6937;  // a factor of 2, and a little
+constexpr double kNear = 0.0954;  // log 1.1: caches hold one length of row and not twice that
 double apart(std::int64_t a, std::int64_t b) {
   return std::fabs(std::log(static_cast<double>(a) / static_cast<double>(b)));
 }
 }  // namespace
-
-std::optional<Moved> made(const Context& c, const SweepRecord& r) {
-  const std::string variant = variant_of(r.key);
-  std::optional<Moved> best;
-  double nearest = INFINITY;
-  for (const AccessRecord& a : c.accesses) {
-    if (a.source != "host counters" || variant_of(a.key) != variant || dtype_of(a.key) != r.dtype ||
-        (a.k > 0) != (r.k > 0) || a.claimed_loads != r.claimed_loads || !a.loads || !a.stores || a.V <= 0)
-      continue;
-    const double off = apart(a.V, r.V) + (a.k == r.k ? 0 : 10);
-    if (apart(a.V, r.V) <= kNear && off < nearest)
-      nearest = off, best = Moved{*a.loads + *a.stores, true, a.V};
-  }
-  return best ? best : claimed(r);
-}
 
 std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
   const std::string variant = variant_of(r.key);
@@ -144,8 +129,8 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
   return best ? best : claimed(r);
 }
 
-std::optional<double> own_share(const Context& c, const SweepRecord& r) {
-  const auto m = made(c, r);
+std::optional<double> own_share(const SweepRecord& r) {
+  const auto m = claimed(r);
   if (!m || !positive(r.accesses_at_copy_speed)) return std::nullopt;
   return m->accesses / *r.accesses_at_copy_speed;
 }

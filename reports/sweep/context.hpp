@@ -49,7 +49,7 @@ double elements_per_second(const SweepRecord& r);
 std::int64_t dtype_bytes(std::string_view dtype);
 
 /// The accesses an element that reach memory: by the counters where they were read near this shape (V within
-/// a factor of 2, rows of 4), else those of the claim.
+/// a tenth, rows within a factor of 4), else those of the claim.
 struct Moved {
   double accesses = 0;
   bool measured = false;
@@ -58,12 +58,9 @@ struct Moved {
 std::optional<Moved> moved(const Context& c, const SweepRecord& r);
 /// The accesses that the record's variant claims.
 std::optional<Moved> claimed(const SweepRecord& r);
-/// The accesses an element that the kernel makes, wherever they are served: by the executor's counters where
-/// they were read near this V (within a factor of 2), else those of the claim.
-std::optional<Moved> made(const Context& c, const SweepRecord& r);
-/// The share of the copy's speed at which the accesses it makes went: 1 is the kernel's own roofline, and
+/// The share of the copy's speed at which the accesses of its claim went: 1 is the kernel's own roofline, and
 /// caches that serve what is read again take it past that.
-std::optional<double> own_share(const Context& c, const SweepRecord& r);
+std::optional<double> own_share(const SweepRecord& r);
 /// The same of what reached memory by the counters; nothing where they were not read.
 std::optional<double> memory_share(const Context& c, const SweepRecord& r);
 

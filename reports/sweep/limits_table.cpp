@@ -49,11 +49,10 @@ std::string limits_table(const Context& c) {
         const SweepRecord* r = c.at(variant, dtype, a->rows, V, k);
         body += fmt::format("<tr><th>{}{}</th>", escape(variant), k > 0 ? fmt::format(", k = {}", k) : "") +
                 (r ? share_cell(share(*r), duration(*r->median_us), 0, describe(*r)) : share_cell(NAN)) +
-                share_cell(r ? own_share(c, *r).value_or(NAN) : NAN) +
-                share_cell(a->dram_share.value_or(NAN)) + share_cell(a->issue_share.value_or(NAN)) +
-                share_cell(a->occupancy.value_or(NAN)) + page::number_cell(a->sectors_per_request) +
-                page::number_cell(a->instructions_per_element) + page::number_cell(a->local_bytes) +
-                "<td class=\"nw\">" + held_by(*a) + "</td></tr>";
+                share_cell(r ? own_share(*r).value_or(NAN) : NAN) + share_cell(a->dram_share.value_or(NAN)) +
+                share_cell(a->issue_share.value_or(NAN)) + share_cell(a->occupancy.value_or(NAN)) +
+                page::number_cell(a->sectors_per_request) + page::number_cell(a->instructions_per_element) +
+                page::number_cell(a->local_bytes) + "<td class=\"nw\">" + held_by(*a) + "</td></tr>";
       }
       if (body.empty()) continue;
       tables += "<div" + chosen_by(d, 0, V) + fmt::format("><h3>{}, V = {}</h3>", d, grouped(V)) +
@@ -65,7 +64,9 @@ std::string limits_table(const Context& c) {
     }
   if (tables.empty()) return missing("hardware counters", "reports/measure_accesses.sh assay DIR");
   return fmt::format(
-             "<p>Read off the counters: <i>memory</i> where it is busy {:.0f} % of its peak or more, "
+             "<p><i>Own roofline</i> is the claimed accesses at the copy's speed: past 100 % caches serve "
+             "some. "
+             "Read off the counters: <i>memory</i> where it is busy {:.0f} % of its peak or more, "
              "<i>instructions</i> from {:.0f} % of the issue slots, <i>spills</i> from {} byte of local "
              "memory an element, <i>uncoalesced sectors</i> from {} a request (32 neighbouring floats need "
              "4, 32 float4 need 16), <i>threads in flight</i> under {:.0f} % occupancy. None of them is "

@@ -1,4 +1,4 @@
-// Each kernel against its own roofline (the accesses it makes, at the speed of a copy), and all of them
+// Each kernel against its own roofline (the accesses of its claim at the speed of a copy), and all of them
 // against the machine's: instructions a byte, where counters say both.
 #include <fmt/format.h>
 
@@ -164,12 +164,12 @@ std::string own_roofline(const Context& c) {
       double least = INFINITY;
       std::int64_t where = 0;
       for (const std::int64_t V : c.sizes(ref.variant, d, kRows))
-        if (const auto own = own_share(c, *c.at(ref.variant, d, kRows, V));
+        if (const auto own = own_share(*c.at(ref.variant, d, kRows, V));
             own && V >= kLong && V <= ref.longest && *own < least)
           least = *own, where = V;
       for (const std::int64_t V : sizes) {
         const SweepRecord* r = V <= ref.longest ? c.at(ref.variant, d, kRows, V) : nullptr;
-        const auto own = r ? own_share(c, *r) : std::nullopt;
+        const auto own = r ? own_share(*r) : std::nullopt;
         if (!own) {
           cells += share_cell(NAN);
           continue;
@@ -190,15 +190,16 @@ std::string own_roofline(const Context& c) {
     }
   return "<p>A reference kernel is simple, not slow: on long rows its accesses should go at 90 % of the "
          "speed "
-         "of a copy. Share of that roofline at 4000 rows, for the accesses that the kernel makes (the "
-         "executor counts them; 2 an element would be a copy's); less than 90 % is marked, and <i>least</i> "
-         "is "
-         "over all V from 4096. Above 100 %, caches serve what is read again. Below it, where counters were "
-         "read near that V: the accesses an element that reached memory (an output counts once even where "
-         "the "
-         "L2 still held it when the kernel ended), and the share of the copy's speed at which those went. "
-         "Where caches serve much that says how busy the memory was, not how good the kernel is: what holds "
-         "it then is in the table of limits.</p>" +
+         "of a copy. Share of that roofline at 4000 rows, for the accesses that its algorithm makes (its "
+         "claim; "
+         "2 an element would be a copy's); less than 90 % is marked, and <i>least</i> is over all V from "
+         "4096. "
+         "Above 100 %, caches serve what is read again, and the share says less. Below it, where counters "
+         "were "
+         "read within a tenth of that V: the accesses an element that reached memory (an output counts once "
+         "even where the L2 still held it when the kernel ended), and the share of the copy's speed at which "
+         "those went: how busy the memory was. What holds a kernel where that is low is in the table of "
+         "limits.</p>" +
          page::scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>");
 }
 

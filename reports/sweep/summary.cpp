@@ -44,10 +44,10 @@ std::string own_rooflines(const Context& c) {
   double least = INFINITY;
   std::string worst;
   for (const char* v : {"naive_block", "safe_block", "online_block", "online_warp"})
-    for (const char* d : {"f32", "f16"})
+    for (const std::string& d : c.dtypes)
       for (const std::int64_t V : c.sizes(v, d, 4000)) {
         if (V < 4096 || (std::string_view(v) == "online_warp" && V > 32768)) continue;
-        const auto own = own_share(c, *c.at(v, d, 4000, V));
+        const auto own = own_share(*c.at(v, d, 4000, V));
         if (!own) continue;
         ++of, held += *own >= 0.9;
         if (const auto memory = memory_share(c, *c.at(v, d, 4000, V))) ++counted, busy += *memory >= 0.9;
@@ -55,7 +55,8 @@ std::string own_rooflines(const Context& c) {
       }
   if (of == 0) return "";
   return fmt::format(
-             "reference kernels whose accesses go at 90 % of the copy's speed or more: {} of {} shapes; "
+             "reference kernels whose claimed accesses go at 90 % of the copy's speed or more: {} of {} "
+             "shapes; "
              "least {} ({})",
              held, of, percent(least), worst) +
          (counted > 0
