@@ -105,7 +105,7 @@ void expect_written(int offset, int to_offset, int V, bool in_place) {
   for (int thread = 0; thread < kThreads; ++thread)
     write_row<kThreads, kAhead>(static_cast<const T*>(row.x), p, V, thread, Marked());
   // Whole accesses begin at the logits' first sector.
-  const int sector = kSector / static_cast<int>(sizeof(T));
+  const int sector = 32 / static_cast<int>(sizeof(T));
   const int head = std::min(V, (sector - offset % sector) % sector);
   const int tail = head + (V - head) / kPerAccess<T> * kPerAccess<T>;
   for (int i = 0; i < V; ++i)
