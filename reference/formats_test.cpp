@@ -34,6 +34,26 @@ void expect_rounding(Dtype t, double x) {
   }
 }
 
+struct Two {
+  double first, second;
+};
+[[gnu::noinline]] Two quotients_through_f32(double a, double b) {
+  return {static_cast<double>(static_cast<float>(1 / a)), static_cast<double>(static_cast<float>(1 / b))};
+}
+[[gnu::noinline]] Two through_f32(double a, double b) {
+  return {static_cast<double>(static_cast<float>(a)), static_cast<double>(static_cast<float>(b))};
+}
+
+/// Of the compiler: it must not leave out the two roundings, as GCC 12.2 does unless told otherwise.
+TEST(Formats, RoundingsSideBySideAreKept) {
+  volatile double three = 3, seven = 7;
+  const Two q = quotients_through_f32(three, seven), t = through_f32(1 / three, 1 / seven);
+  for (const Two& two : {q, t}) {
+    EXPECT_EQ(two.first, 0x1.555556p-2);
+    EXPECT_EQ(two.second, 0x1.24924ap-3);
+  }
+}
+
 TEST(Formats, SixteenBitValuesRoundTrip) {
   for (Dtype t : {Dtype::f16, Dtype::bf16}) {
     int values = 0;

@@ -15,6 +15,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -136,12 +139,21 @@ typedef cudaStream_t CUstream;
 #define cudaHostAllocMapped 2
 #define cudaHostAllocWriteCombined 4
 
+namespace assay_cuda {
+#if defined(ASSAY_TSAN)
+// A persistent kernel then goes round its loop within the few rows that are run under ThreadSanitizer.
+inline constexpr int kMultiprocessors = 2;
+#else
+inline constexpr int kMultiprocessors = 132;
+#endif
+}  // namespace assay_cuda
+
 struct cudaDeviceProp {
   char name[256] = "assay host executor";
   size_t totalGlobalMem = size_t{141} << 30, sharedMemPerBlock = 49152, sharedMemPerBlockOptin = 232448,
          sharedMemPerMultiprocessor = 233472;
   int regsPerBlock = 65536, warpSize = 32, maxThreadsPerBlock = 1024, maxThreadsDim[3] = {1024, 1024, 64},
-      maxGridSize[3] = {2147483647, 65535, 65535}, multiProcessorCount = 132,
+      maxGridSize[3] = {2147483647, 65535, 65535}, multiProcessorCount = assay_cuda::kMultiprocessors,
       maxThreadsPerMultiProcessor = 2048, maxBlocksPerMultiProcessor = 32, major = 9, minor = 0,
       l2CacheSize = 60 << 20;
 };
@@ -166,6 +178,62 @@ inline cudaStream_t given_stream() { return reinterpret_cast<cudaStream_t>(0x10)
 inline cudaStream_t own_stream() { return reinterpret_cast<cudaStream_t>(0x20); }
 inline void enqueued(cudaStream_t s) { streams.on_default += s == nullptr || s == cudaStreamLegacy; }
 
+/// Memory the file itself allocates: poisoned, as are guard bytes on both sides. A launch that wrote those is
+/// at fault; so is who frees a block whose guards were written.
+class Allocations {
+ public:
+  void* take(size_t bytes) {
+    auto* const base =
+        static_cast<char*>(::aligned_alloc(kGuard, (bytes + kGuard - 1) / kGuard * kGuard + 2 * kGuard));
+    if (!base) return nullptr;
+    ::assay::executor::poison(base, bytes + 2 * kGuard);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    blocks_[base + kGuard] = {bytes, guards(base, bytes)};
+    return base + kGuard;
+  }
+  /// False for what was not taken here.
+  bool give_back(void* p) {
+    if (!p) return true;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = blocks_.find(static_cast<char*>(p));
+    if (found == blocks_.end()) return false;
+    const std::string fault = fault_of(*found);
+    blocks_.erase(found);
+    ::free(static_cast<char*>(p) - kGuard);
+    if (!fault.empty()) throw ::assay::executor::Fault(fault);
+    return true;
+  }
+  void check() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& block : blocks_)
+      if (const std::string fault = fault_of(block); !fault.empty()) throw ::assay::executor::Fault(fault);
+  }
+
+ private:
+  static constexpr size_t kGuard = 256;
+  struct Block {
+    size_t bytes = 0;
+    std::string guards;
+  };
+  static std::string guards(const char* base, size_t bytes) {
+    return std::string(base, kGuard) + std::string(base + kGuard + bytes, kGuard);
+  }
+  /// Said once: of the launch that did it.
+  static std::string fault_of(std::pair<char* const, Block>& b) {
+    const std::string now = guards(b.first - kGuard, b.second.bytes);
+    if (now == b.second.guards) return {};
+    const bool before = now.compare(0, kGuard, b.second.guards, 0, kGuard) != 0;
+    b.second.guards = now;
+    return std::string("memory was written ") + (before ? "before" : "past") + " the " +
+           std::to_string(b.second.bytes) + " bytes that cudaMalloc gave";
+  }
+
+  std::mutex mutex_;
+  std::map<char*, Block> blocks_;
+};
+/// Never destroyed: objects of the file may free memory when the process ends.
+inline Allocations& allocations = *new Allocations;
+
 /// kernel<<<grid, threads, shared, stream>>>: called with the kernel and its arguments.
 struct Launch {
   dim3 grid, threads;
@@ -184,6 +252,7 @@ struct Launch {
           std::apply(k.kernel, k.arguments);
         },
         &call);
+    allocations.check();
   }
 };
 inline Launch launch(dim3 grid, dim3 threads, size_t shared = 0, cudaStream_t stream = nullptr) {
@@ -216,10 +285,8 @@ inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 
 template <class T>
 cudaError_t cudaMalloc(T** p, size_t bytes) {
-  *p = static_cast<T*>(::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  if (!*p && bytes) return cudaErrorMemoryAllocation;
-  ::memset(static_cast<void*>(*p), ::assay::executor::kPoison, bytes);
-  return cudaSuccess;
+  *p = static_cast<T*>(assay_cuda::allocations.take(bytes));
+  return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** p, size_t bytes, cudaStream_t) {
@@ -242,8 +309,7 @@ inline cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* p) {
-  ::free(p);
-  return cudaSuccess;
+  return assay_cuda::allocations.give_back(p) ? cudaSuccess : cudaErrorInvalidValue;
 }
 inline cudaError_t cudaFreeAsync(void* p, cudaStream_t) { return cudaFree(p); }
 inline cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }

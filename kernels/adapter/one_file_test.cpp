@@ -192,6 +192,41 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
   EXPECT_STREQ(l.fault(), "rows do not lie V apart, and the entry takes no pitch");
 }
 
+/// What the file itself allocates ends where it asked for, and begins where it was given.
+TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
+  const Loaded l(compile_one_file(fixture(
+      "own_memory.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)")));
+  ASSERT_TRUE(l.plugin);
+  const assay_variant& v = l.plugin->variants[0];
+  const auto fault_at = [&](std::int64_t V) -> std::string {
+    std::vector<float> logits(static_cast<std::size_t>(V), 1.0f), probs(logits.size());
+    std::int64_t shape[2] = {1, V}, strides[2] = {V, 1};
+    assay_tensor x{};
+    x.data = logits.data();
+    x.device = {1, 0};
+    x.ndim = 2;
+    x.dtype = {2, 32, 1};
+    x.shape = shape;
+    x.strides = strides;
+    assay_tensor y = x;
+    y.data = probs.data();
+    assay_call call{};
+    call.struct_size = sizeof call;
+    call.op = v.op;
+    call.logits = &x;
+    call.values = &y;
+    call.scale = 1;
+    return v.run(&call) ? l.fault() : "";
+  };
+  EXPECT_EQ(fault_at(100), "");
+  EXPECT_EQ(fault_at(101), "memory was written past the 400 bytes that cudaMalloc gave");
+  // Said once, of the launch that did it.
+  EXPECT_EQ(fault_at(99), "");
+  EXPECT_EQ(fault_at(164), "memory was written past the 400 bytes that cudaMalloc gave");
+  EXPECT_EQ(fault_at(7), "memory was written before the 400 bytes that cudaMalloc gave");
+  EXPECT_EQ(fault_at(100), "");
+}
+
 TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
   const auto fault_of = [](const char* entry) {
     const Loaded l(compile_one_file(fixture("default_stream.cu", entry)));

@@ -341,7 +341,7 @@ class Executor {
   void run_block(const Dim3& index) {
     alive_ = threads_;
     arrived_ = 0;
-    pool().memory.open(dynamic_);
+    pool().memory.open(dynamic_, static_cast<unsigned>(schedule.seed & 1));
     for (unsigned w = 0; w < warps_.size(); ++w) {
       const unsigned lanes = static_cast<unsigned>(lane_order_[w].size());
       warps_[w].alive = warps_[w].runnable = lanes == 32 ? ~0u : (1u << lanes) - 1;
@@ -372,6 +372,11 @@ class Executor {
     }
     pool().memory.close();
     running_ = nullptr;
+    if (const std::string past = pool().memory.overrun(); !past.empty()) {
+      current = nullptr;
+      throw Fault(past + " (block " + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
+                  std::to_string(index.z) + ")");
+    }
   }
 
   /// Runs the warp until every lane of it waits for others or is done. False if none could run.
@@ -495,5 +500,18 @@ void* static_shared(const void* tag, std::size_t bytes, std::size_t align) {
   return executor().shared(tag, bytes, align);
 }
 void* dynamic_shared() { return executor().dynamic(); }
+
+void poison(void* p, std::size_t bytes, unsigned turn) {
+  constexpr unsigned char kNan = 0xff, kLarge = 0x71;
+  std::byte pattern[64];
+  // The words are placed by address: a guard that was filled in two pieces is one pattern.
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  for (std::size_t i = 0; i < sizeof pattern; ++i)
+    pattern[i] = std::byte((begin + i) / 4 % 2 == turn % 2 ? kNan : kLarge);
+  auto* to = static_cast<std::byte*>(p);
+  for (; bytes > sizeof pattern; to += sizeof pattern, bytes -= sizeof pattern)
+    std::memcpy(to, pattern, sizeof pattern);
+  std::memcpy(to, pattern, bytes);
+}
 
 }  // namespace assay::executor

@@ -9,24 +9,96 @@
 namespace assay::host_test {
 namespace {
 
-TEST(Executor, SharedMemoryIsPoisonedForEveryBlock) {
-  unsigned wrong = 0;
-  launch(5, 32, 64 * sizeof(float), [&] {
-    ASSAY_DYNAMIC_SHARED(float, dynamic);
-    ASSAY_SHARED(float, wide, 40);
-    ASSAY_SHARED(__half, half, 40);
-    ASSAY_SHARED(__nv_bfloat16, brain, 40);
-    const unsigned t = threadIdx.x;
-    const bool fresh = std::isnan(dynamic[2 * t]) && std::isnan(dynamic[2 * t + 1]) && std::isnan(wide[t]) &&
-                       __hisnan(half[t]) && __hisnan(brain[t]);
-    if (!fresh) atomicAdd(&wrong, 1u);
-    __syncthreads();
-    dynamic[2 * t] = dynamic[2 * t + 1] = wide[t] = 1;
-    half[t] = 1.0f;
-    brain[t] = 1.0f;
-  });
-  EXPECT_EQ(wrong, 0u);
+/// What a word of shared memory holds before it is written.
+enum class Pattern { nan, large, neither };
+Pattern pattern_of(float x) {
+  return std::isnan(x) ? Pattern::nan : x > 0x1p99f && x < 0x1p101f ? Pattern::large : Pattern::neither;
 }
+
+TEST(Executor, SharedMemoryIsPoisonedForEveryBlock) {
+  for (const std::uint64_t seed : {0u, 1u, 2u, 3u}) {
+    const Seeded seeded(seed);
+    unsigned wrong = 0;
+    launch(5, 32, 64 * sizeof(float), [&] {
+      ASSAY_DYNAMIC_SHARED(float, dynamic);
+      ASSAY_SHARED(float, wide, 40);
+      ASSAY_SHARED(__half, half, 40);
+      ASSAY_SHARED(__nv_bfloat16, brain, 40);
+      const unsigned t = threadIdx.x;
+      // By turns, and the turns are the seed's.
+      const Pattern even = seed % 2 ? Pattern::large : Pattern::nan;
+      const Pattern odd = seed % 2 ? Pattern::nan : Pattern::large;
+      const bool fresh =
+          pattern_of(dynamic[2 * t]) == even && pattern_of(dynamic[2 * t + 1]) == odd &&
+          pattern_of(wide[t]) == (reinterpret_cast<std::uintptr_t>(wide + t) / 4 % 2 ? odd : even) &&
+          (__hisnan(half[t]) || __half2float(half[t]) > 1e4f) &&
+          pattern_of(__bfloat162float(brain[t])) != Pattern::neither;
+      if (!fresh) atomicAdd(&wrong, 1u);
+      __syncthreads();
+      dynamic[2 * t] = dynamic[2 * t + 1] = wide[t] = 1;
+      half[t] = 1.0f;
+      brain[t] = 1.0f;
+    });
+    EXPECT_EQ(wrong, 0u) << seed;
+  }
+}
+
+/// A maximum over slots of which some were not written: NaN alone would be dropped.
+TEST(Executor, AMaximumOverUnwrittenSlotsShows) {
+  for (const std::uint64_t seed : {0u, 1u}) {
+    const Seeded seeded(seed);
+    float maximum = 0;
+    launch(1, 32, [&] {
+      ASSAY_SHARED(float, slots, 32);
+      if (threadIdx.x < 4) slots[threadIdx.x] = 1;
+      __syncthreads();
+      if (threadIdx.x == 0)
+        for (int i = 0; i < 32; ++i) maximum = fmaxf(maximum, slots[i]);
+    });
+    EXPECT_GT(maximum, 0x1p99f) << seed;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+/// AddressSanitizer stops such a write where it is made.
+TEST(Executor, WritesPastSharedMemoryAreFaults) {
+  const auto past_dynamic = [](std::size_t bytes, std::size_t at) {
+    return fault_of(3, 1, bytes, [=] {
+      ASSAY_DYNAMIC_SHARED(char, dynamic);
+      dynamic[at] = 1;
+    });
+  };
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{10}, std::size_t{64}, std::size_t{4099}}) {
+    if (bytes > 0) {
+      EXPECT_EQ(past_dynamic(bytes, bytes - 1), "");
+    }
+    for (const std::size_t beyond : {0, 1, 7, 100, 255})
+      EXPECT_NE(past_dynamic(bytes, bytes + beyond)
+                    .find("shared memory was written past the end of the " + std::to_string(bytes) +
+                          " bytes of dynamic shared memory that the launch asked for (block 0, 0, 0)"),
+                std::string::npos)
+          << bytes << " " << beyond;
+  }
+  const auto past_static = [](int which, int at) {
+    return fault_of(2, 32, 12, [=] {
+      ASSAY_DYNAMIC_SHARED(float, dynamic);
+      ASSAY_SHARED(float, first, 7);
+      ASSAY_SHARED(float, second, 9);
+      float* const arrays[] = {dynamic, first, second};
+      __syncthreads();
+      if (blockIdx.x == 1 && threadIdx.x == 5) arrays[which][at] = 1;
+    });
+  };
+  EXPECT_EQ(past_static(0, 2) + past_static(1, 6) + past_static(2, 8), "");
+  EXPECT_NE(past_static(0, 3).find("12 bytes of dynamic"), std::string::npos);
+  EXPECT_NE(past_static(1, 7).find("static array of 28 bytes (block 1, 0, 0)"), std::string::npos);
+  EXPECT_NE(past_static(2, 9).find("static array of 36 bytes"), std::string::npos);
+  EXPECT_NE(past_static(2, 40).find("static array of 36 bytes"), std::string::npos);
+  // The next launch is none the worse.
+  EXPECT_EQ(past_static(2, 0), "");
+}
+#endif
 
 /// The address of one array, of every thread that asks.
 template <int N>
