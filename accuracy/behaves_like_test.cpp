@@ -151,7 +151,8 @@ TEST(BehavesLike, BoundsAloneMissTheseClaims) {
 TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
     const Terms sharp = terms_of(Claim{}, Backend::cuda, dtype, 2);
-    const std::vector<probe::Pair> pairs = probe::separating_pairs(dtype, sharp, true, 4096);
+    const std::vector<probe::Pair> pairs =
+        probe::separating_pairs(dtype, sharp, true, 4096, probe::Shows::sum);
     EXPECT_GE(pairs.size(), 16u) << name(dtype);
     for (const probe::Pair& p : pairs) {
       const Enclosure allowed = probe::one_plus_exp(sharp, p.t());
@@ -160,6 +161,50 @@ TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
       EXPECT_NE(fast, allowed.lo) << p.t();
     }
   }
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    const Terms sharp = terms_of(Claim{}, backend, Dtype::f32, 2);
+    const std::vector<probe::Pair> pairs =
+        probe::separating_pairs(Dtype::f32, sharp, true, 4096, probe::Shows::quotient);
+    // Under 5 u few are left, and one is enough.
+    EXPECT_GE(pairs.size(), backend == Backend::host ? 8u : 1u) << name(backend);
+    for (const probe::Pair& p : pairs) {
+      const Enclosure allowed = probe::one_over_one_plus_exp(sharp, p.t());
+      EXPECT_EQ(allowed.lo, allowed.hi);
+      const double d = 1 + probe::fast_exp_ideal(p.t());
+      EXPECT_NE(static_cast<float>(1 / d), static_cast<float>(allowed.lo)) << p.t();
+      EXPECT_NE(1 / static_cast<float>(d), static_cast<float>(allowed.lo)) << p.t();
+    }
+  }
+}
+
+/// fl(x L), as __expf forms it, in the sum or in the outputs.
+float fast(float x) { return std::exp2(x * 0x1.715476p+0f); }
+enum class Of { none, sum, sum_wide, sum_of_long, product_of_long };
+template <Of of>
+void only_outputs(const float* x, float* p, std::int64_t V) {
+  const float m = strangers::max_of(x, V);
+  std::conditional_t<of == Of::sum_wide, double, float> d = 0;
+  for (std::int64_t i = 0; i < V; ++i)
+    d += of == Of::sum || (of == Of::sum_of_long && V > 10000) ? fast(x[i] - m) : std::exp(x[i] - m);
+  for (std::int64_t i = 0; i < V; ++i)
+    p[i] = of == Of::product_of_long && V > 10000 ? std::exp(x[i] - m) * static_cast<float>(1 / d)
+                                                  : static_cast<float>(std::exp(x[i] - m) / d);
+}
+
+/// What a kernel that writes no sum shows of it, and what it does with long rows alone.
+TEST(BehavesLike, OutputsAloneShowTheSum) {
+  const char* const declared = "algorithm=safe; exp=accurate; division=ieee; normalise=recomputed; height=V";
+  const auto seen = [&](strangers::RowKernel k) {
+    return behaviour_of(strangers::stranger(k, declared)).claim;
+  };
+  EXPECT_EQ(seen(only_outputs<Of::none>).detail, "");
+  EXPECT_EQ(seen(only_outputs<Of::sum_wide>).detail, "");
+  const CheckResult sum = seen(only_outputs<Of::sum>), sum_of_long = seen(only_outputs<Of::sum_of_long>),
+                    product = seen(only_outputs<Of::product_of_long>);
+  EXPECT_TRUE(sum.detail.starts_with("sum_exp: the row (")) << sum.detail;
+  EXPECT_TRUE(sum_of_long.detail.starts_with("sum_exp: the row (")) << sum_of_long.detail;
+  EXPECT_NE(sum_of_long.detail.find("16389 columns apart"), std::string::npos) << sum_of_long.detail;
+  EXPECT_TRUE(product.detail.starts_with("division: in rows of 16390: ")) << product.detail;
 }
 
 TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {

@@ -130,13 +130,32 @@ double exp_error_below_zero(const Terms& terms, double x) {
   return terms.eps(x) + (terms.exp2 ? 1.2242 * terms.u * std::fabs(x) : 0);
 }
 
-Enclosure one_plus_exp(const Terms& terms, double t) {
+namespace {
+
+/// 1 + E before it is rounded.
+Enclosure exact_one_plus_exp(const Terms& terms, double t) {
   const Enclosure e = exp_of(t);
   const double eps = exp_error_below_zero(terms, t);
   // A double's rounding of 1 + e, 2^-53, is covered by 2^-51 on either side before the one rounding of the
   // arithmetic.
-  const double lo = 1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51;
-  const double hi = 1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51;
+  return {1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51,
+          1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51};
+}
+
+/// 1 / d in f32, of a d in double: the quotient in double is rounded twice, which one step of 2^-52 covers.
+double one_over(double d, double step) { return static_cast<double>(static_cast<float>(1 / d * (1 + step))); }
+
+}  // namespace
+
+Enclosure one_over_one_plus_exp(const Terms& terms, double t) {
+  const Enclosure d = exact_one_plus_exp(terms, t);
+  const double low = std::min(d.lo, round_to(terms.arithmetic, d.lo));
+  const double high = std::max(d.hi, round_to(terms.arithmetic, d.hi));
+  return {one_over(high, -0x1p-51), one_over(low, 0x1p-51)};
+}
+
+Enclosure one_plus_exp(const Terms& terms, double t) {
+  const auto [lo, hi] = exact_one_plus_exp(terms, t);
   const Enclosure rounded{round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
   // A sum kept wider than 16-bit arithmetic, as f32, need not lie on its grid.
   return terms.narrow ? Enclosure{std::min(lo, rounded.lo), std::max(hi, rounded.hi)} : rounded;
@@ -144,7 +163,7 @@ Enclosure one_plus_exp(const Terms& terms, double t) {
 
 namespace {
 
-std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high) {
+std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, Shows shows) {
   // An exp granted 5 u leaves room only where the product t log2e errs most beside e^t, just past 8, and
   // there only now and then.
   const bool wide = sharp.exp_constant > 2 * sharp.u;
@@ -164,11 +183,22 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high) {
     if (!(t < -0.25 && round_to(sharp.arithmetic, t) == t)) continue;
     const double product = static_cast<double>(static_cast<float>(t) * kLog2E);
     if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within what is granted: no proof
-    const Enclosure d = one_plus_exp(sharp, t);
-    if (d.lo != d.hi) continue;
-    // The midpoints above and below the only possible value; d lies in (1, 2).
     const double u = sharp.u, fast = 1 + fast_exp_ideal(t);
-    const double margin = std::max(fast - (d.hi + u), (d.lo - u) - fast);
+    // The midpoints above and below the only possible value: d lies in (1, 2), 1/d in (1/2, 1), and there a
+    // step is half as wide.
+    double margin = 0;
+    if (shows == Shows::sum) {
+      const Enclosure d = one_plus_exp(sharp, t);
+      if (d.lo != d.hi) continue;
+      margin = std::max(fast - (d.hi + u), (d.lo - u) - fast);
+    } else {
+      const Enclosure q = one_over_one_plus_exp(sharp, t);
+      if (q.lo != q.hi) continue;
+      // Whether the sum was rounded before: the one nearer to what is allowed.
+      const double of_wide = 1 / fast, of_rounded = 1 / round_to(sharp.arithmetic, fast);
+      const auto beyond = [&](double x) { return std::max(x - (q.hi + u / 2), (q.lo - u / 2) - x); };
+      margin = std::min(beyond(of_wide), beyond(of_rounded));
+    }
     if (margin > 0) found.emplace_back(-margin / std::exp(t), p);
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -183,13 +213,13 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high) {
 
 }  // namespace
 
-std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count) {
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count, Shows shows) {
   // They depend on nothing of the kernel: one search serves all keys.
   static std::mutex mutex;
-  static std::map<std::tuple<Dtype, Dtype, double, bool>, std::vector<Pair>> known;
+  static std::map<std::tuple<Dtype, Dtype, double, bool, Shows>, std::vector<Pair>> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [it, fresh] = known.try_emplace({dtype, sharp.arithmetic, sharp.exp_constant, any_high});
-  if (fresh) it->second = search_pairs(dtype, sharp, any_high);
+  const auto [it, fresh] = known.try_emplace({dtype, sharp.arithmetic, sharp.exp_constant, any_high, shows});
+  if (fresh) it->second = search_pairs(dtype, sharp, any_high, shows);
   std::vector<Pair> out = it->second;
   if (out.size() > static_cast<std::size_t>(count)) out.resize(static_cast<std::size_t>(count));
   return out;

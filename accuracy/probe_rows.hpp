@@ -60,9 +60,12 @@ struct Pair {
   double high = 0, low = 0;
   double t() const { return low - high; }
 };
-/// Pairs for which fl(1 + e^t) is one value for every exp within `sharp`, and another for the ideal __expf:
+/// How the sum of such a row shows: as d itself, or as the largest output, 1 / d divided with one rounding.
+enum class Shows { sum, quotient };
+
+/// Pairs for which what shows is one value for every exp within `sharp`, and another for the ideal __expf:
 /// those farthest from the rounding boundary first. May be fewer than `count`. `high` is 0 unless any_high.
-std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count);
+std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count, Shows shows);
 
 /// Log-error of the exp at x in a row whose maximum is 0: there exp2(x log2e - fl(m log2e)) is 2 to one
 /// product with fl(log2e), off by 1.2241 u |x|.
@@ -71,6 +74,8 @@ double exp_error_below_zero(const Terms& terms, double x);
 /// What fl(1 + E) can be, in the format of the arithmetic or a wider one, for an exp with the error of
 /// `terms`.
 Enclosure one_plus_exp(const Terms& terms, double t);
+/// What fl(1 / (1 + E)) in f32 can be, where the sum may have been rounded to the arithmetic or not.
+Enclosure one_over_one_plus_exp(const Terms& terms, double t);
 
 /// Truth of one row, by the fast tier.
 RowTruth truth_of(const Tensor& logits, std::int64_t row);

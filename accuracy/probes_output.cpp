@@ -26,6 +26,11 @@ Tiny tiny_range(Dtype arithmetic) {
   return {-80, -34, 40};
 }
 
+/// Places of the rows below, and columns of the shortest.
+constexpr std::int64_t kShort = 64;
+/// Where a launcher may turn to another kernel: between the powers of two, to the longest row of any probe.
+constexpr std::int64_t kLonger[] = {193, 515, 1030, 2053, 4102, 8197, 16390, 32775, 65542, kProbeV};
+
 /// What a numerator can be, in any precision, whose results rounded once to the outputs seen.
 class OneNumerator {
  public:
@@ -54,32 +59,37 @@ class OneNumerator {
   double lo_ = 0, hi_ = std::numeric_limits<double>::max();
 };
 
-/// Rows of n zeros and a few tiny exps: the divisor is n, known exactly. With n = 1 the numerators come back
-/// themselves; with other n each output is one quotient of two known numbers.
-void numerators_and_division(const Variant& v, const Terms& terms, Observation& exp, Observation& division) {
+/// Rows of n zeros and a few tiny exps, -inf elsewhere: the divisor is n, known exactly. With n = 1 the
+/// numerators come back themselves; with other n each output is one quotient of two known numbers.
+void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t V, Observation& exp,
+                             Observation& division) {
   const Tiny tiny = tiny_range(terms.arithmetic);
-  const int sets = terms.arithmetic == Dtype::f16 ? 160 : selects(v.op) ? 1 : 4;
-  constexpr std::int64_t V = 64;
-  constexpr std::int64_t kFirst = 24;  // columns before it are for zeros
+  const bool whole = V == kShort;  // of longer rows a few: whether their path is another
+  const int sets = terms.arithmetic == Dtype::f16 ? (whole ? 160 : 16) : selects(v.op) || !whole ? 1 : 4;
+  constexpr std::int64_t kFirst = 24;  // places before it are for zeros
+  // Places lie an odd number of columns apart: every lane of a vector has some.
+  const std::int64_t apart = V / kShort > 1 && V / kShort % 2 == 0 ? V / kShort - 1 : V / kShort;
   const std::vector<double> ts = slope_arguments(v.dtype, tiny.lo, tiny.hi, sets * tiny.per_row);
   std::vector<std::int64_t> divisors;
   for (std::int64_t n = 1; n <= kFirst; ++n)
-    if (tiny.per_row > 1 || n % 2 || n == 6 || n == 10) divisors.push_back(n);
+    if (whole ? tiny.per_row > 1 || n % 2 || n == 6 || n == 10
+              : n == 1 || n == 3 || n == 7 || n == 13 || n == 23)
+      divisors.push_back(n);
   const auto groups = static_cast<std::int64_t>(ts.size()) / tiny.per_row;
   std::vector<Sparse> rows;
   for (std::int64_t g = 0; g < groups; ++g)
     for (std::int64_t n : divisors) {
       Sparse row;
-      for (std::int64_t j = 0; j < n; ++j) row.emplace_back(j, 0.0);
+      for (std::int64_t j = 0; j < n; ++j) row.emplace_back(j * apart, 0.0);
       for (int i = 0; i < tiny.per_row; ++i)
-        row.emplace_back(kFirst + i, ts[static_cast<std::size_t>(g * tiny.per_row + i)]);
+        row.emplace_back((kFirst + i) * apart, ts[static_cast<std::size_t>(g * tiny.per_row + i)]);
       rows.push_back(std::move(row));
     }
   if (terms.tau > 20) {
     exp.skipped = division.skipped = "rescales put off this far change the sum's scale";
     return;
   }
-  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(V));
+  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), static_cast<int>(kShort));
   if (!landed(exp, got) || !landed(division, got)) {
     division = exp;
     division.probe = "division";
@@ -112,7 +122,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
     for (int i = 0; i < tiny.per_row; ++i) {
       const double t = ts[static_cast<std::size_t>(g * tiny.per_row + i)];
       const std::int64_t first_row = g * static_cast<std::int64_t>(divisors.size());
-      const double e = got.at(first_row, kFirst + i);
+      const double e = got.at(first_row, (kFirst + i) * apart);
       if (std::isnan(e) && selects(v.op)) continue;  // not selected
       ++known;
       const Enclosure exact = exp_of(t);
@@ -140,7 +150,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
       std::string first;  // output that contradicts a numerator of the arithmetic's own precision
       for (std::size_t k = 1; k < divisors.size(); ++k) {
         const auto n = static_cast<double>(divisors[k]);
-        const double p = got.at(first_row + static_cast<std::int64_t>(k), kFirst + i);
+        const double p = got.at(first_row + static_cast<std::int64_t>(k), (kFirst + i) * apart);
         if (std::isnan(p) && selects(v.op)) continue;  // not selected beside so many zeros
         const double right = quotient(e, n);
         ++quotients;
@@ -206,6 +216,27 @@ void numerators_and_division(const Variant& v, const Terms& terms, Observation& 
                                          : "division worse than approximate";
   division.sharper = correct && !ieee;
   if (kept) exp.skipped = division.skipped = "kept numerators are not the same from row to row";
+}
+
+/// The same of a longer row: only whether the claim holds there too.
+void longer(const Variant& v, std::int64_t V, Observation& exp, Observation& division) {
+  Observation of[2];
+  numerators_and_division(v, terms_of(v.claim, v.backend, v.out(), V), V, of[0], of[1]);
+  Observation* const to[] = {&exp, &division};
+  for (int i = 0; i < 2; ++i) {
+    if (of[i].ended != Ended::normally || !of[i].fault.empty()) {
+      to[i]->fault = of[i].fault;
+      to[i]->ended = of[i].ended;
+    }
+    to[i]->judged += of[i].judged;
+    if (of[i].refuted == 0) continue;
+    if (to[i]->refuted == 0) {
+      to[i]->proof = fmt::format("in rows of {}: {}", V, of[i].proof);
+      to[i]->sharper = false;
+      to[i]->trait += fmt::format(", but {} at V = {}", of[i].trait, V);
+    }
+    to[i]->refuted += of[i].refuted;
+  }
 }
 
 /// The same row with its maximum first and last; the divisor is 1 either way. An output that is recomputed
@@ -329,11 +360,14 @@ Observation far_divisor(const Variant& v) {
 void probe_outputs(const Variant& v, std::vector<Observation>& out) {
   const Terms terms = terms_of(v.claim, v.backend, v.out(), 64);
   Observation exp{.probe = "numerator_exp"}, division{.probe = "division"};
-  if (terms.u_out != 0)
+  if (terms.u_out != 0) {
     exp.skipped = division.skipped =
         fmt::format("a {} output hides {} numerators", name(v.out()), name(terms.arithmetic));
-  else
-    numerators_and_division(v, terms, exp, division);
+  } else {
+    numerators_and_division(v, terms, kShort, exp, division);
+    if (exp.skipped.empty() && exp.fault.empty())
+      for (const std::int64_t V : kLonger) longer(v, V, exp, division);
+  }
   out.push_back(std::move(exp));
   out.push_back(std::move(division));
   if (terms.u_out == 0)

@@ -70,6 +70,13 @@ struct ExpClass {
 constexpr ExpClass kExps[] = {
     {"accurate", Exp::accurate}, {"by a rounded product", Exp::exp2_fma}, {"fast", Exp::fast}};
 
+/// A kernel that writes no sum shows it as its largest output, fl(1 / d): the numerator of the maximum is 1.
+bool shows_quotient(const Variant& v, const Terms& terms) {
+  return (v.op == Op::softmax || v.op == Op::softmax_topk) && terms.arithmetic == Dtype::f32 &&
+         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift &&
+         v.claim.division != Division::approximate;
+}
+
 /// Two logits, 0 and t, wherever they stand: one exp, one addition, d = fl(1 + E). E is the exp inside the
 /// sum, whatever the outputs use; with many t its error shows although each d has only 24 bits.
 Observation sum_exp(const Variant& v, const Terms& terms) {
@@ -78,10 +85,18 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   const Terms sharp =
       terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.out(), 2);
   const double reach = arithmetic == Dtype::bf16 ? -5 : arithmetic == Dtype::f16 ? -7 : -9;
+  // Whether the kernel writes a sum is known once it has run.
+  const Output trial = launch_on(v, sparse_rows(v.dtype, 2, {{{0, 0.0}, {1, -1.0}}}), 1);
+  if (!landed(o, trial)) return o;
+  const bool quotient = trial.slack > 0;
+  if (quotient && !shows_quotient(v, terms)) {
+    o.skipped = "the kernel writes no sum";
+    return o;
+  }
   std::vector<Pair> pairs;
   if (!terms.narrow)
     pairs = separating_pairs(v.dtype, sharp, terms.shifted && !terms.exp2,
-                             v.backend == Backend::cuda ? 2048 : 48);
+                             v.backend == Backend::cuda ? 2048 : 48, quotient ? Shows::quotient : Shows::sum);
   // A sum that refers to the lower logit takes the higher one's exp, above 1, and is moved later.
   const auto put_off = [&](const Pair& p) { return -p.t() <= terms.tau * (1 + 0x1p-10); };
   std::erase_if(pairs, put_off);
@@ -98,6 +113,7 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   constexpr std::int64_t kFar = 1025;
   std::vector<Sparse> near, far;
   std::vector<Pair> of_near, of_far;
+  std::size_t in_longer = 0;  // rows longer than those
   for (const Pair& p : pairs)
     for (int order = 0; order < 2; ++order) {
       near.push_back({{order, p.high}, {1 - order, p.low}});
@@ -121,43 +137,64 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   const auto judge = [&](const Output& got, const std::vector<Pair>& of, const char* where) {
     for (std::size_t r = 0; r < of.size(); ++r) {
       const double t = of[r].t();
-      const double d = got.sum(static_cast<std::int64_t>(r));
+      const auto row = static_cast<std::int64_t>(r);
+      const double d = got.sum(row);
+      // 1 / d in double is back within an ulp of f32 of where it came from, and no other f32 is.
+      const double shown = quotient ? static_cast<double>(static_cast<float>(1 / d)) : d;
       const auto allowed = [&](const Terms& k) {
-        const Enclosure a = one_plus_exp(k, t);
-        return d >= a.lo && d <= a.hi;
+        const Enclosure a = quotient ? one_over_one_plus_exp(k, t) : one_plus_exp(k, t);
+        return shown >= a.lo && shown <= a.hi;
       };
       for (int i = 0; i < 3; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
-      // The one rounding moves d by at most u, because d is in [1, 2].
+      // Each rounding moves d by at most u, because d is in [1, 2]; one of 1/d by u/2 moves it by 2 u more.
+      const double moved = (quotient ? 3 : 1) * terms.u;
       const Enclosure e = exp_of(t);
-      const double off = std::max(d - 1 - terms.u - e.hi, e.lo - (d - 1 + terms.u)) / e.hi / terms.u;
+      const double off = std::max(d - 1 - moved - e.hi, e.lo - (d - 1 + moved)) / e.hi / terms.u;
       if (off > worst) {
         worst = off;
         worst_at = fmt::format("({}, {}): d = {:a}", of[r].high, of[r].low, d);
       }
       ++o.judged;
       if (allowed(terms)) continue;
-      const Enclosure a = one_plus_exp(terms, t);
-      o.refute(fmt::format(
-          "the row ({}, {}){}: d is one rounding of 1 + e^{}, and with the claimed exp, within {:.4g} u of "
-          "it, it lies in [{:a}, {:a}]; it is {:a}, an exp at least {:.3g} u off",
-          of[r].high, of[r].low, where, t, exp_error_below_zero(terms, t) / terms.u, a.lo, a.hi, d,
-          std::max(0.0, off)));
+      const Enclosure a = quotient ? one_over_one_plus_exp(terms, t) : one_plus_exp(terms, t);
+      const double claimed = exp_error_below_zero(terms, t) / terms.u;
+      if (quotient)
+        o.refute(fmt::format(
+            "the row ({}, {}){}: the larger output is 1 / (1 + e^{}) with one rounding of the sum and one of "
+            "the "
+            "quotient, and with the claimed exp, within {:.4g} u of it, it lies in [{:a}, {:a}]; it is {:a}",
+            of[r].high, of[r].low, where, t, claimed, a.lo, a.hi, shown));
+      else
+        o.refute(fmt::format(
+            "the row ({}, {}){}: d is one rounding of 1 + e^{}, and with the claimed exp, within {:.4g} u of "
+            "it, it lies in [{:a}, {:a}]; it is {:a}, an exp at least {:.3g} u off",
+            of[r].high, of[r].low, where, t, claimed, a.lo, a.hi, d, std::max(0.0, off)));
     }
   };
   const Output a = launch_on(v, sparse_rows(v.dtype, 2, near), 1);
   const Output b = launch_on(v, sparse_rows(v.dtype, kFar, far), 1);
   if (!landed(o, a) || !landed(o, b)) return o;
-  if (a.slack > 0) {
-    o.skipped = "the kernel writes no sum";
-    return o;
-  }
   judge(a, of_near, "");
   judge(b, of_far, " with -inf between");
-  const std::size_t rows = of_near.size() + of_far.size();
+  // Longer rows may take another path.
+  std::vector<Pair> of_long(of_far.begin(),
+                            of_far.begin() + 2 * std::min<std::ptrdiff_t>(8, std::ssize(pairs)));
+  for (const std::int64_t V : {2053, 4102, 8197, 16390, 32775, 65542}) {
+    std::vector<Sparse> rows;
+    for (std::size_t i = 0; i < of_long.size(); ++i)
+      rows.push_back({{i % 2 ? V - 1 : 0, of_long[i].high}, {i % 2 ? 0 : V - 1, of_long[i].low}});
+    const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 1);
+    if (!got.skipped.empty()) break;  // longer than it is declared for
+    if (!landed(o, got)) return o;
+    judge(got, of_long, fmt::format(" {} columns apart, with -inf between", V - 1).c_str());
+    in_longer += of_long.size();
+  }
+  const std::size_t rows = of_near.size() + of_far.size() + in_longer;
   o.saw = fmt::format("{} rows of two logits, {} of them where __expf would round d elsewhere: ", rows,
                       separating);
-  o.saw += worst > 0 ? fmt::format("the exp in the sum is at least {:.3g} u off at {}", worst, worst_at)
-                     : "d never leaves the one rounding of 1 + e^t";
+  o.saw += worst > 0  ? fmt::format("the exp in the sum is at least {:.3g} u off at {}", worst, worst_at)
+           : quotient ? "1/d never leaves the roundings of 1 + e^t and of the quotient"
+                      : "d never leaves the one rounding of 1 + e^t";
   if (terms.narrow) {
     o.trait = consistent[0] ? "exp in the sum half" : "exp in the sum worse than half";
     return o;

@@ -222,7 +222,7 @@ TEST_F(CheckCommand, SaysNothingTwiceAndNothingForOthers) {
   EXPECT_EQ(check("safe_block/f32@host --quick --only families --family all_neg_inf --declare "
                   "all_neg_inf=zero"),
             kFailed);
-  EXPECT_NE(out.find("   the nearest class: would pass with "), std::string::npos) << out;
+  EXPECT_NE(out.find("   the nearest class for this case: would pass with "), std::string::npos) << out;
 }
 
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {

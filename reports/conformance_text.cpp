@@ -74,7 +74,7 @@ std::string verdict_of(const std::string& key, const std::vector<Record>& record
     out += fmt::format("{}. {}\n", i + 1, finding_line(f));
     out += fmt::format("   {}\n", shorten(f.detail, 300));
     if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
-      out += fmt::format("   the nearest class: {}\n", f.first->behaves_like);
+      out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
     if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
     out += fmt::format("   {}\n", f.first->reproduce);
   }

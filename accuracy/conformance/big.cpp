@@ -24,16 +24,19 @@
 namespace assay::conformance {
 namespace {
 
-constexpr std::int64_t kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
-/// Rows that take another path than short ones do have offsets of their own.
-constexpr std::int64_t kLonger = 8200;
+constexpr std::int64_t kTwo24 = 1 << 24, kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
+/// Rows that take another path than short ones do have offsets of their own: of the second length there are
+/// more rows than grid.y holds.
+constexpr std::int64_t kLonger[] = {8200, 32699, 262147};
 /// Of the family kFewFinite: finite logits of a row, at most.
 constexpr std::int64_t kFinite = 40;
 /// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
 /// would add to an exact sum, e^-270, is far below any enclosure's width.
 constexpr double kAlmostMinusInfinity = -300;
 /// A row of so many columns says how long a longer one would take, and what is too long.
-constexpr std::int64_t kTrial = (std::int64_t{1} << 24) + 3;
+constexpr std::int64_t kTrial = kTwo24 + 3;
+/// Past the odd columns that f32 does not hold.
+constexpr std::int64_t kPastFloat = kTwo24 + 5;
 constexpr int kTrials = 3;
 constexpr double kTrialsSeconds = 4;  // no third trial begins after these
 constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLong = 900;
@@ -64,9 +67,9 @@ struct LongRow {
   Tensor logits;
 
   LongRow(Dtype dtype, std::int64_t V, std::uint64_t seed, double low) {
-    // Not at the columns where an index of 32 bits lands that passed 2^31 or 2^32.
+    // Not at the columns where an index of 32 bits lands that passed 2^31 or 2^32, or of an f32 past 2^24.
     std::set<std::int64_t> finite = {V - 1};
-    for (const std::int64_t edge : {kTwo31, kTwo32})
+    for (const std::int64_t edge : {kTwo24 + 2, kTwo31, kTwo32})
       for (const std::int64_t j : {edge - 2, edge - 1, edge, edge + 1})
         if (j < V) finite.insert(j);
     for (std::uint64_t n = 1; static_cast<std::int64_t>(finite.size()) < kFinite; ++n)
@@ -86,7 +89,11 @@ struct LongRow {
     logits = Tensor(dtype, 1, static_cast<std::int64_t>(columns.size()));
     int n = 0;
     for (std::size_t i = 0; i < columns.size(); ++i)
-      logits.set(0, static_cast<std::int64_t>(i), finite.count(columns[i]) ? -0.5 * (n++ % 7) : low);
+      // An odd column behind 2^24 is the largest: selection must give its index.
+      logits.set(0, static_cast<std::int64_t>(i),
+                 !finite.contains(columns[i]) ? low
+                 : columns[i] == kTwo24 + 3   ? 0.5
+                                              : -0.5 * (n++ % 7));
   }
 };
 
@@ -182,7 +189,7 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
   // A kernel that gives a row to one thread would be at it for minutes.
   // Whoever names the length has the time.
   const bool named = bench.options().narrow.V.has_value();
-  if (c.V > kTrial && !named) {
+  if (c.V > kPastFloat && !named) {
     // What a launch costs whatever its length is the same in both trials. The first launch of a worker also
     // waits for its device and its kernel's module.
     const auto launch_of = [&](std::int64_t V) {
@@ -250,15 +257,21 @@ std::vector<Unit> plan_big(const Planning& p) {
   };
   const bool long_asked = p.narrow.family == kFewFinite;
   if (!long_asked)
-    for (const std::int64_t V : sizes_of(p, {1024, kLonger})) {
+    for (const std::int64_t V : sizes_of(p, {1024, kLonger[0], kLonger[1], kLonger[2]})) {
       if (V < 2 || V >= kTwo31) continue;
       std::vector<std::int64_t> counts = {kTwo31 / V + 3};
-      if (V != kLonger || p.narrow.V) counts.push_back(kTwo32 / V + 3);
+      if (V < kLonger[0] || p.narrow.V) counts.push_back(kTwo32 / V + 3);
       for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
+  // Columns that f32 does not count: a moment anywhere.
+  if (!p.narrow.V && p.narrow.rows.value_or(1) == 1 && (long_asked || p.narrow.family.empty()) &&
+      p.extent != Extent::quick)
+    for (const std::int64_t V : sizes_of(p, {kPastFloat}))
+      if (V >= 1024) add(kFewFinite, V, 1);
   // The executor takes a minute or more, and the outputs' memory.
-  const bool this_one = p.narrow.V && *p.narrow.V >= kTwo31 && p.narrow.rows.value_or(1) == 1;
+  const bool this_one =
+      p.narrow.V && (*p.narrow.V >= kTwo31 || *p.narrow.V == kPastFloat) && p.narrow.rows.value_or(1) == 1;
   const bool all = !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);
   if (long_asked || (p.narrow.family.empty() && (this_one || all)))
     for (const std::int64_t V : p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V}

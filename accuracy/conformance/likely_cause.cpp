@@ -124,6 +124,7 @@ std::string cause_of_V(const Finding& f, const Predicate& p) {
     case Pattern::V_from:
       if (p.number <= 2) return {};
       if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
+      if (of_another_class(f)) return kOtherArithmetic;
       return fmt::format("rows longer than {} take a path, or need room, that is wrong", f.first->V - 1);
     case Pattern::V_to:
       return p.number <= 1 ? "empty or single rows are not provided for"
@@ -172,6 +173,10 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
     return "an address outside the buffers";
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
+  if (names(f, "launch") && f.detail.find("shared memory was written past") != std::string::npos)
+    return "more shared memory is used than was declared or asked for at the launch";
+  if (names(f, "launch") && f.detail.find("that cudaMalloc gave") != std::string::npos)
+    return "a buffer of the launcher's own is smaller than what is written to it";
   if (names(f, "race")) return "two threads use one address with no barrier between them";
   if (names(f, "late_write")) return "the work goes on after the stream is done";
   if (names(f, "batch")) return "a row's result depends on the other rows of its batch";
@@ -184,6 +189,8 @@ std::string likely_cause(const Finding& f, const Predicate* p) {
       if (p->words.ends_with(c.words)) return c.likely;
   if (p && p->pattern >= Pattern::single_V)
     if (std::string s = cause_of_V(f, *p); !s.empty()) return s;
+  // More rows are more draws as well.
+  if (p && p->pattern == Pattern::rows_above && p->number > 1 && of_another_class(f)) return kOtherArithmetic;
   if (p && p->pattern == Pattern::rows_above)
     return p->number <= 1 ? "rows beyond the first are addressed wrongly"
                           : fmt::format("more than {} rows are not provided for", p->number - 1);

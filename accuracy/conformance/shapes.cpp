@@ -42,13 +42,18 @@ std::vector<Unit> plan_shapes(const Planning& p) {
 
 std::vector<Unit> plan_rows(const Planning& p) {
   // 132 multiprocessors with 2048 threads each hold no more than 270,336 rows at once, one thread a row.
+  // Whole waves of them, and powers of two: a launcher that goes in chunks has no rest there.
+  constexpr std::int64_t kMultiprocessors = 132;
   std::vector<std::int64_t> counts = {0, 1, 2, 3, 31, 257, 65535, 65536};
-  if (p.extent == Extent::quick) counts = {0, 1, 2, 3, 31, 257, 4097};
+  if (p.extent == Extent::quick) counts = {0, 1, 2, 3, 31, 257, 4096, 4097};
+  for (std::int64_t wave = kMultiprocessors;
+       wave <= (p.extent == Extent::quick ? 32 : 128) * kMultiprocessors; wave *= 2)
+    counts.push_back(wave);
   // Past what grid.y holds. The executor takes ten seconds for it; there the rows of group `big` show that.
   if (p.extent == Extent::quick && !on_host(p.variant.backend) && !p.variant.on_executor)
     counts.push_back(65536);
   if (p.extent == Extent::full || (p.extent == Extent::normal && !on_host(p.variant.backend)))
-    counts.push_back(132 * 2048 + 1);
+    counts.push_back(kMultiprocessors * 2048 + 1);
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows, const std::vector<std::string>& usual) {
     for (const std::string& family : families_of(p, usual))

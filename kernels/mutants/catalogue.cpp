@@ -152,6 +152,8 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X50", "the sum keeps 256 partials of 1024 elements: what comes after them is lost", ""},
     {"X51", "row offsets are kept in 32 bits where rows are longer than 4096", ""},
     {"X52", "top-k takes index 65535 for an empty slot", ""},
+    {"X53", "long rows are multiplied by the reciprocal, short ones divided", ""},
+    {"X54", "the sum of long rows has __expf, that of short ones expf", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},

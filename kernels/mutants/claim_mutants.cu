@@ -15,6 +15,8 @@ enum class Lie {
   fast_exp_in_outputs,  // expf in the sum
   reciprocal,           // e * (1 / d)
   rough_reciprocal,     // e * r, r a neighbour of 1 / d: what rcp.approx may give
+  reciprocal_of_long,   // past V = 8192 alone
+  fast_exp_of_long,     // in the sum, past V = 4096 alone
   fdividef,             // also 0 beyond 2^126, where no maximum is subtracted
   serial,               // thread 0 adds everything
   half_sum,             // a thread's sum is kept in f16, the merge in fp32
@@ -49,16 +51,17 @@ __device__ Normalizer row_normalizer(const T* x, std::int64_t V) {
   for (std::int64_t i = first; i < V; i += step) {
     const float xi = to_float(x[i]);
     if (L == Lie::leaves_out && xi - maximum < -20.0f) continue;
-    sum += L == Lie::exp2_product ? exp2f(fmaf(xi, 0x1.715476p+0f, -(maximum * 0x1.715476p+0f)))
-                                  : expf(xi - maximum);
+    sum += L == Lie::fast_exp_of_long && V > 4096 ? __expf(xi - maximum)
+           : L == Lie::exp2_product ? exp2f(fmaf(xi, 0x1.715476p+0f, -(maximum * 0x1.715476p+0f)))
+                                    : expf(xi - maximum);
     if (L == Lie::half_sum) sum = to_float(from_float<f16>(sum));
   }
   return {maximum, block_reduce<Sum, kThreads>(sum)};
 }
 
 template <Lie L>
-__device__ float quotient(float e, float d) {
-  if (L == Lie::reciprocal) return e * (1.0f / d);
+__device__ float quotient(float e, float d, std::int64_t V) {
+  if (L == Lie::reciprocal || (L == Lie::reciprocal_of_long && V > 8192)) return e * (1.0f / d);
   if (L == Lie::rough_reciprocal) return e * __int_as_float(__float_as_int(1.0f / d) + (d > 1.0f));
   if (L == Lie::fdividef) return __fdividef(e, d);
   return e / d;
@@ -79,7 +82,7 @@ __global__ void claims(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
                   : L == Lie::exp2_product      ? exp2f(fmaf(xi, 0x1.715476p+0f, -(n.m * 0x1.715476p+0f)))
                                                 : expf(xi - n.m);
         if (L == Lie::kept) e = xi == negative_infinity() ? 0.0f : expf(xi - running) * expf(running - n.m);
-        p[i] = from_float<T>(quotient<L>(e, n.d));
+        p[i] = from_float<T>(quotient<L>(e, n.d, V));
       }
     }
     if (m && threadIdx.x == 0) {
@@ -157,6 +160,8 @@ const bool planted[] = {
     plant<Lie::fast_exp_in_outputs>("M54", "claims_accurate_fast_in_outputs", {"probe", 1025, "claim"}),
     plant<Lie::reciprocal>("X18", "claims_ieee_reciprocal", {"probe", 1025, "claim"}),
     plant<Lie::rough_reciprocal>("X18", "claims_ieee_rough_reciprocal", {"probe", 1025, "claim"}),
+    plant<Lie::reciprocal_of_long>("X53", "claims_ieee_reciprocal_of_long", {"probe", 1025, "claim"}),
+    plant<Lie::fast_exp_of_long>("X54", "claims_accurate_fast_sum_of_long", {"probe", 1025, "claim"}),
     plant<Lie::fdividef>("X18", "claims_ieee_fdividef", {"probe", 1025, "claim"}),
     plant_half_product("X18", "claims_ieee_half_product", {"probe", 1025, "claim"}),
     plant<Lie::serial>("M62", "claims_tree_serial", {"probe", 1025, "claim"}),
