@@ -189,6 +189,15 @@ void dtype_order(Calls& calls, const ConformanceCase& c) {
   }
 }
 
+/// More rows than two blocks on each of 132 multiprocessors, twice over, an odd number and an even one: what
+/// a grid that draws its rows leaves in its counter.
+void rows_again(Calls& calls, const ConformanceCase& c) {
+  ConformanceCase few = c, even = c;
+  few.rows = 5;
+  even.rows = c.rows + 1;
+  for (const ConformanceCase& one : {c, c, few, c, even, even, c}) calls.fresh(one);
+}
+
 struct Sequence {
   const char* setup;
   void (*run)(Calls&, const ConformanceCase&);
@@ -202,6 +211,7 @@ constexpr Sequence kSequences[] = {
     {"one_changed", one_changed, "normal_1", 1027, 2},
     {"same_head", new_content, kSameHead, 1027, 2},
     {"small_large_small", small_large_small, "normal_1", 12289, 5},
+    {"rows_again", rows_again, "normal_1", 37, 1057},
     {"after_special", after_special, "normal_1", 257, 2},
     {"op_order", op_order, "normal_1", 257, 2},
     {"dtype_order", dtype_order, "normal_1", 257, 2},

@@ -95,6 +95,7 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   if (setup == "new_pointer") return "results are cached by content, or the first pointer is kept";
   if (setup == "same_again") return "state is kept from call to call";
   if (setup == "after_special") return "special values of one call reach the next";
+  if (setup == "rows_again") return "a counter or a buffer is not as the next call with many rows needs it";
   if (setup == "small_large_small") return "a buffer is sized or filled by an earlier call";
   if (setup == "dtype_order") return "a table or a buffer is kept without the type it was made for";
   if (setup == "op_order") return "one operation leaves state to the next";

@@ -154,6 +154,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X52", "top-k takes index 65535 for an empty slot", ""},
     {"X53", "long rows are multiplied by the reciprocal, short ones divided", ""},
     {"X54", "the sum of long rows has __expf, that of short ones expf", ""},
+    {"X55", "a counter of rows is not set back after an odd number of many", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},

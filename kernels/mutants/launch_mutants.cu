@@ -166,6 +166,17 @@ void length_of_first_call(const Problem& p, const Buffers& b, const Stream& s) {
   start(k, p, s);
 }
 
+/// What a counter of rows drawn in pairs does that is not set back after an odd number of them.
+void counter_of_pairs(const Problem& p, const Buffers& b, const Stream& s) {
+  static bool left = false;
+  Plain k = plain_of(p, b);
+  if (p.rows > 528) {
+    if (left) k.summed = p.V - 1;
+    left = p.rows % 2 == 1;
+  }
+  start(k, p, s);
+}
+
 void order_of_batch(const Problem& p, const Buffers& b, const Stream& s) {
   Plain k = plain_of(p, b);
   k.backwards = p.rows == 1;
@@ -185,7 +196,8 @@ void start_narrow(const Problem& p, const Buffers& b, const Stream& s) {
 }
 /// The path of long rows alone.
 void start_narrow_long(const Problem& p, const Buffers& b, const Stream& s) {
-  launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, p.V > 4096 ? Width::i32 : Width::i64, plain_of(p, b));
+  launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, p.V > 4096 ? Width::i32 : Width::i64,
+         plain_of(p, b));
 }
 void start_grid_y(const Problem& p, const Buffers& b, const Stream& s) {
   launch(rows_in_grid_y, dim3(1, static_cast<unsigned>(p.rows)), kStateThreads, 0, s, plain_of(p, b));
@@ -252,6 +264,8 @@ const bool planted[] = {
           {.check = "element", .group = "layout", .setup = "in_place"}, true),
     plant("M68", "length_of_first_call", length_of_first_call,
           {.check = "element", .group = "calls", .setup = "small_large_small"}),
+    plant("X55", "counter_of_pairs", counter_of_pairs,
+          {.V = 37, .check = "element", .rows = 1057, .group = "calls", .setup = "rows_again"}),
     plant("A88", "wide_loads", start_one<wide_loads>,
           {.check = "launch", .group = "layout", .setup = "offset_4", .only = "cuda", .why = kAlignment}),
     plant("A104", "rows_in_grid_y", start_grid_y,
