@@ -59,8 +59,13 @@ struct WorkerDevice::State {
     if (const cudaError_t e = cudaSetDevice(device); e != cudaSuccess)
       return fault("selecting the device", e);
     if (gate) return {};
+    int least = 0, greatest = 0;
+    if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess)
+      return fault("asking for the priorities of streams", e);
     for (int i = 0; i < kSlots; ++i) {
-      if (const cudaError_t e = cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+      // First in line: what a launcher leaves on a stream of its own, and does not wait for, then ends after
+      // what it put on this one.
+      if (const cudaError_t e = cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, greatest);
           e != cudaSuccess)
         return fault("creating a stream", e);
       if (const cudaError_t e = cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming);
