@@ -65,7 +65,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
                              Observation& division) {
   const Tiny tiny = tiny_range(terms.arithmetic);
   const bool whole = V == kShort;  // of longer rows a few: whether their path is another
-  const int sets = terms.arithmetic == Dtype::f16 ? (whole ? 160 : 16) : selects(v.op) || !whole ? 1 : 4;
+  const int sets = terms.arithmetic == Dtype::f16 ? (whole ? 160 : 4) : selects(v.op) || !whole ? 1 : 4;
   constexpr std::int64_t kFirst = 24;  // places before it are for zeros
   // Places lie an odd number of columns apart: every lane of a vector has some.
   const std::int64_t apart = V / kShort > 1 && V / kShort % 2 == 0 ? V / kShort - 1 : V / kShort;

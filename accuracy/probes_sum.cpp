@@ -177,8 +177,9 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   judge(a, of_near, "");
   judge(b, of_far, " with -inf between");
   // Longer rows may take another path.
-  std::vector<Pair> of_long(of_far.begin(),
-                            of_far.begin() + 2 * std::min<std::ptrdiff_t>(8, std::ssize(pairs)));
+  std::vector<Pair> of_long(
+      of_far.begin(),
+      of_far.begin() + 2 * std::min<std::ptrdiff_t>(v.backend == Backend::cuda ? 8 : 2, std::ssize(pairs)));
   for (const std::int64_t V : {2053, 4102, 8197, 16390, 32775, 65542}) {
     std::vector<Sparse> rows;
     for (std::size_t i = 0; i < of_long.size(); ++i)

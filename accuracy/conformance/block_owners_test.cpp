@@ -87,6 +87,7 @@ TEST(BlockOwners, AVerdictIsGivenOnlyWhereTheyAreTold) {
        big(compiled("void rows_left_out(const float* in, float* out, int rows, int V)", {})))
     EXPECT_EQ(r.status, r.rows > 1000000 ? Status::fail : Status::pass) << r.rows << " rows: " << r.reason;
   for (const Record& r : big(compiled("void in_place(float* x, int rows, int V)", {}))) {
+    if (r.rows == 1) continue;  // one row is run whole
     EXPECT_EQ(r.status, Status::unsupported) << r.reason;
     EXPECT_TRUE(r.reason.starts_with("executor: ")) << r.reason;
   }
