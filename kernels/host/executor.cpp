@@ -373,6 +373,7 @@ class Executor {
     pool().memory.close();
     running_ = nullptr;
     if (const std::string past = pool().memory.overrun(); !past.empty()) {
+      for (Pool& p : pools_) sanitizers::acquire(&p.end_edge);
       current = nullptr;
       throw Fault(past + " (block " + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
                   std::to_string(index.z) + ")");
