@@ -142,7 +142,8 @@ Enclosure exact_one_plus_exp(const Terms& terms, double t) {
           1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51};
 }
 
-/// 1 / d in f32, of a d in double: the quotient in double is rounded twice, which one step of 2^-52 covers.
+/// 1 / d in f32, of a d in double. The quotient and the step round in double, by 2^-53 each: a step of 2^-51
+/// on either side covers them.
 double one_over(double d, double step) { return static_cast<double>(static_cast<float>(1 / d * (1 + step))); }
 
 }  // namespace

@@ -160,9 +160,9 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
       const double claimed = exp_error_below_zero(terms, t) / terms.u;
       if (quotient)
         o.refute(fmt::format(
-            "the row ({}, {}){}: the larger output is 1 / (1 + e^{}) with one rounding of the sum and one of "
-            "the "
-            "quotient, and with the claimed exp, within {:.4g} u of it, it lies in [{:a}, {:a}]; it is {:a}",
+            "the row ({}, {}){}: the larger output is 1 / (1 + e^{}) with one rounding of the sum and one "
+            "of the quotient, and with the claimed exp, within {:.4g} u of it, it lies in [{:a}, {:a}]; it "
+            "is {:a}",
             of[r].high, of[r].low, where, t, claimed, a.lo, a.hi, shown));
       else
         o.refute(fmt::format(

@@ -15,8 +15,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,6 +23,7 @@
 #define ASSAY_BACKEND host
 #endif
 #define ASSAY_HOST_CUDA 1
+#include "kernels/adapter/allocations.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/rare_words.hpp"
 
@@ -177,62 +176,6 @@ inline thread_local Streams streams;
 inline cudaStream_t given_stream() { return reinterpret_cast<cudaStream_t>(0x10); }
 inline cudaStream_t own_stream() { return reinterpret_cast<cudaStream_t>(0x20); }
 inline void enqueued(cudaStream_t s) { streams.on_default += s == nullptr || s == cudaStreamLegacy; }
-
-/// Memory the file itself allocates: poisoned, as are guard bytes on both sides. A launch that wrote those is
-/// at fault; so is who frees a block whose guards were written.
-class Allocations {
- public:
-  void* take(size_t bytes) {
-    auto* const base =
-        static_cast<char*>(::aligned_alloc(kGuard, (bytes + kGuard - 1) / kGuard * kGuard + 2 * kGuard));
-    if (!base) return nullptr;
-    ::assay::executor::poison(base, bytes + 2 * kGuard);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    blocks_[base + kGuard] = {bytes, guards(base, bytes)};
-    return base + kGuard;
-  }
-  /// False for what was not taken here.
-  bool give_back(void* p) {
-    if (!p) return true;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = blocks_.find(static_cast<char*>(p));
-    if (found == blocks_.end()) return false;
-    const std::string fault = fault_of(*found);
-    blocks_.erase(found);
-    ::free(static_cast<char*>(p) - kGuard);
-    if (!fault.empty()) throw ::assay::executor::Fault(fault);
-    return true;
-  }
-  void check() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (auto& block : blocks_)
-      if (const std::string fault = fault_of(block); !fault.empty()) throw ::assay::executor::Fault(fault);
-  }
-
- private:
-  static constexpr size_t kGuard = 256;
-  struct Block {
-    size_t bytes = 0;
-    std::string guards;
-  };
-  static std::string guards(const char* base, size_t bytes) {
-    return std::string(base, kGuard) + std::string(base + kGuard + bytes, kGuard);
-  }
-  /// Said once: of the launch that did it.
-  static std::string fault_of(std::pair<char* const, Block>& b) {
-    const std::string now = guards(b.first - kGuard, b.second.bytes);
-    if (now == b.second.guards) return {};
-    const bool before = now.compare(0, kGuard, b.second.guards, 0, kGuard) != 0;
-    b.second.guards = now;
-    return std::string("memory was written ") + (before ? "before" : "past") + " the " +
-           std::to_string(b.second.bytes) + " bytes that cudaMalloc gave";
-  }
-
-  std::mutex mutex_;
-  std::map<char*, Block> blocks_;
-};
-/// Never destroyed: objects of the file may free memory when the process ends.
-inline Allocations& allocations = *new Allocations;
 
 /// kernel<<<grid, threads, shared, stream>>>: called with the kernel and its arguments.
 struct Launch {
