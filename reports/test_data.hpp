@@ -82,7 +82,7 @@ inline Profile profile(const KeyInfo& key, const std::string& family) {
     const double ulp = key.dtype == "f32" ? 1.2 + 0.6 * at * (0.7 + 0.3 * std::sin(3.0 * i))
                                           : 0.5 + 1e-3 * std::sin(1.0 * i);
     const double bound = key.dtype == "f32" ? 9 + 1.1 * at : 0.51 + at * 1e-3;
-    p.bins.push_back({at, far * (i + 1) / 40, i == 7 ? 0 : 800, ulp, 0.3 * ulp, bound});
+    p.bins.push_back({at, far * (i + 1) / 40, i == 7 ? 0 : 800, ulp, bound, 0.3 * ulp});
   }
   for (int i = 0; i < 64; ++i) {
     const double e = -4 + (i + 0.5) / 8;
