@@ -175,7 +175,7 @@ class Launches {
   }
 
   /// Of outputs that failed; long ones are not judged a second time.
-  std::string nearest(Op op) const {
+  NearestClass nearest(Op op) const {
     if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged) return {};
     return nearest_class(variant_, case_, op, plain_);
   }
@@ -199,7 +199,7 @@ class Launches {
 
   bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault;
+      j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
     if (!lived(outcome) && j.ended == Ended::normally) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
@@ -286,6 +286,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   r.rows_judged = j.rows_judged;
   r.rows_outside = j.rows_outside;
   r.returned = j.returned;
+  r.lowest_maximum = j.lowest_maximum, r.highest_maximum = j.highest_maximum;
   fill_statistics(r, j);
   r.checks = j.tally.results();
   decide_status(r, variant, c, j);
@@ -321,7 +322,7 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
   }
   r = concluded(std::move(r), variant, *by, *judged);
   if (r.status == Status::fail && c.rows() * c.V() <= kLongestRejudged)
-    r.behaves_like = nearest_class(variant, c, op, written);
+    nearest_class(variant, c, op, written).tell(r);
   return r;
 }
 
@@ -360,7 +361,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   const std::int64_t open = judged.tally.undecided();
   if (open == 0 || c.tier() == Tier::mpfr) {
     r = concluded(std::move(r), variant, c, judged);
-    if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
+    if (r.status == Status::fail && options.nearest) launches.nearest(op).tell(r);
     return r;
   }
   // What fp64 enclosures leave undecided, MPFR's decide.
@@ -375,7 +376,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   if (exact.ended == Ended::normally) exact.ended = judged.ended, exact.fault = judged.fault;
   r.escalated = open;
   r = concluded(std::move(r), variant, c.by_mpfr(), exact);
-  if (r.status == Status::fail && options.nearest) r.behaves_like = launches.nearest(op);
+  if (r.status == Status::fail && options.nearest) launches.nearest(op).tell(r);
   return r;
 }
 

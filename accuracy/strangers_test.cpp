@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RightStrangers, testing::ValuesIn(kRight),
 
 const CheckResult* failed_check(const Record& r, const char* name) {
   for (const CheckResult& c : r.checks)
-    if (c.name == name && c.failed > 0) return &c;
+    if (assay::name(c.check) == std::string_view(name) && c.failed > 0) return &c;
   return nullptr;
 }
 

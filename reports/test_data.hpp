@@ -48,7 +48,7 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
   if (family == "all_neg_inf" || family == "pos_inf" || family == "nan")
     r.returned = "row 0: NaN x" + std::to_string(V);
   if (V == 0 || !r.returned.empty() || key.variant == "topk_block") {
-    r.checks = {{"special", r.rows * V, 0, 0, 0, ""}};
+    r.checks = {{Check::special, r.rows * V, 0, 0, 0, ""}};
     return r;
   }
   const double wide = family == "uniform_80" ? 8 : family == "ramp_1ulp" ? 3 : 1;
@@ -60,7 +60,8 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
   r.max_ulp = ulp, r.p99_ulp = 0.7 * ulp, r.mean_ulp = 0.3 * ulp;
   r.correctly_rounded = key.dtype == "f32" ? 0.45 : 0.997;
   r.max_bound_ratio = ulp == 0 ? 0 : (key.dtype == "f32" ? jitter(0.2, 0.6) : jitter(0.9, 0.997));
-  r.checks = {{"element", r.rows * V, 0, 0, *r.max_bound_ratio, ""}, {"row_sum", r.rows, 0, 0, 0.1, ""}};
+  r.checks = {{Check::element, r.rows * V, 0, 0, *r.max_bound_ratio, ""},
+              {Check::row_sum, r.rows, 0, 0, 0.1, ""}};
   const double exact = jitter(1e-6, 1e-2);
   r.worst = WorstElement{0,
                          V / 2,

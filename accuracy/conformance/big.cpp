@@ -151,9 +151,9 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
   Record r = judge.judge(compact, small.inputs, launch, o.launch);
   if (o.launch.ok()) {
-    require(r, "guard", o.guard.empty(), o.guard);
+    require(r, Check::guard, o.guard.empty(), o.guard);
     const std::string changed = big.changed_inputs();
-    require(r, "inputs", changed.empty(), changed);
+    require(r, Check::inputs, changed.empty(), changed);
     settle(r);
   }
   name_places(r, small.rows, small.columns);

@@ -37,6 +37,8 @@ class Process {
   /// Ends the worker if it still runs and says in words how it ended, without the last thing it printed:
   /// "segmentation fault", "exited with status 3".
   std::string death();
+  /// The same as a kind; after death().
+  FaultKind death_kind() const;
   /// True if it does not run because a signal stopped it.
   bool stopped() const;
   /// The worker's last signal, if its handler could report it.

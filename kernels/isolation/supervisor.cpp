@@ -127,11 +127,13 @@ void Supervisor::lose(Process::Heard heard) {
   Failure f;
   if (heard == Process::Heard::late) {
     f.ended = Ended::hung;
+    f.kind = FaultKind::no_answer;
     f.text = fmt::format("nothing came back within {:.3g} s", patience());
     hung_ = true;
     if (process_->stopped()) f.text += ", its process was stopped by a signal";
   } else if (heard == Process::Heard::gone) {
     f.text = process_->death();
+    f.kind = process_->death_kind();
     if (process_->signal()) f.text += where(*process_->signal());
   } else {
     f.text = "sent bytes of its own to the supervisor";

@@ -52,6 +52,8 @@ class Supervisor {
   struct Failure {
     std::string text;
     Ended ended = Ended::crashed;
+    FaultKind kind = FaultKind::died;
+    LaunchOutcome outcome() const { return {text, ended, {}, 0, kind}; }
   };
 
   /// Throws InputError.

@@ -77,7 +77,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
   } catch (const InputError& e) {
     all({e.what(), Ended::fault});
   } catch (const std::bad_alloc&) {
-    all({"there is not enough memory to share with a worker", Ended::fault});
+    all({"there is not enough memory to share with a worker", Ended::fault, {}, 0, FaultKind::memory});
   }
   allowed_ = 0;
   if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
@@ -103,9 +103,10 @@ void Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
     bystanders = done.others != 0;
     outcomes[0].dispatch = done.dispatch;
     for (std::size_t n = 0; n < 2; ++n)
-      if (std::string fault = done.fault[n].get(); !fault.empty()) outcomes[n] = {fault, Ended::fault};
+      if (std::string fault = done.fault[n].get(); !fault.empty())
+        outcomes[n] = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
-    outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+    outcomes = {f.outcome(), f.outcome()};
   }
   take(images, request, outcomes);
   if (!process_) return;
@@ -113,7 +114,7 @@ void Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
       wait_for_bystanders();
     } catch (const Failure& f) {
       // What it left running took the worker down.
-      outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+      outcomes = {f.outcome(), f.outcome()};
       return;
     }
   for (int n = 0; n < request.count; ++n)
@@ -141,7 +142,10 @@ void Supervisor::take(const std::vector<Images*>& images, const Launch& request,
       if (!arena_->take(slot, b, *buffers[static_cast<std::size_t>(b)], placements_[slot][b]) && o.ok())
         o = {fmt::format("wrote far before the {}: beyond their guard band",
                          kBufferNames[static_cast<std::size_t>(b)]),
-             Ended::fault};
+             Ended::fault,
+             {},
+             0,
+             FaultKind::wild_access};
   }
 }
 
@@ -197,9 +201,9 @@ void Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     spoilt = done.spoilt != 0;
     for (std::size_t n = 0; n < 2; ++n)
       if (std::string fault = done.fault[n].get(); !fault.empty())
-        outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault};
+        outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
-    all({f.text, f.ended});
+    all(f.outcome());
   }
   if (const std::string fault = device_.take(request, images); !fault.empty()) all({fault, Ended::fault});
   if (spoilt) drop_worker();
@@ -210,12 +214,12 @@ void Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     request_settle.on_device = 1;
     const Settled& settled = ask<Settled>(request_settle);
     if (const std::string fault = settled.fault.get(); !fault.empty()) {
-      if (outcomes[0].ok()) all({fault, Ended::crashed});
+      if (outcomes[0].ok()) all({fault, Ended::crashed, {}, 0, fault_kind_of(settled.kind)});
       if (settled.spoilt) drop_worker();
       return;
     }
   } catch (const Failure& f) {
-    return all({f.text, f.ended});
+    return all(f.outcome());
   }
   for (int n = 0; n < request.count; ++n)
     if (const std::string buffer = device_.changed(request, n, *images[static_cast<std::size_t>(n)]);

@@ -129,9 +129,10 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
   try {
     const Done& done = ask<Done>(request);
     if (done.refused) outcome.no_room = "executor: the plugin does not choose blocks (assay_executor_rows)";
-    if (std::string fault = done.fault[0].get(); !fault.empty()) outcome.launch = {fault, Ended::fault};
+    if (std::string fault = done.fault[0].get(); !fault.empty())
+      outcome.launch = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
   } catch (const Failure& f) {
-    outcome.launch = {f.text, f.ended};
+    outcome.launch = f.outcome();
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
   for (int b = 0; b < kBuffers; ++b) {
@@ -158,14 +159,15 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     const Done& done = ask<Done>(request);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     if (std::string fault = done.fault[0].get(); !fault.empty())
-      outcome.launch = {fault, done.spoilt ? Ended::crashed : Ended::fault};
+      outcome.launch = {
+          fault, done.spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
     Settle settle;
     settle.on_device = 1;
     if (!done.spoilt)
       if (std::string fault = ask<Settled>(settle).fault.get(); !fault.empty() && outcome.launch.ok())
         outcome.launch = {fault, Ended::crashed};
   } catch (const Failure& f) {
-    outcome.launch = {f.text, f.ended};
+    outcome.launch = f.outcome();
   }
   if (const std::string fault = device_.take_parts(request, buffers, outcome.guard); !fault.empty())
     outcome.launch = {fault, Ended::fault};
