@@ -9,6 +9,15 @@
 
 namespace assay {
 
+double largest_absorbing_lse(const Claim& claim) {
+  if (claim.internals == Internals::f32) return 0x1p-11 / unit_roundoff(Dtype::f32);
+  return 0.25 / unit_roundoff(claim.internals == Internals::f16 ? Dtype::f16 : Dtype::bf16);
+}
+
+bool absorbed(const Claim& claim, const Terms& terms, const RowTruth& row) {
+  return terms.any_log_form && std::fabs(row.lse.lo) > largest_absorbing_lse(claim);
+}
+
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   const double log_max_f32 = std::log(max_finite(Dtype::f32));
   if (claim.algorithm == Algorithm::naive) {
@@ -39,8 +48,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   if (claim.rescale_threshold > 0 && judged && !(partial < max_finite(Dtype::f32)))
     return fmt::format("a partial sum of {} terms times e^{:g} may overflow", row.finite,
                        claim.rescale_threshold);
-  // x - lse keeps nothing of a log-probability near lse's own last place.
-  const double most_lse = 0.25 / unit_roundoff(Dtype::f32);
+  // x - lse is off by lse's own last place: past this by more than a judgement may leave unseen.
+  const double most_lse = largest_absorbing_lse(claim);
   if (claim.log_form == LogForm::absorb && judged && !(std::fabs(row.lse.lo) <= most_lse))
     return fmt::format("lse {:.6g} is beyond {:g}: x - lse absorbs the result", row.lse.lo, most_lse);
   if (claim.internals == Internals::f16 && claim.algorithm == Algorithm::naive)

@@ -60,10 +60,13 @@ ClaimConstants claim_constants(const Terms& t) {
   ClaimConstants c;
   c.eps_0 = below(t.exp_constant);
   c.slope = below(t.exp_slope);
-  c.tree = t.h * lam(t.u) * (1 - 0x1p-50);
-  c.output = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.lam_u = lam(t.u) * (1 - 0x1p-50);
+  c.additions = std::min(t.h, kShortSum);
+  c.divided = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.output = t.narrows ? lam(t.D) * (1 - 0x1p-50) : c.divided;
+  c.half_ulp = t.narrows ? 0.5 : 0;
   c.eta = t.eta;
-  c.w_out = t.w_out;
+  c.w_out = t.narrows ? t.w_quotient : t.w_out;
   c.top = t.D_own > t.u ? below(1 + t.D) : 1;
   return c;
 }

@@ -105,7 +105,7 @@ constexpr std::array<Word, 27> kWords = {{
      [](Text w, Text s, V& v) { v.claim.rescale_threshold = nats(w, s); },
      [](const V& v) { return shortest(v.claim.rescale_threshold); }},
     {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
-     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)); },
+     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)), v.claim.any_height = false; },
      [](const V& v) { return S(v.claim.height.text()); }},
     {"ftz", "yes | no", "results below the smallest normal number may be 0",
      [](Text w, Text s, V& v) { v.claim.ftz = yes_or_no(w, s); },

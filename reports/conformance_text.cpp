@@ -68,6 +68,7 @@ bool passed(const std::vector<Record>& records) {
 
 std::string verdict_of(const std::string& key, const std::vector<Record>& records) {
   std::string out = fmt::format("{} {}\n", passed(records) ? "PASS" : "FAIL", key) + counts_of(records);
+  if (const std::string line = resolution_line(records); passed(records) && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
     const conformance::Finding& f = findings[i];

@@ -136,6 +136,7 @@ std::string render_summary_markdown(const ReportData& data) {
                                 is_check(data) ? "conformance check" : "accuracy report",
                                 report_passed(data) ? "PASS" : "FAIL", report_passed(data) ? "PASS" : "FAIL",
                                 verdict_reason(data), counts_line(data));
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += "- " + md(line) + "\n";
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),
                        md(shorten(r.example, 200)));
@@ -188,6 +189,7 @@ std::string render_summary_terminal(const ReportData& data, const std::string& p
       "limit).\n\n";
   for (const std::string& b : backends(data)) out += terminal_table(data, b);
   out += fmt::format("{}: {}\n", report_passed(data) ? "PASS" : "FAIL", verdict_reason(data));
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += line + "\n";
   out += counts_line(data) + "\n";
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("  unsupported, {}: {}\n", r.word, grouped(r.count));

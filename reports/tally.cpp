@@ -205,4 +205,19 @@ std::string verdict_reason(const ReportData& data) {
   return fmt::format("of {} planned cases {}", grouped(data.planned), fmt::join(parts, ", "));
 }
 
+std::string resolution_line(const std::vector<Record>& records) {
+  const Record* typical = nullptr;
+  double common = 0;
+  for (const Record& r : records) {
+    if (r.status != Status::pass || !r.resolution) continue;
+    if (!typical || *r.resolution > *typical->resolution) typical = &r;
+    common = std::max(common, r.resolution_sum.value_or(0));
+  }
+  if (!typical) return {};
+  return fmt::format(
+      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have been "
+      "refused everywhere (coarsest: {}, V = {})",
+      *typical->resolution, common, typical->family, grouped(typical->V));
+}
+
 }  // namespace assay

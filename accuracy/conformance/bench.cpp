@@ -7,7 +7,7 @@
 
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/judgement.hpp"
+#include "accuracy/verdict.hpp"
 
 namespace assay::conformance {
 
@@ -125,19 +125,9 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
-  Record r = blank(c);
-  Judgement judged(variant_, inputs, c.op, nullptr, options_.max_ulp);
-  look(judged);
-  const std::int64_t open = judged.tally.undecided();
-  if (open > 0 && inputs.tier() != Tier::mpfr) {
-    Judgement exact(variant_, inputs.by_mpfr(), c.op, nullptr, options_.max_ulp);
-    look(exact);
-    r.escalated = open;
-    r = concluded(std::move(r), variant_, inputs.by_mpfr(), exact);
-  } else {
-    r = concluded(std::move(r), variant_, inputs, judged);
-  }
-  return r;
+  VerdictOptions how{nullptr, options_.max_ulp};
+  how.measure = [&] { return measured_sum(variant_, c.V); };
+  return verdict(blank(c), variant_, inputs, c.op, how, look);
 }
 
 namespace {

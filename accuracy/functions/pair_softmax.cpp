@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "accuracy/row_judge.hpp"
+#include "accuracy/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
@@ -39,7 +39,10 @@ PairRules pair_rules(const Variant& v) {
   r.half.mantissa = 10;
   r.half.emin = -14;
   r.half.emax = 15;
-  r.common = lam(t.D) + lam(t.u_out) + t.h * lam(t.u);
+  r.sum = lam(t.D) + lam(t.u_out) + std::min(t.h, 1.0) * lam(t.u);
+  r.common = r.sum - (t.narrows ? lam(t.u_out) : 0);
+  r.half_ulp = t.narrows ? 0.5 : 0;
+  r.w = t.narrows ? t.w_quotient : t.w_out;
   r.apart = 2 * (lam(std::min(t.D, t.D_own)) + lam(t.u_out));
   r.eps_0 = t.exp_constant;
   r.slope = t.exp_slope;
@@ -79,34 +82,24 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   OracleOptions options;
   options.tier = tier;
   const RowTruth t = row_truth(Dtype::f16, x, 2, Dtype::f16, options);
-  const bool judged = t.kind == RowKind::finite || t.kind == RowKind::masked;
+  const PreparedRow prepared = prepare_row(v.claim, terms, t, Op::softmax);
   FullVerdict out;
-  RowBounds bounds;
-  RoundedShift shift;
-  if (judged) {
-    shift = shift_of(t, terms);
-    bounds = row_bounds(terms, t, shift);
-  }
-  if (!outside_domain(v.claim, t, bounds.b).empty()) {
+  if (!prepared.outside.empty()) {
     out.outside = true;
     return out;
   }
   Tally tally;
   ErrorStatistics s;
-  const RowCase row{&t, 0};
   RowOutput got;
   got.values = values;
   got.bits = bits;
-  const RowContext c{
-      v.claim, terms, Dtype::f16, Dtype::f16, row, judged ? &bounds : nullptr, judged ? &shift : nullptr,
-      tally,   s,     nullptr};
-  judged ? judge_probabilities(c, got) : judge_special(c, got);
+  judge_row(v.claim, terms, Dtype::f16, Dtype::f16, {&t, 0}, prepared, Op::softmax, got, tally, s);
   if (tier == Tier::fast && tally.undecided() > 0) {
     out = judge_fully(v, terms, pair, Tier::mpfr);
     out.by_mpfr = true;
     return out;
   }
-  out.special = !judged;
+  out.special = !prepared.bounds;
   out.failed = tally.failed() > 0;
   out.undecided = tally.undecided() > 0 || t.undecided > 0;
   out.elements = static_cast<std::int64_t>(s.ulp.size());
