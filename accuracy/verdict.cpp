@@ -116,16 +116,13 @@ class Verdict {
   Judged sharper(Judged weak) {
     double height = std::min(weak.j->height(), static_cast<double>(case_.V()));
     double over = weak.j->statistics.resolution.over_limit();
-    for (int n = 0; n < 8 && height > 1; ++n) {
-      // To first order the room grows with the height.
-      height = std::floor(std::min(0.8 * height / std::min(over, 1e6), 0.8 * height));
-      if (height < 1) break;
+    for (int n = 0; n < 20 && height > 1; ++n) {
+      // To first order the room grows with the height; where a few large terms are most of a sum, more slowly.
+      height = std::floor(std::min(0.8 * height / std::min(over, 1e6), 0.5 * height));
       Judged next = judged({height, std::max(height, kFewAdditions)});
       if (!next.passes()) break;
       if (!next.weak()) return next;
-      const double now = next.j->statistics.resolution.over_limit();
-      if (!(now < 0.99 * over)) break;  // it is not the sum that makes it weak
-      over = now;
+      over = next.j->statistics.resolution.over_limit();
     }
     return weak;
   }
