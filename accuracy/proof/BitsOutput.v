@@ -94,7 +94,7 @@ Proof.
   - intros P xs Hfin Hxs. destruct R2 as [_ R2].
     assert (sum_over (fun x => B2R (bits_output md x)) xs = sum_over (ph D) l) as ->; [|exact R2].
     assert (Hin : forall x, In x xs -> In (B2R x) l) by (intros x Hx; rewrite <- Hxs; now apply in_map).
-    rewrite <- Hxs, sumB_map. apply sumB_ext. intros x Hx. now apply Hout; [apply Hfin|apply Hin].
+    rewrite <- Hxs, sum_over_map. apply sum_over_ext. intros x Hx. now apply Hout; [apply Hfin|apply Hin].
 Qed.
 End Bits.
 

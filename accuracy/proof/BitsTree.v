@@ -179,7 +179,7 @@ Definition no_overflow (t : bits_tree) : Prop :=
   (Z.of_nat (length (logits t)) <= 2 ^ prec)%Z \/
   INR (length (logits t)) * (1 + u) ^ merge_height (to_tree t) <= bpow radix2 (emax - 1).
 
-Lemma feval_bounds t m d : rounded_eval ieee_arith fused (to_tree t) = Some (m, d) ->
+Lemma rounded_eval_bounds t m d : rounded_eval ieee_arith fused (to_tree t) = Some (m, d) ->
   0 <= d <= INR (length (logits t)) * (1 + u) ^ merge_height (to_tree t) /\
   ((Z.of_nat (length (logits t)) <= 2 ^ prec)%Z -> d <= INR (length (logits t))).
 Proof.
@@ -197,13 +197,13 @@ Proof.
   unfold no_overflow, logits. cbn [to_tree leaves merge_height]. rewrite finite_app, app_length. fold (logits l) (logits r).
   intros [H|H].
   - split; [left; lia|]. split; [left; lia|]. intros ml dl mr dr El Er.
-    destruct (feval_bounds l ml dl El) as [_ Bl]. destruct (feval_bounds r mr dr Er) as [_ Br].
+    destruct (rounded_eval_bounds l ml dl El) as [_ Bl]. destruct (rounded_eval_bounds r mr dr Er) as [_ Br].
     specialize (Bl ltac:(lia)). specialize (Br ltac:(lia)).
     apply Rle_trans with (INR (length (logits l) + length (logits r))); [rewrite plus_INR; lra|]. rewrite INR_IZR_INZ.
     apply Rle_trans with (IZR (2 ^ prec)); [apply IZR_le; lia|]. change 2%Z with (radix_val radix2).
     rewrite IZR_Zpower by (unfold Prec_gt_0 in *; lia). apply bpow_le. unfold Prec_lt_emax in *. lia.
   - change (finite (leaves (to_tree l))) with (logits l) in *. change (finite (leaves (to_tree r))) with (logits r) in *.
-    pose proof (feval_bounds l) as Bl. pose proof (feval_bounds r) as Br.
+    pose proof (rounded_eval_bounds l) as Bl. pose proof (rounded_eval_bounds r) as Br.
     destruct (logits l) as [|xl ll] eqn:E1; [|destruct (logits r) as [|xr lr] eqn:E2].
     + split; [left; cbn; unfold Prec_gt_0 in *; lia|]. split; [right; exact H|]. intros ml dl mr dr El Er.
       destruct (Bl ml dl El) as [[B1 B2] _]. destruct (Br mr dr Er) as [[B3 B4] _]. cbn [length INR Nat.add] in *. rewrite Rmult_0_l in B2. lra.
@@ -265,7 +265,7 @@ Proof.
   - intros H _. cbn. destruct (is_minus_inf prec emax x) eqn:E; cbn; [assumption|]. destruct H as [H|]; [|discriminate].
     rewrite is_finite_Bone, Bone_correct. auto.
   - intros [Ll Lr] Hn. destruct (no_overflow_node l r Hn) as (Rl & Rr & Hsum). specialize (IHl Ll Rl). specialize (IHr Lr Rr).
-    pose proof (feval_bounds l) as Bl. pose proof (feval_bounds r) as Br.
+    pose proof (rounded_eval_bounds l) as Bl. pose proof (rounded_eval_bounds r) as Br.
     destruct (rounded_eval ieee_arith fused (to_tree l)) as [[ml dl]|], (rounded_eval ieee_arith fused (to_tree r)) as [[mr dr]|]; cbn [rounded_op].
     + destruct (Bl ml dl eq_refl) as [[Bl0 _] _]. destruct (Br mr dr eq_refl) as [[Br0 _] _].
       pose proof (Hsum ml dl mr dr eq_refl eq_refl).

@@ -34,7 +34,7 @@ Notation u := (u_ A). Notation F := (F_ A). Notation fl := (fl_ A).
 Variable B : Type.
 Variable lv : B -> R.
 Variable hd : B -> bool.
-Notation sum_tree := (sum_tree B). Notation sleaves := (sleaves B). Notation leaf_depths := (leaf_depths B). Notation sheight := (sheight B). Notation size := (size B).
+Notation sum_tree := (sum_tree B). Notation sleaves := (sleaves B). Notation leaf_depths := (leaf_depths B). Notation sum_height := (sum_height B). Notation size := (size B).
 Notation sum_value := (sum_value A B lv). Notation nonneg_floats := (nonneg_floats A B lv). Notation ssum := (FloatSum.ssum B lv).
 
 Definition head_count (t : sum_tree) : nat := length (filter hd (sleaves t)).
@@ -45,41 +45,41 @@ Fixpoint head_additions (t : sum_tree) : nat :=
   match t with SumLeaf _ => 0%nat | SumNode l r =>
     match head_count l, head_count r with O, _ => head_additions r | _, O => head_additions l | _, _ => S (Nat.max (head_additions l) (head_additions r)) end end.
 
-Lemma nh_node l r : head_count (SumNode l r) = (head_count l + head_count r)%nat.
+Lemma head_count_node l r : head_count (SumNode l r) = (head_count l + head_count r)%nat.
 Proof. unfold head_count. cbn. now rewrite filter_app, app_length. Qed.
-Lemma Hm_node l r : head_mass (SumNode l r) = head_mass l + head_mass r.
-Proof. apply sumB_app. Qed.
-Lemma Tm_node l r : tail_mass (SumNode l r) = tail_mass l + tail_mass r.
-Proof. apply sumB_app. Qed.
+Lemma head_mass_node l r : head_mass (SumNode l r) = head_mass l + head_mass r.
+Proof. apply sum_over_app. Qed.
+Lemma tail_mass_node l r : tail_mass (SumNode l r) = tail_mass l + tail_mass r.
+Proof. apply sum_over_app. Qed.
 Lemma head_plus_tail t : ssum t = head_mass t + tail_mass t.
-Proof. unfold FloatSum.ssum, head_mass, tail_mass. rewrite <- sumB_plus. apply sumB_ext. intros c _. destruct (hd c); ring. Qed.
-Lemma hh_nh t : (head_additions t <= head_count t - 1)%nat.
-Proof. induction t as [c|l IHl r IHr]; cbn [head_additions]; [lia|]. rewrite nh_node. destruct (head_count l), (head_count r); lia. Qed.
-Lemma hh_height t : (head_additions t <= sheight t)%nat.
+Proof. unfold FloatSum.ssum, head_mass, tail_mass. rewrite <- sum_over_plus. apply sum_over_ext. intros c _. destruct (hd c); ring. Qed.
+Lemma head_additions_count t : (head_additions t <= head_count t - 1)%nat.
+Proof. induction t as [c|l IHl r IHr]; cbn [head_additions]; [lia|]. rewrite head_count_node. destruct (head_count l), (head_count r); lia. Qed.
+Lemma head_additions_height t : (head_additions t <= sum_height t)%nat.
 Proof. induction t as [c|l IHl r IHr]; cbn; [lia|]. destruct (head_count l), (head_count r); lia. Qed.
-Lemma Hm_none t : head_count t = 0%nat -> head_mass t = 0.
+Lemma head_mass_none t : head_count t = 0%nat -> head_mass t = 0.
 Proof.
   intros H. unfold head_mass, head_count in *. induction (sleaves t) as [|c l IH]; cbn in *; [reflexivity|].
   destruct (hd c); cbn in H; [lia|]. rewrite IH by assumption. ring.
 Qed.
-Lemma Tm_pos t : nonneg_floats t -> 0 <= tail_mass t.
-Proof. intros H. apply sumB_pos. intros c Hc. destruct (hd c); [lra|]. now apply H. Qed.
-Lemma Hm_pos t : nonneg_floats t -> 0 <= head_mass t.
-Proof. intros H. apply sumB_pos. intros c Hc. destruct (hd c); [now apply H|lra]. Qed.
+Lemma tail_mass_pos t : nonneg_floats t -> 0 <= tail_mass t.
+Proof. intros H. apply sum_over_pos. intros c Hc. destruct (hd c); [lra|]. now apply H. Qed.
+Lemma head_mass_pos t : nonneg_floats t -> 0 <= head_mass t.
+Proof. intros H. apply sum_over_pos. intros c Hc. destruct (hd c); [now apply H|lra]. Qed.
 
-Lemma sum_up t : nonneg_floats t -> sum_value t <= ssum t * (1 + u) ^ sheight t.
+Lemma sum_up t : nonneg_floats t -> sum_value t <= ssum t * (1 + u) ^ sum_height t.
 Proof.
   pose proof (Hu A) as U. induction t as [c|l IHl r IHr]; intros H.
   - cbn. lra.
-  - apply okl_node in H. destruct H as [Hl Hr]. destruct (sval_ok A B lv l Hl) as [F1 P1]. destruct (sval_ok A B lv r Hr) as [F2 P2].
-    specialize (IHl Hl). specialize (IHr Hr). cbn [FloatSum.sum_value LeafDepth.sheight pow].
-    eapply Rle_trans; [apply fl_add_ub; assumption|]. rewrite (head_plus_tail (SumNode l r)), Hm_node, Tm_node.
+  - apply nonneg_floats_node in H. destruct H as [Hl Hr]. destruct (sum_value_ok A B lv l Hl) as [F1 P1]. destruct (sum_value_ok A B lv r Hr) as [F2 P2].
+    specialize (IHl Hl). specialize (IHr Hr). cbn [FloatSum.sum_value LeafDepth.sum_height pow].
+    eapply Rle_trans; [apply fl_add_ub; assumption|]. rewrite (head_plus_tail (SumNode l r)), head_mass_node, tail_mass_node.
     replace (head_mass l + head_mass r + (tail_mass l + tail_mass r)) with (ssum l + ssum r) by (rewrite !head_plus_tail; ring).
     rewrite (Rmult_comm (1 + u)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|]. rewrite Rmult_plus_distr_r.
-    pose proof (pow1u_le A (sheight l) (Nat.max (sheight l) (sheight r)) ltac:(lia)).
-    pose proof (pow1u_le A (sheight r) (Nat.max (sheight l) (sheight r)) ltac:(lia)).
-    assert (0 <= ssum l) by (rewrite head_plus_tail; pose proof (Hm_pos l Hl); pose proof (Tm_pos l Hl); lra).
-    assert (0 <= ssum r) by (rewrite head_plus_tail; pose proof (Hm_pos r Hr); pose proof (Tm_pos r Hr); lra).
+    pose proof (pow1u_le A (sum_height l) (Nat.max (sum_height l) (sum_height r)) ltac:(lia)).
+    pose proof (pow1u_le A (sum_height r) (Nat.max (sum_height l) (sum_height r)) ltac:(lia)).
+    assert (0 <= ssum l) by (rewrite head_plus_tail; pose proof (head_mass_pos l Hl); pose proof (tail_mass_pos l Hl); lra).
+    assert (0 <= ssum r) by (rewrite head_plus_tail; pose proof (head_mass_pos r Hr); pose proof (tail_mass_pos r Hr); lra).
     apply Rplus_le_compat; [eapply Rle_trans; [exact IHl|]|eapply Rle_trans; [exact IHr|]]; now apply Rmult_le_compat_l.
 Qed.
 
@@ -91,43 +91,43 @@ Proof.
     apply Rmult_le_compat_l; [apply pow_le; lra|]. apply Rle_trans with (1 ^ (k - j)); [apply pow_incr; lra|rewrite pow1; lra]. }
   induction t as [c|l IHl r IHr]; intros H Hh.
   - unfold head_count, head_mass in *. cbn in *. destruct (hd c); cbn in *; [lra|lia].
-  - apply okl_node in H. destruct H as [Hl Hr]. destruct (sval_ok A B lv l Hl) as [F1 P1]. destruct (sval_ok A B lv r Hr) as [F2 P2].
-    rewrite nh_node in Hh. rewrite Hm_node. cbn [head_additions FloatSum.sum_value].
+  - apply nonneg_floats_node in H. destruct H as [Hl Hr]. destruct (sum_value_ok A B lv l Hl) as [F1 P1]. destruct (sum_value_ok A B lv r Hr) as [F2 P2].
+    rewrite head_count_node in Hh. rewrite head_mass_node. cbn [head_additions FloatSum.sum_value].
     assert (G : forall a b, F a -> F b -> 0 <= b -> a <= fl (a + b)).
     { intros a b Fa _ Hb. rewrite <- (M3F A a Fa) at 1. apply M3. lra. }
     destruct (head_count l) as [|nl] eqn:El; [|destruct (head_count r) as [|nr] eqn:Er].
-    + rewrite (Hm_none l El), Rplus_0_l. eapply Rle_trans; [apply IHr; [assumption|lia]|]. rewrite Rplus_comm. now apply G.
-    + rewrite (Hm_none r Er), Rplus_0_r. eapply Rle_trans; [apply IHl; [assumption|lia]|]. now apply G.
+    + rewrite (head_mass_none l El), Rplus_0_l. eapply Rle_trans; [apply IHr; [assumption|lia]|]. rewrite Rplus_comm. now apply G.
+    + rewrite (head_mass_none r Er), Rplus_0_r. eapply Rle_trans; [apply IHl; [assumption|lia]|]. now apply G.
     + specialize (IHl Hl ltac:(lia)). specialize (IHr Hr ltac:(lia)).
       destruct (M1 A _ _ F1 F2) as (d & Hd & ->). apply Rabs_le_inv in Hd.
-      pose proof (Hm_pos l Hl) as HL. pose proof (Hm_pos r Hr) as HR.
+      pose proof (head_mass_pos l Hl) as HL. pose proof (head_mass_pos r Hr) as HR.
       apply Rle_trans with ((sum_value l + sum_value r) * (1 - u)); [|apply Rmult_le_compat_l; lra].
       cbn [pow]. rewrite (Rmult_comm (1 - u)), <- Rmult_assoc. apply Rmult_le_compat_r; [lra|]. rewrite Rmult_plus_distr_r.
       pose proof (D (head_additions l) (Nat.max (head_additions l) (head_additions r)) ltac:(lia)). pose proof (D (head_additions r) (Nat.max (head_additions l) (head_additions r)) ltac:(lia)).
       apply Rplus_le_compat; [eapply Rle_trans; [|exact IHl]|eapply Rle_trans; [|exact IHr]]; now apply Rmult_le_compat_l.
 Qed.
 (* above: a sum of the tail enters the head with an error of at most itself *)
-Theorem head_above t h : nonneg_floats t -> (1 <= head_count t)%nat -> (sheight t <= S h)%nat ->
+Theorem head_above t h : nonneg_floats t -> (1 <= head_count t)%nat -> (sum_height t <= S h)%nat ->
   sum_value t <= (head_mass t + 2 * (1 + u) ^ h * tail_mass t) * (1 + u) ^ head_additions t.
 Proof.
   pose proof (Hu A) as U. induction t as [c|l IHl r IHr]; intros H Hh Hs.
   - unfold head_count, head_mass, tail_mass in *. cbn in *. destruct (hd c); cbn in *; [lra|lia].
-  - apply okl_node in H. destruct H as [Hl Hr]. destruct (sval_ok A B lv l Hl) as [F1 P1]. destruct (sval_ok A B lv r Hr) as [F2 P2].
-    rewrite nh_node in Hh. rewrite Hm_node, Tm_node. cbn [head_additions FloatSum.sum_value]. cbn [LeafDepth.sheight] in Hs.
+  - apply nonneg_floats_node in H. destruct H as [Hl Hr]. destruct (sum_value_ok A B lv l Hl) as [F1 P1]. destruct (sum_value_ok A B lv r Hr) as [F2 P2].
+    rewrite head_count_node in Hh. rewrite head_mass_node, tail_mass_node. cbn [head_additions FloatSum.sum_value]. cbn [LeafDepth.sum_height] in Hs.
     set (C := 2 * (1 + u) ^ h) in *. assert (C0 : 0 <= C) by (unfold C; pose proof (pow1u_ge1 A h); lra).
-    assert (Tl : forall x, nonneg_floats x -> head_count x = 0%nat -> (sheight x <= h)%nat -> 2 * sum_value x <= C * tail_mass x).
-    { intros x Hx Nx Sx. pose proof (sum_up x Hx) as Q. rewrite head_plus_tail, (Hm_none x Nx), Rplus_0_l in Q.
-      pose proof (pow1u_le A (sheight x) h Sx). pose proof (Tm_pos x Hx).
-      assert (tail_mass x * (1 + u) ^ sheight x <= tail_mass x * (1 + u) ^ h) by (now apply Rmult_le_compat_l). unfold C. lra. }
+    assert (Tl : forall x, nonneg_floats x -> head_count x = 0%nat -> (sum_height x <= h)%nat -> 2 * sum_value x <= C * tail_mass x).
+    { intros x Hx Nx Sx. pose proof (sum_up x Hx) as Q. rewrite head_plus_tail, (head_mass_none x Nx), Rplus_0_l in Q.
+      pose proof (pow1u_le A (sum_height x) h Sx). pose proof (tail_mass_pos x Hx).
+      assert (tail_mass x * (1 + u) ^ sum_height x <= tail_mass x * (1 + u) ^ h) by (now apply Rmult_le_compat_l). unfold C. lra. }
     assert (G : forall a b, F a -> F b -> 0 <= b -> fl (a + b) <= a + 2 * b).
     { intros a b Fa Fb Hb. pose proof (Hn a b Fa Fb) as Q. apply Rabs_le_inv in Q. rewrite Rabs_right in Q by lra. lra. }
-    pose proof (Hm_pos l Hl) as HL. pose proof (Hm_pos r Hr) as HR. pose proof (Tm_pos l Hl) as TL. pose proof (Tm_pos r Hr) as TR.
+    pose proof (head_mass_pos l Hl) as HL. pose proof (head_mass_pos r Hr) as HR. pose proof (tail_mass_pos l Hl) as TL. pose proof (tail_mass_pos r Hr) as TR.
     destruct (head_count l) as [|nl] eqn:El; [|destruct (head_count r) as [|nr] eqn:Er].
-    + specialize (IHr Hr ltac:(lia) ltac:(lia)). specialize (Tl l Hl El ltac:(lia)). rewrite (Hm_none l El).
+    + specialize (IHr Hr ltac:(lia) ltac:(lia)). specialize (Tl l Hl El ltac:(lia)). rewrite (head_mass_none l El).
       rewrite Rplus_comm. eapply Rle_trans; [now apply G|]. pose proof (pow1u_ge1 A (head_additions r)) as Pw.
       assert (C * tail_mass l <= C * tail_mass l * (1 + u) ^ head_additions r) by (rewrite <- (Rmult_1_r (C * tail_mass l)) at 1; apply Rmult_le_compat_l; [now apply Rmult_le_pos|assumption]).
       lra.
-    + specialize (IHl Hl ltac:(lia) ltac:(lia)). specialize (Tl r Hr Er ltac:(lia)). rewrite (Hm_none r Er).
+    + specialize (IHl Hl ltac:(lia) ltac:(lia)). specialize (Tl r Hr Er ltac:(lia)). rewrite (head_mass_none r Er).
       eapply Rle_trans; [now apply G|]. pose proof (pow1u_ge1 A (head_additions l)) as Pw.
       assert (C * tail_mass r <= C * tail_mass r * (1 + u) ^ head_additions l) by (rewrite <- (Rmult_1_r (C * tail_mass r)) at 1; apply Rmult_le_compat_l; [now apply Rmult_le_pos|assumption]).
       lra.
@@ -156,11 +156,11 @@ Proof.
 Qed.
 
 (* with r = head_count t head terms: head_additions t <= min (r - 1) (height); q any bound of the tail's exact share *)
-Theorem head_tail t h e q : nonneg_floats t -> (1 <= head_count t)%nat -> (sheight t <= S h)%nat -> (head_additions t <= e)%nat -> 0 < ssum t -> tail_mass t <= q * ssum t -> q < 1 ->
+Theorem head_tail t h e q : nonneg_floats t -> (1 <= head_count t)%nat -> (sum_height t <= S h)%nat -> (head_additions t <= e)%nat -> 0 < ssum t -> tail_mass t <= q * ssum t -> q < 1 ->
   - (INR e * lam u + lam q) <= ln (sum_value t / ssum t) <= INR e * lam u + ln (1 + q * (2 * exp (INR h * lam u) - 1)).
 Proof.
   intros Ho Hh Hs He Sp Hq Hq1. pose proof (lam_pos A) as Lp. pose proof (Hu A) as U.
-  pose proof (Hm_pos t Ho) as HM. pose proof (Tm_pos t Ho) as TM. pose proof (head_plus_tail t) as E.
+  pose proof (head_mass_pos t Ho) as HM. pose proof (tail_mass_pos t Ho) as TM. pose proof (head_plus_tail t) as E.
   assert (q0 : 0 <= q). { apply Rmult_le_reg_r with (ssum t); [assumption|]. lra. }
   assert (He' : INR (head_additions t) * lam u <= INR e * lam u) by (apply Rmult_le_compat_r; [assumption|now apply le_INR]).
   pose proof (head_below t Ho Hh) as L. pose proof (head_above t h Ho Hh Hs) as Up.
@@ -191,13 +191,13 @@ Qed.
 (* the plain form: r head terms, a tree h high *)
 Corollary head_tail_r t q : nonneg_floats t -> (1 <= head_count t)%nat -> 0 < ssum t -> tail_mass t = q * ssum t -> q < 1 ->
   let r1 := INR (head_count t - 1) in
-  - (r1 * lam u + lam q) <= ln (sum_value t / ssum t) <= r1 * lam u + ln (1 + q * (2 * exp (INR (sheight t) * lam u) - 1)).
-Proof. intros H1 H2 H3 H4 H5 r1. apply head_tail; try assumption; [lia|apply hh_nh|lra]. Qed.
+  - (r1 * lam u + lam q) <= ln (sum_value t / ssum t) <= r1 * lam u + ln (1 + q * (2 * exp (INR (sum_height t) * lam u) - 1)).
+Proof. intros H1 H2 H3 H4 H5 r1. apply head_tail; try assumption; [lia|apply head_additions_count|lra]. Qed.
 
 (* inside the bound of a sum of rounded exps *)
 Variables (w nu own : B -> R) (eta : R).
 Hypothesis Heta : 0 <= eta.
-Theorem safe_head_tail t h e : nonneg_floats t -> rounded_exps B lv w nu own eta t -> (1 <= head_count t)%nat -> (sheight t <= S h)%nat -> (head_additions t <= e)%nat ->
+Theorem safe_head_tail t h e : nonneg_floats t -> rounded_exps B lv w nu own eta t -> (1 <= head_count t)%nat -> (sum_height t <= S h)%nat -> (head_additions t <= e)%nat ->
   let S := exact_exp_sum B w t in let b0 := ln (sum_over (fun c => exp (w c + own c)) (sleaves t) / S) in
   let a := INR (size t) * eta / S in let bt := b0 + lam (a * exp b0) in
   let q := exp bt * (sum_over (fun c => if hd c then 0 else exp (w c + own c) + eta) (sleaves t) / S) in
@@ -214,16 +214,16 @@ Proof.
     apply Rmult_le_compat_l; [lra|]. rewrite <- (exp_ln (ssum t / S)) by (now apply Rdiv_lt_0_compat). rewrite <- exp_plus, <- exp_0. apply exp_le. lra. }
   set (T := sum_over (fun c => if hd c then 0 else exp (w c + own c) + eta) (sleaves t)) in *.
   assert (HTm : tail_mass t <= T).
-  { apply sumB_le. intros c Hc. destruct (hd c); [lra|]. destruct (Ht c Hc) as [N1 N2]. apply Rabs_le_inv in N1, N2.
+  { apply sum_over_le. intros c Hc. destruct (hd c); [lra|]. destruct (Ht c Hc) as [N1 N2]. apply Rabs_le_inv in N1, N2.
     assert (exp (w c + nu c) <= exp (w c + own c)) by (apply exp_le; lra). lra. }
-  pose proof (Tm_pos t Ho) as TM.
+  pose proof (tail_mass_pos t Ho) as TM.
   assert (Hshare : tail_mass t <= q * ssum t).
   { eapply Rle_trans; [exact HTm|]. unfold q. replace (exp bt * (T / S) * ssum t) with (T * (exp bt * ssum t / S)) by (field; lra).
     rewrite <- (Rmult_1_r T) at 1. apply Rmult_le_compat_l; [lra|]. apply Rmult_le_reg_r with S; [assumption|].
     unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
   destruct (head_tail t h e q Ho Hh Hs He P1 Hshare Hq) as [Q1 Q2].
   assert (sum_value t > 0).
-  { destruct (sval_ok A B lv t Ho) as [_ V0]. pose proof (head_below t Ho Hh) as L.
+  { destruct (sum_value_ok A B lv t Ho) as [_ V0]. pose proof (head_below t Ho Hh) as L.
     assert (0 < head_mass t) by (rewrite (head_plus_tail t) in *; nra).
     assert (0 < (1 - u) ^ head_additions t) by (apply pow_lt; pose proof (Hu A); lra).
     assert (0 < head_mass t * (1 - u) ^ head_additions t) by (now apply Rmult_lt_0_compat). lra. }

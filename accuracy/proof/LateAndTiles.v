@@ -36,7 +36,7 @@ Proof.
     + cbn. repeat split; auto. now apply reference_is_float.
     + cbn. now left.
     + intros y Hy. cbn in Hy. apply in_app_or in Hy. apply in_or_app. left. apply Rf.
-      destruct Hy as [Hy|[<-|[]]]; [assumption|apply ref_refs].
+      destruct Hy as [Hy|[<-|[]]]; [assumption|apply reference_in_references].
   - assert (reference P < x). { apply Rnot_le_lt. intros H. apply Na, Adm_neg. lra. }
     rewrite row_add, row_move. split; [split; [|split]|split; [reflexivity|]].
     + cbn. repeat split; auto. apply Adm_neg. lra.
@@ -63,7 +63,7 @@ Proof.
   assert (In (max_of (x0 :: xs)) (x0 :: xs)) as Im by (apply max_of_in; congruence).
   rewrite row_move. repeat split; auto.
   - cbn. repeat split; auto. assert (reference (fold_left late_step xs (Enter x0 x0)) <= max_of (x0 :: xs)); [|destruct (Rle_lt_or_eq_dec _ _ H); [assumption|contradiction]].
-    apply max_of_ge, Rf, ref_refs.
+    apply max_of_ge, Rf, reference_in_references.
   - cbn [references]. intros y [<-|Hy]; auto.
 Qed.
 
@@ -123,7 +123,7 @@ Proof.
     destruct (Req_EM_T (reference P) m) as [e|ne].
     + rewrite row_add, O2. split; [|apply Permutation_refl]. split; [cbn; repeat split; auto; congruence|]. split; [cbn; now left|].
       rewrite row_add. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. left. apply Rf. destruct Hr as [Hr|Hr]; [assumption|].
-      rewrite (I2 r Hr), <- e. apply ref_refs.
+      rewrite (I2 r Hr), <- e. apply reference_in_references.
     + assert (Hlt : reference P < m). { pose proof (Rmax_l (reference P) (max_of xs)) as Hx. fold m in Hx. destruct (Rle_lt_or_eq_dec _ _ Hx); [assumption|contradiction]. }
       assert (head_mass : In m xs). { unfold m, Rmax in *. destruct (Rle_dec _ _); [now apply max_of_in|lra]. }
       destruct fused.

@@ -14,7 +14,7 @@ Notation sum_tree := (sum_tree B).
 Open Scope nat_scope.
 
 Fixpoint sleaves (t : sum_tree) : list B := match t with SumLeaf c => [c] | SumNode l r => sleaves l ++ sleaves r end.
-Fixpoint sheight (t : sum_tree) : nat := match t with SumLeaf _ => 0 | SumNode l r => S (Nat.max (sheight l) (sheight r)) end.
+Fixpoint sum_height (t : sum_tree) : nat := match t with SumLeaf _ => 0 | SumNode l r => S (Nat.max (sum_height l) (sum_height r)) end.
 (* leaves with their depths *)
 Definition down (y : B * nat) : B * nat := (fst y, S (snd y)).
 Fixpoint leaf_depths (t : sum_tree) : list (B * nat) :=
@@ -26,37 +26,37 @@ Fixpoint deep (D : nat) (t : sum_tree) : nat :=
 
 Lemma size_pos t : 1 <= size t.
 Proof. unfold size. induction t; cbn; rewrite ?app_length; lia. Qed.
-Lemma sdep_fst t : map fst (leaf_depths t) = sleaves t.
+Lemma leaf_depths_fst t : map fst (leaf_depths t) = sleaves t.
 Proof. induction t as [c|l IHl r IHr]; [reflexivity|]. cbn [leaf_depths sleaves]. rewrite map_map.
   change (map (fun x => fst (down x)) (leaf_depths l ++ leaf_depths r)) with (map fst (leaf_depths l ++ leaf_depths r)). rewrite map_app. now rewrite IHl, IHr. Qed.
-Lemma sdep_len t : length (leaf_depths t) = size t.
-Proof. unfold size. now rewrite <- sdep_fst, map_length. Qed.
-Lemma sdep_height t y : In y (leaf_depths t) -> snd y <= sheight t.
+Lemma leaf_depths_len t : length (leaf_depths t) = size t.
+Proof. unfold size. now rewrite <- leaf_depths_fst, map_length. Qed.
+Lemma leaf_depths_height t y : In y (leaf_depths t) -> snd y <= sum_height t.
 Proof.
   revert y. induction t as [c|l IHl r IHr]; cbn; intros y H.
   - destruct H as [<-|[]]. cbn. lia.
   - apply in_map_iff in H. destruct H as (z & <- & H). cbn. apply in_app_or in H.
     destruct H as [H|H]; [specialize (IHl _ H)|specialize (IHr _ H)]; lia.
 Qed.
-Lemma height_size t : sheight t + 1 <= size t.
+Lemma height_size t : sum_height t + 1 <= size t.
 Proof. unfold size. induction t; cbn; rewrite ?app_length; lia. Qed.
 Lemma deep_size D t : deep D t <= size t.
 Proof. revert t. induction D as [|D IH]; intros t; [cbn; lia|]. destruct t as [c|l r]; cbn [deep]; [lia|].
   unfold size in *. cbn [sleaves]. rewrite app_length. specialize (IH l) as H1. specialize (IH r). lia. Qed.
 Definition count_deep (D : nat) (l : list nat) : nat := length (filter (Nat.leb D) l).
-Lemma cnt_app D a b : count_deep D (a ++ b) = count_deep D a + count_deep D b.
+Lemma count_deep_app D a b : count_deep D (a ++ b) = count_deep D a + count_deep D b.
 Proof. unfold count_deep. now rewrite filter_app, app_length. Qed.
-Lemma cnt_map D l : count_deep (S D) (map S l) = count_deep D l.
+Lemma count_deep_map D l : count_deep (S D) (map S l) = count_deep D l.
 Proof. unfold count_deep. induction l as [|x l IH]; [reflexivity|]. cbn [map filter]. change (S D <=? S x) with (D <=? x).
   destruct (D <=? x); cbn [length]; now rewrite IH. Qed.
 Lemma deep_cnt D t : deep D t = count_deep D (map snd (leaf_depths t)).
 Proof.
   revert t. induction D as [|D IH]; intros t.
-  - cbn [deep]. rewrite <- sdep_len, <- (map_length snd). unfold count_deep. induction (map snd (leaf_depths t)) as [|x l IHl]; [reflexivity|].
+  - cbn [deep]. rewrite <- leaf_depths_len, <- (map_length snd). unfold count_deep. induction (map snd (leaf_depths t)) as [|x l IHl]; [reflexivity|].
     cbn. now rewrite IHl.
   - destruct t as [c|l r]; [reflexivity|]. cbn [deep leaf_depths]. rewrite map_map.
     change (map (fun x => snd (down x)) (leaf_depths l ++ leaf_depths r)) with (map (fun x => S (snd x)) (leaf_depths l ++ leaf_depths r)).
-    rewrite <- (map_map snd S), cnt_map, map_app, cnt_app. now rewrite !IH.
+    rewrite <- (map_map snd S), count_deep_map, map_app, count_deep_app. now rewrite !IH.
 Qed.
 
 (* if k leaves lie D deep or deeper, D <= n - k + floor(log2 k) *)
@@ -119,25 +119,25 @@ Proof.
 Qed.
 
 (* depths sorted, deepest first *)
-Fixpoint ins (x : nat) (l : list nat) : list nat :=
-  match l with [] => [x] | y :: r => if le_lt_dec y x then x :: l else y :: ins x r end.
-Fixpoint isort (l : list nat) : list nat := match l with [] => [] | x :: l => ins x (isort l) end.
-Inductive desc : list nat -> Prop := desc0 : desc [] | desc1 x l : (forall y, In y l -> y <= x) -> desc l -> desc (x :: l).
-Lemma ins_perm x l : Permutation (ins x l) (x :: l).
+Fixpoint insert_down (x : nat) (l : list nat) : list nat :=
+  match l with [] => [x] | y :: r => if le_lt_dec y x then x :: l else y :: insert_down x r end.
+Fixpoint sort_down (l : list nat) : list nat := match l with [] => [] | x :: l => insert_down x (sort_down l) end.
+Inductive descending : list nat -> Prop := desc0 : descending [] | desc1 x l : (forall y, In y l -> y <= x) -> descending l -> descending (x :: l).
+Lemma insert_down_perm x l : Permutation (insert_down x l) (x :: l).
 Proof. induction l as [|y l IH]; cbn; [reflexivity|]. destruct (le_lt_dec y x); [reflexivity|]. rewrite IH. apply perm_swap. Qed.
-Lemma isort_perm l : Permutation (isort l) l.
-Proof. induction l as [|x l IH]; cbn; [reflexivity|]. now rewrite ins_perm, IH. Qed.
-Lemma ins_desc x l : desc l -> desc (ins x l).
+Lemma sort_down_perm l : Permutation (sort_down l) l.
+Proof. induction l as [|x l IH]; cbn; [reflexivity|]. now rewrite insert_down_perm, IH. Qed.
+Lemma insert_down_descending x l : descending l -> descending (insert_down x l).
 Proof.
   induction 1 as [|y l Hy Hd IH]; cbn; [constructor; [intros ? []|constructor]|]. destruct (le_lt_dec y x).
   - constructor; [|now constructor]. intros z [<-|Hz]; [lia|]. specialize (Hy z Hz). lia.
-  - constructor; [|assumption]. intros z Hz. apply (Permutation_in _ (ins_perm x l)) in Hz. destruct Hz as [<-|Hz]; [lia|]. now apply Hy.
+  - constructor; [|assumption]. intros z Hz. apply (Permutation_in _ (insert_down_perm x l)) in Hz. destruct Hz as [<-|Hz]; [lia|]. now apply Hy.
 Qed.
-Lemma isort_desc l : desc (isort l).
-Proof. induction l; cbn; [constructor|now apply ins_desc]. Qed.
-Lemma cnt_perm D a b : Permutation a b -> count_deep D a = count_deep D b.
+Lemma sort_down_descending l : descending (sort_down l).
+Proof. induction l; cbn; [constructor|now apply insert_down_descending]. Qed.
+Lemma count_deep_perm D a b : Permutation a b -> count_deep D a = count_deep D b.
 Proof. unfold count_deep. induction 1; cbn; try lia; repeat destruct (D <=? _); cbn; lia. Qed.
-Lemma desc_cnt l i d : desc l -> nth_error l i = Some d -> i + 1 <= count_deep d l.
+Lemma desc_count l i d : descending l -> nth_error l i = Some d -> i + 1 <= count_deep d l.
 Proof.
   intros H. revert i. induction H as [|x l Hx Hd IH]; intros i Hi; [destruct i; discriminate|].
   unfold count_deep in *. cbn [filter]. destruct i as [|i]; cbn in Hi.
@@ -147,12 +147,12 @@ Qed.
 
 (* the k-th deepest leaf of a tree that is at most h high *)
 Definition Dk (n h k : nat) : nat := Nat.min h (n - k + Nat.log2 k).
-Theorem kth_deepest t i d : nth_error (isort (map snd (leaf_depths t))) i = Some d -> d <= Dk (size t) (sheight t) (i + 1).
+Theorem kth_deepest t i d : nth_error (sort_down (map snd (leaf_depths t))) i = Some d -> d <= Dk (size t) (sum_height t) (i + 1).
 Proof.
-  intros H. pose proof (desc_cnt _ _ _ (isort_desc _) H) as Hc. rewrite (cnt_perm _ _ _ (isort_perm _)), <- deep_cnt in Hc.
+  intros H. pose proof (desc_count _ _ _ (sort_down_descending _) H) as Hc. rewrite (count_deep_perm _ _ _ (sort_down_perm _)), <- deep_cnt in Hc.
   pose proof (depth_count d t (i + 1) ltac:(lia) Hc). pose proof (deep_size d t).
-  apply nth_error_In in H. apply (Permutation_in _ (isort_perm _)) in H. apply in_map_iff in H. destruct H as (y & <- & Hy).
-  pose proof (sdep_height t y Hy). unfold Dk. lia.
+  apply nth_error_In in H. apply (Permutation_in _ (sort_down_perm _)) in H. apply in_map_iff in H. destruct H as (y & <- & Hy).
+  pose proof (leaf_depths_height t y Hy). unfold Dk. lia.
 Qed.
 End Depth.
 
@@ -162,31 +162,31 @@ Variable f : nat -> R.
 Hypothesis fmono : forall j k, (j <= k)%nat -> f j <= f k.
 Fixpoint dot (ws : list R) (ds : list nat) : R :=
   match ws, ds with w :: ws, d :: ds => w * f d + dot ws ds | _, _ => 0 end.
-Inductive descR : list R -> Prop := descR0 : descR [] | descR1 x l : (forall y, In y l -> 0 <= y <= x) -> 0 <= x -> descR l -> descR (x :: l).
+Inductive descending_reals : list R -> Prop := descR0 : descending_reals [] | descR1 x l : (forall y, In y l -> 0 <= y <= x) -> 0 <= x -> descending_reals l -> descending_reals (x :: l).
 
-Lemma dot_ins x ds ws : descR ws -> (length ws = S (length ds)) -> dot ws (x :: ds) <= dot ws (ins x ds).
+Lemma dot_ins x ds ws : descending_reals ws -> (length ws = S (length ds)) -> dot ws (x :: ds) <= dot ws (insert_down x ds).
 Proof.
-  revert ws. induction ds as [|y ds IH]; intros ws Hw Hl; cbn [ins]; [lra|]. destruct (le_lt_dec y x) as [|Hlt]; [lra|].
+  revert ws. induction ds as [|y ds IH]; intros ws Hw Hl; cbn [insert_down]; [lra|]. destruct (le_lt_dec y x) as [|Hlt]; [lra|].
   destruct ws as [|w1 [|w2 ws]]; cbn in Hl; try lia. inversion Hw as [|? ? H1 H2 H3]; subst. inversion H3 as [|? ? H4 H5 H6]; subst.
   cbn [dot]. specialize (IH (w2 :: ws) H3 ltac:(cbn; lia)). cbn [dot] in IH.
   assert (0 <= (w1 - w2) * (f y - f x)); [|lra]. apply Rmult_le_pos.
   - specialize (H1 w2 (or_introl eq_refl)). lra.
   - specialize (fmono x y ltac:(lia)). lra.
 Qed.
-Lemma ins_len x l : length (ins x l) = S (length l).
-Proof. apply (Permutation_length (ins_perm x l)). Qed.
-Lemma isort_len l : length (isort l) = length l.
-Proof. apply (Permutation_length (isort_perm l)). Qed.
-Lemma dot_isort ds ws : descR ws -> length ws = length ds -> dot ws ds <= dot ws (isort ds).
+Lemma ins_len x l : length (insert_down x l) = S (length l).
+Proof. apply (Permutation_length (insert_down_perm x l)). Qed.
+Lemma sort_down_length l : length (sort_down l) = length l.
+Proof. apply (Permutation_length (sort_down_perm l)). Qed.
+Lemma dot_isort ds ws : descending_reals ws -> length ws = length ds -> dot ws ds <= dot ws (sort_down ds).
 Proof.
-  revert ws. induction ds as [|d ds IH]; intros ws Hw Hl; cbn [isort]; [lra|].
-  destruct ws as [|w ws]; [discriminate|]. cbn in Hl. eapply Rle_trans; [|apply dot_ins; [assumption|cbn; rewrite isort_len; lia]].
+  revert ws. induction ds as [|d ds IH]; intros ws Hw Hl; cbn [sort_down]; [lra|].
+  destruct ws as [|w ws]; [discriminate|]. cbn in Hl. eapply Rle_trans; [|apply dot_ins; [assumption|cbn; rewrite sort_down_length; lia]].
   cbn [dot]. inversion Hw; subst. specialize (IH ws ltac:(assumption) ltac:(lia)). lra.
 Qed.
 (* sum of w_(k) f(D_k), from the k-th on *)
 Fixpoint worst_depths_sum (n h k : nat) (ws : list R) : R :=
   match ws with [] => 0 | w :: ws => w * f (Dk n h k) + worst_depths_sum n h (S k) ws end.
-Lemma dot_dbound n h ws ds k : descR ws -> (forall i d, nth_error ds i = Some d -> (d <= Dk n h (i + k))%nat) -> length ws = length ds ->
+Lemma dot_dbound n h ws ds k : descending_reals ws -> (forall i d, nth_error ds i = Some d -> (d <= Dk n h (i + k))%nat) -> length ws = length ds ->
   dot ws ds <= worst_depths_sum n h k ws.
 Proof.
   intros Hw. revert ds k. induction Hw as [|w ws Hx H0 Hw IH]; intros ds k Hd Hl; destruct ds as [|d ds]; cbn; try (cbn in Hl; lia); [lra|].
@@ -195,7 +195,7 @@ Proof.
   - apply IH; [|cbn in Hl; lia]. intros i d' Hi. replace (i + S k)%nat with (S i + k)%nat by lia. now apply Hd.
 Qed.
 
-Lemma descR_nonneg ws : descR ws -> forall w, In w ws -> 0 <= w.
+Lemma descR_nonneg ws : descending_reals ws -> forall w, In w ws -> 0 <= w.
 Proof. induction 1 as [|x l H1 H2 H3 IH]; intros y Hy; [destruct Hy|]. destruct Hy as [<-|Hy]; auto. Qed.
 Fixpoint wsumd {B} (g : B -> R) (L : list (B * nat)) : R :=
   match L with [] => 0 | y :: L => g (fst y) * f (snd y) + wsumd g L end.
@@ -205,16 +205,16 @@ Lemma wsumd_dot {B} (g : B -> R) L : wsumd g L = dot (map (fun y => g (fst y)) L
 Proof. induction L as [|y L IH]; cbn; [reflexivity|]. now rewrite IH. Qed.
 
 (* for every tree: the sum of weights times f (depth), by the sorted weights alone *)
-Theorem sorted_depths {B} (g : B -> R) (t : sum_tree B) ws : Permutation ws (map g (sleaves B t)) -> descR ws ->
-  wsumd g (leaf_depths B t) <= worst_depths_sum (size B t) (sheight B t) 1 ws.
+Theorem sorted_depths {B} (g : B -> R) (t : sum_tree B) ws : Permutation ws (map g (sleaves B t)) -> descending_reals ws ->
+  wsumd g (leaf_depths B t) <= worst_depths_sum (size B t) (sum_height B t) 1 ws.
 Proof.
-  intros Hp Hw. rewrite <- sdep_fst, map_map in Hp. destruct (Permutation_map_inv _ _ Hp) as (L & E & HL).
+  intros Hp Hw. rewrite <- leaf_depths_fst, map_map in Hp. destruct (Permutation_map_inv _ _ Hp) as (L & E & HL).
   rewrite (wsumd_perm g _ _ HL), wsumd_dot, <- E.
   assert (Hl : length ws = length (map snd L)) by (rewrite E, !map_length; reflexivity).
-  eapply Rle_trans; [apply dot_isort; assumption|]. apply dot_dbound; [assumption| |now rewrite isort_len].
+  eapply Rle_trans; [apply dot_isort; assumption|]. apply dot_dbound; [assumption| |now rewrite sort_down_length].
   intros i d Hi.
-  assert (isort (map snd L) = isort (map snd (leaf_depths B t))) as Es.
-  { assert (U : forall a b, desc a -> desc b -> Permutation a b -> a = b).
+  assert (sort_down (map snd L) = sort_down (map snd (leaf_depths B t))) as Es.
+  { assert (U : forall a b, descending a -> descending b -> Permutation a b -> a = b).
     { induction a as [|x a IHa]; intros b Da Db P; [symmetry; now apply Permutation_nil|].
       destruct b as [|y b]; [apply Permutation_sym, Permutation_nil in P; discriminate|].
       inversion Da as [|? ? Hx Da']; subst. inversion Db as [|? ? Hy Db']; subst.
@@ -223,7 +223,7 @@ Proof.
         assert (In y (x :: a)) as I2 by (eapply Permutation_in; [apply Permutation_sym, P|now left]).
         destruct I1 as [|I1], I2 as [|I2]; auto. specialize (Hx y I2). specialize (Hy x I1). lia. }
       f_equal. apply IHa; auto. now apply Permutation_cons_inv in P. }
-    apply U; try apply isort_desc. rewrite !isort_perm. apply Permutation_map. now apply Permutation_sym. }
+    apply U; try apply sort_down_descending. rewrite !sort_down_perm. apply Permutation_map. now apply Permutation_sym. }
   rewrite Es in Hi. now apply kth_deepest.
 Qed.
 End Sorted.

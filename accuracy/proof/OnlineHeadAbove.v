@@ -14,10 +14,10 @@ Notation computed := (computed A). Notation terms := (terms A). Notation well_fo
 
 (* programs whose heads are told from tails: each term with its factor, 1 or 2; addition_count counts the additions of two heads *)
 Inductive head_program : program -> list (term * R) -> Prop :=
-| h_enter x : F x -> head_program (Enter x x) [(Term x x (arg (x - x) - (x - x)) [] 0 0, 1)]
-| h_tail P Q L : head_program P L -> well_formed Q -> reference P = reference Q -> head_program (Add P Q) (L ++ map (fun c => (c, 2)) (terms Q))
-| h_add P Q L L' : head_program P L -> head_program Q L' -> reference P = reference Q -> head_program (Add P Q) (map (fun y => (added (fst y), snd y)) (L ++ L'))
-| h_move r P L : head_program P L -> anchored P -> F r -> reference P < r -> head_program (Move r P) (map (fun y => (moved (reference P) r (is_sum P) (fst y), snd y)) L).
+| head_enter x : F x -> head_program (Enter x x) [(Term x x (arg (x - x) - (x - x)) [] 0 0, 1)]
+| head_tail_enters P Q L : head_program P L -> well_formed Q -> reference P = reference Q -> head_program (Add P Q) (L ++ map (fun c => (c, 2)) (terms Q))
+| head_add P Q L L' : head_program P L -> head_program Q L' -> reference P = reference Q -> head_program (Add P Q) (map (fun y => (added (fst y), snd y)) (L ++ L'))
+| head_move r P L : head_program P L -> anchored P -> F r -> reference P < r -> head_program (Move r P) (map (fun y => (moved (reference P) r (is_sum P) (fst y), snd y)) L).
 
 Definition strip (c : term) : term := Term (logit c) (start c) (arg_error c) (moves c) (product_count c) 0.
 Definition head_sum (r : R) (L : list (term * R)) : R := sum_over (fun y => snd y * exp (logit (fst y) - r + (arg_error (fst y) + rounding_bound r (fst y)))) L.
@@ -43,15 +43,15 @@ Proof.
     + intros y Hy. apply in_map_iff in Hy. destruct Hy as (z & <- & Hz). cbn. now apply K.
 Qed.
 
-Lemma hs_app r a b : head_sum r (a ++ b) = head_sum r a + head_sum r b.
-Proof. apply sumB_app. Qed.
-Lemma hs_pos r L : (forall y, In y L -> 0 <= snd y) -> 0 <= head_sum r L.
-Proof. intros H. apply sumB_pos. intros y Hy. apply Rmult_le_pos; [now apply H|left; apply exp_pos]. Qed.
-Lemma hs_scale r r' (g : term * R -> term * R) L k : (forall y, In y L -> 0 <= snd y) -> (forall y, snd (g y) = snd y /\ logit (fst (g y)) = logit (fst y) /\
+Lemma head_sum_app r a b : head_sum r (a ++ b) = head_sum r a + head_sum r b.
+Proof. apply sum_over_app. Qed.
+Lemma head_sum_pos r L : (forall y, In y L -> 0 <= snd y) -> 0 <= head_sum r L.
+Proof. intros H. apply sum_over_pos. intros y Hy. apply Rmult_le_pos; [now apply H|left; apply exp_pos]. Qed.
+Lemma head_sum_scale r r' (g : term * R -> term * R) L k : (forall y, In y L -> 0 <= snd y) -> (forall y, snd (g y) = snd y /\ logit (fst (g y)) = logit (fst y) /\
     logit (fst y) - r + (arg_error (fst y) + rounding_bound r (fst y)) + k <= logit (fst y) - r' + (arg_error (fst (g y)) + rounding_bound r' (fst (g y)))) ->
   head_sum r L * exp k <= head_sum r' (map g L).
 Proof.
-  intros H0 H. unfold head_sum. rewrite sumB_map, Rmult_comm, <- sumB_scal. apply sumB_le. intros y Hy. destruct (H y) as (-> & -> & H3).
+  intros H0 H. unfold head_sum. rewrite sum_over_map, Rmult_comm, <- sum_over_scal. apply sum_over_le. intros y Hy. destruct (H y) as (-> & -> & H3).
   replace (exp k * (snd y * exp (logit (fst y) - r + (arg_error (fst y) + rounding_bound r (fst y))))) with (snd y * exp (logit (fst y) - r + (arg_error (fst y) + rounding_bound r (fst y)) + k))
     by (rewrite (exp_plus _ k); ring).
   apply Rmult_le_compat_l; [now apply H0|]. now apply exp_le.
@@ -68,32 +68,32 @@ Proof.
     pose proof (charge_pos A cc). pose proof (W_pos A 0). assert (0 <= (charge cc + 0) * W A 0) by (apply Rmult_le_pos; lra). lra.
   - (* a tail enters *)
     destruct (head_program_well_formed P L HP) as (WP & _ & K). destruct (representation A Q WQ) as (LQ & Q1 & Q2 & Q3).
-    cbn [RoundedModel.computed RoundedModel.terms reference height]. rewrite hs_app, sumT_map, sumT_app. rewrite (sumT_ext (fun c => charge (added c)) charge (terms P)), (sumT_ext (fun c => charge (added c)) charge (terms Q)) by reflexivity.
+    cbn [RoundedModel.computed RoundedModel.terms reference height]. rewrite head_sum_app, sum_terms_map, sum_terms_app. rewrite (sum_terms_ext (fun c => charge (added c)) charge (terms P)), (sum_terms_ext (fun c => charge (added c)) charge (terms Q)) by reflexivity.
     assert (E1 : fl (computed P + computed Q) <= computed P + 2 * computed Q).
     { pose proof (Hn (computed P) (computed Q) (computed_is_float A P WP) (computed_is_float A Q WQ)) as H. pose proof (computed_pos A Q WQ). rewrite (Rabs_right (computed Q)) in H by lra.
       apply Rabs_le_inv in H. lra. }
     assert (E2 : 2 * perturbed_sum (reference Q) LQ <= head_sum (reference P) (map (fun c => (c, 2)) (terms Q))).
-    { rewrite <- Q1, map_map. unfold head_sum. rewrite sumB_map. cbn [fst snd]. rewrite Hr. clear - Q2.
+    { rewrite <- Q1, map_map. unfold head_sum. rewrite sum_over_map. cbn [fst snd]. rewrite Hr. clear - Q2.
       induction Q2 as [|[cc b] l [H1 H2] _ IH]; cbn [perturbed_sum sum_over]; [lra|]. cbn [fst snd] in *.
       assert (exp (logit cc - reference Q + b) <= exp (logit cc - reference Q + (arg_error cc + rounding_bound (reference Q) cc))); [|lra].
       apply exp_le. apply Rabs_le_inv in H1. lra. }
-    apply Rabs_le_inv in Q3. pose proof (sumT_pos charge (terms P) (charge_pos A)) as C1. pose proof (sumT_pos charge (terms Q) (charge_pos A)) as C2.
+    apply Rabs_le_inv in Q3. pose proof (sum_terms_pos charge (terms P) (charge_pos A)) as C1. pose proof (sum_terms_pos charge (terms Q) (charge_pos A)) as C2.
     pose proof (W_le A (height P) (S (Nat.max (height P) (height Q))) ltac:(lia)) as W1.
     pose proof (W_le A (height Q) (S (Nat.max (height P) (height Q))) ltac:(lia)) as W2.
     pose proof (Rmult_le_compat_l _ _ _ C1 W1). pose proof (Rmult_le_compat_l _ _ _ C2 W2). lra.
   - (* two heads *)
     destruct (head_program_well_formed P L HP) as (WP & _ & K). destruct (head_program_well_formed Q L' HQ) as (WQ & _ & K').
-    cbn [RoundedModel.computed RoundedModel.terms reference height]. rewrite sumT_map, sumT_app. rewrite (sumT_ext (fun c => charge (added c)) charge (terms P)), (sumT_ext (fun c => charge (added c)) charge (terms Q)) by reflexivity.
+    cbn [RoundedModel.computed RoundedModel.terms reference height]. rewrite sum_terms_map, sum_terms_app. rewrite (sum_terms_ext (fun c => charge (added c)) charge (terms P)), (sum_terms_ext (fun c => charge (added c)) charge (terms Q)) by reflexivity.
     destruct (M1 A _ _ (computed_is_float A P WP) (computed_is_float A Q WQ)) as (d & Hd & ->). destruct (lam_delta A d Hd) as (b & B1 & B2). apply Rabs_le_inv in Hd, B2.
     assert (E1 : head_sum (reference P) (L ++ L') * (1 + d) <= head_sum (reference P) (map (fun y => (added (fst y), snd y)) (L ++ L'))).
-    { rewrite B1. apply hs_scale.
+    { rewrite B1. apply head_sum_scale.
       - intros y Hy. apply in_app_or in Hy. destruct Hy; auto.
       - intros y. cbn. split; [reflexivity|]. split; [reflexivity|]. unfold RoundedModel.rounding_bound, exp_count, travel. cbn. rewrite !plus_INR, S_INR.
         replace (enters_by_exp (added (fst y))) with (enters_by_exp (fst y)) by reflexivity. lra. }
-    rewrite W_S. pose proof (sumT_pos charge (terms P) (charge_pos A)) as C1. pose proof (sumT_pos charge (terms Q) (charge_pos A)) as C2.
+    rewrite W_S. pose proof (sum_terms_pos charge (terms P) (charge_pos A)) as C1. pose proof (sum_terms_pos charge (terms Q) (charge_pos A)) as C2.
     pose proof (W_le A (height P) (Nat.max (height P) (height Q)) ltac:(lia)) as W1. pose proof (W_le A (height Q) (Nat.max (height P) (height Q)) ltac:(lia)) as W2.
     pose proof (W_pos A (Nat.max (height P) (height Q))) as W0. set (Wm := W A (Nat.max (height P) (height Q))) in *.
-    pose proof (Rmult_le_compat_l _ _ _ C1 W1). pose proof (Rmult_le_compat_l _ _ _ C2 W2). rewrite <- Hr in IHQ. rewrite hs_app in E1.
+    pose proof (Rmult_le_compat_l _ _ _ C1 W1). pose proof (Rmult_le_compat_l _ _ _ C2 W2). rewrite <- Hr in IHQ. rewrite head_sum_app in E1.
     set (CW := (sum_terms charge (terms P) + sum_terms charge (terms Q)) * Wm). assert (CW0 : 0 <= CW) by (apply Rmult_le_pos; lra).
     assert (S1 : computed P + computed Q <= head_sum (reference P) L + head_sum (reference P) L' + 2 * CW) by (unfold CW; lra).
     assert (S2 : (computed P + computed Q) * (1 + d) <= (head_sum (reference P) L + head_sum (reference P) L' + 2 * CW) * (1 + d)) by (apply Rmult_le_compat_r; lra).
@@ -110,7 +110,7 @@ Proof.
       - destruct (lam_delta A d P1) as (beta & ? & ?). exists beta. split; [assumption|]. cbn. lra. }
     cbn [RoundedModel.computed RoundedModel.terms reference height].
     assert (E1 : head_sum (reference P) L * exp (arg (reference P - r) + t + beta) <= head_sum r (map (fun y => (moved (reference P) r (is_sum P) (fst y), snd y)) L)).
-    { apply hs_scale; [assumption|]. intros y. cbn. split; [reflexivity|]. split; [reflexivity|]. apply Rabs_le_inv in T1, B2.
+    { apply head_sum_scale; [assumption|]. intros y. cbn. split; [reflexivity|]. split; [reflexivity|]. apply Rabs_le_inv in T1, B2.
       unfold RoundedModel.rounding_bound, exp_count, travel. cbn [logit start arg_error moves product_count addition_count RoundedModel.moved length]. replace (enters_by_exp (moved (reference P) r (is_sum P) (fst y))) with (enters_by_exp (fst y)) by reflexivity.
       rewrite !plus_INR, S_INR. lra. }
     set (X := exp (arg (reference P - r) + t)) in *. pose proof (exp_pos (arg (reference P - r) + t)) as HX. fold X in HX.
@@ -119,7 +119,7 @@ Proof.
     set (E := EX (reference P - r)) in *. apply Rabs_le_inv in P1 as P1'.
     set (H0 := head_sum (reference P) L) in *. set (Z := Rmax 0 (computed P - H0)).
     set (C := sum_terms charge (terms P)) in *. set (C' := sum_terms charge (map (moved (reference P) r (is_sum P)) (terms P))). set (Wh := W A (height P)) in *.
-    pose proof (sumT_pos charge (terms P) (charge_pos A)) as C0. fold C in C0. pose proof (W_pos A (height P)) as W0. fold Wh in W0.
+    pose proof (sum_terms_pos charge (terms P) (charge_pos A)) as C0. fold C in C0. pose proof (W_pos A (height P)) as W0. fold Wh in W0.
     assert (CC : C * Wh <= C' * Wh) by (apply Rmult_le_compat_r; [assumption|apply charge_same]). assert (CW0 : 0 <= C * Wh) by now apply Rmult_le_pos.
     assert (Z0 : 0 <= Z <= 2 * (C * Wh)) by (unfold Z; split; [apply Rmax_l|apply Rmax_lub; lra]).
     assert (ZD : computed P <= H0 + Z) by (unfold Z; pose proof (Rmax_r 0 (computed P - H0)); lra).
@@ -160,22 +160,22 @@ Notation join := (join false). Notation program_of := (program_of false). Notati
 Definition head_and_tail (P : program) (hc h : nat) : Prop := exists L, head_program P L /\ forall y, In y L ->
   (snd y = 1 /\ c <= logit (fst y) /\ (addition_count (fst y) <= hc)%nat) \/ (snd y = 2 /\ logit (fst y) < c /\ (addition_count (fst y) <= h)%nat).
 
-Lemma join_hh P Q hp hq kp kq : head_and_tail P hp kp -> head_and_tail Q hq kq -> good P -> good Q -> reference Q <= reference P -> head_and_tail (join P Q) (S (Nat.max hp hq)) (S (Nat.max kp kq)).
+Lemma join_heads P Q hp hq kp kq : head_and_tail P hp kp -> head_and_tail Q hq kq -> good P -> good Q -> reference Q <= reference P -> head_and_tail (join P Q) (S (Nat.max hp hq)) (S (Nat.max kp kq)).
 Proof.
   intros (L & L1 & L2) (L' & M1' & M2') [WP AP] [WQ AQ] Hr. unfold RoundedTree.join. destruct (Req_EM_T (reference Q) (reference P)) as [e|ne].
-  - eexists. split; [apply h_add; eauto|]. intros y Hy. apply in_map_iff in Hy. destruct Hy as (z & <- & Hz). cbn.
+  - eexists. split; [apply head_add; eauto|]. intros y Hy. apply in_map_iff in Hy. destruct Hy as (z & <- & Hz). cbn.
     apply in_app_or in Hz. destruct Hz as [Hz|Hz]; [destruct (L2 z Hz) as [(?&?&?)|(?&?&?)]|destruct (M2' z Hz) as [(?&?&?)|(?&?&?)]]; [left|right|left|right]; repeat split; auto; lia.
-  - eexists. split; [apply h_add; [exact L1|apply h_move; [exact M1'|assumption|now apply (reference_is_float A)|lra]|reflexivity]|].
+  - eexists. split; [apply head_add; [exact L1|apply head_move; [exact M1'|assumption|now apply (reference_is_float A)|lra]|reflexivity]|].
     intros y Hy. apply in_map_iff in Hy. destruct Hy as (z & <- & Hz). cbn.
     apply in_app_or in Hz. destruct Hz as [Hz|Hz].
     + destruct (L2 z Hz) as [(?&?&?)|(?&?&?)]; [left|right]; repeat split; auto; lia.
     + apply in_map_iff in Hz. destruct Hz as (z' & <- & Hz). cbn. destruct (M2' z' Hz) as [(?&?&?)|(?&?&?)]; [left|right]; repeat split; auto; lia.
 Qed.
-Lemma join_ht P Q hp kp k : head_and_tail P hp kp -> good P -> good Q -> c <= reference P -> reference Q < c -> (forall x, In x (row A Q) -> x < c) -> (height Q <= k)%nat ->
+Lemma join_head_tail P Q hp kp k : head_and_tail P hp kp -> good P -> good Q -> c <= reference P -> reference Q < c -> (forall x, In x (row A Q) -> x < c) -> (height Q <= k)%nat ->
   head_and_tail (join P Q) hp (S (Nat.max kp k)).
 Proof.
   intros (L & L1 & L2) [WP AP] [WQ AQ] Hc1 Hc2 Hx Hk. unfold RoundedTree.join. destruct (Req_EM_T (reference Q) (reference P)) as [e|ne]; [lra|].
-  eexists. split; [apply h_tail; [exact L1| |reflexivity]|].
+  eexists. split; [apply head_tail_enters; [exact L1| |reflexivity]|].
   - cbn. repeat split; auto; [now apply (reference_is_float A)|lra].
   - intros y Hy. apply in_app_or in Hy. destruct Hy as [Hy|Hy].
     + destruct (L2 y Hy) as [(?&?&?)|(?&?&?)]; [left|right]; repeat split; auto; lia.
@@ -195,18 +195,18 @@ Proof.
   { rewrite drop_below_leaves. apply filter_In. split; [assumption|]. now destruct (Rle_dec c x). }
   rewrite E in H. destruct H.
 Qed.
-Lemma mh_node l r : finite (leaves l) <> [] -> finite (leaves r) <> [] -> merge_height (Node l r) = S (Nat.max (merge_height l) (merge_height r)).
+Lemma merge_height_node l r : finite (leaves l) <> [] -> finite (leaves r) <> [] -> merge_height (Node l r) = S (Nat.max (merge_height l) (merge_height r)).
 Proof. intros H1 H2. cbn. destruct (finite (leaves l)); [congruence|]. destruct (finite (leaves r)); [congruence|reflexivity]. Qed.
-Lemma mh_left l r : finite (leaves r) = [] -> merge_height (Node l r) = merge_height l \/ (finite (leaves l) = [] /\ merge_height (Node l r) = merge_height r).
+Lemma merge_height_left l r : finite (leaves r) = [] -> merge_height (Node l r) = merge_height l \/ (finite (leaves l) = [] /\ merge_height (Node l r) = merge_height r).
 Proof. intros H. cbn. rewrite H. destruct (finite (leaves l)); auto. Qed.
-Lemma mh_right l r : finite (leaves l) = [] -> merge_height (Node l r) = merge_height r.
+Lemma merge_height_right l r : finite (leaves l) = [] -> merge_height (Node l r) = merge_height r.
 Proof. intros H. cbn. now rewrite H. Qed.
 
 Lemma tree_head_and_tail t : (forall x, In x (finite (leaves t)) -> F x) -> match program_of t with None => True
   | Some P => c <= reference P -> head_and_tail P (merge_height (drop_below c t)) (merge_height t) end.
 Proof.
   induction t as [[x|]|l IHl r IHr]; intros HF; cbn [RoundedTree.program_of].
-  - cbn. intros Hc. eexists. split; [apply h_enter, HF; now left|]. intros y [<-|[]]. cbn. left. repeat split; auto.
+  - cbn. intros Hc. eexists. split; [apply head_enter, HF; now left|]. intros y [<-|[]]. cbn. left. repeat split; auto.
   - exact I.
   - cbn [leaves] in HF. rewrite finite_app in HF.
     assert (HFl : forall x, In x (finite (leaves l)) -> F x) by (intros; apply HF, in_or_app; now left).
@@ -217,26 +217,26 @@ Proof.
     + destruct Pl as [(GP & PmP & _ & _ & InP & MxP) HhP], Pr as [(GQ & PmQ & _ & _ & InQ & MxQ) HhQ].
       assert (N1 : finite (leaves l) <> []) by (intros E; rewrite E in InP; destruct InP).
       assert (N2 : finite (leaves r) <> []) by (intros E; rewrite E in InQ; destruct InQ).
-      rewrite (mh_node l r N1 N2). cbn [drop_below].
+      rewrite (merge_height_node l r N1 N2). cbn [drop_below].
       assert (RP : reference P < c -> forall x, In x (row A P) -> x < c) by (intros Hlt x Hx; apply (Permutation_in _ PmP) in Hx; specialize (MxP x Hx); lra).
       assert (RQ : reference Q < c -> forall x, In x (row A Q) -> x < c) by (intros Hlt x Hx; apply (Permutation_in _ PmQ) in Hx; specialize (MxQ x Hx); lra).
       assert (CP : reference P < c -> finite (leaves (drop_below c l)) = []) by (intros Hlt; apply drop_below_nil; intros x Hx; specialize (MxP x Hx); lra).
       assert (CQ : reference Q < c -> finite (leaves (drop_below c r)) = []) by (intros Hlt; apply drop_below_nil; intros x Hx; specialize (MxQ x Hx); lra).
-      destruct (Rle_dec (reference Q) (reference P)) as [Hle|Hle]; intros Hc; rewrite ref_join in Hc.
+      destruct (Rle_dec (reference Q) (reference P)) as [Hle|Hle]; intros Hc; rewrite reference_join in Hc.
       * destruct (Rle_or_lt c (reference Q)) as [H|H].
-        -- rewrite (mh_node (drop_below c l) (drop_below c r)); [apply join_hh; auto|exact (drop_below_some l _ InP Hc)|exact (drop_below_some r _ InQ H)].
-        -- destruct (mh_left (drop_below c l) (drop_below c r) (CQ H)) as [->|[E _]]; [|destruct (drop_below_some l (reference P) InP Hc E)].
-           rewrite <- HhQ. apply join_ht; auto.
+        -- rewrite (merge_height_node (drop_below c l) (drop_below c r)); [apply join_heads; auto|exact (drop_below_some l _ InP Hc)|exact (drop_below_some r _ InQ H)].
+        -- destruct (merge_height_left (drop_below c l) (drop_below c r) (CQ H)) as [->|[E _]]; [|destruct (drop_below_some l (reference P) InP Hc E)].
+           rewrite <- HhQ. apply join_head_tail; auto.
       * destruct (Rle_or_lt c (reference P)) as [H|H].
-        -- rewrite (mh_node (drop_below c l) (drop_below c r)); [|exact (drop_below_some l _ InP H)|exact (drop_below_some r _ InQ Hc)].
-           rewrite (Nat.max_comm (merge_height (drop_below c l))), (Nat.max_comm (merge_height l)). apply join_hh; auto. lra.
-        -- rewrite (mh_right (drop_below c l) (drop_below c r) (CP H)). rewrite <- HhP, Nat.max_comm. apply join_ht; auto.
+        -- rewrite (merge_height_node (drop_below c l) (drop_below c r)); [|exact (drop_below_some l _ InP H)|exact (drop_below_some r _ InQ Hc)].
+           rewrite (Nat.max_comm (merge_height (drop_below c l))), (Nat.max_comm (merge_height l)). apply join_heads; auto. lra.
+        -- rewrite (merge_height_right (drop_below c l) (drop_below c r) (CP H)). rewrite <- HhP, Nat.max_comm. apply join_head_tail; auto.
     + intros Hc. specialize (IHl Hc). destruct Pl as [(_ & _ & _ & _ & InP & _) _].
       assert (E : finite (leaves (drop_below c r)) = []) by (apply drop_below_nil; rewrite Pr; intros ? []).
-      cbn [drop_below]. destruct (mh_left (drop_below c l) (drop_below c r) E) as [->|[E' _]]; [|destruct (drop_below_some l (reference P) InP Hc E')].
-      destruct (mh_left l r Pr) as [->|[E' _]]; [assumption|]. rewrite E' in InP. destruct InP.
+      cbn [drop_below]. destruct (merge_height_left (drop_below c l) (drop_below c r) E) as [->|[E' _]]; [|destruct (drop_below_some l (reference P) InP Hc E')].
+      destruct (merge_height_left l r Pr) as [->|[E' _]]; [assumption|]. rewrite E' in InP. destruct InP.
     + intros Hc. specialize (IHr Hc). assert (E : finite (leaves (drop_below c l)) = []) by (apply drop_below_nil; rewrite Pl; intros ? []).
-      cbn [drop_below]. now rewrite (mh_right _ _ E), (mh_right _ _ Pl).
+      cbn [drop_below]. now rewrite (merge_height_right _ _ E), (merge_height_right _ _ Pl).
     + exact I.
 Qed.
 
@@ -273,7 +273,7 @@ Proof.
       { rewrite <- Q5. assert (map logit (map strip (map fst L)) = map logit (map strip (terms P))) as G by now rewrite St.
         rewrite !map_map in G. cbn in G. rewrite G. reflexivity. }
       assert (Hsum : forall f (a b : list R), Permutation a b -> sum_over f a = sum_over f b) by (clear; intros f a b; induction 1; cbn; lra).
-      rewrite <- (Hsum _ _ _ Et), sumB_map. unfold head_sum. apply sumB_le. intros y Hy.
+      rewrite <- (Hsum _ _ _ Et), sum_over_map. unfold head_sum. apply sum_over_le. intros y Hy.
       assert (exists z, In z (terms P) /\ strip z = strip (fst y)) as (z & Z1 & Z2).
       { assert (In (strip (fst y)) (map strip (map fst L))) as G by (apply in_map, in_map; assumption). rewrite St in G. apply in_map_iff in G.
         destruct G as (z & ? & ?). now exists z. }
@@ -291,7 +291,7 @@ Proof.
       + assert (G : INR (Nat.min h (above xs yx) + yh) <= INR (Nat.min h (above xs yx) + h)) by (apply le_INR; lia).
         pose proof (Rmult_le_compat_r _ _ _ Lp G). lra.
     - pose proof (charge_sum A (terms P)) as Cs. assert (length (terms P) = length xs) as El by (rewrite <- (map_length logit); now apply Permutation_length).
-      rewrite El in Cs. pose proof (W_le A _ _ Hh1) as Wl. pose proof (W_pos A (merge_height t)) as Wp. pose proof (W_pos A h) as Wp'. pose proof (sumT_pos charge (terms P) (charge_pos A)) as C0.
+      rewrite El in Cs. pose proof (W_le A _ _ Hh1) as Wl. pose proof (W_pos A (merge_height t)) as Wp. pose proof (W_pos A h) as Wp'. pose proof (sum_terms_pos charge (terms P) (charge_pos A)) as C0.
       assert (G : sum_terms charge (terms P) * W A (merge_height t) <= INR (length xs) * (2 * exp tau) * W A h) by (apply Rmult_le_compat; assumption).
       unfold W in *. lra. }
   split; [assumption|]. assert (1 <= s) by (apply exp_sum_ge1; now apply max_of_in). apply ln_le'; [apply Rdiv_lt_0_compat; lra|].

@@ -266,7 +266,7 @@ Proof.
   intros HD HN Hk Ho. pose proof (rowsum_gen _ _ _ _ _ Ho) as [L U].
   assert (E : sum_over (fun x => N x / D) l = exp (- ln (D / sum_over N l))).
   { rewrite exp_Ropp, exp_ln by now apply Rdiv_lt_0_compat. replace (/ (D / sum_over N l)) with (/ D * sum_over N l) by (field; lra).
-    rewrite <- sumB_scal. apply sumB_ext. intros. field. lra. }
+    rewrite <- sum_over_scal. apply sum_over_ext. intros. field. lra. }
   rewrite E, <- exp_plus in L, U. apply Rabs_le_inv in Hk.
   assert (exp (- (kap + T)) <= exp (- ln (D / sum_over N l) + - T)) by (apply exp_le; lra).
   assert (exp (- ln (D / sum_over N l) + T) <= exp (kap + T)) by (apply exp_le; lra).
@@ -282,14 +282,14 @@ Theorem rowsum_online {X} (w nu own N out : X -> R) l eta D b T w0 : l <> [] -> 
   Rabs (sum_over out l - 1) <= exp (b + P + T) - 1 + INR (length l) * W.
 Proof.
   intros Hne HD He head_plus_tail S Hb Ht Ho P W.
-  assert (HS : 0 < S) by now apply sumB_exp_pos.
+  assert (HS : 0 < S) by now apply sum_over_exp_pos.
   (* numerators without their absolute errors *)
-  set (N' := fun x => exp (w x + nu x)). assert (HN' : 0 < sum_over N' l) by now apply sumB_exp_pos.
+  set (N' := fun x => exp (w x + nu x)). assert (HN' : 0 < sum_over N' l) by now apply sum_over_exp_pos.
   assert (HP : Rabs (ln (sum_over N' l / S)) <= P).
   { destruct (perturbed_sum_log w nu own (fun _ => 0) l 0 (sum_over N' l)) as [_ Q]; try assumption.
     - intros x Hx. now apply Ht.
-    - assert (sum_over (fun _ : X => 0) l = 0) as -> by (rewrite sumB_const; ring). rewrite Rplus_0_r. reflexivity.
-    - rewrite sumB_const, Rmult_0_r, Rabs_R0. lra.
+    - assert (sum_over (fun _ : X => 0) l = 0) as -> by (rewrite sum_over_const; ring). rewrite Rplus_0_r. reflexivity.
+    - rewrite sum_over_const, Rmult_0_r, Rabs_R0. lra.
     - unfold Rdiv. rewrite !Rmult_0_l. lra.
     - unfold Rdiv in Q at 3. unfold Rdiv in Q at 3. rewrite !Rmult_0_l in Q. unfold lam in Q. rewrite Rminus_0_r, ln_1, Ropp_0, Rplus_0_r in Q. exact Q. }
   assert (Hk : Rabs (ln (D / sum_over N' l)) <= b + P).

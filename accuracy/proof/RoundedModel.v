@@ -105,24 +105,24 @@ Fixpoint sum_terms (f : term -> R) (T : list term) : R := match T with [] => 0 |
 Fixpoint perturbed_sum (r : R) (L : list (term * R)) : R :=
   match L with [] => 0 | y :: L => exp (logit (fst y) - r + snd y) + perturbed_sum r L end.
 
-Lemma sumT_app f a b : sum_terms f (a ++ b) = sum_terms f a + sum_terms f b.
+Lemma sum_terms_app f a b : sum_terms f (a ++ b) = sum_terms f a + sum_terms f b.
 Proof. induction a as [|c a IH]; cbn; [ring|].  rewrite IH. ring. Qed.
-Lemma sumT_map f g a : sum_terms f (map g a) = sum_terms (fun c => f (g c)) a.
+Lemma sum_terms_map f g a : sum_terms f (map g a) = sum_terms (fun c => f (g c)) a.
 Proof. induction a as [|c a IH]; cbn; [ring|].  now rewrite IH. Qed.
-Lemma sumT_ext f g a : (forall c, f c = g c) -> sum_terms f a = sum_terms g a.
+Lemma sum_terms_ext f g a : (forall c, f c = g c) -> sum_terms f a = sum_terms g a.
 Proof. intros H. induction a as [|c a IH]; cbn; [ring|].  now rewrite IH, H. Qed.
-Lemma sumT_le f g a : (forall c, In c a -> f c <= g c) -> sum_terms f a <= sum_terms g a.
+Lemma sum_terms_le f g a : (forall c, In c a -> f c <= g c) -> sum_terms f a <= sum_terms g a.
 Proof. induction a as [|c a IH]; intros H; cbn; [lra|].
   assert (sum_terms f a <= sum_terms g a) by (apply IH; intros; apply H; now right).
   specialize (H c (or_introl eq_refl)). lra. Qed.
-Lemma sumT_pos f a : (forall c, 0 <= f c) -> 0 <= sum_terms f a.
+Lemma sum_terms_pos f a : (forall c, 0 <= f c) -> 0 <= sum_terms f a.
 Proof. intros H. induction a as [|c a IH]; cbn; [lra|]. specialize (H c).  lra. Qed.
-Lemma sumT_plusc f k a : sum_terms (fun c => f c + k) a = sum_terms f a + INR (length a) * k.
+Lemma sum_terms_plusc f k a : sum_terms (fun c => f c + k) a = sum_terms f a + INR (length a) * k.
 Proof. induction a as [|c a IH]; [cbn; ring|]. cbn [sum_terms length]. 
   rewrite IH, S_INR. ring. Qed.
-Lemma Sm_app r a b : perturbed_sum r (a ++ b) = perturbed_sum r a + perturbed_sum r b.
+Lemma perturbed_sum_app r a b : perturbed_sum r (a ++ b) = perturbed_sum r a + perturbed_sum r b.
 Proof. induction a as [|c a IH]; cbn; [ring|].  rewrite IH. ring. Qed.
-Lemma Sm_map r r' f g k L : (forall c, logit (f c) = logit c) -> (forall c b, g (c, b) = b + (k - (r - r'))) ->
+Lemma perturbed_sum_map r r' f g k L : (forall c, logit (f c) = logit c) -> (forall c b, g (c, b) = b + (k - (r - r'))) ->
   perturbed_sum r' (map (fun y => (f (fst y), g y)) L) = perturbed_sum r L * exp k.
 Proof. intros Hf Hg. induction L as [|[c b] L IH]; cbn; [ring|].  rewrite IH, Hf, Hg, Rmult_plus_distr_r.
   f_equal. rewrite <- exp_plus. f_equal. cbn. ring. Qed.
@@ -369,7 +369,7 @@ Lemma W_le h k : (h <= k)%nat -> W h <= W k.
 Proof. intros H. unfold W. apply Rmult_le_compat_r; [apply eta_pos|now apply pow1u_le]. Qed.
 Lemma eta_W h : eta <= W h.
 Proof. unfold W. pose proof (pow1u_ge1 h). pose proof eta_pos. nra. Qed.
-Lemma Sm_pos r L : 0 <= perturbed_sum r L.
+Lemma perturbed_sum_pos r L : 0 <= perturbed_sum r L.
 Proof. induction L as [|y L IH]; cbn; [lra|]. pose proof (exp_pos (logit (fst y) - r + snd y)). lra. Qed.
 
 (* the computed exp of a move *)
@@ -409,13 +409,13 @@ Qed.
 Definition moved_list r r' k v (L : list (term * R)) : list (term * R) :=
   map (fun y => (moved r r' k (fst y), snd y + (v - (r - r')))) L.
 Definition added_list v (L : list (term * R)) : list (term * R) := map (fun y => (added (fst y), snd y + v)) L.
-Lemma bumpL_Sm r r' k v L : perturbed_sum r' (moved_list r r' k v L) = perturbed_sum r L * exp v.
-Proof. apply Sm_map; reflexivity. Qed.
-Lemma addL_Sm r v L : perturbed_sum r (added_list v L) = perturbed_sum r L * exp v.
-Proof. unfold added_list. rewrite <- (Sm_map r r added (fun y => snd y + v)); [reflexivity|reflexivity|]. intros. cbn. ring. Qed.
-Lemma bumpL_fst r r' k v L : map fst (moved_list r r' k v L) = map (moved r r' k) (map fst L).
+Lemma moved_list_sum r r' k v L : perturbed_sum r' (moved_list r r' k v L) = perturbed_sum r L * exp v.
+Proof. apply perturbed_sum_map; reflexivity. Qed.
+Lemma added_list_sum r v L : perturbed_sum r (added_list v L) = perturbed_sum r L * exp v.
+Proof. unfold added_list. rewrite <- (perturbed_sum_map r r added (fun y => snd y + v)); [reflexivity|reflexivity|]. intros. cbn. ring. Qed.
+Lemma moved_list_fst r r' k v L : map fst (moved_list r r' k v L) = map (moved r r' k) (map fst L).
 Proof. unfold moved_list. now rewrite !map_map. Qed.
-Lemma addL_fst v L : map fst (added_list v L) = map added (map fst L).
+Lemma added_list_fst v L : map fst (added_list v L) = map added (map fst L).
 Proof. unfold added_list. now rewrite !map_map. Qed.
 
 Lemma small_move P r r' k Z X z d c : well_formed P -> anchored P -> Rabs Z <= sum_terms charge (terms P) * W (height P) ->
@@ -426,7 +426,7 @@ Proof.
   intros WP An HZ HX Hd HXN Hz Hc Hcj.
   pose proof (Hu A) as U. pose proof (HN A) as UN. pose proof (Hom A) as UO.
   pose proof (charge_small r r' k (terms P)) as CS. pose proof (W_pos (height P)) as W0.
-  pose proof (sumT_pos charge (terms P) charge_pos) as C0.
+  pose proof (sum_terms_pos charge (terms P) charge_pos) as C0.
   eapply Rle_trans; [|apply Rmult_le_compat_r; [exact W0|exact CS]]. rewrite Rmult_plus_distr_r.
   eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat.
   - apply Rabs_le_inv in Hd.
@@ -474,7 +474,7 @@ Proof.
       - destruct (P5 (single_anchored P WP An E)) as [-> _]. exists 0. rewrite exp_0, Rabs_R0. cbn. split; lra.
       - destruct (lam_delta d P1) as (beta & ? & ?). exists beta. split; [assumption|]. cbn. lra. }
     exists (moved_list (reference P) r (is_sum P) (arg (reference P - r) + t + beta) L). unfold represented_by. cbn [terms reference computed height].
-    rewrite bumpL_fst, HL1, bumpL_Sm. repeat split.
+    rewrite moved_list_fst, HL1, moved_list_sum. repeat split.
     + apply Forall_map. eapply Forall_impl; [|exact HL2]. intros [cc b] Hb. now apply bound_moved.
     + set (X := exp (arg (reference P - r) + t)) in *. pose proof (exp_pos (arg (reference P - r) + t)) as HX. fold X in HX.
       rewrite (exp_plus (arg (reference P - r) + t)). fold X. rewrite <- B1.
@@ -485,7 +485,7 @@ Proof.
       apply Rabs_le_inv in P1 as P1'.
       pose proof (W_pos (height P)) as WP0. pose proof (eta_W (height P)) as We.
       set (Wh := W (height P)) in *.
-      pose proof (sumT_pos charge (terms P) charge_pos) as C0.
+      pose proof (sum_terms_pos charge (terms P) charge_pos) as C0.
       destruct (Req_dec z 0) as [z0|zn]; [destruct (Req_dec c 0) as [c0|cn]|].
       * rewrite z0, c0, Rmult_0_r, Rmult_0_l, !Rplus_0_r. rewrite z0, Rplus_0_r in T3.
         rewrite <- (Rmult_1_l Wh). apply scalar_scale with (sum_terms charge (terms P)); try assumption; [|apply charge_same].
@@ -511,15 +511,15 @@ Proof.
     destruct (M1 A (computed P) (computed Q) (computed_is_float P WP) (computed_is_float Q WQ)) as (d & Hd & Hf).
     destruct (lam_delta d Hd) as (beta & B1 & B2).
     exists (added_list beta (L ++ L')). unfold represented_by. cbn [terms reference computed height].
-    rewrite addL_fst, map_app, HL1, HR1, addL_Sm, Sm_app, Hf, <- B1. repeat split.
+    rewrite added_list_fst, map_app, HL1, HR1, added_list_sum, perturbed_sum_app, Hf, <- B1. repeat split.
     + apply Forall_map, Forall_app. split; (eapply Forall_impl; [|eassumption]); intros [cc b] Hb; apply bound_added; try assumption.
       now rewrite Hr.
-    + rewrite sumT_map, sumT_app. rewrite W_S.
-      rewrite !(sumT_ext (fun c => charge (added c)) charge) by reflexivity. rewrite Hr in *.
+    + rewrite sum_terms_map, sum_terms_app. rewrite W_S.
+      rewrite !(sum_terms_ext (fun c => charge (added c)) charge) by reflexivity. rewrite Hr in *.
       assert ((computed P + computed Q) * (1 + d) - (perturbed_sum (reference Q) L + perturbed_sum (reference Q) L') * (1 + d)
          = (computed P - perturbed_sum (reference Q) L) * (1 + d) + (computed Q - perturbed_sum (reference Q) L') * (1 + d)) as -> by ring.
       eapply Rle_trans; [apply Rabs_triang|]. rewrite Rmult_plus_distr_r.
-      apply Rabs_le_inv in Hd. pose proof (sumT_pos charge (terms P) charge_pos). pose proof (sumT_pos charge (terms Q) charge_pos).
+      apply Rabs_le_inv in Hd. pose proof (sum_terms_pos charge (terms P) charge_pos). pose proof (sum_terms_pos charge (terms Q) charge_pos).
       apply Rplus_le_compat; (eapply scalar_scale; [| |apply Rle_refl|assumption|apply W_pos]).
       1,3: eapply Rle_trans; [eassumption|]; apply Rmult_le_compat_l; [assumption|apply W_le; lia].
       all: lra.
@@ -531,13 +531,13 @@ Proof.
     destruct (fma_spec (computed P) (computed Q) (EX (reference Q - reference P)) (computed_is_float P WP) FD (FEX A _)) as (d & c & P1 & P2 & P3 & P4 & P5).
     destruct (lam_delta d P1) as (beta & B1 & B2).
     exists (added_list beta (L ++ moved_list (reference Q) (reference P) 0 (arg (reference Q - reference P) + t + 0) L')). unfold represented_by. cbn [terms reference computed height].
-    rewrite addL_fst, map_app, bumpL_fst, HL1, HR1, addL_Sm, Sm_app, bumpL_Sm, P3, <- B1, Rplus_0_r. repeat split.
+    rewrite added_list_fst, map_app, moved_list_fst, HL1, HR1, added_list_sum, perturbed_sum_app, moved_list_sum, P3, <- B1, Rplus_0_r. repeat split.
     + apply Forall_map, Forall_app. split.
       * eapply Forall_impl; [|exact HL2]. intros [cc b] Hb. now apply bound_added.
       * apply Forall_map. eapply Forall_impl; [|exact HR2]. intros [cc b] Hb. apply bound_added; [|assumption].
         cbn [fst snd]. replace (arg (reference Q - reference P) + t) with (arg (reference Q - reference P) + t + 0) by ring.
         apply bound_moved; try assumption. rewrite Rabs_R0. cbn. lra.
-    + rewrite sumT_map, sumT_app, W_S. rewrite !(sumT_ext (fun c => charge (added c)) charge) by reflexivity.
+    + rewrite sum_terms_map, sum_terms_app, W_S. rewrite !(sum_terms_ext (fun c => charge (added c)) charge) by reflexivity.
       set (X := exp (arg (reference Q - reference P) + t)) in *. pose proof (exp_pos (arg (reference Q - reference P) + t)) as HX. fold X in HX.
       set (E := EX (reference Q - reference P)) in *.
       pose proof (HEpos A (reference Q - reference P)) as E0. pose proof (HEle1 A (reference Q - reference P) ltac:(lra)) as E1. fold E in E0, E1.
@@ -545,14 +545,14 @@ Proof.
          = (computed P - perturbed_sum (reference P) L) * (1 + d) + ((computed Q - perturbed_sum (reference Q) L') * (X * (1 + d)) + (computed Q * z * (1 + d) + c))) as ->
          by (rewrite T3; ring).
       apply Rabs_le_inv in P1 as P1'.
-      pose proof (sumT_pos charge (terms P) charge_pos) as CP. pose proof (sumT_pos charge (terms Q) charge_pos) as CQ.
+      pose proof (sum_terms_pos charge (terms P) charge_pos) as CP. pose proof (sum_terms_pos charge (terms Q) charge_pos) as CQ.
       pose proof (W_pos (height Q)) as WQ0. pose proof (W_pos (Nat.max (height P) (height Q))) as WM0.
       pose proof (W_le (height Q) (Nat.max (height P) (height Q)) ltac:(lia)) as WQM.
       eapply Rle_trans; [apply Rabs_triang|]. rewrite Rmult_plus_distr_r. apply Rplus_le_compat.
       { eapply scalar_scale; [| |apply Rle_refl|assumption|apply W_pos]; [|lra].
         eapply Rle_trans; [eassumption|]. apply Rmult_le_compat_l; [assumption|apply W_le; lia]. }
       set (C' := sum_terms charge (map (moved (reference Q) (reference P) 0) (terms Q))).
-      assert (0 <= C') as C'0 by (apply sumT_pos, charge_pos).
+      assert (0 <= C') as C'0 by (apply sum_terms_pos, charge_pos).
       assert (Hbig : forall y, y <= C' * W (height Q) -> y <= C' * ((1 + u) * W (Nat.max (height P) (height Q)))).
       { intros y Hy. eapply Rle_trans; [exact Hy|]. apply Rmult_le_compat_l; [assumption|].
         apply Rle_trans with (1 * W (Nat.max (height P) (height Q))); [lra|]. apply Rmult_le_compat_r; lra. }

@@ -43,7 +43,7 @@ Fixpoint merge_height (t : tree) : nat :=
 Definition good (P : program) : Prop := well_formed A P /\ anchored P.
 Definition value (P : program) : R * R := (reference P, computed A P).
 
-Lemma ref_join P Q : reference (join P Q) = reference P.
+Lemma reference_join P Q : reference (join P Q) = reference P.
 Proof. unfold join. destruct (Req_EM_T _ _), fused; reflexivity. Qed.
 Lemma height_join P Q : height (join P Q) = S (Nat.max (height P) (height Q)).
 Proof. unfold join. destruct (Req_EM_T _ _), fused; reflexivity. Qed.
@@ -63,7 +63,7 @@ Proof.
   intros HP HQ. rewrite join_row.
   assert (incl (references (join P Q)) (references P ++ references Q)) as H.
   { unfold join. destruct (Req_EM_T _ _); [|destruct fused]; cbn [references]; try apply incl_refl.
-    intros x Hx. apply in_app_or in Hx. apply in_or_app. destruct Hx as [Hx|[<-|Hx]]; auto. left. apply ref_refs. }
+    intros x Hx. apply in_app_or in Hx. apply in_or_app. destruct Hx as [Hx|[<-|Hx]]; auto. left. apply reference_in_references. }
   eapply incl_tran; [exact H|]. apply incl_app; [now apply incl_appl|now apply incl_appr].
 Qed.
 Lemma join_below P Q : below A P -> below A Q -> below A (join P Q).
@@ -83,7 +83,7 @@ Lemma join_faithful P Q lp lq l : faithful P lp -> faithful Q lq -> Permutation 
 Proof.
   intros (G1 & P1 & R1 & B1 & I1 & X1) (G2 & P2 & R2 & B2 & I2 & X2) Hl Hr.
   unfold faithful. split; [now apply join_good|]. split. { rewrite join_row, P1, P2. exact Hl. }
-  split; [now apply join_refs|]. split; [now apply join_below|]. rewrite ref_join. split.
+  split; [now apply join_refs|]. split; [now apply join_below|]. rewrite reference_join. split.
   - eapply Permutation_in; [exact Hl|]. apply in_or_app. now left.
   - intros x Hx. apply Permutation_sym in Hl. apply (Permutation_in _ Hl) in Hx. apply in_app_or in Hx.
     destruct Hx as [Hx|Hx]; [now apply X1|]. specialize (X2 x Hx). lra.
@@ -205,7 +205,7 @@ Proof.
     assert (Hle : sum_terms (fun c => exp (logit c - reference P + beta A P c)) (terms A P) <= weighted_sum R (fun x => x - max_of xs) (beta_all xs h) xs).
     { rewrite <- (weighted_sum_perm _ _ _ _ _ Q5). clear Q5. rewrite Q4.
       apply Rle_trans with (sum_terms (fun c => exp (logit c - max_of xs + beta_all xs h (logit c))) (terms A P)).
-      - apply sumT_le. intros c Hc. apply exp_le. apply Rplus_le_compat_l. destruct (Q10 c Hc) as (R1 & R2 & R3 & R4 & _).
+      - apply sum_terms_le. intros c Hc. apply exp_le. apply Rplus_le_compat_l. destruct (Q10 c Hc) as (R1 & R2 & R3 & R4 & _).
         unfold beta, beta_all. rewrite Q4, R3, Q6.
         apply le_INR in R1. assert (INR (product_count c + h) <= INR (Nat.min h (above xs (logit c)) + h)) by (apply le_INR; lia).
         pose proof (Heps0 A). pose proof (lam_pos A).
@@ -214,7 +214,7 @@ Proof.
     assert (0 < sum_terms (fun c => exp (logit c - reference P + beta A P c)) (terms A P)).
     { pose proof (terms_len_pos A P). destruct (terms A P) as [|c T]; [cbn in *; lia|]. cbn [sum_terms].
       pose proof (exp_pos (logit c - reference P + beta A P c)). assert (0 <= sum_terms (fun c => exp (logit c - reference P + beta A P c)) T); [|lra].
-      apply sumT_pos. intros. left. apply exp_pos. }
+      apply sum_terms_pos. intros. left. apply exp_pos. }
     apply ln_le'; [apply Rdiv_lt_0_compat; lra|]. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; lra|assumption]. }
   assert (Hk : forall c, In c (terms A P) -> (length (moves c) <= h + 1)%nat).
   { intros c Hc. destruct (Q10 c Hc) as (R1 & _). unfold exp_count in R1. lia. }

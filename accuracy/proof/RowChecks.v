@@ -55,6 +55,26 @@ Proof.
   - rewrite <- (M3F A 1 (F1 A)). apply M3. apply Rmult_le_reg_r with D; [assumption|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
 Qed.
 End Range.
+(* Order, exactly: what is monotone stays so. N the exps of two logits; IEEE division, a reciprocal, log-softmax in both forms;
+   stored_between (NarrowOutput.v) is the output's rounding. *)
+Section Exact.
+Variable A : arith.
+Notation F := (F_ A). Notation fl := (fl_ A).
+Theorem order_exact Ni Nj D : Nj <= Ni -> 0 < D -> fl (Nj / D) <= fl (Ni / D).
+Proof. intros H HD. apply M3. apply Rmult_le_compat_r; [left; now apply Rinv_0_lt_compat|assumption]. Qed.
+Theorem order_exact_recip Ni Nj r : Nj <= Ni -> 0 <= r -> fl (Nj * r) <= fl (Ni * r).
+Proof. intros H Hr. apply M3. now apply Rmult_le_compat_r. Qed.
+Theorem log_order fi fj l : fj <= fi -> fl (fj - l) <= fl (fi - l).
+Proof. intros H. apply M3. lra. Qed.
+(* no log-probability above 0: l >= 0 is the log of a sum of at least 1 *)
+Theorem log_range_shifted f l : f <= 0 -> 0 <= l -> fl (f - l) <= 0.
+Proof. intros Hf Hl. rewrite <- (M3F A 0 (F0 A)). apply M3. lra. Qed.
+Theorem log_range_absorb x m l : F m -> x <= m -> 0 <= l -> fl (x - fl (m + l)) <= 0.
+Proof.
+  intros Fm Hx Hl. assert (m <= fl (m + l)) by (rewrite <- (M3F A m Fm) at 1; apply M3; lra).
+  rewrite <- (M3F A 0 (F0 A)). apply M3. lra.
+Qed.
+End Exact.
 Section RangeFlt.
 Variables prec emin : Z.
 Hypothesis Hprec : (8 <= prec)%Z.

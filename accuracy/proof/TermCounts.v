@@ -20,7 +20,7 @@ Qed.
 
 Fixpoint references (P : program) : list R :=
   match P with Enter r _ => [r] | Move r P => r :: references P | Add P Q => references P ++ references Q | FusedAdd P Q => references P ++ references Q end.
-Lemma ref_refs P : In (reference P) (references P).
+Lemma reference_in_references P : In (reference P) (references P).
 Proof. induction P; cbn; try tauto; apply in_or_app; tauto. Qed.
 
 (* what the history of a term looks like *)
@@ -32,7 +32,7 @@ Definition term_history (P : program) (c : term) : Prop :=
      arg_error c = (arg (logit c - start c) - (logit c - start c)) + (arg (start c - r) - (start c - r))) /\
   Rabs (arg_error c) <= v * travel (reference P) c /\ (product_count c <= length (moves c))%nat.
 
-Lemma hist_bump P r k c : well_formed P -> F r -> reference P < r -> (k <= 1)%nat -> term_history P c -> forall R', incl (references P) R' -> In r R' ->
+Lemma term_history_moved P r k c : well_formed P -> F r -> reference P < r -> (k <= 1)%nat -> term_history P c -> forall R', incl (references P) R' -> In r R' ->
   forall Q, reference Q = r -> references Q = R' -> term_history Q (moved A (reference P) r k c).
 Proof.
   intros WP Fr Hr Hk (H1 & H2 & H3 & H4 & H5 & H6 & H7 & H8 & H9) R' HR Hin Q HQ HQR. unfold term_history.
@@ -46,7 +46,7 @@ Proof.
   eapply Rle_trans; [apply Rabs_triang|].
   pose proof (Harg A (reference P) r (reference_is_float A P WP) Fr) as Ha. rewrite (Rabs_left (reference P - r)) in Ha by lra. lra.
 Qed.
-Lemma hist_addh P Q c : term_history P c -> reference Q = reference P -> incl (references P) (references Q) -> term_history Q (added c).
+Lemma term_history_added P Q c : term_history P c -> reference Q = reference P -> incl (references P) (references Q) -> term_history Q (added c).
 Proof.
   intros (H1 & H2 & H3 & H4 & H5 & H6 & H7 & H8 & H9) HQ HR. unfold term_history. rewrite HQ. cbn [start logit moves arg_error product_count added].
   repeat split; auto; try (now apply H2); try (now apply H6); try (now apply H7).
@@ -61,20 +61,20 @@ Proof.
     split; [auto|]. split; [discriminate|]. split; [|cbn; lia].
     unfold travel. cbn [logit start]. rewrite (Rminus_diag_eq r r), Rplus_0_r by reflexivity. now apply Harg.
   - destruct H as (WP & An & Fr & Hr). apply Forall_map. eapply Forall_impl; [|now apply IH]. intros c Hc.
-    eapply hist_bump with (R' := r :: references P); try assumption; try reflexivity.
+    eapply term_history_moved with (R' := r :: references P); try assumption; try reflexivity.
     + destruct P; cbn; lia.
     + apply incl_tl, incl_refl.
     + now left.
   - destruct H as (WP & WQ & Hr). apply Forall_map, Forall_app. split; (eapply Forall_impl; [|eauto]); intros c Hc;
-      (eapply hist_addh; [exact Hc| |]); cbn; auto using incl_appl, incl_appr, incl_refl.
+      (eapply term_history_added; [exact Hc| |]); cbn; auto using incl_appl, incl_appr, incl_refl.
   - destruct H as (WP & WQ & An & Hr). apply Forall_map, Forall_app. split; [|apply Forall_map]; (eapply Forall_impl; [|eauto]); intros c Hc.
-    + eapply hist_addh; [exact Hc| |]; cbn; auto using incl_appl, incl_refl.
-    + eapply hist_addh with (P := Move (reference P) Q); [|reflexivity|].
-      * eapply hist_bump with (R' := reference P :: references Q); try assumption; try reflexivity; try lia.
+    + eapply term_history_added; [exact Hc| |]; cbn; auto using incl_appl, incl_refl.
+    + eapply term_history_added with (P := Move (reference P) Q); [|reflexivity|].
+      * eapply term_history_moved with (R' := reference P :: references Q); try assumption; try reflexivity; try lia.
         -- now apply reference_is_float.
         -- apply incl_tl, incl_refl.
         -- now left.
-      * cbn. intros y [<-|Hy]; apply in_or_app; [left; apply ref_refs|now right].
+      * cbn. intros y [<-|Hy]; apply in_or_app; [left; apply reference_in_references|now right].
 Qed.
 
 (* sigma_i: v l_i, and the single subtraction's own error where there is one exp *)

@@ -88,11 +88,11 @@ Proof. induction P; cbn [RoundedModel.terms height].
   - apply Forall_map, Forall_app. split; [|apply Forall_map]; (eapply Forall_impl; [|eassumption]); cbn; intros; lia.
 Qed.
 
-Lemma Sm_sw r L : perturbed_sum r L = weighted_sum _ (fun y => logit (fst y) - r) snd L.
+Lemma perturbed_sum_weighted r L : perturbed_sum r L = weighted_sum _ (fun y => logit (fst y) - r) snd L.
 Proof. induction L as [|y L IH]; cbn; [reflexivity|]. now rewrite IH. Qed.
 Lemma exp_sum_weighted r L : exp_sum r (map logit (map fst L)) = weighted_sum (term * R) (fun y => logit (fst y) - r) (fun _ => 0) L.
 Proof. induction L as [|y L IH]; cbn; [reflexivity|]. now rewrite IH, Rplus_0_r. Qed.
-Lemma sumT_sw r f L : sum_terms (fun c => exp (logit c - r + f c)) (map fst L)
+Lemma sum_terms_weighted r f L : sum_terms (fun c => exp (logit c - r + f c)) (map fst L)
   = weighted_sum (term * R) (fun y => logit (fst y) - r) (fun y => f (fst y)) L.
 Proof. induction L as [|y L IH]; cbn; [reflexivity|]. now rewrite IH. Qed.
 
@@ -108,8 +108,8 @@ Proof.
   assert (Es : ssum P = weighted_sum (term * R) (fun y => logit (fst y) - reference P) (fun _ => 0) L).
   { unfold ssum, row. rewrite <- HL1. apply exp_sum_weighted. }
   assert (EB : perturbed_bound P = weighted_sum (term * R) (fun y => logit (fst y) - reference P) (fun y => beta P (fst y)) L).
-  { unfold perturbed_bound. rewrite <- HL1. apply sumT_sw. }
-  assert (EP : perturbed_sum (reference P) L = weighted_sum (term * R) (fun y => logit (fst y) - reference P) snd L) by apply Sm_sw.
+  { unfold perturbed_bound. rewrite <- HL1. apply sum_terms_weighted. }
+  assert (EP : perturbed_sum (reference P) L = weighted_sum (term * R) (fun y => logit (fst y) - reference P) snd L) by apply perturbed_sum_weighted.
   assert (Hpos : 0 < ssum P) by (rewrite Es; now apply weighted_sum_pos).
   assert (Hsp : 0 < perturbed_bound P) by (rewrite EB; now apply weighted_sum_pos).
   pose proof (lam_pos A) as Hlam. pose proof (Hu A) as U. pose proof (eta_pos A) as Heta.
@@ -162,7 +162,7 @@ Proof.
     specialize (HK c (or_introl eq_refl)). lra. }
   assert (0 <= a).
   { unfold a, Rdiv. apply Rmult_le_pos; [|left; now apply Rinv_0_lt_compat]. apply Rmult_le_pos; [|assumption].
-    eapply Rle_trans; [|exact HKs]. apply sumT_pos. apply charge_pos. }
+    eapply Rle_trans; [|exact HKs]. apply sum_terms_pos. apply charge_pos. }
   assert (Ee : exp (2 * b1 P) = perturbed_bound P / ssum P * (perturbed_bound P / ssum P)).
   { unfold b1. replace (2 * ln (perturbed_bound P / ssum P)) with (ln (perturbed_bound P / ssum P) + ln (perturbed_bound P / ssum P)) by ring.
     rewrite exp_plus, !exp_ln; [reflexivity|]. apply Rmult_lt_0_compat; [assumption|now apply Rinv_0_lt_compat]. }

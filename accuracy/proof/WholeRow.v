@@ -35,7 +35,7 @@ Proof. induction l as [|x l IH]; cbn; [reflexivity|]. now rewrite IH. Qed.
 
 Lemma numerators_pos m l : In m l -> 0 < sum_over (fun x => EX (x - m)) l.
 Proof.
-  induction l as [|y l IH]; intros Im; [destruct Im|]. cbn. assert (0 <= sum_over (fun x => EX (x - m)) l) by (apply sumB_pos; intros; apply HEpos).
+  induction l as [|y l IH]; intros Im; [destruct Im|]. cbn. assert (0 <= sum_over (fun x => EX (x - m)) l) by (apply sum_over_pos; intros; apply HEpos).
   pose proof (HEpos A (y - m)). destruct Im as [->|Im]; [rewrite (Rminus_diag_eq m m), HE0 by reflexivity; lra|]. specialize (IH Im). lra.
 Qed.
 
@@ -59,7 +59,7 @@ Proof.
 Qed.
 
 (* Safe softmax: any tree over the rounded exps. *)
-Theorem safe_softmax (t : sum_tree R) h T w0 ph : (forall x, In x (sleaves R t) -> F x) -> (sheight R t <= h)%nat -> 0 <= T -> 0 <= w0 ->
+Theorem safe_softmax (t : sum_tree R) h T w0 ph : (forall x, In x (sleaves R t) -> F x) -> (sum_height R t <= h)%nat -> 0 <= T -> 0 <= w0 ->
   let l := sleaves R t in let m := max_of l in let s := exp_sum m l in let n := INR (length l) in
   let D := sum_value A R (fun x => EX (x - m)) t in
   let b1 := ln (sum_over (fun x => exp (x - m + (own_error m x + INR h * lam u))) l / s) in
@@ -84,7 +84,7 @@ Proof.
     cbv zeta in Q. rewrite Es in Q. apply Q. exact Hlt. }
   destruct Hb as [D0 Hb].
   assert (Hle : forall x, In x l -> EX (x - m) <= D).
-  { intros x Hx. exact (sval_ge A R (fun x => EX (x - m)) t x Okl Hx). }
+  { intros x Hx. exact (sum_value_ge A R (fun x => EX (x - m)) t x Okl Hx). }
   assert (D1 : 1 <= D). { rewrite <- (HE0 A). replace 0 with (m - m) by ring. now apply Hle. }
   assert (b0 : 0 <= b) by (eapply Rle_trans; [apply Rabs_pos|exact Hb]).
   split; [assumption|]. split; [assumption|]. split; [assumption|]. split.
@@ -97,15 +97,15 @@ Proof.
     destruct (sum_own_depths A R N t Okl) as (L & L1 & L2 & L3).
     assert (Hk : forall y, In y L -> Rabs (snd y) <= INR h * lam u).
     { intros y Hy. eapply Rle_trans; [now apply L2|]. apply Rmult_le_compat_r; [apply lam_pos|]. apply le_INR.
-      eapply Nat.le_trans; [|exact Hh]. apply sdep_height. rewrite <- L1. now apply in_map. }
+      eapply Nat.le_trans; [|exact Hh]. apply leaf_depths_height. rewrite <- L1. now apply in_map. }
     assert (EN : sum_over N l = sum_over (fun y => N (fst (fst y))) L).
-    { unfold l. rewrite <- sdep_fst, <- L1, !sumB_map. reflexivity. }
+    { unfold l. rewrite <- leaf_depths_fst, <- L1, !sum_over_map. reflexivity. }
     assert (Npos : forall x, 0 <= N x) by (intros; apply HEpos).
     assert (U : D <= exp (INR h * lam u) * sum_over N l).
-    { unfold D. rewrite L3, EN, <- sumB_scal. apply sumB_le. intros y Hy. rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Npos|].
+    { unfold D. rewrite L3, EN, <- sum_over_scal. apply sum_over_le. intros y Hy. rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Npos|].
       apply exp_le. specialize (Hk y Hy). apply Rabs_le_inv in Hk. lra. }
     assert (Lo : exp (- (INR h * lam u)) * sum_over N l <= D).
-    { unfold D. rewrite L3, EN, <- sumB_scal. apply sumB_le. intros y Hy. rewrite Rmult_comm. apply Rmult_le_compat_l; [apply Npos|].
+    { unfold D. rewrite L3, EN, <- sum_over_scal. apply sum_over_le. intros y Hy. rewrite Rmult_comm. apply Rmult_le_compat_l; [apply Npos|].
       apply exp_le. specialize (Hk y Hy). apply Rabs_le_inv in Hk. lra. }
     apply Rabs_le. split.
     + rewrite <- (ln_exp (- (INR h * lam u))). apply ln_le'; [apply exp_pos|]. apply Rmult_le_reg_r with (sum_over N l); [assumption|].
@@ -116,7 +116,7 @@ Qed.
 
 (* The same by head and tail: hd any choice of head logits, q what bounds the tail's share. *)
 Theorem safe_softmax_head_tail (t : sum_tree R) (hd : R -> bool) h e T w0 ph : nearest A -> (forall x, In x (sleaves R t) -> F x) ->
-  (1 <= head_count R hd t)%nat -> (sheight R t <= S h)%nat -> (head_additions R hd t <= e)%nat -> 0 <= T -> 0 <= w0 ->
+  (1 <= head_count R hd t)%nat -> (sum_height R t <= S h)%nat -> (head_additions R hd t <= e)%nat -> 0 <= T -> 0 <= w0 ->
   let l := sleaves R t in let m := max_of l in let s := exp_sum m l in let n := INR (length l) in
   let D := sum_value A R (fun x => EX (x - m)) t in
   let b0 := ln (sum_over (fun x => exp (x - m + own_error m x)) l / s) in let a := n * eta / s in let bt := b0 + lam (a * exp b0) in
@@ -144,7 +144,7 @@ Proof.
   pose proof (Rmax_l (lam q) (ln (1 + q * (2 * exp (INR h * lam u) - 1)))) as M1'. pose proof (Rmax_r (lam q) (ln (1 + q * (2 * exp (INR h * lam u) - 1)))) as M2'.
   assert (Hb : Rabs (ln (D / s)) <= b) by (apply Rabs_le; unfold b, kap; lra).
   assert (Hk : Rabs (ln (D / sum_over (fun x => EX (x - m)) l)) <= kap) by (apply Rabs_le; unfold kap; lra).
-  assert (D1 : 1 <= D). { rewrite <- (HE0 A). replace 0 with (m - m) by ring. exact (sval_ge A R (fun x => EX (x - m)) t m Okl Im). }
+  assert (D1 : 1 <= D). { rewrite <- (HE0 A). replace 0 with (m - m) by ring. exact (sum_value_ge A R (fun x => EX (x - m)) t m Okl Im). }
   split; [assumption|]. split.
   - apply elements with (1 := Fm) (2 := Hl) (D := D); try assumption; try lra. eapply Rle_trans; [apply Rabs_pos|exact Hb].
   - apply (rowsum_safe (fun x => EX (x - m)) ph l D kap T w0); try assumption; [lra|].
