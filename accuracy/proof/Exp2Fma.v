@@ -2,7 +2,7 @@
    online kernel's last step, the outputs. BOUNDS.md section 2, THEOREM_ONLINE.md section 5. *)
 Require Import Reals List Lra Lia ZArith.
 From Flocq Require Import Core Relative Mult_error.
-Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.FlocqFormats Assay.LeafDepth Assay.FloatSum Assay.Outputs.
+Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.FlocqFormats Assay.LeafDepth Assay.FloatSum Assay.Outputs Assay.Exp2Argument.
 Open Scope R_scope.
 
 (* the argument, in nats, of an FMA with one rounding: d + anchor, anchor = - gamma ln 2, but for sigma. L ln 2 = 1 + rho. *)
@@ -27,6 +27,14 @@ Proof.
   intros Hu HL H1 H2. pose proof (exp2_fma_shift u (0.2241 * u) L rho gamma d del ltac:(lra) ltac:(lra) HL H1 H2) as H. cbv zeta in H.
   replace (d - gamma * ln 2) with (d + - gamma * ln 2) by ring. eapply Rle_trans; [exact H|]. apply Rplus_le_compat_r.
   apply Rmult_le_compat_r; [apply Rabs_pos|]. assert (0.2241 * u * u <= 0.2241 * u * / 4096) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
+(* binary32: L = 0x1.715476p+0 *)
+Corollary exp2_fma_sigma_f32 gamma d del : Rabs del <= unit_roundoff 24 ->
+  Rabs ((d * L - gamma) * (1 + del) * ln 2 - (d - gamma * ln 2)) <= 1.2242 * unit_roundoff 24 * Rabs d + unit_roundoff 24 * (Rabs gamma * ln 2).
+Proof.
+  assert (unit_roundoff 24 = / 16777216) as U by (unfold unit_roundoff; cbn; lra). intros H.
+  apply exp2_fma_sigma with (rho := L * ln 2 - 1); [rewrite U; lra|ring|rewrite U; apply L_rel|assumption].
 Qed.
 
 Section Anchor.
