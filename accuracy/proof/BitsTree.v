@@ -77,7 +77,7 @@ Qed.
 (* an overflowing subtraction loses less than half the smallest subnormal *)
 Lemma lost a : a <= 0 -> big <= Rabs (fl a) -> exp a <= om /\ exp a < N.
 Proof.
-  intros Ha Hb. assert (head_mass : bpow radix2 (emax - 1) < - a).
+  intros Ha Hb. assert (Hmax : bpow radix2 (emax - 1) < - a).
   { apply Rnot_le_lt. intros H. assert (Rabs (fl a) <= bpow radix2 (emax - 1)).
     { apply abs_round_le_generic; [apply FLT_exp_valid; assumption|apply valid_rnd_N| |rewrite Rabs_left1; lra].
       apply generic_format_bpow. unfold FLT_exp. unfold Prec_lt_emax in *. lia. }
@@ -85,7 +85,7 @@ Proof.
   assert (He : exp a <= bpow radix2 (- (emax + prec - 2))).
   { replace a with (- - a) by ring. rewrite exp_Ropp, bpow_opp. apply Rinv_le; [apply bpow_gt_0|].
     unfold Prec_lt_emax, Prec_gt_0 in *. eapply Rle_trans; [apply exp2n; lia|]. apply exp_le.
-    left. eapply Rle_lt_trans; [|exact head_mass]. eapply Rle_trans; [apply IZR_le, Hbig|]. right.
+    left. eapply Rle_lt_trans; [|exact Hmax]. eapply Rle_trans; [apply IZR_le, Hbig|]. right.
     change 2%Z with (radix_val radix2). apply IZR_Zpower. lia. }
   assert (bpow radix2 (- (emax + prec - 2)) = om) as <-.
   { unfold half_subnormal. replace (- (emax + prec - 2))%Z with (-1 + emin)%Z by ring. rewrite bpow_plus. reflexivity. }

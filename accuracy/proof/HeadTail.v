@@ -5,8 +5,8 @@ Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.Round
 Import ListNotations.
 Open Scope R_scope.
 
-(* round to nearest: a sum is off by no more than either summand *)
-Definition nearest (A : arith) : Prop := forall a b, F_ A a -> F_ A b -> Rabs (fl_ A (a + b) - (a + b)) <= Rabs b.
+(* round to nearest: a sum is off by no more than its second summand, a float or not, because the first is a float *)
+Definition nearest (A : arith) : Prop := forall a b, F_ A a -> Rabs (fl_ A (a + b) - (a + b)) <= Rabs b.
 Theorem nearest_min A a b : nearest A -> F_ A a -> F_ A b -> 0 <= a -> 0 <= b -> Rabs (fl_ A (a + b) - (a + b)) <= Rmin a b.
 Proof.
   intros H Ha Hb Pa Pb. apply Rmin_glb.
@@ -25,7 +25,7 @@ Proof.
 Qed.
 End FltNear.
 Theorem rounded_exp_nearest prec emin H1 H2 choice tau Ht : nearest (rounded_exp_arith prec emin H1 H2 choice tau Ht).
-Proof. intros a b Ha Hb. now apply round_to_nearest. Qed.
+Proof. intros a b Ha. now apply round_to_nearest. Qed.
 
 Section HeadTail.
 Variable A : arith.
@@ -120,7 +120,7 @@ Proof.
       pose proof (pow1u_le A (sum_height x) h Sx). pose proof (tail_mass_pos x Hx).
       assert (tail_mass x * (1 + u) ^ sum_height x <= tail_mass x * (1 + u) ^ h) by (now apply Rmult_le_compat_l). unfold C. lra. }
     assert (G : forall a b, F a -> F b -> 0 <= b -> fl (a + b) <= a + 2 * b).
-    { intros a b Fa Fb Hb. pose proof (Hn a b Fa Fb) as Q. apply Rabs_le_inv in Q. rewrite Rabs_right in Q by lra. lra. }
+    { intros a b Fa Fb Hb. pose proof (Hn a b Fa) as Q. apply Rabs_le_inv in Q. rewrite Rabs_right in Q by lra. lra. }
     pose proof (head_mass_pos l Hl) as HL. pose proof (head_mass_pos r Hr) as HR. pose proof (tail_mass_pos l Hl) as TL. pose proof (tail_mass_pos r Hr) as TR.
     destruct (head_count l) as [|nl] eqn:El; [|destruct (head_count r) as [|nr] eqn:Er].
     + specialize (IHr Hr ltac:(lia) ltac:(lia)). specialize (Tl l Hl El ltac:(lia)). rewrite (head_mass_none l El).

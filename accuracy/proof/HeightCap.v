@@ -74,7 +74,7 @@ Theorem tree_closed_le t H : finite (leaves t) <> [] -> (forall x, In x (finite 
     Rabs (ln (D / exp_sum (max_of xs) xs)) <= b1_all A xs H + lam (a_all A xs * exp (2 * b1_all A xs H)).
 Proof.
   intros Hne HF xs Hh Hlt. pose proof (b1_all_mono xs _ _ Hne Hh) as Hb. pose proof (a_all_pos xs Hne) as Ha.
-  assert (a_all A xs * exp (2 * b1_all A xs (merge_height t)) <= a_all A xs * exp (2 * b1_all A xs H)) as head_mass.
+  assert (a_all A xs * exp (2 * b1_all A xs (merge_height t)) <= a_all A xs * exp (2 * b1_all A xs H)) as Hmax.
   { apply Rmult_le_compat_l; [assumption|]. apply exp_le. lra. }
   destruct (tree_closed A fused t Hne HF) as (D & D1 & D2 & D3); [fold xs; lra|]. fold xs in D1, D3.
   exists D. split; [assumption|]. split; [assumption|]. eapply Rle_trans; [exact D3|].

@@ -91,7 +91,7 @@ Proof.
     + destruct IHl as (W1 & R1 & O1 & I1 & A1), IHr as (W2 & R2 & O2 & I2 & A2). rewrite row_add, O1, O2. repeat split; auto.
       * cbn. repeat split; auto. congruence.
       * cbn. intros x Hx. apply in_app_or in Hx. destruct Hx; auto.
-      * intros head_mass. cbn. apply in_app_or in head_mass. destruct head_mass; auto.
+      * intros Hmax. cbn. apply in_app_or in Hmax. destruct Hmax; auto.
     + rewrite IHr, app_nil_r. exact IHl.
     + rewrite IHl. exact IHr.
     + rewrite IHl, IHr. reflexivity.
@@ -125,7 +125,7 @@ Proof.
       rewrite row_add. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. left. apply Rf. destruct Hr as [Hr|Hr]; [assumption|].
       rewrite (I2 r Hr), <- e. apply reference_in_references.
     + assert (Hlt : reference P < m). { pose proof (Rmax_l (reference P) (max_of xs)) as Hx. fold m in Hx. destruct (Rle_lt_or_eq_dec _ _ Hx); [assumption|contradiction]. }
-      assert (head_mass : In m xs). { unfold m, Rmax in *. destruct (Rle_dec _ _); [now apply max_of_in|lra]. }
+      assert (Hmax : In m xs). { unfold m, Rmax in *. destruct (Rle_dec _ _); [now apply max_of_in|lra]. }
       destruct fused.
       * rewrite row_fadd, O2. split; [|apply Permutation_app_comm]. split; [cbn; repeat split; auto; congruence|]. split; [cbn; auto|].
         rewrite row_fadd, O2. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. destruct Hr as [Hr|Hr]; [|right; now apply Rf].

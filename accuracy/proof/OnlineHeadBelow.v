@@ -63,26 +63,26 @@ Qed.
 
 (* r logits at or above c, q the exact share of the others: height min (H, r - 1), and lam q *)
 Theorem online_head_below t H q : (forall x, In x (finite (leaves t)) -> F x) -> finite (leaves (drop_below t)) <> [] -> (tree_height t <= H)%nat ->
-  let xs := finite (leaves t) in let head_sum := finite (leaves (drop_below t)) in let m := max_of xs in let s := exp_sum m xs in
-  let h := Nat.min H (length head_sum - 1) in q < 1 -> (1 - q) * s <= exp_sum m head_sum -> a_all A head_sum * exp (2 * b1_all A head_sum h) < 1 ->
-  max_of head_sum = m /\ exists D, rounded_eval A fused t = Some (m, D) /\ 1 <= D /\
-    - (b1_all A head_sum h + lam (a_all A head_sum * exp (2 * b1_all A head_sum h)) + lam q) <= ln (D / s).
+  let xs := finite (leaves t) in let heads := finite (leaves (drop_below t)) in let m := max_of xs in let s := exp_sum m xs in
+  let h := Nat.min H (length heads - 1) in q < 1 -> (1 - q) * s <= exp_sum m heads -> a_all A heads * exp (2 * b1_all A heads h) < 1 ->
+  max_of heads = m /\ exists D, rounded_eval A fused t = Some (m, D) /\ 1 <= D /\
+    - (b1_all A heads h + lam (a_all A heads * exp (2 * b1_all A heads h)) + lam q) <= ln (D / s).
 Proof.
-  intros HF Hne HH xs head_sum m s h Hq Hs Hlt.
-  assert (Hin : forall x, In x head_sum -> In x xs) by (intros x Hx; unfold head_sum in Hx; rewrite drop_below_leaves in Hx; apply filter_In in Hx; tauto).
+  intros HF Hne HH xs heads m s h Hq Hs Hlt.
+  assert (Hin : forall x, In x heads -> In x xs) by (intros x Hx; unfold heads in Hx; rewrite drop_below_leaves in Hx; apply filter_In in Hx; tauto).
   assert (Hx : xs <> []). { intros E. apply Hne. apply incl_l_nil. intros x Hi. rewrite <- E. now apply Hin. }
   destruct (tree_closed_cap A fused (drop_below t) H Hne ltac:(intros x Hi; apply HF, Hin, Hi) ltac:(now rewrite drop_below_height) Hlt) as (D' & E1 & D1 & B1).
-  fold head_sum in E1, B1. fold h in B1.
+  fold heads in E1, B1. fold h in B1.
   pose proof (drop_below_lowers t) as Q. rewrite E1 in Q. destruct (tree_program A fused t HF) as [Ev Hp].
   destruct (program_of fused t) as [P|]; [|cbn in Ev; rewrite Ev in Q; contradiction]. cbn in Ev.
   destruct Hp as [(_ & _ & _ & _ & Im & Mx) _]. assert (Em : reference P = m) by (apply Rle_antisym; [now apply max_of_ge|apply Mx; now apply max_of_in]).
   rewrite Ev in Q. unfold value in Q, Ev. rewrite Em in Q, Ev. destruct Q as (Q1 & Q2 & Q3 & Q4).
   split; [assumption|]. exists (computed A P). split; [assumption|]. split; [lra|]. rewrite Q1 in B1. apply Rabs_le_inv in B1.
-  assert (Hsp : 1 <= exp_sum m head_sum). { apply exp_sum_ge1. rewrite <- Q1. now apply max_of_in. }
+  assert (Hsp : 1 <= exp_sum m heads). { apply exp_sum_ge1. rewrite <- Q1. now apply max_of_in. }
   assert (Hs1 : 1 <= s) by (apply exp_sum_ge1; now apply max_of_in).
-  assert (L1 : - lam q <= ln (exp_sum m head_sum / s)).
+  assert (L1 : - lam q <= ln (exp_sum m heads / s)).
   { unfold lam. rewrite Ropp_involutive. apply ln_le'; [lra|]. apply Rmult_le_reg_r with s; [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
-  assert (L2 : ln (D' / s) = ln (D' / exp_sum m head_sum) + ln (exp_sum m head_sum / s)).
+  assert (L2 : ln (D' / s) = ln (D' / exp_sum m heads) + ln (exp_sum m heads / s)).
   { rewrite <- ln_mult by (apply Rdiv_lt_0_compat; lra). f_equal. field. lra. }
   assert (L3 : ln (D' / s) <= ln (computed A P / s)).
   { apply ln_le'; [apply Rdiv_lt_0_compat; lra|]. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; lra|lra]. }

@@ -61,7 +61,7 @@ Proof.
   intros [H0 H1]. destruct (Req_dec v 0) as [->|Hne]; [apply round_0; apply valid_rnd_N|].
   assert (Hb : Rabs v < bpow radix2 (emino - 1)).
   { rewrite Rabs_right by lra. unfold half_subnormal in H1. unfold Z.sub. rewrite bpow_plus. change (bpow radix2 (- (1))) with (/ 2). lra. }
-  pose proof (mag_le_bpow radix2 v (emino - 1) Hne Hb) as head_mass.
+  pose proof (mag_le_bpow radix2 v (emino - 1) Hne Hb) as Hmax.
   apply (round_N_small radix2 (FLT_exp emino preco) choice v (mag radix2 v)).
   - destruct (mag radix2 v) as [e He]. cbn. now apply He.
   - unfold FLT_exp. lia.
@@ -120,7 +120,7 @@ Theorem element w nu own N eta S D b T w0 out : 0 < S -> 0 < D -> 0 <= eta -> 0 
   let A := own + T + b in let W := eta / S * exp (b + T) + w0 in
   exp (w - A) / S - W <= out <= exp (w + A) / S + W.
 Proof.
-  intros HS HD He head_plus_tail Hb Hnu HN [O1 O2] A W. apply Rabs_le_inv in Hb, Hnu, HN.
+  intros HS HD He HT Hb Hnu HN [O1 O2] A W. apply Rabs_le_inv in Hb, Hnu, HN.
   assert (E : D = S * exp (ln (D / S))). { rewrite exp_ln by now apply Rdiv_lt_0_compat. field. lra. }
   set (k := ln (D / S)) in *.
   assert (Ei : / D = / S * exp (- k)). { rewrite E at 1. rewrite exp_Ropp. field. split; [apply Rgt_not_eq, exp_pos|lra]. }
@@ -281,7 +281,7 @@ Theorem rowsum_online {X} (w nu own N out : X -> R) l eta D b T w0 : l <> [] -> 
   exp (- (b + P + T)) - INR (length l) * W <= sum_over out l <= exp (b + P + T) + INR (length l) * W /\
   Rabs (sum_over out l - 1) <= exp (b + P + T) - 1 + INR (length l) * W.
 Proof.
-  intros Hne HD He head_plus_tail S Hb Ht Ho P W.
+  intros Hne HD He HT S Hb Ht Ho P W.
   assert (HS : 0 < S) by now apply sum_over_exp_pos.
   (* numerators without their absolute errors *)
   set (N' := fun x => exp (w x + nu x)). assert (HN' : 0 < sum_over N' l) by now apply sum_over_exp_pos.

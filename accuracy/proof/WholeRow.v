@@ -45,7 +45,7 @@ Lemma elements m l D b T w0 ph : F m -> (forall x, In x l -> F x /\ x <= m) -> I
   forall x, In x l -> let p := exp (x - m) / exp_sum m l in let Ax := own_error m x + T + b in let W := eta / exp_sum m l * exp (b + T) + w0 in
     p * exp (- Ax) - W <= ph x <= p * exp Ax + W /\ (W * exp Ax / p < 1 -> 0 < ph x /\ Rabs (ln (ph x / p)) <= Ax + lam (W * exp Ax / p)).
 Proof.
-  intros Fm Hl Im HD Hb0 head_plus_tail Hw Hb Ho x Hx p Ax W. destruct (Hl x Hx) as [Fx Lx]. destruct (numerator m x Fm Fx Lx) as (nu & N1 & N2).
+  intros Fm Hl Im HD Hb0 HT Hw Hb Ho x Hx p Ax W. destruct (Hl x Hx) as [Fx Lx]. destruct (numerator m x Fm Fx Lx) as (nu & N1 & N2).
   pose proof (exp_sum_ge1 m l Im) as Hs. pose proof (eta_pos A) as He.
   destruct (element (x - m) nu (own_error m x) (EX (x - m)) eta (exp_sum m l) D b T w0 (ph x)) as [E1 E2]; auto; try lra.
   fold Ax W in E1, E2.
@@ -71,7 +71,7 @@ Theorem safe_softmax (t : sum_tree R) h T w0 ph : (forall x, In x (sleaves R t) 
   exp (- (INR h * lam u + T)) - n * w0 <= sum_over ph l <= exp (INR h * lam u + T) + n * w0 /\
   Rabs (sum_over ph l - 1) <= exp (INR h * lam u + T) - 1 + n * w0.
 Proof.
-  intros HF Hh head_plus_tail Hw l m s n D b1 a b Hlt Ho.
+  intros HF Hh HT Hw l m s n D b1 a b Hlt Ho.
   assert (Hne : l <> []) by apply sleaves_ne.
   assert (Im : In m l) by now apply max_of_in. assert (Fm : F m) by now apply HF.
   assert (Hl : forall x, In x l -> F x /\ x <= m) by (intros x Hx; split; [now apply HF|now apply max_of_ge]).
@@ -128,7 +128,7 @@ Theorem safe_softmax_head_tail (t : sum_tree R) (hd : R -> bool) h e T w0 ph : n
      p * exp (- Ax) - W <= ph x <= p * exp Ax + W /\ (W * exp Ax / p < 1 -> 0 < ph x /\ Rabs (ln (ph x / p)) <= Ax + lam (W * exp Ax / p))) /\
   Rabs (sum_over ph l - 1) <= exp (kap + T) - 1 + n * w0.
 Proof.
-  intros Hnr HF Hh Hs He head_plus_tail Hw l m s n D b0 a bt q kap b Hlt Hq Ho.
+  intros Hnr HF Hh Hs He HT Hw l m s n D b0 a bt q kap b Hlt Hq Ho.
   assert (Hne : l <> []) by apply sleaves_ne.
   assert (Im : In m l) by now apply max_of_in. assert (Fm : F m) by now apply HF.
   assert (Hl : forall x, In x l -> F x /\ x <= m) by (intros x Hx; split; [now apply HF|now apply max_of_ge]).
@@ -165,7 +165,7 @@ Theorem online_softmax (t : tree) H T w0 ph : finite (leaves t) <> [] -> (forall
    let P := ln (sum_over (fun x => exp (x - m + own_error m x)) l / s) in
    exp (- (b + P + T)) - n * W <= sum_over ph l <= exp (b + P + T) + n * W /\ Rabs (sum_over ph l - 1) <= exp (b + P + T) - 1 + n * W).
 Proof.
-  intros Hne HF HH head_plus_tail Hw l m s n h b Hlt.
+  intros Hne HF HH HT Hw l m s n h b Hlt.
   destruct (tree_closed_cap A fused t H Hne HF HH Hlt) as (D & E1 & D1 & Hb). fold l m s h b in E1, Hb.
   exists D. split; [assumption|]. split; [assumption|]. split; [assumption|].
   assert (Im : In m l) by now apply max_of_in. assert (Fm : F m) by now apply HF.
