@@ -303,7 +303,8 @@ TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
   ASSERT_TRUE(r.max_bound_ratio);
   EXPECT_GE(*r.max_bound_ratio, 0.03);
   for (const CheckResult& c : r.checks) {
-    if (c.name != "element") continue;
+    // 16-bit outputs of a right kernel are hardly ever rounded to the other side.
+    if (c.name != "element" || t != Dtype::f32) continue;
     EXPECT_GE(c.utilisation, 0.03);
   }
 }
@@ -323,10 +324,15 @@ TEST(MeasuredSum, CountsTheAdditionsOnALeafsPath) {
   EXPECT_GE(height(tree, 16384), 7);
   EXPECT_LE(height(tree, 16384), 64);
   EXPECT_LE(height(in_double, 16384), 64);
-  // What 16-bit outputs show of a sum is too little, and said.
-  const MeasuredSum narrow = measured_sum(stranger(two_pass, "", Dtype::f16, Dtype::f16), 4099);
-  EXPECT_EQ(narrow.height, 0);
-  EXPECT_NE(narrow.saw.find("too roughly"), std::string::npos) << narrow.saw;
+  // What 16-bit outputs show of a tree is too little, and said. A chain as long as the row they do show.
+  for (const Dtype t : {Dtype::f16, Dtype::bf16}) {
+    const MeasuredSum narrow = measured_sum(stranger(right_block, "", t, t), 32000);
+    EXPECT_EQ(narrow.height, 0);
+    EXPECT_NE(narrow.saw.find("too roughly"), std::string::npos) << narrow.saw;
+    EXPECT_GT(measured_sum(stranger(two_pass, "", t, t), 32000).height, 16000);
+    EXPECT_GT(measured_sum(stranger(online, "", t, t), 128256).height, 64000);
+    EXPECT_EQ(measured_sum(stranger(lost_thread, "", t, t), 128256).height, 0);
+  }
 }
 
 TEST(Verdict, HoldsAKernelToTheSumItWasSeenToDo) {
