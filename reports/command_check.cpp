@@ -55,6 +55,7 @@ void drop_sign_of_nan(std::string& text) {
 ReportData check(const std::vector<Target>& targets, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
+  data.quick = o.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
   for (const Family& f : families()) data.families.push_back({f.name, f.why});
