@@ -263,6 +263,19 @@ TEST(Strangers, TiesAndNanMayStandAnywhereUndeclared) {
             << name(op) << " " << static_cast<int>(ties) << " " << name(nans);
 }
 
+// A kernel that writes no sum shows it as one over the largest probability, which need not stand in the first
+// column that has the largest logit.
+TEST(Strangers, ProbesReadTheTopElementThatTopkReturned) {
+  for (const Order ties : {Order::smaller, Order::larger, Order::shuffled}) {
+    const char* const words = ties == Order::smaller  ? "ties=smaller_index"
+                              : ties == Order::larger ? "ties=larger_index"
+                                                      : "";
+    const Behaviour b = behaviour_of(selector(Op::softmax_topk, ties, NanOrder::last, words));
+    EXPECT_EQ(b.claim.failed, 0) << words << ": " << b.claim.detail;
+    EXPECT_NE(b.like.find("sum f32"), std::string::npos) << words << ": " << b.like;
+  }
+}
+
 TEST(Strangers, DeclaredTiesAndNanOrderAreHeldTo) {
   EXPECT_EQ(selections_refused(selector(Op::topk, Order::larger, NanOrder::last, "ties=larger_index")), 0);
   EXPECT_EQ(selections_refused(

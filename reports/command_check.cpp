@@ -55,6 +55,7 @@ void drop_sign_of_nan(std::string& text) {
 ReportData check(const std::vector<Target>& targets, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
+  data.quick = o.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
   for (const Family& f : families()) data.families.push_back({f.name, f.why});
@@ -146,7 +147,7 @@ void add_check_command(CLI::App& app, int& status) {
                 "what the author promises: \"exp=fast; ties=smaller_index\"");
   c->add_option("--max-ulp", o->run.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
-      ->check(CLI::NonNegativeNumber);
+      ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--family", n.family, "cases with these inputs alone");
   c->add_option("--V", n.V, "cases of this row length alone, also one that no group has")
       ->check(whole_number());
@@ -163,9 +164,10 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_option("--timeout", o->targets.timeout_seconds, "seconds after which a launch is hung")
       ->capture_default_str()
       ->take_last()  // behind a reproduce line's own
-      ->check(CLI::PositiveNumber);
+      ->check(unsaid(CLI::PositiveNumber));
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
-  c->add_option("--threads", o->run.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--threads", o->run.threads, "worker threads (one per core)")
+      ->check(unsaid(CLI::Range(1, 1024)));
   add_source_options(*c, o->targets.source);
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "kernels/declaration.hpp"
@@ -62,8 +63,14 @@ TEST_F(CheckCommand, ARightKernelPasses) {
   ASSERT_EQ(check("safe_block/f32@host --quick --only shapes --only layout --only streams --only calls"),
             kPassed)
       << out;
-  EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host\n")) << out;
-  EXPECT_TRUE(fs::exists(folder_ / "index.html"));
+  // What a quick look left out stands beside its verdict, there and on the page.
+  std::set<std::int64_t> lengths;
+  for (const Record& r : records())
+    if (r.V >= 1 && r.V <= 4096 && r.rows > 0) lengths.insert(r.V);
+  const std::string quick =
+      "quick: " + std::to_string(lengths.size()) + " of 4,096 row lengths to 4,096 were tried";
+  EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host; " + quick + "\n")) << out;
+  EXPECT_NE(read_file(folder_ / "index.html").find(quick.substr(7)), std::string::npos);
   EXPECT_TRUE(fs::exists(folder_ / "summary.md"));
   const auto all = records();
   EXPECT_GT(all.size(), 400u);
@@ -116,7 +123,7 @@ TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
 }
 
 TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
-  ASSERT_EQ(check(fixture("write_null") + " --quick --only shapes --only batch"), kFailed);
+  ASSERT_EQ(check(fixture("write_null") + " --quick --only layout --only batch"), kFailed);
   std::int64_t crashed = 0, not_run = 0;
   for (const Record& r : records()) {
     crashed += r.status == Status::crashed;
@@ -125,7 +132,7 @@ TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
       EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
     }
   }
-  EXPECT_GT(crashed, 400);
+  EXPECT_GT(crashed, 100);
   EXPECT_EQ(not_run, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "reports/html.hpp"
@@ -66,9 +67,12 @@ bool passed(const std::vector<Record>& records) {
   return any;
 }
 
-std::string verdict_of(const std::string& key, const std::vector<Record>& records) {
-  std::string out = fmt::format("{} {}\n", passed(records) ? "PASS" : "FAIL", key) + counts_of(records);
-  if (const std::string line = resolution_line(records); passed(records) && !line.empty()) out += line + "\n";
+std::string verdict_of(const std::string& key, const std::vector<Record>& records, bool quick) {
+  const bool pass = passed(records);
+  std::string out = fmt::format("{} {}{}\n", pass ? "PASS" : "FAIL", key,
+                                pass && quick ? "; quick: " + lengths_tried(records) : "") +
+                    counts_of(records);
+  if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
     const conformance::Finding& f = findings[i];
@@ -123,6 +127,17 @@ std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
   return out;
 }
 
+std::string lengths_tried(const std::vector<Record>& records) {
+  constexpr std::int64_t kTo = 4096;  // the whole check tries them all
+  std::set<std::int64_t> tried;
+  for (const Record& r : records)
+    if (r.V >= 1 && r.V <= kTo && r.rows > 0 && r.family != kProbeFamily && r.status != Status::not_run &&
+        r.status != Status::unsupported)
+      tried.insert(r.V);
+  return fmt::format("{} of {} row lengths to {} were tried",
+                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo));
+}
+
 std::string finding_line(const conformance::Finding& f) {
   const char* word = f.status == Status::crashed        ? "crash"
                      : f.status == Status::hung         ? "hang"
@@ -142,7 +157,7 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
     std::vector<Record> its;
     for (const Record& r : data.records)
       if (r.key == k.key) its.push_back(r);
-    out += verdict_of(k.key, its);
+    out += verdict_of(k.key, its, data.quick);
   }
   if (data.keys.size() > 1)
     out += fmt::format("{}: {}\n", report_passed(data) ? "PASS" : "FAIL", verdict_reason(data));

@@ -37,6 +37,12 @@ std::vector<Unit> plan_shapes(const Planning& p) {
       }
       units.push_back(std::move(u));
     }
+  if (p.narrow.V) return units;
+  // One row of one family each, whose logits differ at every dtype.
+  for (const std::int64_t V : sizes_of(p, sizes_between(p.extent)))
+    for (const std::string& family : families_of(p, {"normal_1"}))
+      for (const std::int64_t n : rows_of(p, {1}))
+        units.push_back({{{family, V, n, op_of(p), k_of(p, V)}}, run_shape, weight_of(n, V)});
   return units;
 }
 

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <thread>
 
 #include "accuracy/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 
@@ -113,23 +112,14 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
 class FullCheck {
  public:
   FullCheck(const Variant& v, int threads)
-      : variant_(v),
-        terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)),
-        threads_(threads > 0 ? static_cast<unsigned>(threads)
-                             : std::max(1u, std::thread::hardware_concurrency())) {}
+      : variant_(v), terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)), threads_(threads) {}
 
   /// False once so much has failed that going on tells nothing new.
   bool judge(std::span<const OpenPair> rows, PairResult& r, PairStats& stats) {
     std::vector<FullVerdict> verdicts(rows.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i; (i = next.fetch_add(1)) < rows.size();)
-        verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast);
-    };
-    std::vector<std::thread> workers;
-    for (unsigned t = 1; t < threads_ && rows.size() > 64; ++t) workers.emplace_back(work);
-    work();
-    for (std::thread& w : workers) w.join();
+    // A thread costs as much as some tens of rows.
+    parallel_for(rows.size(), rows.size() > 64 ? threads_ : 1,
+                 [&](std::size_t i) { verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast); });
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const FullVerdict& f = verdicts[i];
       ++r.full_check;
@@ -153,7 +143,7 @@ class FullCheck {
  private:
   const Variant& variant_;
   const Terms terms_;
-  const unsigned threads_;
+  const int threads_;
 };
 
 PairStats sweep_pairs_on_host(const Variant& v, const PairRules& rules, std::int64_t stride,

@@ -32,11 +32,7 @@ __global__ void block_sum(SumFault fault, Rows<const T> logits, Rows<T> probs, s
     sum = block_reduce<Sum, kThreads>(sum);
     if (fault == SumFault::bf16_sum) sum = to_float(from_float<bf16>(sum));
     T* p = probs.row(row);
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
-      float y = expf(to_float(x[i]) - m) / sum;
-      if (fault == SumFault::last_seven && V >= 200 && V <= 300 && i >= V - 7) y *= 1.001f;
-      p[i] = from_float<T>(y);
-    }
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) p[i] = from_float<T>(expf(to_float(x[i]) - m) / sum);
   }
 }
 
@@ -86,7 +82,6 @@ const bool planted[] = {
     plant<f32>("X63", "sum_stored_as_bf16_long", SumFault::bf16_sum, "normal_1", kVocabulary),
     plant<f32>("X63", "sum_stored_as_bf16", SumFault::bf16_sum, "normal_1", kShort),
     plant<f32>("X64", "far_terms_left_out", SumFault::far_terms, "normal_10", kVocabulary),
-    plant<f32>("X65", "last_seven_off", SumFault::last_seven, "normal_1", 257),
     plant_right<f32>("right_block_sum_undeclared"),
     plant_right<f16>("right_block_sum_f16_undeclared"),
     plant_right<bf16>("right_block_sum_bf16_undeclared"),
