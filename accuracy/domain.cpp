@@ -68,6 +68,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
 
 std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t offset) {
   const Limits& l = variant.limits;
+  if (p.V < l.min_V) return fmt::format("V = {} is below min_V = {}", p.V, l.min_V);
+  if (p.rows < l.min_rows) return fmt::format("{} rows are fewer than min_rows = {}", p.rows, l.min_rows);
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
   if (l.k_up_to_V && selects(p.op) && p.k > p.V) return fmt::format("k = {} exceeds V = {}", p.k, p.V);

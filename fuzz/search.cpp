@@ -178,6 +178,8 @@ void note_lost_device(SearchResult& r, const Variant& v, Op op, const std::strin
 Domain domain_of(const Variant& variant, Op op) {
   Domain d;
   d.V_multiple = std::max<std::int64_t>(1, variant.limits.V_multiple);
+  d.shortest = variant.limits.min_V;
+  d.fewest_rows = std::max<std::int64_t>(1, variant.limits.min_rows);
   if (variant.limits.max_V > 0) d.longest = std::min(d.longest, variant.limits.max_V);
   d.dense =
       variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));

@@ -247,7 +247,7 @@ int run(const Options& o) {
   }
   if (judged < all.size() - absent || judged == 0) {
     if (absent == all.size()) {
-      fmt::print("FAIL: no candidate can run here\n");
+      fmt::print("NOT RUN: no candidate can run here\n");
       return kEnvironment;
     }
     fmt::print("FAIL: nothing was judged of {} candidates\n", all.size() - judged);

@@ -102,8 +102,27 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   return {};
 }
 
+Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+                         const std::string& why) const {
+  Record r = unsupported(c, why);
+  r.rows_outside = c.rows;
+  Launcher* const launcher = variant_.launcher.get();
+  if (!launcher || died_unpromised_) return r;
+  GuardedLaunch launch = prepare(c, inputs, layout);
+  const LaunchOutcome outcome = launch.run();
+  died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
+  r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
+  // What it did to its process is no part of the cases that follow.
+  launcher->restart();
+  return r;
+}
+
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-  if (const std::string why = outside(c, layout); !why.empty()) return unsupported(c, why);
+  if (const std::string why = outside(c, layout); !why.empty()) {
+    const Limits& l = variant_.limits;
+    const bool empty = (c.V == 0 && l.min_V > 0) || (c.rows == 0 && l.min_rows > 0);
+    return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
+  }
   GuardedLaunch launch = prepare(c, inputs, layout);
   const LaunchOutcome outcome = run(launch);
   return judge(c, inputs, launch, outcome);

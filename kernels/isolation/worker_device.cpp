@@ -30,9 +30,18 @@ namespace {
 /// The producer of late logits takes so long; two launches at the same time are held back for a moment.
 constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
 
+bool no_memory = false;  // some call said so since a launch began
+
 std::string fault(const char* what, cudaError_t e) {
   cudaGetLastError();
+  no_memory = no_memory || e == cudaErrorMemoryAllocation;
   return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+}
+
+/// A launcher that fails there may have asked for memory and taken the error along.
+bool nearly_full() {
+  std::size_t free = 0, all = 0;
+  return cudaMemGetInfo(&free, &all) == cudaSuccess && free < all / 128;
 }
 
 /// A buffer of the supervisor's, as this process sees it.
@@ -143,7 +152,9 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
                           const Call& call) {
   const auto all = [&](const std::string& text) {
     for (auto& f : done.fault) f.set(text);
+    done.no_memory = no_memory;
   };
+  no_memory = false;
   if (!state_) state_ = std::make_unique<State>();
   State& s = *state_;
   std::array<std::array<void*, kBuffers>, kSlots> at{};
@@ -159,7 +170,11 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     const int slot = r.count == 2 ? n : r.slot;
     if (r.delayed_producer) why = s.produce(r, slot);
     if (why.empty()) why = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
-    if (const cudaError_t e = cudaGetLastError(); why.empty() && e != cudaSuccess) why = fault("launch", e);
+    if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) {
+      const std::string last = fault("launch", e);
+      if (why.empty()) why = last;
+    }
+    if (!why.empty()) no_memory = no_memory || nearly_full();
     if (!why.empty()) done.fault[n].set(std::exchange(why, {}));
     cudaEventRecord(s.events[slot], stream_of(slot));
   }
@@ -170,6 +185,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
       done.spoilt = 1;
     }
   }
+  done.no_memory = no_memory;
 }
 
 void WorkerDevice::settle(Settled& settled) {
