@@ -31,7 +31,7 @@ constexpr std::array<Step, 22> kSteps = {{
     {Of::arithmetic, "exp=fast", [](Claim& c) { c.exp = Exp::fast; }},
     {Of::arithmetic, "division=reciprocal", [](Claim& c) { c.division = Division::reciprocal; }},
     {Of::arithmetic, "division=approximate", [](Claim& c) { c.division = Division::approximate; }},
-    {Of::arithmetic, "height=V", [](Claim& c) { c.height = serial; }},
+    {Of::arithmetic, "height=V", [](Claim& c) { c.height = serial, c.any_height = false; }},
     {Of::arithmetic, "ftz=yes", [](Claim& c) { c.ftz = true; }},
     {Of::arithmetic, "shift=any", [](Claim& c) { c.shift = Shift::any; }},
     {Of::arithmetic, "algorithm=online", [](Claim& c) { c.algorithm = Algorithm::online; }},
@@ -80,7 +80,8 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
     Variant after = v;
     s.apply(after.claim);
     const bool height =
-        std::string_view(s.words) == "height=V" && v.claim.height && v.claim.height(c.V()) != serial(c.V());
+        std::string_view(s.words) == "height=V" && v.claim.height &&
+        (v.claim.any_height || v.claim.height(c.V()) != serial(c.V()));
     if (height || declaration_of(after) != declaration_of(before)) out.push_back(&s);
   }
   // Where outputs may be kept the two bounds are nearly one, and `fast` needs no domain.
@@ -91,15 +92,16 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
   return out;
 }
 
-/// Passed, and something was judged, or nothing could be: all rows lie outside that class's domain.
-enum class Fit { none, passes, outside };
+/// Passed, and something was judged; passed under a bound that tells nothing; or nothing could be judged: all rows
+/// lie outside that class's domain.
+enum class Fit { none, passes, weak, outside };
 Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run) {
   v.claim = claim;
   Judgement j(v, c, op, nullptr);
   j.judge_rows(run, true);
-  const ErrorStatistics& s = j.statistics;
-  const bool judges = s.visible == 0 || s.visible > s.visible_weak;
-  if (j.tally.failed() > 0 || j.tally.undecided() > 0 || !judges) return Fit::none;
+  const bool judges = j.tally.unbounded() == 0 && j.statistics.resolution.over_limit() <= 1;
+  if (j.tally.failed() > 0 || j.tally.undecided() > 0) return Fit::none;
+  if (!judges) return Fit::weak;
   return j.rows_judged > 0 ? Fit::passes : Fit::outside;
 }
 
@@ -180,6 +182,7 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
   const std::vector<const Step*> steps = steps_for(variant, c, op);
   // Every set is a judgement of all rows: long ones are tried with fewer changes.
   const std::int64_t elements = c.rows() * c.V();
+  std::string weak;
   bool far = false;  // beyond what exp2 of a rounded product can do at all
   const int most = elements <= 1 << 12 ? 3 : elements <= 1 << 15 ? 2 : 1;
   for (int changes = 1; changes <= most; ++changes)
@@ -196,10 +199,12 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
       const Fit f = fit(variant, claim, c, op, run);
       if (f == Fit::passes)
         return {fmt::format("would pass with {}", fmt::join(words, "; ")), Nearest::other_class};
+      if (f == Fit::weak && weak.empty())
+        weak = fmt::format("within what {} may do, too coarse a bound to pass under", fmt::join(words, "; "));
       if (f == Fit::outside && changes == 1 && claim.exp == Exp::exp2_fma) far = true;
     }
   if (far) return {"outside its domain with exp=exp2_fma", Nearest::none};
-  return {"no class near its claim", Nearest::none};
+  return {weak.empty() ? "no class near its claim" : weak, Nearest::none};
 }
 
 }  // namespace assay

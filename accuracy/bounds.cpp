@@ -10,10 +10,16 @@
 namespace assay {
 namespace {
 
-// Every bound is computed in double. Its own rounding (a plain sum of up to 2^26 terms, series cut after
-// terms of relative size 2^-30, a difference of neighbouring doubles) is covered by raising it by this
-// factor.
+// Every bound is computed in double. Its own rounding (series cut after terms of relative size 2^-30, a
+// difference of neighbouring doubles, a plain sum of n terms) is covered by raising it by this factor. A sum
+// of n doubles errs by n 2^-53 of itself.
 constexpr double kInflate = 1 + 0x1p-24;
+double inflate(double n) { return kInflate + n * 0x1p-51; }
+
+/// A bound that is no number bounds nothing.
+double finite_or_infinite(double bound) {
+  return std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound;
+}
 
 /// |log2e - fl(log2e)| / log2e is below 0.2241 u in f32.
 constexpr double kLog2e = 0.2241;
@@ -83,13 +89,13 @@ class LazyPaths {
   Path of(std::size_t i) const {
     const double d = std::isinf(row_.d[i]) ? 0 : std::fabs(row_.d[i]);
     if (t_.tau == 0) {
-      const double larger = row_.larger[i];
+      const double larger = std::min(static_cast<double>(row_.larger[i]), t_.rescales);
       return {std::min(t_.h + 1, larger), std::min(t_.h, larger), d};
     }
     const double reach = std::min(t_.tau * (1 + t_.u), row_.x[i] - lowest_);
     if (!(reach >= 0)) return {};  // -inf
     // x_i may be its own reference; what lies above it otherwise is counted from the lowest reference on.
-    const double above = reach == 0 ? row_.larger[i] : above_[i];
+    const double above = std::min(reach == 0 ? row_.larger[i] : above_[i], t_.rescales);
     return {std::min(t_.h + 2, above + (reach > 0)), std::min(t_.h + 1, above), d + 2 * reach};
   }
 
@@ -100,9 +106,70 @@ class LazyPaths {
   double lowest_ = 0;
 };
 
+/// What the additions can do to a sum whose terms are of very different size: BOUNDS.md section 3. Terms are
+/// taken by descending probability; e0 is a term's log-error before the additions.
+class HeadAndTail {
+ public:
+  /// `grown`: p (e^e0 - 1) of every term.
+  HeadAndTail(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown)
+      : lam_u_(lam(t.u)), h_(h) {
+    for (const std::int32_t position : row.order) {
+      const auto i = static_cast<std::size_t>(position);
+      if (!std::isfinite(row.d[i])) break;
+      least_.push_back((least_.empty() ? 0 : least_.back()) + row.lo[i]);
+      most_.push_back((most_.empty() ? 0 : most_.back()) + row.hi[i] + grown[i]);
+    }
+  }
+
+  /// Bounds |ln(computed sum / exact)|: the least over heads of 1, 2, 4, ... terms. An addition errs by no more
+  /// than its smaller operand, so what is added to a head counts at most twice, whatever its order.
+  double best() const {
+    double least = std::numeric_limits<double>::infinity();
+    const std::size_t n = least_.size();
+    for (std::size_t r = 1; r < n; r *= 2) {
+      const double q = 1 - least_[r - 1];
+      if (!(q < 1)) continue;
+      const double among_heads = std::min(static_cast<double>(r - 1), h_) * lam_u_;
+      const double tail = std::max(0.0, most_[n - 1] - most_[r - 1]);
+      const double above = std::log(most_[r - 1] + 2 * tail * std::exp(h_ * lam_u_)) + among_heads;
+      const double below = std::log(std::max(most_[r - 1], 1 - q)) + among_heads + 2 * lam(std::max(0.0, q));
+      least = std::min(least, std::max(above, below));
+    }
+    // What the plain sums here err by.
+    return least + static_cast<double>(n) * 0x1p-51;
+  }
+
+ private:
+  double lam_u_, h_;
+  std::vector<double> least_, most_;  // of the first 1, 2, ... terms: sum p, and sum p e^e0
+};
+
+/// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v): the bound is
+/// largest where the largest terms are the deepest.
+double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0) {
+  double excess = 0;
+  std::int64_t k = 0;
+  for (const std::int32_t position : row.order) {
+    const auto i = static_cast<std::size_t>(position);
+    if (!std::isfinite(row.d[i])) break;
+    ++k;
+    const double depth = std::min(h, static_cast<double>(row.finite - k) + std::floor(std::log2(k)));
+    const double by = e0[i] + depth * lam(t.u);
+    excess += by < 1 ? row.hi[i] * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
+  }
+  return std::log1p(excess);
+}
+
 }  // namespace
 
 double lam(double t) { return t < 1 ? -std::log1p(-t) : std::numeric_limits<double>::infinity(); }
+
+Terms limited(Terms t, const SumLimit& limit) {
+  t.h = std::min(t.h, limit.height);
+  t.rescales = std::min(t.rescales, limit.rescales);
+  if (limit.shifted_logs) t.any_log_form = false;
+  return t;
+}
 
 Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   Terms t;
@@ -135,6 +202,9 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   if (min_subnormal(t.arithmetic) > min_subnormal(out))
     t.w_out += (claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(t.arithmetic);
   t.w_out += t.flush;
+  t.narrows = t.u_out > t.u;
+  t.w_quotient =
+      (claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(t.arithmetic) + t.flush;
   t.h = claim.height ? static_cast<double>(claim.height(V)) : 0;
   t.online = claim.algorithm == Algorithm::online;
   t.tau = t.online ? claim.rescale_threshold : 0;
@@ -152,13 +222,19 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   RowBounds r;
   r.A.resize(n);
   const bool rescaled = t.online || t.kept;
-  const double tree = t.h * lam(t.u);
+  const auto finite = static_cast<double>(row.finite);
+  // Adding the identity, or 0, is exact: no path has more roundings than the row has other terms.
+  const double h = std::min(t.h, std::max(0.0, finite - 1));
+  const double tree = h * lam(t.u);
+  const bool is_long = h > kShortSum && t.tau == 0 && !row.order.empty();
   // Successive shifts are each off by u of their length; as a product with log2e by more.
   const double per_nat = (t.exp2 ? 2 + kLog2e + 0x1p-12 : 1) * t.u + t.exp_slope * (1 + t.u);
   const LazyPaths paths(t, row);
   double excess = 0;      // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
   double own_excess = 0;  // sum p_i (e^own_i - 1), own_i the log-error of its numerator
   double range_top = 0;
+  std::vector<double> before, grown_before;  // the additions: log-error of every term, and p (e^it - 1)
+  if (is_long) before.assign(n, 0), grown_before.assign(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const double p = row.hi[i];
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
@@ -180,7 +256,6 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       }
       if (p > 0) r.K_max = std::max(r.K_max, path.exps);
     }
-    beta += tree;
     r.A[i] = own;
     if (p > 0) {
       // Past 1 the product p e^beta is formed as one exponential: on far rows p is the smallest double and
@@ -188,34 +263,45 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       const auto grown = [&](double by) {
         return by < 1 ? p * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
       };
-      excess += grown(beta);
+      excess += grown(beta + tree);
       own_excess += grown(own);
+      if (is_long) before[i] = beta, grown_before[i] = grown(beta);
       range_top = std::max(range_top, row.d[i] + own);
     }
   }
-  const auto finite = static_cast<double>(row.finite);
   r.anchor = row.argmax >= 0 ? shift.f[static_cast<std::size_t>(row.argmax)] : 0;
   // Naive's terms are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m = e^lse.
   const double scale =
       t.shifted ? row.s.lo * std::exp(std::min(0.0, r.anchor)) : std::exp(std::min(700.0, row.lse.lo));
   r.eta_s = scale > 0 ? t.eta / scale : std::numeric_limits<double>::infinity();
-  double relative = std::log1p(excess);
+  const double plain = std::log1p(excess);
+  double relative = plain;
+  if (is_long) {
+    double sharper = HeadAndTail(t, row, h, grown_before).best();
+    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before));
+    relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam(t.u)));
+  }
   // The sum of an online kernel is moved to the numerators' scale by one more exp and product.
-  if (t.exp2 && rescaled) relative += t.eps(r.anchor) + lam(t.u);
+  const double last_step = t.exp2 && rescaled ? t.eps(r.anchor) + lam(t.u) : 0;
+  relative += last_step;
   // Absolute errors of subnormal exps, grown by everything that happens to them on the way up: one in a term
   // itself, and at most two in its rescales.
   // Where results are flushed, the products of those rescales too.
   const double subnormals =
       (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
-  const double absolute = lam(finite * subnormals * r.eta_s * std::exp(2 * relative));
-  r.b = (relative + absolute) * kInflate;
-  const double common = lam(t.D) + lam(t.u_out) + r.b;
-  r.w = (std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s + t.w_out) * kInflate;
+  const double absolute = lam(finite * subnormals * r.eta_s * std::exp(2 * (plain + last_step)));
+  const double inflated = inflate(static_cast<double>(n));
+  r.b = finite_or_infinite((relative + absolute) * inflated);
+  r.rounding = lam(t.u_out);
+  const double common = lam(t.D) + r.rounding + r.b;
+  const double exps = std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s;
+  r.w = finite_or_infinite((exps + t.w_out) * inflated);
+  r.w_quotient = finite_or_infinite((exps + t.w_quotient) * inflated);
   for (double& A : r.A) A = (A + common) * kInflate;
   // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
-  const double divided = lam(t.D) + lam(t.u_out);
-  const double apart = rescaled ? r.b + std::log1p(own_excess) : tree;
-  r.row_sum = (std::expm1(apart + divided) + finite * r.w) * kInflate;
+  const double divided = lam(t.D) + r.rounding;
+  const double apart = rescaled ? r.b + std::log1p(own_excess) : std::min(tree, r.b + std::log1p(own_excess));
+  r.row_sum = finite_or_infinite((std::expm1(apart + divided) + finite * r.w) * inflated);
   r.range_top = t.unit_maximum() || !rescaled ? (t.D_own > t.u ? 1 + t.D : 1) : std::exp(range_top + common);
   return r;
 }
@@ -236,7 +322,9 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
   // Naive takes the log of s e^m, which is lse itself; the others that of s, at least 1.
   const double log_s =
       t.shifted ? std::log(row.s.hi) : std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
-  r.log_sum = (b.b + t.log_error * (log_s + b.b) + (t.shifted ? std::fabs(b.anchor) : 0)) * kInflate;
+  // The log is taken of the sum as it stands, e^anchor in it.
+  const double anchor = t.shifted ? std::fabs(b.anchor) : 0;
+  r.log_sum = finite_or_infinite((b.b + t.log_error * (log_s + b.b + anchor) + anchor) * kInflate);
   const double lse = std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
   r.lse = (t.shifted ? r.log_sum + t.u * (lse + r.log_sum) : r.log_sum) * kInflate;
   return r;

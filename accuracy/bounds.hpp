@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ struct Terms {
   double D = 0;               // relative error of the division
   double D_own = 0;           // the part of D that two elements of a row do not share
   double w_out = 0;           // absolute error of the output where it is subnormal
+  double w_quotient = 0;      // of the quotient alone, before it is rounded to a narrower output
   double flush = 0;           // results below it may be 0: the smallest normal number, or 0
   double h = 0;               // additions on the highest path
+  double rescales = std::numeric_limits<double>::infinity();  // of one term, at most
   double tau = 0;             // how far the reference of a partial sum may lie below its maximum
   bool online = false;        // partial sums are rescaled
   bool shifted = true;        // exp(x - m); false: exp(x)
@@ -37,6 +40,7 @@ struct Terms {
   bool absorb = false;        // log-softmax as x - lse
   bool any_log_form = false;  // as x - lse or as (x - m) - ln s
   bool narrow = false;        // all arithmetic in a 16-bit type
+  bool narrows = false;       // the last step rounds a wider result to the output's format
   bool monotone_exp = false;  // the exp was found monotone over every input
   Dtype arithmetic = Dtype::f32;
 
@@ -66,12 +70,27 @@ struct RowBounds {
   double anchor = 0;     // argument of the exp at the maximum: 0 for a subtracted maximum, m for naive
   double eta_s = 0;      // eta / (s e^anchor)
   double w = 0;          // absolute part of every element's bound
+  double w_quotient = 0;  // the same before the last rounding, where the output is narrower
+  double rounding = 0;    // lam(u_out): A[i] less this is the bound before that rounding
   double row_sum = 0;    // bounds |sum of stored outputs - 1|
   double range_top = 1;  // no output may be larger
   double K_max = 0;
   std::vector<double> A;  // log-error bound of every element
 };
 RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift);
+
+/// Head and tail help sums of more additions than this; shorter ones are bounded by their height alone, which
+/// the fast judge relies on.
+inline constexpr double kShortSum = 64;
+
+/// A sum of at most this many additions on a path, each term rescaled at most so often: what a judgement may
+/// assume beyond the claim, when it looks for how sharply the outputs can be judged (verdict.hpp).
+struct SumLimit {
+  double height = std::numeric_limits<double>::infinity();
+  double rescales = std::numeric_limits<double>::infinity();
+  bool shifted_logs = false;  // where a claim leaves the form of log-softmax open: (x - m) - log d
+};
+Terms limited(Terms t, const SumLimit& limit);
 
 /// Bounds of lse and log-softmax, in absolute terms and before the last rounding to the output's format.
 struct LogBounds {
@@ -89,6 +108,11 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b);
 /// Empty, or why the row is outside the claim's domain: "lse 1e4 is not below 88.7228". `b` bounds the
 /// log-error of the computed sum, which must not overflow either.
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
+
+/// Up to this |lse|, log-softmax as x - lse still tells right from wrong: 2^13 in f32.
+double largest_absorbing_lse(const Claim& claim);
+/// Which form of log-softmax it is was left open, and the row lies where only one of them can be judged.
+bool absorbed(const Claim& claim, const Terms& terms, const RowTruth& row);
 
 /// Empty, or which declared limit a problem passes by its shape, its first row `offset` bytes from a 256-byte
 /// boundary: "V = 1000 is not a multiple of 256". Whether rows are finite is asked row by row.

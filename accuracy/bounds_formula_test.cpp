@@ -75,8 +75,12 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
 
   const bool rescaled = c.algorithm == Algorithm::online || c.normalise == Normalise::kept;
   const Real tau = c.algorithm == Algorithm::online ? c.rescale_threshold : 0;
+  // No path has more additions than the row has other terms.
+  Real finite = 0;
+  for (double v : x) finite += std::isfinite(v);
+  const Real additions = std::min(h, std::max<Real>(0, finite - 1));
   Real sum_beta = 0, sum_own = 0, most_exps = 0, top = -INFINITY;
-  std::vector<Real> own(n), sigma(n);
+  std::vector<Real> own(n), sigma(n), before_additions(n);
   for (std::size_t i = 0; i < n; ++i) {
     const Real d = x[i] - m, f = argument(x[i]), p = std::exp(d) / s;
     const bool gone = std::isinf(f);
@@ -107,30 +111,61 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
         own[i] += std::fabs(d) * u + std::min<Real>(2, products) * (eps0 + lam_(u));
       if (p > 0x1p-1074L) most_exps = std::max(most_exps, exps);
     }
-    beta += h * lam_(u);
+    before_additions[i] = beta;
+    beta += additions * lam_(u);
     sum_beta += p * std::expm1(beta);
     sum_own += p * std::expm1(own[i]);
     top = std::max(top, d + own[i]);
   }
   Real b1 = std::log1p(sum_beta);
-  if (exp2 && rescaled) b1 += eps(e.anchor) + lam_(u);
+  Real sharper = b1;
+  if (additions > 64 && tau == 0) {
+    // Head and tail, and the depths of the k-th deepest term: terms by descending logit.
+    std::vector<std::size_t> order(n);
+    for (std::size_t i = 0; i < n; ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
+    const auto p = [&](std::size_t k) { return std::exp(static_cast<Real>(x[order[k]]) - m) / s; };
+    const auto grown = [&](std::size_t k) { return p(k) * std::exp(before_additions[order[k]]); };
+    Real least = INFINITY;
+    for (std::size_t r = 1; r < static_cast<std::size_t>(finite); r *= 2) {
+      Real heads = 0, of_heads = 0, tails = 0;
+      for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k)
+        if (k < r) heads += p(k), of_heads += grown(k);
+        else tails += grown(k);
+      const Real among = std::min<Real>(static_cast<Real>(r - 1), additions) * lam_(u), q = 1 - heads;
+      const Real above = std::log(of_heads + 2 * tails * std::exp(additions * lam_(u))) + among;
+      const Real below = std::log(of_heads) + among + 2 * lam_(q);
+      least = std::min(least, std::max(above, below));
+    }
+    if (2 * additions > finite) {
+      Real deep = 0;
+      for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k) {
+        const auto rank = static_cast<Real>(k + 1);
+        const Real depth = std::min(additions, finite - rank + std::floor(std::log2(rank)));
+        deep += grown(k) * std::exp(depth * lam_(u)) - p(k);
+      }
+      least = std::min(least, std::log1p(deep));
+    }
+    sharper = std::min(b1, std::max(least, std::log1p(sum_own) + 64 * lam_(u)));
+  }
+  if (exp2 && rescaled) b1 += eps(e.anchor) + lam_(u), sharper += eps(e.anchor) + lam_(u);
   const Real scale = naive ? std::exp(lse) : s * std::exp(std::min<Real>(0, e.anchor));
   e.eta_s = eta / scale;
-  Real finite = 0;
-  for (double v : x) finite += std::isfinite(v);
   const Real absolute =
       finite * (1 + std::min<Real>(2, most_exps)) * std::exp(tau) * e.eta_s * std::exp(2 * b1);
   e.usable = absolute < 0.9L;
-  e.b = b1 + lam_(absolute);
+  e.b = sharper + lam_(absolute);
   const Real common = lam_(D) + lam_(u_out) + e.b;
   e.w = (c.normalise == Normalise::kept ? 4 : 1) * e.eta_s * std::exp(common) + w_out;
-  const Real apart = rescaled ? e.b + std::log1p(sum_own) : h * lam_(u);
+  const Real apart =
+      rescaled ? e.b + std::log1p(sum_own) : std::min(additions * lam_(u), e.b + std::log1p(sum_own));
   e.row_sum = std::expm1(apart + lam_(D) + lam_(u_out)) + finite * e.w;
   const bool unit = c.shift == Shift::subtract && !exp2 && tau == 0;
   e.range_top = unit || !rescaled ? (blunt ? 1 + D : 1) : std::exp(top + common);
 
   const Real log_s = naive ? std::fabs(lse) : std::log(s);
-  e.log_sum = e.b + E_log * (log_s + e.b) + (naive ? 0 : std::fabs(e.anchor));
+  const Real anchor = naive ? 0 : std::fabs(e.anchor);
+  e.log_sum = e.b + E_log * (log_s + e.b + anchor) + anchor;
   e.lse = naive ? e.log_sum : e.log_sum + u * (std::fabs(lse) + e.log_sum);
   for (std::size_t i = 0; i < n; ++i) {
     e.A.push_back(own[i] + common);

@@ -10,7 +10,7 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
-#include "accuracy/judgement.hpp"
+#include "accuracy/verdict.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/height_formula.hpp"
 
@@ -85,6 +85,10 @@ void fill_statistics(Record& r, Judgement& j) {
       ratio = std::max(ratio, j.tally.at(c).utilisation);
     }
   if (any_bound) r.max_bound_ratio = ratio;
+  if (s.resolution.judged()) {
+    r.resolution = s.resolution.of_element();
+    r.resolution_sum = s.resolution.of_sum();
+  }
   if (s.ulp.empty()) return;
   const auto n = static_cast<double>(s.ulp.size());
   r.max_ulp = static_cast<double>(*std::max_element(s.ulp.begin(), s.ulp.end()));
@@ -95,6 +99,20 @@ void fill_statistics(Record& r, Judgement& j) {
   r.correctly_rounded = static_cast<double>(s.correctly_rounded) / n;
   r.weak_share = static_cast<double>(s.weak) / n;
   r.worst = s.worst;
+}
+
+/// No check failed, but errors would have passed that nobody would call small.
+void decide_weak(Record& r, const Variant& variant, const Resolution& resolution) {
+  const std::string seen = std::isfinite(resolution.of_element())
+                               ? fmt::format("a typical output may be off by {:.2g}", resolution.of_element())
+                               : "it has no finite bound";
+  if (variant.claim.judgeable_rows_only) {
+    r.status = Status::unsupported;
+    r.reason = fmt::format("domain: the claimed arithmetic is too coarse to be judged here: {}", seen);
+    return;
+  }
+  r.status = Status::inconclusive;
+  r.reason = "bound too weak: " + seen;
 }
 
 void decide_status(Record& r, const Variant& variant, const Case& c, const Judgement& j) {
@@ -114,9 +132,8 @@ void decide_status(Record& r, const Variant& variant, const Case& c, const Judge
   } else if (r.rows > 0 && j.rows_judged == 0) {
     r.status = Status::unsupported;
     r.reason = "domain: " + j.outside_reason;
-  } else if (s.visible > 0 && s.visible == s.visible_weak && variant.claim.internals == Internals::f32) {
-    r.status = Status::inconclusive;
-    r.reason = "bound too weak";
+  } else if (j.tally.unbounded() > 0 || s.resolution.over_limit() > 1) {
+    decide_weak(r, variant, s.resolution);
   } else {
     r.status = Status::pass;
     if (j.rows_outside > 0)
@@ -307,21 +324,11 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
     r.rows_outside = r.rows;
     return r;
   }
-  const auto judged_by = [&](const Case& inputs) {
-    auto j = std::make_unique<Judgement>(variant, inputs, op, options.observer, options.max_ulp);
-    judge_claim(*j, variant, c.V());
-    j->judge_rows(written, true);
-    return j;
-  };
-  const Case* by = &c;
-  auto judged = judged_by(*by);
-  if (const std::int64_t open = judged->tally.undecided(); open > 0 && c.tier() != Tier::mpfr) {
-    if (options.observer) options.observer->restart();
-    r.escalated = open;
-    judged = judged_by(*(by = &c.by_mpfr()));
-  }
-  r = concluded(std::move(r), variant, *by, *judged);
-  if (r.status == Status::fail && c.rows() * c.V() <= kLongestRejudged)
+  r = verdict(std::move(r), variant, c, op, {options.observer, options.max_ulp}, [&](Judgement& j) {
+    judge_claim(j, variant, c.V());
+    j.judge_rows(written, true);
+  });
+  if (r.status == Status::fail && options.nearest && r.behaves_like.empty() && c.rows() * c.V() <= kLongestRejudged)
     nearest_class(variant, c, op, written).tell(r);
   return r;
 }
@@ -356,27 +363,10 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
     return outside(std::move(r), why, variant, c, p);
 
   Launches launches(variant, c, p, options);
-  Judgement judged(variant, c, op, options.observer, options.max_ulp);
-  launches.judge(judged);
-  const std::int64_t open = judged.tally.undecided();
-  if (open == 0 || c.tier() == Tier::mpfr) {
-    r = concluded(std::move(r), variant, c, judged);
-    if (r.status == Status::fail && options.nearest) launches.nearest(op).tell(r);
-    return r;
-  }
-  // What fp64 enclosures leave undecided, MPFR's decide.
-  if (options.observer) options.observer->restart();
-  Judgement exact(variant, c.by_mpfr(), op, options.observer, options.max_ulp);
-  launches.judge(exact);
-  // Kernels run again to look for differences may not fail twice: what failed once has failed.
-  for (const Check check :
-       {Check::launch, Check::guard, Check::inputs, Check::written, Check::repeat, Check::late_write})
-    if (judged.tally.at(check).failed > exact.tally.at(check).failed)
-      exact.tally.at(check) = judged.tally.at(check);
-  if (exact.ended == Ended::normally) exact.ended = judged.ended, exact.fault = judged.fault;
-  r.escalated = open;
-  r = concluded(std::move(r), variant, c.by_mpfr(), exact);
-  if (r.status == Status::fail && options.nearest) launches.nearest(op).tell(r);
+  VerdictOptions how{options.observer, options.max_ulp};
+  how.measure = [&] { return measured_sum(variant, c.V()); };
+  r = verdict(std::move(r), variant, c, op, how, [&](Judgement& j) { launches.judge(j); });
+  if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) launches.nearest(op).tell(r);
   return r;
 }
 

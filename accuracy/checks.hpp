@@ -18,9 +18,14 @@ class Tally {
 
   /// error in [error_lo, error_hi] against bound in [bound_lo, bound_hi]. A pass needs
   /// error_hi <= bound_lo; a failure is anything for which error_lo <= bound_hi does not hold.
+  /// A bound that is infinite, or no number, judges nothing: it is counted, and never passes or fails.
   /// Returns false on a failure.
   bool judge(Check c, double error_lo, double error_hi, double bound_lo, double bound_hi) {
     CheckResult& r = at(c);
+    if (!(bound_lo < INFINITY)) {
+      ++unbounded_;
+      return true;
+    }
     ++r.judged;
     if (error_hi <= bound_lo) {
       const double u = bound_hi > 0 ? error_hi / bound_hi : 0;
@@ -52,6 +57,8 @@ class Tally {
 
   std::int64_t failed() const;
   std::int64_t undecided() const;
+  /// Comparisons with a bound that was infinite or no number.
+  std::int64_t unbounded() const { return unbounded_; }
   /// The checks that judged anything.
   std::vector<CheckResult> results() const;
   /// Names of the failed checks, most specific first, comma separated.
@@ -59,6 +66,7 @@ class Tally {
 
  private:
   std::array<CheckResult, kChecks> results_;
+  std::int64_t unbounded_ = 0;
 };
 
 }  // namespace assay

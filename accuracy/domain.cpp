@@ -9,6 +9,15 @@
 
 namespace assay {
 
+double largest_absorbing_lse(const Claim& claim) {
+  if (claim.internals == Internals::f32) return 0x1p-11 / unit_roundoff(Dtype::f32);
+  return 0.25 / unit_roundoff(claim.internals == Internals::f16 ? Dtype::f16 : Dtype::bf16);
+}
+
+bool absorbed(const Claim& claim, const Terms& terms, const RowTruth& row) {
+  return terms.any_log_form && std::fabs(row.lse.lo) > largest_absorbing_lse(claim);
+}
+
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   const double log_max_f32 = std::log(max_finite(Dtype::f32));
   if (claim.algorithm == Algorithm::naive) {
@@ -39,8 +48,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   if (claim.rescale_threshold > 0 && judged && !(partial < max_finite(Dtype::f32)))
     return fmt::format("a partial sum of {} terms times e^{:g} may overflow", row.finite,
                        claim.rescale_threshold);
-  // x - lse keeps nothing of a log-probability near lse's own last place.
-  const double most_lse = 0.25 / unit_roundoff(Dtype::f32);
+  // x - lse is off by lse's own last place: past this by more than a judgement may leave unseen.
+  const double most_lse = largest_absorbing_lse(claim);
   if (claim.log_form == LogForm::absorb && judged && !(std::fabs(row.lse.lo) <= most_lse))
     return fmt::format("lse {:.6g} is beyond {:g}: x - lse absorbs the result", row.lse.lo, most_lse);
   if (claim.internals == Internals::f16 && claim.algorithm == Algorithm::naive)
@@ -59,6 +68,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
 
 std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t offset) {
   const Limits& l = variant.limits;
+  if (p.V < l.min_V) return fmt::format("V = {} is below min_V = {}", p.V, l.min_V);
+  if (p.rows < l.min_rows) return fmt::format("{} rows are fewer than min_rows = {}", p.rows, l.min_rows);
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
   if (l.k_up_to_V && selects(p.op) && p.k > p.V) return fmt::format("k = {} exceeds V = {}", p.k, p.V);

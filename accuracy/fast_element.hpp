@@ -32,8 +32,11 @@ ASSAY_HOST_DEVICE double exp_shift(float f, float err) {
 /// A claim's constants, rounded towards a smaller bound. See Terms (bounds.hpp) for the meaning.
 struct ClaimConstants {
   float eps_0 = 0, slope = 0;  // log-error of the exp: eps_0 + slope |t|, 0 at t = 0
-  double tree = 0;             // h lam(u)
-  double output = 0;           // lam(D) + lam(u_out)
+  double lam_u = 0;            // of one addition
+  double additions = 0;        // on a path, kShortSum at most: past that the full bound may be sharper
+  double output = 0;           // what of D and u_out the element's bound grants in the log
+  double divided = 0;          // lam(D) + lam(u_out), which the row sum's grants
+  double half_ulp = 0;         // 0.5 where a wider result is rounded to the output at the end, 0 elsewhere
   double eta = 0, w_out = 0;
   float top = 1;                        // largest output in range
   int emin = -126, mantissa_bits = 23;  // of the output
@@ -48,8 +51,9 @@ ASSAY_HOST_DEVICE float own_error(const ClaimConstants& c, float f, float err) {
 /// What the second pass needs of the first.
 struct RowConstants {
   float m = 0;
-  float common = 0;  // lower bound of lam(D) + lam(u_out) + b
+  float common = 0;  // lower bound of what the element's bound grants beside its own error
   double inverse_s = 0;
+  double tree = 0;  // lower bound of h lam(u)
   double w = 0;  // lower bound
 };
 
@@ -58,10 +62,14 @@ ASSAY_HOST_DEVICE RowConstants row_constants(const ClaimConstants& c, float m, d
   RowConstants r;
   r.m = m;
   r.inverse_s = 1 / s;
+  // No path has more additions than the row has terms beside one; each of those is at most 1.
+  double additions = s * (1 - 0x1p-40) - 1;
+  additions = additions < c.additions ? additions : c.additions;
+  r.tree = (additions > 0 ? additions : 0.0) * c.lam_u;
   // b = ln(sum p e^beta) + ..., beta >= tree + own error; e^x >= 1 + x and ln(1 + x) >= x - x^2/2.
   double R = 0.99 * weighted * r.inverse_s;
   R = R < 1 ? R : 1;
-  const double b = c.tree + (R - 0.5 * R * R);
+  const double b = r.tree + (R - 0.5 * R * R);
   r.common = static_cast<float>((c.output + b) * (1 - 0x1p-22));
   r.w = (c.eta * r.inverse_s + c.w_out) * (1 - 0x1p-40);
   return r;
@@ -69,7 +77,7 @@ ASSAY_HOST_DEVICE RowConstants row_constants(const ClaimConstants& c, float m, d
 
 struct ElementVerdict {
   bool pass;
-  double error, bound;  // |g - p|, and a lower bound of what is allowed
+  double error, bound;  // how far p lies from what rounds to g, and a lower bound of what is allowed
   float ulp;            // error in units of the last place of p, to 2^-24
 };
 
@@ -92,14 +100,20 @@ ASSAY_HOST_DEVICE ElementVerdict judge(const ClaimConstants& c, const RowConstan
   const float allowed = (A - 0.5f * A * A) * (1 - 0x1p-19f);
   ElementVerdict v;
   const double difference = static_cast<double>(g) - p;
-  v.error = difference < 0 ? -difference : difference;
-  v.bound = masked ? 0 : fma(p, static_cast<double>(allowed), r.w);
+  const double distance = difference < 0 ? -difference : difference;
+  // Half the distance to g's neighbour on p's side; below a power of two that is half as much.
   const double G = static_cast<double>(g);
+  const std::int64_t at = (bits_of(G) >> 52) - 1023;
+  const double gap = c.half_ulp * from_bits((1023 + (at < c.emin ? c.emin : at) - c.mantissa_bits) << 52);
+  const bool dense = (bits_of(G) & 0xfffffffffffff) == 0 && at > c.emin && difference > 0;
+  const double beyond = distance - (dense ? 0.5 * gap : gap);
+  v.error = beyond < 0 ? 0.0 : beyond;
+  v.bound = masked ? 0 : fma(p, static_cast<double>(allowed), r.w);
   v.pass = (v.error <= v.bound) & (G <= c.top) & (bits_of(G) >= 0);
 
   const std::int64_t exponent = (bits_of(p) >> 52) - 1023;
   const std::int64_t unit = (exponent < c.emin ? c.emin : exponent) - c.mantissa_bits;
-  v.ulp = static_cast<float>(v.error * from_bits((1023 - unit) << 52));
+  v.ulp = static_cast<float>(distance * from_bits((1023 - unit) << 52));
   return v;
 }
 

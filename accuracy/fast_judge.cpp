@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <exception>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
 
 #include "accuracy/fast_judge_kernel.hpp"
 #include "accuracy/fast_judge_open.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 
@@ -60,10 +57,13 @@ ClaimConstants claim_constants(const Terms& t) {
   ClaimConstants c;
   c.eps_0 = below(t.exp_constant);
   c.slope = below(t.exp_slope);
-  c.tree = t.h * lam(t.u) * (1 - 0x1p-50);
-  c.output = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.lam_u = lam(t.u) * (1 - 0x1p-50);
+  c.additions = std::min(t.h, kShortSum);
+  c.divided = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.output = t.narrows ? lam(t.D) * (1 - 0x1p-50) : c.divided;
+  c.half_ulp = t.narrows ? 0.5 : 0;
   c.eta = t.eta;
-  c.w_out = t.w_out;
+  c.w_out = t.narrows ? t.w_quotient : t.w_out;
   c.top = t.D_own > t.u ? below(1 + t.D) : 1;
   return c;
 }
@@ -102,44 +102,31 @@ FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, 
   fast::ClaimConstants constants = fast::claim_constants(terms);
   constants.emin = format(o.out).emin;
   constants.mantissa_bits = format(o.out).mantissa_bits();
+  struct Mine {
+    std::vector<float> x, g;
+    std::vector<double> e;
+    FastJudgement judged;
+  };
+  const auto rows = static_cast<std::size_t>(o.rows), V = static_cast<std::size_t>(o.V);
+  std::vector<Mine> workers(static_cast<std::size_t>(workers_for(rows, threads)));
+  parallel_for_workers(rows, threads, [&](std::size_t row, int worker) {
+    Mine& mine = workers[static_cast<std::size_t>(worker)];
+    mine.x.resize(V), mine.g.resize(V), mine.e.resize(V);  // by the thread that writes them
+    const auto r = static_cast<std::int64_t>(row);
+    const std::byte* logits = fast::row_of(o.logits, o.in, r, o.in_pitch);
+    const std::byte* probs = fast::row_of(o.probs, o.out, r, o.out_pitch);
+    fast::decode_row(o.in, logits, o.V, mine.x.data());
+    fast::decode_row(o.out, probs, o.V, mine.g.data());
+    const fast::RowLook look =
+        fast::judge_kernel().row(constants, mine.x.data(), mine.g.data(), o.V, mine.e.data());
+    FastJudgement one;
+    one.statistics = look.statistics;
+    one.elements = o.V;
+    if (look.open > 0) one = judge_open_row(claim, terms, o, r, logits, probs, look.open);
+    mine.judged.add(one);
+  });
   FastJudgement all;
-  std::mutex mutex;
-  std::atomic<std::int64_t> next{0};
-  std::exception_ptr error;
-  const auto judge_rows = [&] {
-    std::vector<float> x(static_cast<std::size_t>(o.V)), g(x.size());
-    std::vector<double> e(x.size());
-    FastJudgement mine;
-    for (std::int64_t r; (r = next++) < o.rows;) {
-      const std::byte* logits = fast::row_of(o.logits, o.in, r, o.in_pitch);
-      const std::byte* probs = fast::row_of(o.probs, o.out, r, o.out_pitch);
-      fast::decode_row(o.in, logits, o.V, x.data());
-      fast::decode_row(o.out, probs, o.V, g.data());
-      const fast::RowLook look = fast::judge_kernel().row(constants, x.data(), g.data(), o.V, e.data());
-      FastJudgement one;
-      one.statistics = look.statistics;
-      one.elements = o.V;
-      if (look.open > 0) one = judge_open_row(claim, terms, o, r, logits, probs, look.open);
-      mine.add(one);
-    }
-    const std::lock_guard<std::mutex> lock(mutex);
-    all.add(mine);
-  };
-  const auto work = [&] {
-    try {
-      judge_rows();
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  };
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  const auto most = static_cast<int>(std::min<std::int64_t>(threads > 0 ? threads : cores, o.rows));
-  for (int i = 1; i < most; ++i) workers.emplace_back(work);
-  work();
-  for (std::thread& w : workers) w.join();
-  if (error) std::rethrow_exception(error);
+  for (const Mine& mine : workers) all.add(mine.judged);
   return all;
 }
 

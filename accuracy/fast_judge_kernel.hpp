@@ -34,7 +34,7 @@ extern const JudgeKernel judge_kernel;
 /// RowConstants.
 ASSAY_HOST_DEVICE bool row_sum_passes(const ClaimConstants& c, const RowConstants& r, double sum) {
   const double error = sum < 1 ? 1 - sum : sum - 1;
-  return error <= (c.tree + c.output) * (1 - 0x1p-20) + r.w - 0x1p-49;
+  return error <= (r.tree + c.divided) * (1 - 0x1p-20) + r.w - 0x1p-49;
 }
 
 }  // namespace assay::fast

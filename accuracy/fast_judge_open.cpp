@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "accuracy/row_judge.hpp"
+#include "accuracy/judged_row.hpp"
 #include "reference/fast_row.hpp"
 
 namespace assay {
@@ -18,13 +18,13 @@ class OpenRow {
 
   /// All checks of the fast judge against this truth; an element left undecided is listed in `undecided`.
   Tally judge(const RowTruth& t, ErrorStatistics& statistics, std::vector<std::int64_t>* undecided) const {
-    const RoundedShift shift = shift_of(t, terms_);
-    const RowBounds bounds = row_bounds(terms_, t, shift);
+    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
+    const RowBounds& bounds = *prepared.bounds;
     const RowCase row_case{&t, row_};
     Tally tally;
-    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &shift, tally, statistics, nullptr};
+    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &prepared.shift(), tally, statistics, nullptr};
     const double top = bounds.range_top;
-    double sum = 0, lost = 0;
+    std::vector<double> values;
     for (std::int64_t j = 0; j < static_cast<std::int64_t>(t.x.size()); ++j) {
       const std::uint64_t bits = load_bits(out_, probs_, j);
       const double g = decode(out_, bits);
@@ -32,25 +32,20 @@ class OpenRow {
       judge_element(c, j, g, bits);
       if (undecided && tally.at(Check::element).undecided > before) undecided->push_back(j);
       tally.require(Check::range, g >= 0 && g <= top && !(bits & format(out_).sign_mask()));
-      const double next = sum + g;
-      const double z = next - sum;
-      lost += (sum - (next - z)) + (g - z);
-      sum = next;
+      values.push_back(g);
     }
-    const double error = std::fabs((sum - 1) + lost);
-    tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bounds.row_sum,
-                bounds.row_sum * (1 + 0x1p-40));
+    judge_row_sum(c, values);
     return tally;
   }
 
   /// The element check alone, on one element. False while it is undecided.
   bool decides(const RowTruth& t, std::int64_t j, bool& passed) const {
-    const RoundedShift shift = shift_of(t, terms_);
-    const RowBounds bounds = row_bounds(terms_, t, shift);
+    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
+    const RowBounds& bounds = *prepared.bounds;
     const RowCase row_case{&t, row_};
     Tally tally;
     ErrorStatistics ignored;
-    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &shift, tally, ignored, nullptr};
+    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &prepared.shift(), tally, ignored, nullptr};
     const std::uint64_t bits = load_bits(out_, probs_, j);
     passed = judge_element(c, j, decode(out_, bits), bits);
     return tally.undecided() == 0;

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+
+#include "accuracy/judged_row.hpp"
 
 namespace assay {
 namespace {
@@ -17,16 +18,16 @@ std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", 
 }  // namespace
 
 Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
-                     std::optional<double> max_ulp)
+                     std::optional<double> max_ulp, const SumLimit& limit)
     : variant_(variant),
       case_(c),
       op_(op),
       observer_(observer),
       max_ulp_(max_ulp),
-      terms_(terms_of(variant.claim, variant.backend, variant.out(), c.V())) {}
+      terms_(limited(terms_of(variant.claim, variant.backend, variant.out(), c.V()), limit)) {}
 
 void Judgement::judge_rows(const WrittenRows& run, bool first) {
-  for (std::int64_t row = 0; row < run.problem().rows; ++row) judge_row(run, row, first);
+  for (std::int64_t row = 0; row < run.problem().rows; ++row) judge_one(run, row, first);
 }
 
 void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
@@ -83,7 +84,7 @@ bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std
   return true;
 }
 
-void Judgement::judge_row(const WrittenRows& run, std::int64_t row, bool first) {
+void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) {
   const RowTruth& t = case_.truth(row);
   RowOutput got;
   const std::int64_t columns = run.has_values() ? run.problem().out_columns() : 0;
@@ -108,18 +109,8 @@ void Judgement::judge_row(const WrittenRows& run, std::int64_t row, bool first) 
     got.d = static_cast<double>(run.d(row));
   }
 
-  const bool sums = op_ != Op::topk;
-  std::optional<RowBounds> bounds;
-  RoundedShift own_shift;
-  const RoundedShift* shift = &case_.shift(row);
-  if (judged_by_element(t) && sums) {
-    if (terms_.arithmetic != Dtype::f32 || !terms_.shifted || terms_.exp2 || terms_.any_shift) {
-      own_shift = shift_of(t, terms_);
-      shift = &own_shift;
-    }
-    bounds = row_bounds(terms_, t, *shift);
-  }
-  std::string why = sums ? outside_domain(variant_.claim, t, bounds ? bounds->b : 0) : "";
+  const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
+  std::string why = prepared.outside;
   if (variant_.limits.finite && t.kind != RowKind::finite && t.kind != RowKind::empty)
     why = "the row has a logit that is not finite";
   if (!why.empty()) {
@@ -139,34 +130,26 @@ void Judgement::judge_row(const WrittenRows& run, std::int64_t row, bool first) 
 
   const RowCase row_case{&t, row};
   ErrorStatistics ignored;
-  const RowContext context{variant_.claim,
-                           terms_,
-                           variant_.dtype,
-                           variant_.out(),
-                           row_case,
-                           bounds ? &*bounds : nullptr,
-                           bounds ? shift : nullptr,
-                           tally,
-                           first ? statistics : ignored,
-                           first ? observer_ : nullptr};
-  if (selects(op_))
-    judge_topk(context, op_, got);
-  else if (op_ == Op::log_softmax || op_ == Op::lse)
-    judge_logs(context, op_, got);
-  else if (op_ == Op::softmax && context.bounds)
-    judge_probabilities(context, got);
-  else if (op_ == Op::softmax)
-    judge_special(context, got);
-  if (got.has_normalizer && t.kind != RowKind::empty) judge_normalizer(context, got);
-  if (max_ulp_ && first) judge_promise(context);
+  judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), row_case, prepared, op_, got, tally,
+            first ? statistics : ignored, first ? observer_ : nullptr);
+  if (max_ulp_ && first) judge_promise(row_case);
+  // Wrong outputs are refused there; that others are right can not be said.
+  if (first && op_ == Op::log_softmax && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
+    --rows_judged;
+    ++rows_outside;
+    if (outside_reason.empty())
+      outside_reason = fmt::format("lse {:.6g} is beyond {:g}, where x - lse absorbs the result: "
+                                   "--declare 'log_form=shifted' to be judged there",
+                                   t.lse.lo, largest_absorbing_lse(variant_.claim));
+  }
 }
 
-void Judgement::judge_promise(const RowContext& c) {
+void Judgement::judge_promise(const RowCase& row) {
   for (; promised_ < statistics.ulp.size(); ++promised_) {
     const auto error = static_cast<double>(statistics.ulp[promised_]);
     if (!tally.judge(Check::max_ulp, error, error, *max_ulp_, *max_ulp_) && tally.first(Check::max_ulp))
       tally.at(Check::max_ulp).detail =
-          fmt::format("row {}: an element is {:.6g} ulp from the exact value, {:g} were promised", c.row.row,
+          fmt::format("row {}: an element is {:.6g} ulp from the exact value, {:g} were promised", row.row,
                       error, *max_ulp_);
   }
 }

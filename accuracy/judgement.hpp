@@ -15,9 +15,9 @@ namespace assay {
 
 class Judgement {
  public:
-  /// `max_ulp`: the author's own promise, judged beside the bounds.
+  /// `max_ulp`: the author's own promise, judged beside the bounds. `limit`: a sum sharper than claimed.
   Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
-            std::optional<double> max_ulp = {});
+            std::optional<double> max_ulp = {}, const SumLimit& limit = {});
 
   /// Judges all rows of one launch. Statistics are only gathered from the first.
   void judge_rows(const WrittenRows& run, bool first);
@@ -39,9 +39,12 @@ class Judgement {
   std::string fault;
   std::optional<double> lowest_maximum, highest_maximum;  // of the judged rows
 
+  /// Additions on the longest path, as this judgement takes them.
+  double height() const { return terms_.h; }
+
  private:
-  void judge_row(const WrittenRows& run, std::int64_t row, bool first);
-  void judge_promise(const RowContext& c);
+  void judge_one(const WrittenRows& run, std::int64_t row, bool first);
+  void judge_promise(const RowCase& row);
   void note_returned(std::int64_t row, const RowOutput& got);
 
   const Variant& variant_;

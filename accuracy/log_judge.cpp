@@ -41,6 +41,16 @@ void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
   }
 }
 
+/// Error of the shift that log-softmax subtracts the log of the sum from. It is x - m, rounded; with exp2_fma
+/// the exps have a shift of their own, and either may be meant.
+double shift_error(const RowContext& c, std::size_t j) {
+  const double exps = std::fabs(c.shift->delta[j]);
+  if (!c.terms.exp2) return exps;
+  const RowTruth& t = *c.row.truth;
+  const double f = static_cast<double>(static_cast<float>(t.x[j]) - static_cast<float>(t.m));
+  return std::max(exps, std::isinf(f) ? 0 : std::fabs(f - (t.x[j] - t.m)));
+}
+
 /// What the last roundings may lose where a result is subnormal: a sum in one format loses nothing, unless
 /// it is flushed, and so may its terms be.
 double absolute(const Terms& k) { return (k.u_out > 0 ? k.w_out : 0) + 4 * k.flush; }
@@ -49,7 +59,8 @@ struct Value {
   std::int64_t column;
   double logit, distance;
   Enclosure exact;
-  double bound;  // of |computed - exact|, before the rounding to the output's format
+  double bound;   // of |computed - exact|, before the rounding to the output's format
+  double weight;  // in the record's resolution; 0: not counted there
 };
 
 /// Roundings that the enclosure does not decide are not counted as right.
@@ -60,7 +71,20 @@ bool rounded_to(Dtype out, Enclosure y, std::uint64_t bits) {
 void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   ErrorStatistics& s = c.statistics;
   const double size = std::max(std::fabs(v.exact.lo), std::fabs(v.exact.hi));
-  const double bound = (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
+  // Of an output that is rounded to a narrower format at the end, the nearest of all numbers that round to it
+  // is judged (row_judge.cpp says why).
+  const bool narrows = c.terms.narrows;
+  const double bound = narrows ? v.bound + 4 * c.terms.flush
+                               : (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
+  const double middle = 0.5 * (v.exact.lo + v.exact.hi);
+  const RoundsTo all = rounds_to(c.out, std::fabs(g));
+  const double seen = !narrows || std::isnan(g) ? g
+                      : std::signbit(g)         ? std::clamp(middle, -all.hi, -all.lo)
+                                                : std::clamp(middle, all.lo, all.hi);
+  // Two units in the last place of the output are as little as can be asked; before a last rounding to a
+  // narrower format, two units of roundoff.
+  if (v.weight > 0)
+    s.resolution.logarithm(v.weight, bound, std::max(1e-3, (narrows ? 2 : 4) * unit_roundoff(c.out) * size));
   // Past the format's range the rounding gives an infinity, and so may a value within the bound of it.
   const double overflow = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
   bool ok;
@@ -69,8 +93,8 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
     ok = c.tally.require(Check::element, true);
     ratio = 0;
   } else {
-    const double far = std::max(g - v.exact.lo, v.exact.hi - g);
-    const double near = std::max({g - v.exact.hi, v.exact.lo - g, 0.0});
+    const double far = std::max(seen - v.exact.lo, v.exact.hi - seen);
+    const double near = std::max({seen - v.exact.hi, v.exact.lo - seen, 0.0});
     ok = c.tally.judge(Check::element, std::isnan(g) ? g : near, std::isnan(g) ? g : far, bound,
                        bound * (1 + 0x1p-40));
     ratio = far / bound;
@@ -104,7 +128,7 @@ void judge_log_coherence(const RowContext& c, const RowOutput& got) {
     const double y = got.values[j];
     if (std::isinf(t.d[j]) || std::isinf(y)) continue;
     const double error = std::fabs(y - ya - t.d[j]);
-    const double sigma = k.absorb ? 0 : std::fabs(c.shift->delta[j]);
+    const double sigma = k.absorb ? 0 : shift_error(c, j);
     const double bound = sigma + u / (1 - u) * (std::fabs(y) + std::fabs(ya)) + w;
     const double slack = 0x1p-51 * (std::fabs(y) + std::fabs(ya) + std::fabs(t.d[j]));
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-24)) &&
@@ -148,11 +172,12 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const LogBounds bounds = log_bounds(c.terms, t, *c.bounds);
   if (op == Op::lse) {
-    judge_value(c, {0, t.m, 0, t.lse, bounds.lse}, got.values[0],
+    judge_value(c, {0, t.m, 0, t.lse, bounds.lse, 1}, got.values[0],
                 c.rounded == c.out ? got.bits[0] == t.lse_rounded : rounded_to(c.out, t.lse, got.bits[0]));
     return;
   }
   const Enclosure log_sum = log_sum_truth(t);
+  const bool counted = !absorbed(c.claim, c.terms, t);
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
     if (std::isinf(t.d[j])) {
@@ -163,8 +188,7 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
     }
     const auto column = static_cast<std::int64_t>(j);
     const Enclosure y = log_prob_truth(t, log_sum, column);
-    const double sigma = std::fabs(c.shift->delta[j]);
-    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, sigma)}, g,
+    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, shift_error(c, j)), counted ? t.hi[j] : 0}, g,
                 rounded_to(c.out, y, got.bits[j]));
   }
   judge_log_coherence(c, got);

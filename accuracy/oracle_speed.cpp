@@ -4,11 +4,11 @@
 #include <chrono>
 #include <functional>
 #include <stdexcept>
-#include <thread>
 
 #include "accuracy/fast_judge_open.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
+#include "reference/parallel.hpp"
 
 #if defined(ASSAY_WITH_CUDA)
 #include "accuracy/device_array.hpp"
@@ -72,7 +72,7 @@ void measure_host(std::vector<OracleSpeed>& out, const Variant& v, const Outputs
     }
   });
   out.push_back(std::move(mpfr));
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = thread_count(0);
   for (const int threads : {1, cores}) {
     OracleSpeed fast = blank("fast", threads == 1 ? "one core" : std::to_string(threads) + " cores", v, o);
     measure(fast,

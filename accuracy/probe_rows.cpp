@@ -79,9 +79,12 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
       o.m.push_back(static_cast<double>(run.m(r)));
       o.d.push_back(static_cast<double>(run.d(r)));
     } else if (variant.op == Op::softmax || variant.op == Op::softmax_topk) {
+      // Of equal largest logits top-k returns any it may: the first that it did return.
       std::int64_t top = 0;
-      for (std::int64_t j = 1; j < logits.V; ++j)
-        if (logits.at(r, j) > logits.at(r, top)) top = j;
+      for (std::int64_t j = 1; j < logits.V; ++j) {
+        const double x = logits.at(r, j), most = logits.at(r, top);
+        if (x > most || (x == most && std::isnan(value[top]) && !std::isnan(value[j]))) top = j;
+      }
       o.m.push_back(logits.V > 0 ? logits.at(r, top) : -kInf);
       o.d.push_back(logits.V > 0 ? 1 / value[top] : 0);
     }

@@ -131,19 +131,21 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       mean += off / terms.u;
       per_nat = std::max(per_nat, std::fabs(off / terms.u / t));
       if (!(std::fabs(off) <= worst)) worst = std::fabs(off), worst_t = t;
+      // A kept exp was rescaled at most twice, and its shift taken in steps.
+      const double rescales =
+          kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(t) * terms.kept_slope() : 0;
       const auto within = [&](const Terms& k) {
         return std::fabs(off) - 0x1p-48 <= exp_error_below_zero(k, t) + numerator_slack;
       };
       for (int c = 0; c < 3; ++c) consistent[c] = consistent[c] && within(exps[c]);
-      if (!kept) {
-        ++exp.judged;
-        if (!within(terms))
-          exp.refute(fmt::format(
-              "one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
-              "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp is "
-              "within {:.4g} u",
-              t, e, std::fabs(off) / terms.u, (exp_error_below_zero(terms, t) + numerator_slack) / terms.u));
-      }
+      ++exp.judged;
+      const double most = exp_error_below_zero(terms, t) + numerator_slack + rescales;
+      if (!(std::fabs(off) - 0x1p-48 <= most))
+        exp.refute(fmt::format("one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
+                               "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp{} is "
+                               "within {:.4g} u",
+                               t, e, std::fabs(off) / terms.u, kept ? ", rescaled at most twice," : "",
+                               most / terms.u));
       OneNumerator over(terms.arithmetic), times(terms.arithmetic);
       over.see(e, 1, 1, beside);
       times.see(e, 1, 1, beside);
@@ -161,12 +163,16 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
         if (p != right) ++differ;
         over.see(p, 1, n, beside / n);
         times.see(p, quotient(1, n), 1, beside / n);
-        if (kept) continue;
         ++division.judged;
-        const bool holds = ieee ? p == right
-                           : reciprocal
-                               ? p == right || p == by_reciprocal
-                               : std::fabs(std::log(p * n / e)) - 0x1p-48 <= 2 * lam(terms.D) + terms.eta / p;
+        // Two kept exps of one logit may differ, by the rescales of each.
+        const bool holds = ieee && !kept         ? p == right
+                           : reciprocal && !kept ? p == right || p == by_reciprocal
+                                                 : std::fabs(std::log(p * n / e)) - 0x1p-48 <=
+                                                       2 * lam(terms.D) + terms.eta / p + 2 * rescales;
+        if (!holds && kept && first.empty())
+          first = fmt::format("{} zeros beside a numerator that is {:a} when it stands alone: the output is {:a}, "
+                              "further from the quotient than two rescales and the division can be",
+                              n, e, p);
         if (!holds && first.empty())
           first = fmt::format(
               "{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the output is {:a}",
@@ -180,7 +186,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       if (first.empty()) continue;
       // Intermediates may be wider than the arithmetic: one numerator then explains all its quotients, though
       // not the one it rounds to.
-      if (ieee || reciprocal) {
+      if ((ieee || reciprocal) && !kept) {
         if (over.exists() || (reciprocal && times.exists())) continue;
         first += "; no one numerator, however wide, has all its outputs";
       }
@@ -215,7 +221,6 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
                    : worst_quotient <= 5 ? "division approximate"
                                          : "division worse than approximate";
   division.sharper = correct && !ieee;
-  if (kept) exp.skipped = division.skipped = "kept numerators are not the same from row to row";
 }
 
 /// The same of a longer row: only whether the claim holds there too.

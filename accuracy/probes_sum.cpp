@@ -21,7 +21,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   bool consistent[3] = {true, true, true};
   std::string first_off;
   double last = 0;
-  bool stuck = false;
+  bool stuck = false, shown_by_outputs = false;
   const std::int64_t exact_to = std::int64_t{1} << format(terms.arithmetic).precision;
   for (std::int64_t n : kCounts) {
     Tensor ones(v.dtype, 1, n);  // zeros: the logits of the row, each with exp(0) = 1
@@ -30,8 +30,23 @@ Observation accumulator(const Variant& v, const Terms& terms) {
     // One over an output is the sum but for the division: near an integer it is that integer.
     double d = got.sum(0);
     if (got.slack > 0x1p-12) {
-      o.skipped = "the sum shows in the outputs alone, too roughly";
-      return o;
+      // Outputs of 16 bits tell no sum from the next, but they are all 1 / n, rounded once more.
+      if (!terms.unit_maximum() || selects(v.op) || v.op != Op::softmax) {
+        o.skipped = "the sum shows in the outputs alone, too roughly";
+        return o;
+      }
+      if (n > exact_to) continue;
+      const double slack = 2 * lam(terms.D) + (terms.narrows ? 0 : 2 * lam(terms.u_out));
+      const double quotient = 1 / static_cast<double>(n);
+      const double lo = round_to(v.out(), quotient * (1 - slack)), hi = round_to(v.out(), quotient * (1 + slack));
+      const double p = got.at(0, n / 2);
+      ++o.judged;
+      if (!(p >= lo && p <= hi))
+        o.refute(fmt::format("{} equal logits: every partial sum is an integer up to 2^{}, so an output is 1 / {} "
+                             "rounded, from {:a} to {:a}; it is {:a}",
+                             n, format(terms.arithmetic).precision, n, lo, hi, p));
+      shown_by_outputs = true;
+      continue;
     }
     if (got.slack > 0 && std::fabs(d - std::round(d)) <= d * got.slack) d = std::round(d);
     for (int f = 0; f < 3; ++f) {
@@ -51,6 +66,10 @@ Observation accumulator(const Variant& v, const Terms& terms) {
           fmt::format("{} equal logits: every exp(0) is 1 and every partial sum an integer up to 2^{}, "
                       "which {} adds exactly in any order, so d must be {}; it is {}",
                       n, format(terms.arithmetic).precision, name(terms.arithmetic), n, d));
+  }
+  if (shown_by_outputs) {
+    o.saw = "every output is 1 / n, rounded, for every n of equal logits tried";
+    return o;
   }
   for (int f = 0; f < 3 && o.trait.empty(); ++f)
     if (consistent[f]) {
@@ -73,8 +92,12 @@ constexpr ExpClass kExps[] = {
 /// A kernel that writes no sum shows it as its largest output, fl(1 / d): the numerator of the maximum is 1.
 bool shows_quotient(const Variant& v, const Terms& terms) {
   return (v.op == Op::softmax || v.op == Op::softmax_topk) && terms.arithmetic == Dtype::f32 &&
-         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift &&
-         v.claim.division != Division::approximate;
+         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift;
+}
+
+/// What the division beside that one rounding may lose, in the log: nothing where it is correctly rounded.
+double beside_rounding(const Variant& v, const Terms& terms) {
+  return v.claim.division == Division::approximate ? lam(terms.D) : 0;
 }
 
 /// Two logits, 0 and t, wherever they stand: one exp, one addition, d = fl(1 + E). E is the exp inside the
@@ -94,7 +117,9 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
     return o;
   }
   std::vector<Pair> pairs;
-  if (!terms.narrow)
+  const double divided = quotient ? beside_rounding(v, terms) : 0;
+  // Under an approximate division no single row tells two exps apart; what is far off still shows.
+  if (!terms.narrow && divided == 0)
     pairs = separating_pairs(v.dtype, sharp, terms.shifted && !terms.exp2,
                              v.backend == Backend::cuda ? 2048 : 48, quotient ? Shows::quotient : Shows::sum);
   // A sum that refers to the lower logit takes the higher one's exp, above 1, and is moved later.
@@ -143,11 +168,11 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
       const double shown = quotient ? static_cast<double>(static_cast<float>(1 / d)) : d;
       const auto allowed = [&](const Terms& k) {
         const Enclosure a = quotient ? one_over_one_plus_exp(k, t) : one_plus_exp(k, t);
-        return shown >= a.lo && shown <= a.hi;
+        return shown >= a.lo * std::exp(-divided) && shown <= a.hi * std::exp(divided);
       };
       for (int i = 0; i < 3; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
       // Each rounding moves d by at most u, because d is in [1, 2]; one of 1/d by u/2 moves it by 2 u more.
-      const double moved = (quotient ? 3 : 1) * terms.u;
+      const double moved = (quotient ? 3 : 1) * terms.u + 2 * divided;
       const Enclosure e = exp_of(t);
       const double off = std::max(d - 1 - moved - e.hi, e.lo - (d - 1 + moved)) / e.hi / terms.u;
       if (off > worst) {
@@ -219,8 +244,13 @@ void left_out(const Variant& v, Observation& o) {
     const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
     std::vector<double> depths;
     std::vector<Sparse> rows;
-    for (const double below : kBelowHalfUlp) {
-      depths.push_back(round_to(v.dtype, std::log(terms.u) - below));
+    const double log_u = std::log(terms.u);
+    // Far above half an ulp of 1 an addition keeps them, on however long a path.
+    std::vector<double> wanted = {-10.5, -12, -14};
+    if (terms.narrow) wanted.clear();
+    for (const double below : kBelowHalfUlp) wanted.push_back(log_u - below);
+    for (const double depth : wanted) {
+      depths.push_back(round_to(v.dtype, depth));
       rows.emplace_back();
       for (std::int64_t j = 0; j < V; ++j) rows.back().emplace_back(j, j == V / 2 ? 0 : depths.back());
     }

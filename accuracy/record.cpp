@@ -147,6 +147,8 @@ json to_json(const Record& r) {
   if (!r.group.empty() && r.lowest_maximum)
     record["maxima"] = {number(r.lowest_maximum), number(r.highest_maximum)};
   if (r.escalated > 0) record["escalated"] = r.escalated;
+  if (r.resolution) record["resolution"] = number(*r.resolution);
+  if (r.resolution_sum) record["resolution_sum"] = number(*r.resolution_sum);
   if (r.nearest != Nearest::not_looked_for)
     record["nearest"] = kNearestNames[static_cast<std::size_t>(r.nearest)];
   if (r.alone != Alone::not_tried) record["alone"] = kAloneNames[static_cast<std::size_t>(r.alone)];
@@ -185,6 +187,10 @@ Record record_from_json(const json& j) {
     field = "escalated";
     r.escalated = j.value("escalated", std::int64_t{0});
     r.returned = get("returned").get<std::string>();
+    field = "resolution";
+    if (j.contains("resolution")) r.resolution = number(j.at("resolution"));
+    field = "resolution_sum";
+    if (j.contains("resolution_sum")) r.resolution_sum = number(j.at("resolution_sum"));
     field = "group";
     r.group = j.value("group", "");
     field = "setup";

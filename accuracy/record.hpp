@@ -106,6 +106,9 @@ struct Record {
   std::optional<double> correctly_rounded;  // share of elements, 0..1
   std::optional<double> max_bound_ratio;    // largest error/bound over element, coherence and row sum
   double weak_share = 0;                    // share of elements whose bound cannot judge (A >= ln 2)
+  /// How small an error this judgement would have refused, of the worst row: relative, of a typical output and
+  /// of one common to a whole row (or of its sum). Of logarithms: of what the logarithm was taken of.
+  std::optional<double> resolution, resolution_sum;
   std::int64_t rows_judged = 0;
   std::int64_t rows_outside = 0;  // rows outside the declared domain
   std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case

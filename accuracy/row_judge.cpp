@@ -32,6 +32,23 @@ Band band(const RowTruth& t, std::int64_t j, double A) {
   return {down / t.s.hi, down / t.s.lo, up / t.s.hi, up / t.s.lo};
 }
 
+/// The output as the check sees it: of those that are rounded to a narrower format at the end, the number
+/// nearest to p among all that round to it. Rounding keeps the order, so a right kernel's number before that
+/// rounding lies within its bound if and only if this one does.
+double before_rounding(const RowContext& c, double g, double p) {
+  if (!c.terms.narrows || !(g >= 0)) return g;
+  const RoundsTo all = rounds_to(c.out, g);
+  return std::clamp(p, all.lo, all.hi);
+}
+
+/// From which relative error on a right output of exact size p is certainly refused, `most` being the largest
+/// number that passes: that at once, or, where outputs are narrower, past the last number that rounds to it.
+double certainly_refused(const RowContext& c, double p, double most) {
+  if (!(most < kInf)) return kInf;
+  if (c.terms.narrows) most = rounds_to(c.out, round_to(c.out, most)).hi;
+  return (most - p) / p;
+}
+
 }  // namespace
 
 bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t bits) {
@@ -50,21 +67,25 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
 
   const RowBounds& b = *c.bounds;
   const double A = b.A[i];
-  const Band limit = band(t, j, A);
+  const double w = c.terms.narrows ? b.w_quotient : b.w;
+  const Band limit = band(t, j, c.terms.narrows ? A - b.rounding : A);
   const double p = 0.5 * (t.lo[i] + t.hi[i]);
+  const double seen = before_rounding(c, g, p);
   bool ok;
   double ratio;
-  if (!(g < p)) {  // also NaN
-    const double room = limit.upper_hi - p + b.w;
-    ok = tally.judge(Check::element, g - t.hi[i], g - t.lo[i], limit.upper_lo - t.lo[i] + b.w,
-                     limit.upper_hi - t.lo[i] + b.w);
-    ratio = room > 0 ? (g - p) / room : (g == p ? 0 : kInf);
+  if (!(seen < p)) {  // also NaN
+    const double room = limit.upper_hi - p + w;
+    ok = tally.judge(Check::element, seen - t.hi[i], seen - t.lo[i], limit.upper_lo - t.lo[i] + w,
+                     limit.upper_hi - t.lo[i] + w);
+    ratio = room > 0 ? (seen - p) / room : (seen == p ? 0 : kInf);
   } else {
-    const double room = p - limit.lower_lo + b.w;
-    ok = tally.judge(Check::element, t.lo[i] - g, t.hi[i] - g, t.hi[i] - limit.lower_hi + b.w,
-                     t.hi[i] - limit.lower_lo + b.w);
-    ratio = room > 0 ? (p - g) / room : kInf;
+    const double room = p - limit.lower_lo + w;
+    ok = tally.judge(Check::element, t.lo[i] - seen, t.hi[i] - seen, t.hi[i] - limit.lower_hi + w,
+                     t.hi[i] - limit.lower_lo + w);
+    ratio = room > 0 ? (p - seen) / room : kInf;
   }
+  if (p > c.terms.w_out)
+    s.resolution.element(p, limit.upper_hi - p + w, certainly_refused(c, p, limit.upper_hi + w));
 
   const Enclosure exact{t.lo[i], t.hi[i]};
   const double error = ulp_error(c.out, g, exact).hi;
@@ -94,7 +115,7 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
                     g, p, error, ratio, t.d[i]);
   if (c.observer)
     c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
-                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + b.w) / ulp(c.out, p));
+                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + w) / ulp(c.out, p));
   return ok;
 }
 
@@ -134,23 +155,6 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
           fmt::format("{}: ln(p/p_argmax) is off the rounded shift by {:.4g}, bound {:.4g}",
                       at(c, static_cast<std::int64_t>(j)), error, bound);
   }
-}
-
-void judge_row_sum(const RowContext& c, const RowOutput& got) {
-  double sum = 0, rest = 0;  // double-double
-  for (double g : got.values) {
-    const double t = sum + g;
-    const double z = t - sum;
-    rest += (sum - (t - z)) + (g - z);
-    sum = t;
-  }
-  const double error = std::fabs((sum - 1) + rest);
-  const double bound = c.bounds->row_sum;
-  if (!c.tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bound, bound * (1 + 0x1p-40)) &&
-      c.tally.first(Check::row_sum))
-    c.tally.at(Check::row_sum).detail =
-        fmt::format("row {}: the stored outputs add up to {:.12g}, off by {:.4g}, bound {:.4g}", c.row.row,
-                    sum + rest, error, bound);
 }
 
 void judge_monotone(const RowContext& c, const RowOutput& got) {
@@ -235,6 +239,25 @@ void judge_argmax(const RowContext& c, const RowOutput& got) {
 
 }  // namespace
 
+void judge_row_sum(const RowContext& c, std::span<const double> values) {
+  double sum = 0, rest = 0;  // double-double
+  for (double g : values) {
+    const double t = sum + g;
+    const double z = t - sum;
+    rest += (sum - (t - z)) + (g - z);
+    sum = t;
+  }
+  const double error = std::fabs((sum - 1) + rest);
+  const double bound = c.bounds->row_sum;
+  // A double-double sum of outputs that add up to about 1 errs by less than 2^-50, and the bound's own rounding
+  // by less than 2^-40 of it.
+  if (!c.tally.judge(Check::row_sum, error - 0x1p-50, error + 0x1p-50, bound, bound * (1 + 0x1p-40)) &&
+      c.tally.first(Check::row_sum))
+    c.tally.at(Check::row_sum).detail =
+        fmt::format("row {}: the stored outputs add up to {:.12g}, off by {:.4g}, bound {:.4g}", c.row.row,
+                    sum + rest, error, bound);
+}
+
 void judge_probabilities(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   for (std::size_t j = 0; j < got.values.size(); ++j)
@@ -250,7 +273,8 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
           fmt::format("row {}: V = 1 must give 1, got {:a}", c.row.row, got.values[0]);
   }
   judge_coherence(c, got);
-  judge_row_sum(c, got);
+  judge_row_sum(c, got.values);
+  if (!c.terms.narrows) c.statistics.resolution.sum(c.bounds->row_sum);
   judge_monotone(c, got);
   judge_range(c, got);
   judge_argmax(c, got);

@@ -10,6 +10,7 @@
 #include "accuracy/bounds.hpp"
 #include "accuracy/checks.hpp"
 #include "accuracy/record.hpp"
+#include "accuracy/resolution.hpp"
 #include "reference/problem.hpp"
 
 namespace assay {
@@ -37,6 +38,7 @@ struct ErrorStatistics {
   std::int64_t weak = 0;     // elements with A >= ln 2
   std::int64_t visible = 0;  // elements with p > w: those the bound could judge
   std::int64_t visible_weak = 0;
+  Resolution resolution;
   WorstElement worst;  // largest ulp error, or the first failing element
   bool worst_failed = false;
 };
@@ -64,6 +66,8 @@ struct RowContext {
 
 /// Softmax outputs of a finite or masked row.
 void judge_probabilities(const RowContext& c, const RowOutput& got);
+/// Their sum alone.
+void judge_row_sum(const RowContext& c, std::span<const double> values);
 /// Softmax outputs of an all -inf, +inf or NaN row, by policy.
 void judge_special(const RowContext& c, const RowOutput& got);
 /// Log-softmax or lse of any row.

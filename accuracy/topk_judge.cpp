@@ -78,10 +78,12 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
 void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
+  // A kept exp was rescaled at most twice since.
+  const double kept = c.terms.kept ? 2 * (c.terms.exp_constant + lam(c.terms.u)) : 0;
   const auto own = [&](std::size_t i) {
-    return std::isinf(t.d[i]) || std::isinf(c.shift->f[i])
-               ? 0
-               : c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own);
+    if (std::isinf(t.d[i]) || std::isinf(c.shift->f[i])) return 0.0;
+    return c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own) + kept +
+           (c.terms.kept ? std::fabs(t.d[i]) * c.terms.kept_slope() : 0);
   };
   // Relative to the computed sum, which is off by e^b either way.
   // An approximate quotient may be two whole subnormals further off.
@@ -117,7 +119,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
                             best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
     previous = std::min(previous, high);
   }
-  if (c.claim.ties != Ties::smaller_index) return;
+  // Kept exps of equal logits may differ: which is taken first is then no matter of the tie.
+  if (c.claim.ties != Ties::smaller_index || c.terms.kept) return;
   // Equal logits have equal probabilities: of each run the smallest positions are taken, in rising order.
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     if (got.indices[r] < 0) continue;

@@ -8,7 +8,7 @@
 
 #include "accuracy/checker.hpp"
 #include "accuracy/guarded.hpp"
-#include "accuracy/row_judge.hpp"
+#include "accuracy/judged_row.hpp"
 #include "reference/inputs.hpp"
 
 namespace assay {
@@ -45,7 +45,7 @@ std::uint64_t hash(std::uint64_t h, std::string_view s) {
 class Evaluator {
  public:
   Evaluator(const Variant& variant, std::int64_t V)
-      : variant_(variant), V_(V), terms_(terms_of(variant.claim, variant.backend, variant.dtype, V)) {}
+      : variant_(variant), V_(V), terms_(terms_of(variant.claim, variant.backend, variant.out(), V)) {}
 
   std::vector<RowShares> operator()(std::span<const Row> rows) const {
     std::vector<RowShares> out(rows.size());
@@ -75,15 +75,14 @@ class Evaluator {
     options.tier = tier;
     const RowTruth truth = row_truth(variant_.dtype, logits.row(row), V_, variant_.dtype, options);
     if (truth.kind != RowKind::finite && truth.kind != RowKind::masked) return result;
-    const RoundedShift shift = shift_of(truth, terms_);
-    const RowBounds bounds = row_bounds(terms_, truth, shift);
-    if (!outside_domain(variant_.claim, truth, bounds.b).empty()) return result;
+    const PreparedRow prepared = prepare_row(variant_.claim, terms_, truth, variant_.op);
+    if (!prepared.outside.empty()) return result;
     std::vector<double> values;
     std::vector<std::uint64_t> bits;
     std::vector<std::int64_t> indices;
     for (std::int64_t j = 0; j < run.problem().out_columns(); ++j) {
       bits.push_back(run.value_bits(row, j));
-      values.push_back(decode(variant_.dtype, bits.back()));
+      values.push_back(decode(variant_.out(), bits.back()));
       if (run.has_indices()) indices.push_back(run.index(row, j));
     }
     double least = 1, least_d = 0;
@@ -91,7 +90,7 @@ class Evaluator {
       if (!std::isinf(truth.x[j]))
         least = std::min(least, truth.lo[j]), least_d = std::min(least_d, truth.d[j]);
     result.normal_terms = std::exp(least_d + (terms_.shifted ? 0 : truth.m)) >= min_normal(terms_.arithmetic);
-    result.normal_outputs = result.normal_terms && (logs_ || least >= min_normal(variant_.dtype));
+    result.normal_outputs = result.normal_terms && (logs_ || least >= min_normal(variant_.out()));
     RowOutput got{values, bits, indices, run.has_normalizer(), 0, 0};
     if (got.has_normalizer) {
       got.m = static_cast<double>(run.m(row));
@@ -99,16 +98,8 @@ class Evaluator {
     }
     Tally tally;
     ErrorStatistics statistics;
-    const RowCase row_case{&truth, row};
-    const RowContext context{variant_.claim, terms_, variant_.dtype, variant_.out(), row_case,
-                             &bounds,        &shift, tally,          statistics};
-    if (selects(variant_.op))
-      judge_topk(context, variant_.op, got);
-    else if (logs_)
-      judge_logs(context, variant_.op, got);
-    else
-      judge_probabilities(context, got);
-    if (got.has_normalizer) judge_normalizer(context, got);
+    judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), {&truth, row}, prepared, variant_.op, got,
+              tally, statistics);
     for (std::size_t i = 0; i < kSearchedChecks.size(); ++i)
       for (const CheckResult& c : tally.results())
         if (name(c.check) == std::string_view(kSearchedChecks[i])) result.share[i] = c.utilisation;
@@ -142,7 +133,7 @@ std::vector<Start> starts(const Variant& variant, std::int64_t V, std::uint64_t 
       out.push_back({f.name, std::move(row)});
     }
   }
-  const Terms terms = terms_of(variant.claim, variant.backend, variant.dtype, V);
+  const Terms terms = terms_of(variant.claim, variant.backend, variant.out(), V);
   const double below = -next_up(variant.dtype, round_to(variant.dtype, -std::log(terms.u)));
   Row half(static_cast<std::size_t>(V), below), last = half, step(half.size(), -1.0);
   half.front() = last.back() = step.front() = 0;

@@ -33,18 +33,26 @@ include(\"${in_tree}/assayVariant.cmake\")
 ")
 
 if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
+  # A machine that `run` set up has Ninja and no make: whatever asks for one here fails, even where there is one.
+  set(no_make ${PROJECT_BINARY_DIR}/no_make)
+  foreach(name make gmake smake)
+    file(WRITE ${no_make}/${name} "#!/bin/sh\necho '${name}: a bare Debian has none; name a generator' >&2\nexit 1\n")
+    file(CHMOD ${no_make}/${name} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  endforeach()
   set(outside_cuda "")
   if(ASSAY_WITH_CUDA)
     set(outside_cuda -DNVCC=${CMAKE_CUDA_COMPILER} -DCXX=${CMAKE_CXX_COMPILER} -DARCHITECTURES=${CMAKE_CUDA_ARCHITECTURES})
   endif()
   add_test(NAME outside_project COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
     -DEXAMPLE=${PROJECT_SOURCE_DIR}/kernels/adapter/example -DWORK=${PROJECT_BINARY_DIR}/outside
+    -DGENERATOR=${CMAKE_GENERATOR} -DMAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}
     ${outside_cuda} -DCMAKE_CTEST_COMMAND=${CMAKE_CTEST_COMMAND}
     -P ${PROJECT_SOURCE_DIR}/kernels/adapter/outside_project.cmake)
-  set_tests_properties(outside_project PROPERTIES TIMEOUT 600)
+  set_tests_properties(outside_project PROPERTIES TIMEOUT 600
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${no_make}")
   # The page's own commands, with the package of the build tree.
   add_test(NAME tutorial COMMAND ${PROJECT_SOURCE_DIR}/kernels/adapter/run_tutorial.sh
     ${PROJECT_SOURCE_DIR}/kernels/adapter/TUTORIAL.md ${PROJECT_BINARY_DIR}/tutorial)
   set_tests_properties(tutorial PROPERTIES TIMEOUT 900
-    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;assay_DIR=set:${PROJECT_BINARY_DIR}/package")
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;PATH=path_list_prepend:${no_make};assay_DIR=set:${PROJECT_BINARY_DIR}/package")
 endif()

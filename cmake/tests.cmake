@@ -48,3 +48,6 @@ foreach(proof fast_exp fast_log)
   add_test(NAME proof_${proof} COMMAND ${CMAKE_COMMAND} -DNAME=${proof} -DROOT=${PROJECT_SOURCE_DIR}
     -DGAPPA=${ASSAY_GAPPA} -DSOLLYA=${ASSAY_SOLLYA} -P ${PROJECT_SOURCE_DIR}/cmake/proofs.cmake)
 endforeach()
+# The proofs of the bounds, compiled by Coq in the build folder; skipped, and said so, where Coq or Flocq is not installed.
+add_test(NAME proof.coq COMMAND ${PROJECT_SOURCE_DIR}/accuracy/proof/check ${PROJECT_BINARY_DIR}/proof)
+set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)

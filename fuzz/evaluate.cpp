@@ -88,7 +88,18 @@ Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) cons
   e.far = widest > nearest_far(variant_.out());
   const bool passed = fast_ && plain && trial.logits.V > 1 && look(trial, e);
   if (passed && !full && !(e.share[static_cast<std::size_t>(Check::element)] > wanted)) return e;
+  Launcher* const launcher = variant_.launcher.get();
   e.record = check(variant_, op_, trial, false);
+  // What others may have done to a launch is no find: once more, in a fresh worker. What is lost then stays
+  // so.
+  if (launcher && launcher->disturbance().any()) {
+    launcher->restart();
+    e.record = check(variant_, op_, trial, false);
+    if (const Disturbance d = launcher->disturbance(); !d.lost.empty()) {
+      e.record = blank_record(variant_, "fuzz", op_, trial.logits.V, trial.logits.rows, 0, 0);
+      e.record->reason = d.lost;
+    }
+  }
   e.elements = trial.logits.rows * trial.logits.V;
   e.signature = signature_of(*e.record, trial.logits);
   for (const CheckResult& c : e.record->checks)

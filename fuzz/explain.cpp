@@ -8,7 +8,7 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
-#include "accuracy/row_judge.hpp"
+#include "accuracy/judged_row.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -100,8 +100,9 @@ class RowText {
         s += fmt::format(" {}", number(decode(v_.out(), run_->value_bits(row_, j))));
       return s + (columns > 8 ? " ...\n" : "\n");
     }
-    const RoundedShift shift = shift_of(truth_, terms_);
-    const RowBounds bounds = row_bounds(terms_, truth_, shift);
+    const PreparedRow prepared = prepare_row(v_.claim, terms_, truth_, op_);
+    const RoundedShift& shift = prepared.shift();
+    const RowBounds& bounds = *prepared.bounds;
     std::string s = fmt::format(
         "  bound       u = {:g}, D = {:.3g}, u_out = {:.3g}, h = {:g}, b = {:.3g}, w = {:.3g}, row sum "
         "{:.3g}\n",
@@ -118,8 +119,9 @@ class RowText {
       s += fmt::format("    got   {:.17g} ({:a}), {:.4g} ulp off, {:.4g} of the bound\n", e.got, e.got, e.ulp,
                        e.ratio);
       s += fmt::format(
-          "    bound p (e^A - 1) + w, A = {:.3g}: sigma = {:.3g}, eps = {:.3g}, D + u_out + b as above\n",
-          bounds.A[j], std::fabs(shift.delta[j]), terms_.eps(shift.f[j]));
+          "    bound p (e^A - 1) + w, A = {:.3g}: sigma = {:.3g}, eps = {:.3g}, D + b as above{}\n",
+          bounds.A[j] - (terms_.narrows ? bounds.rounding : 0), std::fabs(shift.delta[j]),
+          terms_.eps(shift.f[j]), terms_.narrows ? "; then one rounding to the output's format" : "");
     }
     return s;
   }

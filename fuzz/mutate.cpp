@@ -124,10 +124,15 @@ void draw_launch(Genome& g, Random& random, const Domain& domain) {
 
 /// Into the domain of the search.
 Genome held(Genome g, const Domain& domain) {
-  if (domain.sizes.empty()) g.V = std::min(g.V, domain.longest);
-  if (domain.V_multiple > 1) g.V = std::max<std::int64_t>(1, g.V / domain.V_multiple) * domain.V_multiple;
+  if (domain.sizes.empty()) g.V = std::clamp(g.V, domain.shortest, std::max(domain.shortest, domain.longest));
+  if (domain.V_multiple > 1) {
+    g.V = std::max<std::int64_t>(1, g.V / domain.V_multiple) * domain.V_multiple;
+    if (g.V < domain.shortest)
+      g.V += (domain.shortest - g.V + domain.V_multiple - 1) / domain.V_multiple * domain.V_multiple;
+  }
   g.rows = std::min({g.rows, domain.most_rows,
                      std::max<std::int64_t>(1, domain.elements / std::max<std::int64_t>(1, g.V))});
+  g.rows = std::max(g.rows, domain.fewest_rows);
   if (domain.dense) g.pitch_gap = g.first = 0;
   if (domain.finite)
     for (Stretch& t : g.stretch)

@@ -35,10 +35,11 @@ struct Domain {
   std::int64_t elements = 1 << 14;  // rows x V of one genome, at most (and one row)
   std::int64_t most_rows = 16;
   std::int64_t V_multiple = 1;  // of the kernel's declared domain
-  bool dense = false;           // rows have no gap, and start aligned
-  bool finite = false;          // no specials
-  bool k_up_to_V = false;       // no slot of a top-k is left empty
-  int max_k = 0;                // of top-k; 0: k stays as it is
+  std::int64_t shortest = 0, fewest_rows = 1;
+  bool dense = false;      // rows have no gap, and start aligned
+  bool finite = false;     // no specials
+  bool k_up_to_V = false;  // no slot of a top-k is left empty
+  int max_k = 0;           // of top-k; 0: k stays as it is
 };
 
 /// A genome like the input families: one base, at most two stretches.

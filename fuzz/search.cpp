@@ -1,17 +1,14 @@
 #include "fuzz/search.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "fuzz/device_batch.hpp"
 #include "fuzz/genome_element.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -59,24 +56,11 @@ double wanted_of(const Genome& g, const Corpus& corpus) {
 }
 
 void try_all(Generation& g, const std::vector<std::unique_ptr<Evaluator>>& workers) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&](const Evaluator& evaluate) {
-    try {
-      for (std::size_t i; (i = next++) < g.genomes.size();)
-        g.results[i] =
-            evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t w = 1; w < workers.size(); ++w) threads.emplace_back(work, std::cref(*workers[w]));
-  work(*workers[0]);
-  for (std::thread& t : threads) t.join();
-  if (error) std::rethrow_exception(error);
+  parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
+    const Evaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
+    g.results[i] =
+        evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
+  });
 }
 
 void note_failure(SearchResult& r, const Genome& g, const Evaluation& e, std::int64_t number) {
@@ -194,6 +178,8 @@ void note_lost_device(SearchResult& r, const Variant& v, Op op, const std::strin
 Domain domain_of(const Variant& variant, Op op) {
   Domain d;
   d.V_multiple = std::max<std::int64_t>(1, variant.limits.V_multiple);
+  d.shortest = variant.limits.min_V;
+  d.fewest_rows = std::max<std::int64_t>(1, variant.limits.min_rows);
   if (variant.limits.max_V > 0) d.longest = std::min(d.longest, variant.limits.max_V);
   d.dense =
       variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));

@@ -52,7 +52,8 @@ struct LaunchOptions {
 
 /// How a launch ended. `fault` is one sentence: what the executor, the CUDA runtime or the supervisor saw;
 /// `kind` is what it was.
-enum class Ended { normally, fault, crashed, hung };
+/// lost: nothing was shown of the kernel, "memory: ..." or "time: ..." says what was not to be had for it.
+enum class Ended { normally, lost, fault, crashed, hung };
 struct LaunchOutcome {
   std::string fault;
   Ended ended = Ended::normally;
@@ -62,6 +63,15 @@ struct LaunchOutcome {
   std::uint64_t dispatch = 0;
   FaultKind kind = FaultKind::none;
   bool ok() const { return fault.empty(); }
+};
+
+/// What befell launches that their kernel need have no part in.
+struct Disturbance {
+  /// One hung, was ended by a signal that anybody may send, or had to be made again in a fresh worker: what
+  /// was seen counts once it is seen again, alone.
+  bool doubtful = false;
+  std::string lost;  // the fault of one that was lost
+  bool any() const { return doubtful || !lost.empty(); }
 };
 
 /// Launches somewhere else than in this process: in a worker that may crash or hang and is then replaced.
@@ -83,6 +93,10 @@ class Launcher {
   virtual bool on_device() const = 0;
   /// Forgets the worker: the next launch is the first of a process.
   virtual void restart() = 0;
+  /// All since this was last asked.
+  virtual Disturbance disturbance() { return {}; }
+  /// From now on a launch hangs after so many times the usual seconds.
+  virtual void be_patient(double /*times*/) {}
 };
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,

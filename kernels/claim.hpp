@@ -93,6 +93,11 @@ struct Claim {
   /// is put off until then), and are moved to the maximum at the end. 0: rescaled at once.
   double rescale_threshold = 0;
   Height height = {};
+  /// Nobody declared the height: `height` is the most there can be, and what the kernel does is measured.
+  bool any_height = false;
+  /// Says nothing of rows on which its bound is too weak to tell right from wrong: there its records are
+  /// `unsupported`. For variants of ours that show what 16-bit arithmetic does; no declaration has a word for it.
+  bool judgeable_rows_only = false;
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
@@ -118,6 +123,7 @@ constexpr Claim undeclared_claim() {
   c.normalise = Normalise::kept;
   c.log_form = LogForm::any;
   c.height = [](std::int64_t V) { return V; };
+  c.any_height = true;
   c.determinism = Determinism::not_guaranteed;
   c.policy.nan_order = NanOrder::any;
   c.batch_invariant = false;

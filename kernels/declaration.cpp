@@ -79,7 +79,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 27> kWords = {{
+constexpr std::array<Word, 29> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -105,7 +105,7 @@ constexpr std::array<Word, 27> kWords = {{
      [](Text w, Text s, V& v) { v.claim.rescale_threshold = nats(w, s); },
      [](const V& v) { return shortest(v.claim.rescale_threshold); }},
     {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
-     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)); },
+     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)), v.claim.any_height = false; },
      [](const V& v) { return S(v.claim.height.text()); }},
     {"ftz", "yes | no", "results below the smallest normal number may be 0",
      [](Text w, Text s, V& v) { v.claim.ftz = yes_or_no(w, s); },
@@ -140,6 +140,12 @@ constexpr std::array<Word, 27> kWords = {{
     {"max_V", "1 or more", "longest row it is made for",
      [](Text w, Text s, V& v) { v.limits.max_V = integer(w, s, 1, std::int64_t{1} << 40); },
      [](const V& v) { return std::to_string(v.limits.max_V); }},
+    {"min_V", "0 or more", "shortest row it is made for; undeclared: 1, what an empty row gives is recorded",
+     [](Text w, Text s, V& v) { v.limits.min_V = integer(w, s, 0, std::int64_t{1} << 40); },
+     [](const V& v) { return std::to_string(v.limits.min_V); }},
+    {"min_rows", "0 or more", "fewest rows of a launch; undeclared: 1, what no rows give is recorded",
+     [](Text w, Text s, V& v) { v.limits.min_rows = integer(w, s, 0, std::int64_t{1} << 40); },
+     [](const V& v) { return std::to_string(v.limits.min_rows); }},
     {"V_multiple", "1 or more", "V is a multiple of this",
      [](Text w, Text s, V& v) { v.limits.V_multiple = integer(w, s, 1, 1 << 30); },
      [](const V& v) { return std::to_string(v.limits.V_multiple); }},
@@ -264,6 +270,8 @@ void settle(Variant& v, const std::set<Text>& given) {
     refuse("shift", S("none is not what algorithm=") + name(c.algorithm) + " does");
   if (c.rescale_threshold > 0 && c.algorithm != Algorithm::online)
     refuse("rescale_threshold", S("algorithm=") + name(c.algorithm) + " rescales nothing");
+  if (v.limits.max_V > 0 && v.limits.min_V > v.limits.max_V)
+    refuse("min_V", std::to_string(v.limits.min_V) + " exceeds max_V=" + std::to_string(v.limits.max_V));
   const bool narrow = c.internals != Internals::f32;
   if (c.exp == Exp::half && !narrow) refuse("exp", "half needs internals=f16 or bf16");
   if ((c.exp == Exp::fast || c.exp == Exp::exp2_fma) && narrow)
@@ -295,8 +303,9 @@ void apply_declaration(std::string_view text, Variant& v) {
   }
   settle(changed, given);
   // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
-  static const std::set<Text> kCalls = {"normalizer", "max_V", "V_multiple", "alignment", "dense",
-                                        "finite",     "max_k", "k_up_to_V",  "stream",    "in_place"};
+  static const std::set<Text> kCalls = {"normalizer", "max_V",     "min_V",  "min_rows",
+                                        "V_multiple", "alignment", "dense",  "finite",
+                                        "max_k",      "k_up_to_V", "stream", "in_place"};
   for (const Text word : given)
     if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);
@@ -315,6 +324,7 @@ std::string declaration_of(const Variant& v) {
   Variant nothing;
   nothing.claim = undeclared_claim();
   nothing.writes_normalizer = false;
+  if (v.backend == Backend::plugin) nothing.limits = undeclared_limits();
   // What `naive` brings along need not be said.
   if (v.claim.algorithm == Algorithm::naive) {
     nothing.claim.shift = Shift::none;

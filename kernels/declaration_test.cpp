@@ -19,6 +19,7 @@ Variant stranger() {
   v.variant = "theirs";
   v.backend = Backend::plugin;
   v.claim = undeclared_claim();
+  v.limits = undeclared_limits();
   v.writes_normalizer = false;
   v.declared = false;
   return v;
@@ -51,8 +52,8 @@ std::string all_terms(const Variant& v) {
 }
 
 bool of_the_call(std::string_view pair) {
-  for (const char* word :
-       {"in_place", "normalizer", "max_V", "V_multiple", "alignment", "dense", "finite", "stream", "max_k"})
+  for (const char* word : {"in_place", "normalizer", "max_V", "min_V", "min_rows", "V_multiple", "alignment",
+                           "dense", "finite", "stream", "max_k"})
     if (pair.starts_with(word)) return true;
   return false;
 }
@@ -87,6 +88,10 @@ TEST(Declaration, ChangesExactlyTheNamedTerm) {
                            "batch_invariant=yes",
                            "normalizer=yes",
                            "max_V=65536",
+                           "min_V=0",
+                           "min_V=32",
+                           "min_rows=0",
+                           "min_rows=8",
                            "V_multiple=8",
                            "alignment=16",
                            "dense=yes",
@@ -128,6 +133,8 @@ TEST(Declaration, ReadsPairsApartByAnyWhiteSpaceOrSemicolons) {
 
 TEST(Declaration, RefusesWhatItDoesNotKnowByName) {
   const std::vector<std::pair<const char*, const char*>> bad = {
+      {"min_V=-1", "declaration: min_V: '-1' is no integer from 0"},
+      {"min_V=9; max_V=8", "declaration: min_V: 9 exceeds max_V=8"},
       {"tolerance=1e-3", "'tolerance'"},
       {"exp", "'exp'"},
       {"exp=", "exp: has no value"},

@@ -48,6 +48,18 @@ std::string select_device(int ordinal) {
   return cudaSetDevice(ordinal) == cudaSuccess ? "" : "device " + std::to_string(ordinal) + " cannot be used";
 }
 
+std::string device_identity() {
+  cudaDeviceProp p{};
+  if (!cuda_reason().empty() || cudaGetDeviceProperties(&p, selected) != cudaSuccess) return {};
+  std::string name = "GPU-";
+  for (const char byte : p.uuid.bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    name += kDigits[static_cast<unsigned char>(byte) >> 4];
+    name += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return name;
+}
+
 std::vector<std::pair<std::string, std::string>> describe_device() {
   if (!cuda_reason().empty()) return {};
   cudaDeviceProp p{};
@@ -71,6 +83,7 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
 
 bool built_with_cuda() { return false; }
 int device_count() { return 0; }
+std::string device_identity() { return {}; }
 std::string select_device(int) { return "this build has no CUDA side"; }
 std::vector<std::pair<std::string, std::string>> describe_device() { return {}; }
 namespace {

@@ -21,6 +21,8 @@ std::vector<std::pair<std::string, std::string>> describe_device();
 /// Selects the CUDA device ordinal for later launches. Returns an error sentence, empty if it worked.
 std::string select_device(int ordinal);
 int selected_device();
+/// A name for the selected device that every process here knows it by; empty without one.
+std::string device_identity();
 /// CUDA devices this process can select; 0 where there is no CUDA.
 int device_count();
 

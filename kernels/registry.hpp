@@ -51,12 +51,21 @@ class Launcher;
 /// What a kernel is not made for. Outside, a case is `unsupported: domain`.
 struct Limits {
   std::int64_t max_V = 0;       // 0: none
+  std::int64_t min_V = 0;       // shortest row
+  std::int64_t min_rows = 0;    // fewest rows of a launch
   std::int64_t V_multiple = 1;  // V is a multiple of this
   std::int64_t alignment = 0;   // bytes every row start is a multiple of; 0: that of its element
   bool dense = false;           // rows lie V apart, without gaps
   bool finite = false;          // finite logits only
   bool k_up_to_V = false;       // k at most V: no slot of a top-k is ever empty
 };
+
+/// Of a kernel from elsewhere whose author promised nothing: empty rows, and no rows, were not promised.
+constexpr Limits undeclared_limits() {
+  Limits l;
+  l.min_V = l.min_rows = 1;
+  return l;
+}
 
 struct Variant {
   std::string variant;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "accuracy/judged_row.hpp"
 #include "accuracy/log_truth.hpp"
 
 namespace assay {
@@ -41,9 +42,10 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
   const Tensor logits = tensor_of({row});
   l.truth = row_truth(variant.dtype, logits.row(0), logits.V, variant.dtype, {.tier = Tier::fast});
   l.terms = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
-  l.shift = shift_of(l.truth, l.terms);
-  l.bounds = row_bounds(l.terms, l.truth, l.shift);
-  l.outside = outside_domain(variant.claim, l.truth, l.bounds.b);
+  PreparedRow prepared = prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op);
+  l.shift = std::move(prepared.own_shift);
+  l.bounds = std::move(*prepared.bounds);
+  l.outside = std::move(prepared.outside);
   if (!l.outside.empty()) return l;
   if (op == Op::lse || op == Op::log_softmax) {
     const LogBounds logs = log_bounds(l.terms, l.truth, l.bounds);

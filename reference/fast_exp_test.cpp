@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <thread>
 #include <vector>
 
 #include "reference/mpfr_value.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 namespace {
@@ -163,18 +162,14 @@ TEST(FastExp, StaysWithinItsBoundOnABillionArguments) {
     mpfr_div(off, off, exact, MPFR_RNDN);
     ASSERT_LE(std::fabs(mpfr_get_d(off, MPFR_RNDA)), 0x1p-80) << t;
   }
-  std::atomic<std::uint64_t> next{0};
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<Worst> worst(cores);
+  constexpr std::size_t kBlocks = kArguments / kBlock;
+  static_assert(kBlocks * kBlock == kArguments);
+  std::vector<Worst> worst(static_cast<std::size_t>(workers_for(kBlocks, 0)));
   const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const auto work = [&](unsigned core) {
-    for (std::uint64_t begin; (begin = next.fetch_add(kBlock)) < kArguments;)
-      wide ? block_avx2(table, begin, worst[core]) : block(table, begin, worst[core]);
-  };
-  std::vector<std::thread> workers;
-  for (unsigned c = 1; c < cores; ++c) workers.emplace_back(work, c);
-  work(0);
-  for (std::thread& w : workers) w.join();
+  parallel_for_workers(kBlocks, 0, [&](std::size_t i, int worker) {
+    Worst& mine = worst[static_cast<std::size_t>(worker)];
+    wide ? block_avx2(table, i * kBlock, mine) : block(table, i * kBlock, mine);
+  });
   const Worst w =
       *std::max_element(worst.begin(), worst.end(), [](Worst a, Worst b) { return a.error < b.error; });
   std::printf("%llu arguments: largest relative error %.4f of the bound, at %a\n",

@@ -138,6 +138,19 @@ constexpr double next_up(Dtype t, double x) {
   return decode(t, b & f.sign_mask() ? b - 1 : b + 1);
 }
 
+/// The real numbers that round to a value x >= 0 of the format, to nearest with either rule for ties: from
+/// halfway to the neighbour below to halfway to the one above. NaN and infinities stand for themselves.
+struct RoundsTo {
+  double lo, hi;
+};
+constexpr RoundsTo rounds_to(Dtype t, double x) {
+  if (!(x >= 0 && x <= max_finite(t)) || t == Dtype::f64) return {x, x};
+  const double above = ulp(t, x);
+  // Below a power of two the values are twice as dense; 0 has no neighbour below that is not negative.
+  const bool power = x > min_normal(t) && x == exp2i(exponent_of(x));
+  return {x == 0 ? 0 : x - above / (power ? 4 : 2), x + above / 2};
+}
+
 constexpr bool is_nan_bits(Dtype t, std::uint64_t b) {
   const Format f = format(t);
   return (b & (f.sign_mask() - 1)) > f.infinity_bits();

@@ -10,12 +10,12 @@
 #include <numeric>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "reference/error.hpp"
 #include "reference/mpfr_nearest.hpp"
 #include "reference/mpfr_value.hpp"
 #include "reference/oracle_exp.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 namespace {
@@ -457,9 +457,7 @@ TEST(Oracle, ThreadsAgree) {
   const Tensor x = make(kShapes[0], Dtype::f32, 2000);
   const RowTruth expected = solve(x);
   std::vector<RowTruth> got(4);
-  std::vector<std::thread> threads;
-  for (RowTruth& t : got) threads.emplace_back([&] { t = solve(x); });
-  for (std::thread& t : threads) t.join();
+  parallel_for(got.size(), static_cast<int>(got.size()), [&](std::size_t i) { got[i] = solve(x); });
   for (const RowTruth& t : got) {
     EXPECT_EQ(t.rounded, expected.rounded);
     EXPECT_EQ(t.lo, expected.lo);

@@ -55,6 +55,8 @@ std::string limited(const Variant& v) {
   const Limits& l = v.limits;
   if (l.max_V > 0 && l.max_V < 4096)
     return fmt::format("domain: max_V = {}, properties draw longer rows", l.max_V);
+  if (l.min_V > 1) return fmt::format("domain: min_V = {}, properties draw shorter rows", l.min_V);
+  if (l.min_rows > 1) return fmt::format("domain: min_rows = {}, properties launch fewer", l.min_rows);
   if (l.V_multiple > 1) return "domain: properties draw any V";
   if (l.alignment > static_cast<std::int64_t>(size_of(v.dtype)))
     return "domain: properties draw any alignment";

@@ -3,19 +3,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
+#include "kernels/device_lock.hpp"
 #include "reference/error.hpp"
 #include "reports/check_groups.hpp"
 #include "reports/check_targets.hpp"
@@ -35,7 +39,7 @@ struct Options {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require;
-  bool quick = false, full = false, sanitize = false;
+  bool quick = false, full = false, sanitize = false, shared = false;
   int device = 0;
 };
 
@@ -55,6 +59,7 @@ void drop_sign_of_nan(std::string& text) {
 ReportData check(const std::vector<Target>& targets, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
+  data.quick = o.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
   for (const Family& f : families()) data.families.push_back({f.name, f.why});
@@ -114,6 +119,16 @@ int run(Options& o) {
     if (!keys.insert(t.variant.key()).second)
       throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
   prepare_folder(out);
+  // Two checks at once would be each other's weather.
+  std::optional<DeviceLock> lock;
+  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return on_device(t.variant) && cannot_launch(t.variant).empty();
+  });
+  if (device && !o.shared)
+    lock.emplace(device_identity(), [] {
+      fmt::print(stderr,
+                 "assay: another check is at work on this GPU: waiting for it (--shared: go on beside it)\n");
+    });
   const ReportData data = check(targets, o);
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
@@ -122,7 +137,16 @@ int run(Options& o) {
                {out / "index.html", render_page(data)}});
   if (data.records.size() <= 3) fmt::print("{}", lines);
   fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
-  return report_passed(data) ? kPassed : kFailed;
+  switch (verdict_of(data)) {
+    case Verdict::pass:
+      return kPassed;
+    case Verdict::fail:
+      return kFailed;
+    case Verdict::incomplete:
+    case Verdict::not_run:
+      break;
+  }
+  return kEnvironment;
 }
 
 }  // namespace
@@ -146,7 +170,7 @@ void add_check_command(CLI::App& app, int& status) {
                 "what the author promises: \"exp=fast; ties=smaller_index\"");
   c->add_option("--max-ulp", o->run.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
-      ->check(CLI::NonNegativeNumber);
+      ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--family", n.family, "cases with these inputs alone");
   c->add_option("--V", n.V, "cases of this row length alone, also one that no group has")
       ->check(whole_number());
@@ -160,14 +184,17 @@ void add_check_command(CLI::App& app, int& status) {
       ->capture_default_str()
       ->check(whole_number())
       ->check(natural_number());
-  c->add_option("--timeout", o->targets.timeout_seconds, "seconds after which a launch is hung")
+  c->add_option("--timeout", o->targets.timeout_seconds,
+                "seconds of its own time, not of the clock, after which a launch is hung")
       ->capture_default_str()
       ->take_last()  // behind a reproduce line's own
-      ->check(CLI::PositiveNumber);
+      ->check(unsaid(CLI::PositiveNumber));
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
-  c->add_option("--threads", o->run.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--threads", o->run.threads, "worker threads (one per core)")
+      ->check(unsaid(CLI::Range(1, 1024)));
   add_source_options(*c, o->targets.source);
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
+  c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run(*o); });

@@ -12,6 +12,7 @@
 #include "reports/files.hpp"
 #include "reports/functions_report.hpp"
 #include "reports/report.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -107,7 +108,7 @@ void add_functions_command(CLI::App& app, int& status) {
       "--quotients", o->quotients,
       "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
   c->add_option("--out", o->out, "folder for functions.json and functions.html")->capture_default_str();
-  c->add_option("--threads", o->threads, "host threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--threads", o->threads, "host threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
   c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
   c->add_flag("--list", *list, "list the functions instead, with what is documented of each");

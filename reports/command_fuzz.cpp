@@ -10,16 +10,17 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "accuracy/checker.hpp"
 #include "fuzz/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/fuzz_options.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -130,7 +131,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
     c.search.domain.elements =
         std::max<std::int64_t>(c.search.domain.elements, *std::max_element(o.sizes.begin(), o.sizes.end()));
   }
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = thread_count(0);
   c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
   c.shard = shard;
   c.corpus = o.corpus;
@@ -246,7 +247,7 @@ int run(const Options& o) {
   }
   if (judged < all.size() - absent || judged == 0) {
     if (absent == all.size()) {
-      fmt::print("FAIL: no candidate can run here\n");
+      fmt::print("NOT RUN: no candidate can run here\n");
       return kEnvironment;
     }
     fmt::print("FAIL: nothing was judged of {} candidates\n", all.size() - judged);
@@ -299,7 +300,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
   c->add_option("--out", o->out, "folder for case files and records.jsonl")->capture_default_str();
   c->add_option("--jobs", o->jobs,
                 "host threads (one per core), or GPUs, each with a process of its own (one)")
-      ->check(CLI::Range(1, 1024));
+      ->check(unsaid(CLI::Range(1, 1024)));
   c->add_option(
       "--shard", o->shard,
       "index/count, as 0/4: this process is one of several. Under an MPI or Slurm launcher it is read from "
@@ -313,7 +314,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
   c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
   c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 1e5));
+      ->check(unsaid(CLI::Range(0.1, 1e5)));
   c->add_flag("--in-process", o->how.in_process,
               "registered keys without a worker process: faster, and a crash ends the search");
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();

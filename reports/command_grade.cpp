@@ -15,6 +15,7 @@
 #include "reports/manifest.hpp"
 #include "reports/page.hpp"
 #include "reports/summary.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -110,9 +111,10 @@ void add_grade_command(CLI::App& app, int& status) {
   c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
   c->add_option("--max-ulp", o->grade.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
-      ->check(CLI::NonNegativeNumber);
+      ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--name", o->grade.name, "of the outputs in records and page")->capture_default_str();
-  c->add_option("--threads", o->grade.threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--threads", o->grade.threads, "worker threads (one per core)")
+      ->check(unsaid(CLI::Range(1, 1024)));
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html")
       ->capture_default_str();
   c->footer("Words of --declare:\n" + declaration_words());

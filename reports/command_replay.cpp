@@ -11,6 +11,7 @@
 #include "reports/candidates.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -64,7 +65,7 @@ void add_replay_command(CLI::App& app, int& status) {
   c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
   c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 1e5));
+      ->check(unsaid(CLI::Range(0.1, 1e5)));
   c->add_flag("--in-process", o->how.in_process, "a registered key without a worker process: for a debugger");
   c->add_flag("--quiet", o->quiet, "the verdict alone");
   c->callback([o, &status] { status = run(*o); });

@@ -3,22 +3,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <tuple>
 
 #include "accuracy/utilisation_search.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/report.hpp"
 #include "reports/utilisation.hpp"
+#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -43,35 +42,18 @@ struct KeyResults {
 /// Every key on its own, over all cores; the order of the results is that of the keys.
 std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, const Options& o) {
   std::vector<KeyResults> out(keys.size());
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> stop{false};
   std::mutex mutex;
-  std::exception_ptr error;
   std::size_t done = 0;
-  const auto work = [&] {
-    try {
-      for (std::size_t i; !stop && (i = next++) < keys.size();) {
-        KeyResults& k = out[i];
-        k.variant = keys[i];
-        k.skipped = not_searched(*keys[i]);
-        if (k.skipped.empty()) k.skipped = unavailable_reason(keys[i]->backend);
-        if (k.skipped.empty()) k.results = search_utilisation(*keys[i], o.search);
-        const std::lock_guard<std::mutex> lock(mutex);
-        fmt::print(stderr, "{} of {} keys: {}{}\n", ++done, keys.size(), keys[i]->key(),
-                   k.skipped.empty() ? "" : ": not searched: " + k.skipped);
-      }
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!error) error = std::current_exception();
-      stop = true;
-    }
-  };
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int i = 1; i < (o.threads > 0 ? o.threads : cores); ++i) workers.emplace_back(work);
-  work();
-  for (std::thread& w : workers) w.join();
-  if (error) std::rethrow_exception(error);
+  parallel_for(keys.size(), o.threads, [&](std::size_t i) {
+    KeyResults& k = out[i];
+    k.variant = keys[i];
+    k.skipped = not_searched(*keys[i]);
+    if (k.skipped.empty()) k.skipped = unavailable_reason(keys[i]->backend);
+    if (k.skipped.empty()) k.results = search_utilisation(*keys[i], o.search);
+    const std::lock_guard<std::mutex> lock(mutex);
+    fmt::print(stderr, "{} of {} keys: {}{}\n", ++done, keys.size(), keys[i]->key(),
+               k.skipped.empty() ? "" : ": not searched: " + k.skipped);
+  });
   return out;
 }
 
@@ -228,7 +210,7 @@ void add_utilisation_command(CLI::App& app, int& status) {
   c->add_option("--evaluations", o->search.evaluations, "rows tried for each key, check and V")
       ->capture_default_str();
   c->add_option("--seed", o->search.seed, "seed of the search")->capture_default_str();
-  c->add_option("--threads", o->threads, "worker threads (one per core)")->check(CLI::Range(1, 1024));
+  c->add_option("--threads", o->threads, "worker threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
   c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
   c->add_option("--out", o->out, "folder for utilisation.json and utilisation.md")->capture_default_str();
   c->callback([o, &status] { status = run(*o); });

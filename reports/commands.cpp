@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
 #include "reports/build_info.hpp"
 
 namespace assay {
@@ -44,6 +44,9 @@ int run_assay(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     std::fprintf(stderr, "assay: %s (assay --help)\n", e.what());
     return kBadCall;
+  } catch (const EnvironmentError& e) {
+    std::fprintf(stderr, "assay: %s\n", e.what());
+    return kEnvironment;
   } catch (const InputError& e) {
     std::fprintf(stderr, "assay: %s\n", e.what());
     return kBadCall;

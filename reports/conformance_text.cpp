@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "reports/html.hpp"
@@ -57,17 +58,39 @@ std::string group_lines(const std::vector<Record>& records) {
   return out;
 }
 
-bool passed(const std::vector<Record>& records) {
-  bool any = false;
-  for (const Record& r : records) {
-    if (r.status == Status::pass) any = true;
-    if (r.status != Status::pass && r.status != Status::unsupported) return false;
-  }
-  return any;
+/// The records of one key, as a run of their own.
+Verdict verdict_alone(const std::vector<Record>& records) {
+  ReportData one;
+  one.records = records;
+  one.planned = static_cast<std::int64_t>(records.size());
+  one.executed = std::count_if(records.begin(), records.end(),
+                               [](const Record& r) { return r.status != Status::not_run; });
+  return verdict_of(one);
 }
 
-std::string verdict_of(const std::string& key, const std::vector<Record>& records) {
-  std::string out = fmt::format("{} {}\n", passed(records) ? "PASS" : "FAIL", key) + counts_of(records);
+/// Cases that no kernel can help: a verdict stands beside them, not on them.
+std::string wanting(const std::vector<Record>& records) {
+  std::string out;
+  for (const char* const what : {"memory", "time"}) {
+    const auto is = [&](const Record& r) {
+      return r.status == Status::unsupported && r.reason.starts_with(std::string(what) + ": ");
+    };
+    const auto first = std::find_if(records.begin(), records.end(), is);
+    if (first == records.end()) continue;
+    out += fmt::format("not judged for want of {}: {} ({}, V = {}, {} rows; {})\n", what,
+                       grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
+                       first->rows, shorten(first->reason, 120));
+  }
+  return out;
+}
+
+std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick) {
+  const Verdict verdict = verdict_alone(records);
+  const bool pass = verdict == Verdict::pass;
+  std::string out = fmt::format("{} {}{}\n", name(verdict), key,
+                                pass && quick ? "; quick: " + lengths_tried(records) : "") +
+                    counts_of(records) + wanting(records);
+  if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
     const conformance::Finding& f = findings[i];
@@ -127,6 +150,17 @@ bool offers_class(const conformance::Finding& f) {
          f.first->family != kProbeFamily;
 }
 
+std::string lengths_tried(const std::vector<Record>& records) {
+  constexpr std::int64_t kTo = 4096;  // the whole check tries them all
+  std::set<std::int64_t> tried;
+  for (const Record& r : records)
+    if (r.V >= 1 && r.V <= kTo && r.rows > 0 && r.family != kProbeFamily && r.status != Status::not_run &&
+        r.status != Status::unsupported)
+      tried.insert(r.V);
+  return fmt::format("{} of {} row lengths to {} were tried",
+                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo));
+}
+
 std::string finding_line(const conformance::Finding& f) {
   const char* word = f.status == Status::crashed        ? "crash"
                      : f.status == Status::hung         ? "hang"
@@ -146,10 +180,9 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
     std::vector<Record> its;
     for (const Record& r : data.records)
       if (r.key == k.key) its.push_back(r);
-    out += verdict_of(k.key, its);
+    out += verdict_text(k.key, its, data.quick);
   }
-  if (data.keys.size() > 1)
-    out += fmt::format("{}: {}\n", report_passed(data) ? "PASS" : "FAIL", verdict_reason(data));
+  if (data.keys.size() > 1) out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
 }
 

@@ -25,6 +25,9 @@ bool offers_class(const conformance::Finding& f);
 /// tail of a vectorised loop".
 std::string finding_line(const conformance::Finding& f);
 
+/// "683 of 4,096 row lengths to 4,096 were tried": what a quick look says beside its verdict.
+std::string lengths_tried(const std::vector<Record>& records);
+
 /// The whole verdict, "PASS key" or "FAIL key" first. One key's records after another's.
 std::string render_check_terminal(const ReportData& data, const std::string& page_path);
 

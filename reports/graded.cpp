@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "accuracy/checker.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/npy.hpp"
+#include "reference/parallel.hpp"
 #include "reports/report.hpp"
 
 namespace assay {
@@ -134,18 +132,8 @@ class Grading {
   Grading(const std::vector<Graded>& cases, const GradeOptions& options, ReportData& data)
       : cases_(cases), options_(options), data_(data), records_(cases.size()) {}
 
-  void work() {
-    try {
-      for (std::size_t i; !stop_ && (i = next_++) < cases_.size();) grade_one(i);
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stop_ = true;
-    }
-  }
-
-  void finish() {
-    if (error_) std::rethrow_exception(error_);
+  void run() {
+    parallel_for(cases_.size(), options_.threads, [this](std::size_t i) { grade_one(i); });
     for (std::vector<Record>& of_case : records_)
       for (Record& r : of_case) {
         data_.executed += r.status != Status::not_run;
@@ -199,10 +187,7 @@ class Grading {
   const GradeOptions& options_;
   ReportData& data_;
   std::vector<std::vector<Record>> records_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> stop_{false};
   std::mutex mutex_;
-  std::exception_ptr error_;
 };
 
 std::filesystem::path beside(std::filesystem::path logits, const char* what) {
@@ -230,15 +215,7 @@ ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) 
   }
   // A declaration is refused before anything is read.
   variant_of(options, Dtype::f32, Dtype::f32, 1);
-  Grading grading(cases, options, data);
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads =
-      std::min<int>(options.threads > 0 ? options.threads : cores, static_cast<int>(cases.size()));
-  std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) workers.emplace_back([&grading] { grading.work(); });
-  grading.work();
-  for (std::thread& w : workers) w.join();
-  grading.finish();
+  Grading(cases, options, data).run();
   std::sort(data.keys.begin(), data.keys.end(),
             [](const KeyInfo& a, const KeyInfo& b) { return a.key < b.key; });
   data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

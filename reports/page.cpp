@@ -160,7 +160,7 @@ std::string render_page(const ReportData& data) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<meta name=\"color-scheme\" content=\"light dark\">"
       "<link rel=\"icon\" href=\"data:,\">";  // an empty icon, or the browser asks for /favicon.ico
-  out += fmt::format("<title>{}: softmax {}</title><style>", report_passed(data) ? "PASS" : "FAIL",
+  out += fmt::format("<title>{}: softmax {}</title><style>", name(verdict_of(data)),
                      grouped_cases ? "conformance check" : "accuracy report");
   out += page::style();
   out += "</style></head>\n<body><main>\n" + page::overview(whole) + "<nav aria-label=\"Contents\"><ol>";

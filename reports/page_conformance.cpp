@@ -83,7 +83,12 @@ std::string conformance(const Context& c) {
     for (const Record& r : c.data.records)
       if (r.key == k.key && !r.group.empty()) its.push_back(r);
     if (its.empty()) continue;
-    out += "<h3><code>" + escape(k.key) + "</code></h3>" + groups_table(its);
+    out += "<h3><code>" + escape(k.key) + "</code></h3>";
+    if (c.data.quick)
+      out += fmt::format(
+          "<p>A quick look: {}. The whole check tries them all, and more rows, layouts and calls.</p>",
+          lengths_tried(its));
+    out += groups_table(its);
     if (const auto findings = assay::conformance::diagnose(its); !findings.empty())
       out += findings_list(findings);
     out += failing_cases(its);

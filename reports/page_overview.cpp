@@ -74,7 +74,7 @@ std::string failures(const Context& c) {
 }  // namespace
 
 std::string overview(const Context& c) {
-  const bool passed = report_passed(c.data);
+  const Verdict verdict = verdict_of(c.data);
   std::string out =
       std::string("<header><h1>") +
       (is_check(c.data) ? "Softmax conformance check" : "Softmax accuracy report") +
@@ -85,7 +85,8 @@ std::string overview(const Context& c) {
   std::string why = verdict_reason(c.data);
   why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
   out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
-                     passed ? "" : " fail", passed ? "PASS" : "FAIL", escape(why), number(c.data.seconds));
+                     verdict == Verdict::pass ? "" : " fail", name(verdict), escape(why),
+                     number(c.data.seconds));
   out += counts(c) + reasons(c) + "</header>" + failures(c);
   out += "<h3>Where this was made</h3>";
   std::string table = "<table><tbody>";

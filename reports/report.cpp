@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <numeric>
-#include <system_error>
-#include <thread>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
 #include "kernels/device.hpp"
 #include "reference/npy.hpp"
+#include "reference/parallel.hpp"
 #include "reports/profile.hpp"
 
 namespace assay {
@@ -34,26 +30,19 @@ class Run {
   Run(const Plan& plan, const Selection& selection, const RunOptions& options, ReportData& data)
       : plan_(plan), selection_(selection), options_(options), data_(data) {
     behaviours_.resize(plan.keys.size());
-    // Largest first, so that no worker starts a long unit when the others are done.
-    order_.resize(plan.units.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
   }
 
-  void work() {
-    try {
-      if (options_.probes || plan_.probes)
-        for (std::size_t i; !stop_ && (i = next_key_++) < plan_.keys.size();) run_probe(i);
-      for (std::size_t i; !stop_ && (i = next_++) < order_.size();) run_unit(plan_.units[order_[i]]);
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stop_ = true;
-    }
-  }
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
+  /// The probes, then the units, with no wait between them.
+  void run() {
+    const std::size_t probes = options_.probes || plan_.probes ? plan_.keys.size() : 0;
+    const std::vector<std::size_t> order =
+        largest_first(plan_.units.size(), [this](std::size_t i) { return weight(i); });
+    parallel_for(probes + order.size(), options_.threads, [&](std::size_t i) {
+      if (i < probes)
+        run_probe(i);
+      else
+        run_unit(plan_.units[order[i - probes]]);
+    });
   }
 
   /// A record that passed behaves like its key.
@@ -65,9 +54,10 @@ class Run {
   }
 
  private:
-  std::int64_t weight(std::size_t i) const {
+  double weight(std::size_t i) const {
     const Unit& u = plan_.units[i];
-    return u.rows * (u.V + 512) * static_cast<std::int64_t>(u.jobs.size() + 4);
+    return static_cast<double>(u.rows) * static_cast<double>(u.V + 512) *
+           static_cast<double>(u.jobs.size() + 4);
   }
 
   void run_probe(std::size_t i) {
@@ -155,13 +145,9 @@ class Run {
   const Selection& selection_;
   const RunOptions& options_;
   ReportData& data_;
-  std::vector<std::size_t> order_;
   std::vector<Behaviour> behaviours_;  // by key
-  std::atomic<std::size_t> next_key_{0}, next_{0};
-  std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::int64_t done_ = 0;
-  std::exception_ptr error_;
 };
 
 }  // namespace
@@ -210,17 +196,7 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   data.records.resize(static_cast<std::size_t>(plan.records));
 
   Run run(plan, selection, options, data);
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = options.threads > 0 ? options.threads : cores;
-  std::vector<std::thread> workers;
-  try {
-    for (int i = 1; i < threads; ++i) workers.emplace_back([&run] { run.work(); });
-  } catch (const std::system_error&) {
-    // Fewer threads than asked for do the same work.
-  }
-  run.work();
-  for (std::thread& w : workers) w.join();
-  run.rethrow();
+  run.run();
   run.say_behaviours();
 
   std::sort(data.profiles.begin(), data.profiles.end(), [](const Profile& a, const Profile& b) {

@@ -83,6 +83,7 @@ struct ReportData {
   std::int64_t planned = 0, executed = 0;    // cases; planned does not count not_run keys
   std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
   double seconds = 0;
+  bool quick = false;  // assay check --quick: what it did not look at is said beside its verdict
 };
 
 }  // namespace assay

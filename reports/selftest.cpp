@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/peer_rules.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 #include "reports/report.hpp"
 
 namespace assay {
@@ -59,23 +58,16 @@ Selftest run_selftest(const SelftestOptions& options) {
     throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all");
 
   MutantInputs inputs(options.quick);
-  std::atomic<std::size_t> next{0};
   std::mutex progress;
   std::int64_t done = 0;
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < s.entries.size();) {
-      SelftestEntry& v = s.entries[i];
-      static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
-      if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
-      const std::lock_guard<std::mutex> lock(progress);
-      ++done;
-      if (options.progress) options.progress(done, static_cast<std::int64_t>(s.entries.size()));
-    }
-  };
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int t = 0; t < (options.threads > 0 ? options.threads : cores); ++t) workers.emplace_back(work);
-  for (std::thread& w : workers) w.join();
+  parallel_for(s.entries.size(), options.threads, [&](std::size_t i) {
+    SelftestEntry& v = s.entries[i];
+    static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
+    if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
+    const std::lock_guard<std::mutex> lock(progress);
+    ++done;
+    if (options.progress) options.progress(done, static_cast<std::int64_t>(s.entries.size()));
+  });
   s.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return s;
 }

@@ -82,6 +82,7 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   // The words are known before anything is compiled, and from where: from the command line, no plugin.
   Variant stranger;
   stranger.claim = undeclared_claim();
+  stranger.limits = undeclared_limits();
   apply_declaration(o.declare, stranger);
   f.name = o.name;
   if (!o.op.empty()) {

@@ -131,11 +131,34 @@ bool report_passed(const ReportData& data) {
   return c.pass > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
 }
 
+Verdict verdict_of(const ReportData& data) {
+  if (report_passed(data)) return Verdict::pass;
+  const Counts c = count(data);
+  if (!is_check(data) || c.not_run == 0 || c.fail + c.inconclusive + c.crashed + c.hung > 0)
+    return Verdict::fail;
+  return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
+}
+
+const char* name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "PASS";
+    case Verdict::fail:
+      return "FAIL";
+    case Verdict::incomplete:
+      return "INCOMPLETE";
+    case Verdict::not_run:
+      return "NOT RUN";
+  }
+  return "";
+}
+
 std::string render_summary_markdown(const ReportData& data) {
+  const char* const verdict = name(verdict_of(data));
   std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
-                                is_check(data) ? "conformance check" : "accuracy report",
-                                report_passed(data) ? "PASS" : "FAIL", report_passed(data) ? "PASS" : "FAIL",
+                                is_check(data) ? "conformance check" : "accuracy report", verdict, verdict,
                                 verdict_reason(data), counts_line(data));
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += "- " + md(line) + "\n";
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),
                        md(shorten(r.example, 200)));
@@ -187,7 +210,8 @@ std::string render_summary_terminal(const ReportData& data, const std::string& p
       "Largest error in ULP on real logits and on all families, and the largest error/bound (1 is the "
       "limit).\n\n";
   for (const std::string& b : backends(data)) out += terminal_table(data, b);
-  out += fmt::format("{}: {}\n", report_passed(data) ? "PASS" : "FAIL", verdict_reason(data));
+  out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += line + "\n";
   out += counts_line(data) + "\n";
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("  unsupported, {}: {}\n", r.word, grouped(r.count));

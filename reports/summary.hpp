@@ -12,6 +12,13 @@ namespace assay {
 /// others.
 bool report_passed(const ReportData& data);
 
+/// What a run shows. A check of which cases were lost, to load or for want of a device, shows nothing of its
+/// kernel unless another case failed: not_run where none ran, else incomplete.
+enum class Verdict { pass, fail, incomplete, not_run };
+Verdict verdict_of(const ReportData& data);
+/// "PASS", "FAIL", "INCOMPLETE", "NOT RUN".
+const char* name(Verdict verdict);
+
 std::string render_summary_markdown(const ReportData& data);
 
 /// A table per backend, then the verdict in one line, the counts, the three worst causes, the page.

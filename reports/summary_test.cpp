@@ -50,6 +50,24 @@ TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {
   }
 }
 
+TEST(Summary, ACheckOfLostCasesIsNeitherPassedNorFailed) {
+  ReportData data = synthetic();
+  EXPECT_EQ(verdict_of(data), Verdict::pass);
+  for (Record& r : data.records) r.group = "shapes";
+  first_passing(data).status = Status::not_run;
+  --data.executed;
+  EXPECT_EQ(verdict_of(data), Verdict::incomplete);
+  EXPECT_NE(render_summary_markdown(data).find("INCOMPLETE: 1 of"), std::string::npos);
+  EXPECT_NE(render_page(data).find("<b>INCOMPLETE</b>"), std::string::npos);
+  // What failed beside it has failed all the same.
+  break_one(data);
+  EXPECT_EQ(verdict_of(data), Verdict::fail);
+  for (Record& r : data.records) r.status = Status::not_run;
+  data.executed = 0;
+  EXPECT_EQ(verdict_of(data), Verdict::not_run);
+  EXPECT_STREQ(name(verdict_of(data)), "NOT RUN");
+}
+
 TEST(Summary, TerminalEndsWithVerdictCountsCausesAndPage) {
   ReportData data = synthetic();
   const Record& r = break_one(data);

@@ -155,10 +155,11 @@ std::vector<KeyTally> tally_keys(const ReportData& data) {
     t.passed += r.status == Status::pass;
     t.unsupported += r.status == Status::unsupported;
     t.not_run += r.status == Status::not_run;
-    if (!was_judged(r)) continue;
-    t.bad += r.status != Status::pass;
+    // Of arithmetic too coarse for a verdict the errors are known all the same.
+    if (!was_judged(r) && !r.max_ulp) continue;
+    t.bad += was_judged(r) && r.status != Status::pass;
     if (r.max_ulp) t.ulp.take(*r.max_ulp, r);
-    if (r.max_bound_ratio) t.bound.take(*r.max_bound_ratio, r);
+    if (was_judged(r) && r.max_bound_ratio) t.bound.take(*r.max_bound_ratio, r);
     if (is_real_family(r.family)) {
       if (r.max_ulp) t.ulp_real.take(*r.max_ulp, r);
       if (r.p99_ulp) t.p99_real.take(*r.p99_ulp, r);
@@ -203,6 +204,24 @@ std::string verdict_reason(const ReportData& data) {
     return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
                          : "all planned cases ran and passed";
   return fmt::format("of {} planned cases {}", grouped(data.planned), fmt::join(parts, ", "));
+}
+
+std::string resolution_line(const std::vector<Record>& records) {
+  const Record* typical = nullptr;
+  double common = 0;
+  for (const Record& r : records) {
+    if (r.status != Status::pass || !r.resolution) continue;
+    // A logarithm that lies far from 0 is as good as its own last place.
+    const bool logarithm = r.op == "lse" || r.op == "log_softmax";
+    if (logarithm && *r.resolution > 1e-3) continue;
+    if (!typical || *r.resolution > *typical->resolution) typical = &r;
+    common = std::max(common, r.resolution_sum.value_or(0));
+  }
+  if (!typical) return {};
+  return fmt::format(
+      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have been "
+      "refused everywhere (coarsest: {}, V = {})",
+      *typical->resolution, common, typical->family, grouped(typical->V));
 }
 
 }  // namespace assay

@@ -70,4 +70,9 @@ std::vector<std::string> variants(const ReportData& data);
 /// "Every planned case ..." or why not, in one sentence without the word PASS or FAIL.
 std::string verdict_reason(const ReportData& data);
 
+/// What the passes among the records would have let through, at worst: "resolution: outputs off by more than
+/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)". Empty
+/// where none passed by a bound.
+std::string resolution_line(const std::vector<Record>& records);
+
 }  // namespace assay

@@ -19,6 +19,9 @@ inline CLI::Validator whole_number() {
       "");
 }
 
+/// A check whose own words, "INT in [1 - 1024]", stay out of --help: the option's say what it takes.
+inline CLI::Validator unsaid(const CLI::Validator& check) { return check.description(""); }
+
 inline CLI::Validator natural_number() {
   return CLI::Validator(
       [](std::string& text) { return text.starts_with('-') ? "must be 0 or more" : std::string(); }, "");

@@ -7,7 +7,7 @@
 
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/judgement.hpp"
+#include "accuracy/verdict.hpp"
 
 namespace assay::conformance {
 
@@ -102,8 +102,27 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   return {};
 }
 
+Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+                         const std::string& why) const {
+  Record r = unsupported(c, why);
+  r.rows_outside = c.rows;
+  Launcher* const launcher = variant_.launcher.get();
+  if (!launcher || died_unpromised_) return r;
+  GuardedLaunch launch = prepare(c, inputs, layout);
+  const LaunchOutcome outcome = launch.run();
+  died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
+  r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
+  // What it did to its process is no part of the cases that follow.
+  launcher->restart();
+  return r;
+}
+
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-  if (const std::string why = outside(c, layout); !why.empty()) return unsupported(c, why);
+  if (const std::string why = outside(c, layout); !why.empty()) {
+    const Limits& l = variant_.limits;
+    const bool empty = (c.V == 0 && l.min_V > 0) || (c.rows == 0 && l.min_rows > 0);
+    return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
+  }
   GuardedLaunch launch = prepare(c, inputs, layout);
   const LaunchOutcome outcome = run(launch);
   return judge(c, inputs, launch, outcome);
@@ -125,19 +144,9 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
-  Record r = blank(c);
-  Judgement judged(variant_, inputs, c.op, nullptr, options_.max_ulp);
-  look(judged);
-  const std::int64_t open = judged.tally.undecided();
-  if (open > 0 && inputs.tier() != Tier::mpfr) {
-    Judgement exact(variant_, inputs.by_mpfr(), c.op, nullptr, options_.max_ulp);
-    look(exact);
-    r.escalated = open;
-    r = concluded(std::move(r), variant_, inputs.by_mpfr(), exact);
-  } else {
-    r = concluded(std::move(r), variant_, inputs, judged);
-  }
-  return r;
+  VerdictOptions how{nullptr, options_.max_ulp};
+  how.measure = [&] { return measured_sum(variant_, c.V); };
+  return verdict(blank(c), variant_, inputs, c.op, how, look);
 }
 
 namespace {

@@ -78,11 +78,16 @@ class Bench {
   std::string outside(const ConformanceCase& c, const Layout& layout) const;
 
  private:
+  /// An empty row, or no rows, for a kernel that did not promise them: `unsupported`, with what came back.
+  Record unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+                    const std::string& why) const;
+
   Variant variant_;
   const ConformanceOptions& options_;
   const Group* group_ = nullptr;
   Patience* patience_ = nullptr;
   std::function<void(std::size_t, Record)> emit_;
+  mutable bool died_unpromised_ = false;
 };
 
 /// Adds the checks and extremes of `one` to `all`: a case of several launches. A first failure's detail

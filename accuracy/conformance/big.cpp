@@ -163,12 +163,26 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   return r;
 }
 
+/// A launch that prepared the case went wrong: so did the case.
+Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
+  bench.count(o);
+  Record r = bench.blank(c);
+  require(r, check, false, o.fault, o.kind);
+  if (o.ended == Ended::crashed || o.ended == Ended::hung) {
+    r.status = o.ended == Ended::crashed ? Status::crashed : Status::hung;
+    r.reason = o.fault;
+  }
+  settle(r);
+  return r;
+}
+
 Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
   PartOptions options{{}, 0, kSeconds};
   const std::vector<std::int64_t> rows = chosen_rows(c);
   if (on_host(v.backend) || v.on_executor) {
     const BlockOwners owners = block_owners(v, launcher, bench.problem(c), kSeconds);
+    if (!owners.seen.ok()) return went_wrong(bench, c, owners.seen, owners.check);
     if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why);
     options.rows = rows;
     options.rows_per_block = owners.rows_per_block;
@@ -212,6 +226,15 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
       return best;
     };
     const PartOutcome shorter = shortest_of(kTrial / 16), o = shortest_of(kTrial);
+    const auto failed = [](const PartOutcome& trial) {
+      return trial.no_room.empty() && !trial.launch.ok() && trial.launch.ended != Ended::lost;
+    };
+    for (const auto& [trial, V] : {std::pair(&shorter, kTrial / 16), std::pair(&o, kTrial)})
+      if (failed(*trial)) {
+        LaunchOutcome seen = trial->launch;
+        seen.fault = fmt::format("a row of {} columns: {}", V, seen.fault);
+        return went_wrong(bench, c, seen, Check::launch);
+      }
     const double a_column =
         std::max(0.0, o.seconds - shorter.seconds) / static_cast<double>(kTrial - kTrial / 16);
     const double expected = o.seconds + a_column * static_cast<double>(c.V - kTrial);

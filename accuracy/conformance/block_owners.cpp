@@ -106,7 +106,16 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   };
   const std::vector<std::int64_t> all = first_rows(few);
   const auto whole = probe.outputs(few, all, {}, 0);
+  const auto seen = [&](LaunchOutcome o, Check check) {
+    o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
+    return BlockOwners{0, o.fault, o, check};
+  };
+  if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
+    return seen(probe.outcome.launch, Check::launch);
   if (!whole) return ended("a launch");
+  for (std::size_t i = 0; i < whole->size(); ++i)
+    if (untouched((*whole)[i]))
+      return seen({fmt::format("row {} was never written", i), Ended::fault}, Check::written);
   // Of each row all or nothing: else blocks share rows, or something that no block does writes them.
   const auto torn = [&](const Outputs& some) -> std::optional<std::int64_t> {
     for (std::size_t i = 0; i < some.size(); ++i)
@@ -180,11 +189,12 @@ BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem
   // rows are for the case itself, and what shorter rows do not show stands.
   const std::int64_t room = kOffsets / widest(problem) / std::max<std::int64_t>(1, problem.rows);
   const auto V = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(room)));
-  if (owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k)) return owners;
+  if (!owners.seen.ok() || owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k))
+    return owners;
   const Problem shorter = problem_of(v, problem.op, problem.rows, V, problem.k, V);
   if (!beyond_limits(v, shorter).empty()) return owners;
   const BlockOwners there = owners_at(v, launcher, shorter, seconds, other_share);
-  return other_share ? there : owners;
+  return other_share || !there.seen.ok() ? there : owners;
 }
 
 }  // namespace assay::conformance

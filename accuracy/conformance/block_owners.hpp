@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/record.hpp"
 #include "kernels/isolation/parts.hpp"
 
 namespace assay::conformance {
@@ -13,6 +14,10 @@ namespace assay::conformance {
 struct BlockOwners {
   std::int64_t rows_per_block = 0;  // in turn with the other blocks; 0: not shown
   std::string why;                  // then, as the reason of an unsupported case
+  /// A launch of all its blocks went wrong: that is the kernel's, whatever it was made for. `fault` says how
+  /// many rows it had; `check` is the one that it fails where it came back.
+  LaunchOutcome seen = {};
+  Check check = Check::launch;
 };
 
 /// Shown on problems of the same V with fewer rows, and of as many rows with a smaller V, where no offset

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "accuracy/checker.hpp"
@@ -69,6 +70,43 @@ TEST(BlockOwners, OtherKernelsAreToldApart) {
     EXPECT_EQ(o.rows_per_block, 0) << e.entry;
     EXPECT_TRUE(o.why.starts_with("executor: ")) << e.entry << ": " << o.why;
     EXPECT_NE(o.why.find(e.why), std::string::npos) << e.entry << ": " << o.why;
+  }
+}
+
+TEST(BlockOwners, AFaultThatIsSeenIsAFailure) {
+  const struct {
+    const char* entry;
+    Status status;
+    const char* words;
+  } all[] = {
+      {"void crashes_of_many(const float* in, float* out, int rows, int V)", Status::crashed,
+       "a launch of 1536 rows of 1024 columns: segmentation fault"},
+      {"void nothing_of_many(const float* in, float* out, int rows, int V)", Status::fail,
+       "a launch of 1536 rows of 1024 columns: row 0 was never written"},
+  };
+  for (const auto& e : all) {
+    const Variant v = compiled(e.entry, {});
+    ConformanceOptions o;
+    o.only = {"big"};
+    o.threads = 1;
+    o.narrow.V = 1024;
+    for (const Record& r : run_conformance([&] { return v; }, o).records) {
+      EXPECT_EQ(r.status, e.status) << e.entry << ": " << r.reason;
+      const auto said =
+          std::find_if(r.checks.begin(), r.checks.end(), [](const CheckResult& c) { return c.failed > 0; });
+      ASSERT_NE(said, r.checks.end()) << e.entry;
+      EXPECT_TRUE(said->detail.starts_with(e.words)) << said->detail;
+    }
+    // And the rows have cases of their own there.
+    o = {};
+    o.only = {"rows"};
+    o.extent = Extent::quick;
+    o.threads = 1;
+    const auto rows = run_conformance([&] { return v; }, o).records;
+    EXPECT_GE(std::count_if(rows.begin(), rows.end(),
+                            [&](const Record& r) { return r.status == e.status && r.rows > 1030; }),
+              2)
+        << e.entry;
   }
 }
 

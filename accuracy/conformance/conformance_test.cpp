@@ -3,16 +3,21 @@
 #include "accuracy/conformance/conformance.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -48,6 +53,21 @@ TEST(Conformance, RightKernelsPass) {
                                       [](const Record& one) { return one.status == Status::pass; });
     EXPECT_GT(passed, r.planned - 20) << key;
   }
+}
+
+// A fault of a tail shows at one remainder of V. Round lengths and their neighbours leave out most of them.
+TEST(Conformance, QuickTriesEveryRemainderWhereverAPathMayBegin) {
+  std::set<std::int64_t> tried;
+  for (const Record& r : check(*find_variant("safe_block/f32@host"), {"shapes"}).records) tried.insert(r.V);
+  const auto has_all = [&](std::int64_t from, std::int64_t to, std::int64_t tile) {
+    std::set<std::int64_t> remainders;
+    for (const std::int64_t V : tried)
+      if (V >= from && V < to) remainders.insert(V % tile);
+    return static_cast<std::int64_t>(remainders.size()) == tile;
+  };
+  for (std::int64_t from = 0; from + 32 <= 520; ++from) EXPECT_TRUE(has_all(from, from + 32, 32)) << from;
+  EXPECT_TRUE(has_all(512, 1100, 64));
+  EXPECT_TRUE(has_all(1100, 4097, 32));
 }
 
 TEST(Conformance, OneCaseAloneGivesTheSameRecord) {
@@ -119,6 +139,133 @@ TEST(Conformance, AGroupIsLeftForCrashesThatTakeTimeAndForHangs) {
   EXPECT_FALSE(quick.over());
   quick.hangs = Patience::kHangs;
   EXPECT_TRUE(quick.over());
+}
+
+TEST(Conformance, AKernelThatCanNotBeMadeAgainIsAnErrorAndNoAbort) {
+  const Variant& v = *find_variant("safe_block/f32@host");
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"shapes"};
+  o.threads = 4;
+  // The second thread is at work by then.
+  int made = 0;
+  const auto make = [&] {
+    if (++made == 3) throw InputError("no third worker");
+    return v;
+  };
+  EXPECT_THROW(run_conformance(make, o), InputError);
+  // Of workers that the machine does not have, fewer do.
+  made = 0;
+  const auto scarce = [&] {
+    if (++made == 3) throw EnvironmentError("no third worker");
+    return v;
+  };
+  const ConformanceResult r = run_conformance(scarce, o);
+  EXPECT_EQ(r.planned, r.executed);
+  EXPECT_EQ(failures(r), "");
+}
+
+/// The first launches end badly in processes of their own: $ASSAY_FIXTURE_SOME says how many.
+ConformanceResult check_disturbed(const std::string& fixture, int times) {
+  const auto count = std::filesystem::temp_directory_path() / ("assay-disturbed-" + std::to_string(getpid()));
+  std::filesystem::remove(count);
+  setenv("ASSAY_FIXTURE_SOME", (std::to_string(times) + " " + count.string()).c_str(), 1);
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"shapes", "batch", "calls"};
+  o.narrow.V = 257;
+  o.threads = 1;
+  const auto made =
+      load_plugin(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so#" + fixture, {.timeout_seconds = 0.3});
+  const ConformanceResult r = run_conformance([&] { return made.at(0); }, o);
+  unsetenv("ASSAY_FIXTURE_SOME");
+  std::filesystem::remove(count);
+  return r;
+}
+
+TEST(Conformance, WhatOthersDoToAWorkerIsNoVerdict) {
+  if (!std::filesystem::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
+  // Killed or stopped twice in a row, in two workers; hung once.
+  for (const auto& [fixture, times] :
+       {std::pair("die_some_times", 2), std::pair("stop_some_times", 2), std::pair("hang_some_times", 1)}) {
+    const ConformanceResult r = check_disturbed(fixture, times);
+    EXPECT_EQ(r.planned, r.executed) << fixture;
+    EXPECT_EQ(failures(r), "") << fixture;
+    int tried_again = 0;
+    for (const Record& one : r.records)
+      for (const std::string& e : one.evidence) tried_again += e.starts_with("at first: ");
+    EXPECT_EQ(tried_again, 1) << fixture;
+  }
+}
+
+TEST(Conformance, WhatHappensAgainAloneIsTheKernels) {
+  if (!std::filesystem::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
+  for (const auto& [fixture, status] :
+       {std::pair("die_some_times", Status::crashed), std::pair("hang_some_times", Status::hung)}) {
+    const ConformanceResult r = check_disturbed(fixture, 1000);
+    EXPECT_GT(std::count_if(r.records.begin(), r.records.end(),
+                            [s = status](const Record& one) { return one.status == s; }),
+              2)
+        << fixture;
+    EXPECT_EQ(failures(r).find("keeps state between calls"), std::string::npos) << failures(r);
+  }
+}
+
+/// Runs in this process, but for some first launches that are lost.
+class Losing final : public Launcher {
+ public:
+  Losing(Variant inner, std::string why, int times)
+      : inner_(std::move(inner)), why_(std::move(why)), left_(times) {}
+  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
+    if (left_-- > 0) {
+      seen_.lost = why_;
+      return {why_, Ended::lost};
+    }
+    return assay::launch(inner_, p, images, o);
+  }
+  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
+                                           const LaunchOptions&) override {
+    return {};
+  }
+  std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return false; }
+  void restart() override {}
+  Disturbance disturbance() override { return std::exchange(seen_, {}); }
+
+ private:
+  Variant inner_;
+  std::string why_;
+  int left_;
+  Disturbance seen_;
+};
+
+ConformanceResult check_losing(const std::string& why, int times) {
+  Variant v = *find_variant("safe_block/f32@host");
+  v.launcher = std::make_shared<Losing>(v, why, times);
+  v.run = {};
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"shapes", "families", "repeat"};
+  o.narrow.V = 1025;
+  o.threads = 1;
+  return run_conformance([&] { return v; }, o);
+}
+
+TEST(Conformance, ALostCaseIsTriedAgainAloneAndElseIsNoPartOfAPass) {
+  for (const char* why : {"memory: none is left", "time: the worker got none"}) {
+    const ConformanceResult r = check_losing(why, 3);
+    EXPECT_EQ(failures(r), "");
+    EXPECT_EQ(r.executed, r.planned) << why;
+    for (const Record& one : r.records) EXPECT_EQ(one.status, Status::pass) << one.reason;
+  }
+  const ConformanceResult memory = check_losing("memory: none is left", 1 << 30);
+  for (const Record& one : memory.records) EXPECT_EQ(one.status, Status::unsupported) << one.reason;
+  const ConformanceResult time = check_losing("time: the worker got none", 1 << 30);
+  EXPECT_EQ(time.executed, 0);
+  for (const Record& one : time.records) {
+    EXPECT_EQ(one.status, Status::not_run);
+    EXPECT_EQ(one.reason, "time: the worker got none");
+  }
 }
 
 TEST(Conformance, StateBetweenCallsIsSaidOfKernelsThatKeepIt) {

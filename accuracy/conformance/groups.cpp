@@ -24,7 +24,9 @@ std::span<const Group> groups() {
 }
 
 std::int64_t nearest_V(const Limits& l, std::int64_t V) {
-  const std::int64_t multiple = (V + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
+  // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
+  if (V == 0) return 0;
+  const std::int64_t multiple = (std::max(V, l.min_V) + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
   return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
 }
 

@@ -22,7 +22,8 @@ std::vector<Unit> plan_batch(const Planning& p);
 std::vector<Unit> plan_schedules(const Planning& p);
 std::vector<Unit> plan_big(const Planning& p);
 
-/// The row length that a kernel is made for nearest to V: the next multiple, or the longest.
+/// The row length that a kernel is made for nearest to V: the next multiple, the shortest or the longest. 0
+/// stays 0.
 std::int64_t nearest_V(const Limits& limits, std::int64_t V);
 /// The narrowed value alone, else the list, each length as near as the declared limits allow.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);

@@ -142,6 +142,16 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   return {sizes.begin(), sizes.end()};
 }
 
+std::vector<std::int64_t> sizes_between(Extent extent) {
+  std::set<std::int64_t> sizes;
+  if (extent == Extent::quick) {
+    // 7 and 61 share no divisor with any power of two: every remainder comes once in so many steps.
+    for (std::int64_t V = 131; V <= 4096; V += V < 520 ? 1 : V < 1100 ? 7 : 61) sizes.insert(V);
+    for (const std::int64_t V : shape_sizes(extent)) sizes.erase(V);
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
 std::vector<std::int64_t> drawn_sizes(Extent extent, std::uint64_t seed) {
   const bool quick = extent == Extent::quick;
   std::vector<std::int64_t> sizes;

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "accuracy/behaves_like.hpp"
@@ -14,7 +16,7 @@
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "kernels/candidate.hpp"
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -37,6 +39,7 @@ class Run {
       ConformanceResult& result)
       : plan_(std::move(plan)), groups_(groups), options_(options), result_(result) {
     patience_ = std::vector<Patience>(groups.size());
+    doubtful_.assign(result.records.size(), false);
     order_.resize(plan_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     // Largest first, so that no thread starts a long unit when the others are done.
@@ -50,10 +53,48 @@ class Run {
     try {
       for (std::size_t i; !stop_ && (i = next_++) < order_.size();) run_unit(bench, plan_[order_[i]]);
     } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stop_ = true;
+      stop(std::current_exception());
     }
+  }
+  /// The other threads end with the units they are at.
+  void stop(std::exception_ptr error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    stop_ = true;
+  }
+  /// Every case in which something befell a launch that the kernel need have no part in: once more, with no
+  /// other worker beside it, in a fresh process and with ten times the patience. That is its record. Once one
+  /// ends as it did before, the kernel's hand in it is shown, and the rest keep what they have.
+  void confirm(Variant variant) {
+    if (!variant.launcher || stop_) return;
+    constexpr double kTimes = 10;
+    constexpr auto kLongest = std::chrono::minutes(10);
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < doubtful_.size(); ++i)
+      if (doubtful_[i]) open.push_back(i);
+    // Groups that were left for hangs that were none.
+    if (!open.empty())
+      for (std::size_t i = 0; i < doubtful_.size(); ++i)
+        if (result_.records[i].status == Status::not_run && !doubtful_[i]) open.push_back(i);
+    bool shown = false;
+    variant.launcher->be_patient(kTimes);
+    for (const std::size_t at : open) {
+      Record& r = result_.records[at];
+      const bool ended = r.status == Status::hung || r.status == Status::crashed;
+      if (shown && (ended || r.status == Status::not_run)) continue;
+      if (std::chrono::steady_clock::now() > end) break;
+      const Planned* const p = planned_at(at);
+      if (!p) continue;
+      Record again = alone(variant, *p, at);
+      if (ended && again.status == r.status) shown = true;
+      if (again.status == Status::pass && !r.reason.empty() && r.status != Status::pass)
+        again.evidence.push_back("at first: " + r.reason);
+      r = std::move(again);
+    }
+    variant.launcher->be_patient(1);
+    result_.executed = std::count_if(result_.records.begin(), result_.records.end(),
+                                     [](const Record& r) { return r.status != Status::not_run; });
   }
   /// Every first case of a finding once more, as the only one of a fresh process: what passes there needs
   /// others before it to fail. Three times, because what races seldom loses.
@@ -67,21 +108,14 @@ class Run {
       // The calls of group `calls` say so themselves; a hang costs its whole wait.
       if (r.status != Status::fail && r.status != Status::crashed) continue;
       if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
-      const auto p = std::find_if(plan_.begin(), plan_.end(), [&](const Planned& one) {
-        return at >= one.first && at < one.first + one.unit.cases.size();
-      });
-      if (p == plan_.end() || left-- == 0) continue;
-      bool passes = true;
+      const Planned* const p = planned_at(at);
+      if (!p || left-- == 0) continue;
+      bool passes = true, disturbed = false;
       for (int n = 0; n < kTries && passes; ++n) {
-        variant.launcher->restart();
-        Bench bench(variant, options_);
-        Patience patience;
-        passes = false;
-        bench.enter(*p->group, patience, 0,
-                    [&](std::size_t, const Record& again) { passes = again.status == Status::pass; });
-        p->unit.run(bench, {p->unit.cases[at - p->first]});
+        passes = alone(variant, *p, at, &disturbed).status == Status::pass;
+        if (disturbed) break;
       }
-      r.alone = passes ? Alone::passes : Alone::fails;
+      if (!disturbed) r.alone = passes ? Alone::passes : Alone::fails;
     }
   }
   void rethrow() const {
@@ -89,13 +123,49 @@ class Run {
   }
 
  private:
+  const Planned* planned_at(std::size_t record) const {
+    const auto p = std::find_if(plan_.begin(), plan_.end(), [&](const Planned& one) {
+      return record >= one.first && record < one.first + one.unit.cases.size();
+    });
+    return p == plan_.end() ? nullptr : &*p;
+  }
+
+  /// One case as the only one of a fresh process.
+  Record alone(const Variant& variant, const Planned& p, std::size_t record, bool* disturbed = nullptr) {
+    variant.launcher->restart();
+    variant.launcher->disturbance();
+    Bench bench(variant, options_);
+    Patience patience;
+    const ConformanceCase& c = p.unit.cases[record - p.first];
+    std::optional<Record> made;
+    bench.enter(*p.group, patience, 0, [&](std::size_t, Record r) { made = std::move(r); });
+    p.unit.run(bench, {c});
+    const Disturbance d = variant.launcher->disturbance();
+    if (disturbed) *disturbed = d.any();
+    if (!d.lost.empty()) return lost(bench, c, d.lost);
+    return made ? std::move(*made) : lost(bench, c, "no record was made of it");
+  }
+
+  /// A case of which nothing was shown.
+  static Record lost(const Bench& bench, const ConformanceCase& c, const std::string& why) {
+    if (why.starts_with("memory: ")) return bench.unsupported(c, why);
+    Record r = bench.blank(c);
+    r.reason = why;
+    return r;
+  }
+
   void run_unit(Bench& bench, const Planned& p) {
     Patience& patience = patience_[static_cast<std::size_t>(p.group - groups_.data())];
     const auto cases = static_cast<std::size_t>(p.unit.cases.size());
     std::vector<bool> emitted(cases, false);
+    Launcher* const launcher = bench.variant().launcher.get();
+    const auto disturbance = [&] { return launcher ? launcher->disturbance() : Disturbance(); };
+    disturbance();
     bench.enter(*p.group, patience, 0, [&](std::size_t i, Record r) {
       emitted[i] = true;
-      put(p.first + i, std::move(r));
+      const Disturbance d = disturbance();
+      if (!d.lost.empty()) r = lost(bench, p.unit.cases[i], d.lost);
+      put(p.first + i, std::move(r), d.any());
     });
     const std::string away = cannot_launch(bench.variant());
     if (away.empty() && bench.go_on()) {
@@ -113,8 +183,9 @@ class Run {
       }
   }
 
-  void put(std::size_t at, Record r) {
+  void put(std::size_t at, Record r, bool doubtful = false) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    doubtful_[at] = doubtful;
     result_.executed += r.status != Status::not_run;
     result_.records[at] = std::move(r);
     ++done_;
@@ -126,6 +197,7 @@ class Run {
   const ConformanceOptions& options_;
   ConformanceResult& result_;
   std::vector<Patience> patience_;
+  std::vector<bool> doubtful_;  // by record
   std::vector<std::size_t> order_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> stop_{false};
@@ -201,10 +273,18 @@ ConformanceResult run_conformance(const std::function<Variant()>& make, const Co
   const int useful = few ? std::min(cores, 8) : cores;
   const int threads = options.threads > 0 ? options.threads : useful;
   std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) workers.emplace_back([&run, v = make()] { run.work(v); });
+  // What can not be made ends the run, once the threads that are at work have ended.
+  try {
+    for (int i = 1; i < threads; ++i) workers.emplace_back([&run, v = make()] { run.work(v); });
+  } catch (const EnvironmentError&) {
+    // Fewer threads do.
+  } catch (...) {
+    run.stop(std::current_exception());
+  }
   run.work(first);
   for (std::thread& w : workers) w.join();
   run.rethrow();
+  run.confirm(first);
   run.repeat_alone(first);
   say_nearest(first, options, result.records);
   return result;

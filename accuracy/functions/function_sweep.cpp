@@ -1,15 +1,14 @@
 #include "accuracy/functions/function_sweep.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <thread>
 
 #include "accuracy/functions/function_judge_host.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay::functions {
 namespace {
@@ -73,17 +72,8 @@ SweepOutcome sweep_on_host(const Function& f, const Rules& r, const std::vector<
       chunks.push_back(
           {{range.first + i * range.stride, std::min(kChunk, range.count - i), range.stride}, i > 0});
   std::vector<Part> parts(chunks.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < chunks.size();)
-      sweep_chunk(f, r, chunks[i].range, chunks[i].before, parts[i]);
-  };
-  const unsigned count =
-      threads > 0 ? static_cast<unsigned>(threads) : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> workers;
-  for (unsigned t = 1; t < count; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& w : workers) w.join();
+  parallel_for(chunks.size(), threads,
+               [&](std::size_t i) { sweep_chunk(f, r, chunks[i].range, chunks[i].before, parts[i]); });
   SweepOutcome o;
   for (Part& p : parts) {
     o.stats.merge(p.stats);

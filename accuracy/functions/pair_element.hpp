@@ -4,10 +4,10 @@
 //
 // Why a pass is a pass. Differences of f16 values are exact in fp64. With t = |x0 - x1| the exact outputs are
 // 1 / (1 + e^-t) and e^-t / (1 + e^-t), here with a relative error below 2^-50. Every class's bound of an
-// element is at least own + lam(D) + lam(u_out) + h lam(u) in the log and w_out beside it: b is no smaller
-// than the tree alone, because every beta is at least h lam(u) (BOUNDS.md, section 3). The row sum's is at
-// least expm1(lam(D) + lam(u_out) + h lam(u)). Those are the limits here, made smaller by 2^-20 of
-// themselves.
+// element is at least own + lam(D) + h lam(u) in the log, h = 1 for two terms, and the last rounding and a
+// subnormal beside it: b is no smaller than the tree alone, because every beta is at least h lam(u)
+// (BOUNDS.md, section 3). The row sum's is at least expm1(lam(D) + lam(u_out) + h lam(u)). Those are the
+// limits here, made smaller by 2^-20 of themselves. Beside a -inf there is no addition: 1 must come back.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,13 @@ namespace assay::pairs {
 /// A claim's constants (Terms, bounds.hpp) and policies, as the pair judge needs them.
 struct PairRules {
   functions::Rules half;        // the f16 format
-  double common = 0;            // lam(D) + lam(u_out) + h lam(u)
+  double common = 0;            // lam(D) + h lam(u), and lam(u_out) unless half_ulp is counted
+  double sum = 0;               // lam(D) + lam(u_out) + h lam(u)
+  double half_ulp = 0;          // 0.5 where a wider result is rounded to f16 at the end, 0 elsewhere
   double eps_0 = 0, slope = 0;  // own error of the smaller element: eps_0 + slope t
   double apart = 0;             // lam(D_own) + lam(u_out), twice: what two elements of a row do not share
-  double w_out = 0;
+  double w = 0;      // absolute error of an element, before that rounding
+  double w_out = 0;  // and after
   bool naive = false;    // no subtracted maximum: a domain, and +inf by its own policy
   double domain_lo = 0;  // naive: the maximum is inside from here ...
   double domain_hi = 0;  // ... up to here, certainly; from domain_out on certainly not
@@ -45,6 +48,16 @@ ASSAY_HOST_DEVICE bool are(double g0, double g1, std::uint32_t bits, double e0, 
   const bool first = e0 == e0 ? g0 == e0 && !(bits & 0x8000u) : !(g0 == g0);
   const bool second = e1 == e1 ? g1 == e1 && !(bits & 0x80000000u) : !(g1 == g1);
   return first && second;
+}
+
+/// How far p lies from what rounds to an f16 number g >= 0: half the distance to its neighbour on p's side,
+/// which is half as much below a power of two.
+ASSAY_HOST_DEVICE double off_by(const PairRules& r, double g, double p) {
+  const double distance = g > p ? g - p : p - g;
+  double unit = 0x1p-24, power = 0x1p-14;
+  for (; unit < 0x1p-11 && g >= 2 * power; unit *= 2) power *= 2;
+  const double gap = r.half_ulp * (g > p && g == power && power > 0x1p-14 ? 0.5 * unit : unit);
+  return distance > gap ? distance - gap : 0;
 }
 
 /// One row: element 0 in the low half of each word, element 1 in the high one.
@@ -100,16 +113,15 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
   // 1 - e^-A >= A - A^2/2 up to A = 1.
   constexpr double kShrink = 1 - 0x1p-20;
   double A = r.common < 0.5 ? r.common : 0.5;
-  const double absolute = r.w_out * kShrink;
-  double error = large - p_large;
-  pass = pass && (error < 0 ? -error : error) <= p_large * (A - 0.5 * A * A) * kShrink + absolute;
+  const double absolute = r.w_out * kShrink, before = r.w * kShrink;
+  pass = pass && off_by(r, large, p_large) <= p_large * (A - 0.5 * A * A) * kShrink + before;
   bool decided = a.decided;
   out.ulp = a.error;
   out.elements = 1;
   out.correct = a.correct;
 
   if (t == kInf) {
-    pass = pass && small == 0;
+    pass = pass && small == 0 && large == 1;
   } else {
     // Below e^-700 both ends are 0 in every unit of f16.
     const functions::Exact small_exact{t <= 700 ? p_small * (1 - width) : 0,
@@ -118,8 +130,7 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
     const double own = t == 0 ? 0 : r.eps_0 + r.slope * t * (1 - 0x1p-7);
     A = r.common + own;
     A = A < 0.5 ? A : 0.5;
-    error = small - p_small;
-    pass = pass && (error < 0 ? -error : error) <= p_small * (A - 0.5 * A * A) * kShrink + absolute;
+    pass = pass && off_by(r, small, p_small) <= p_small * (A - 0.5 * A * A) * kShrink + before;
     decided = decided && b.decided;
     out.ulp = a.error > b.error ? a.error : b.error;
     out.elements = 2;
@@ -132,8 +143,8 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
       const double x = small / (large * e) - 1;
       pass = pass && (x < 0 ? -x : x) <= c - c * c;
     }
-    error = g0 + g1 - 1;
-    pass = pass && (error < 0 ? -error : error) <= r.common * kShrink + 2 * absolute;
+    const double error = g0 + g1 - 1;
+    pass = pass && (error < 0 ? -error : error) <= r.sum * kShrink + 2 * absolute;
   }
   out.verdict = pass && decided ? PairVerdict::pass : PairVerdict::open;
   return out;

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <thread>
 
-#include "accuracy/row_judge.hpp"
+#include "accuracy/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 
@@ -39,7 +38,10 @@ PairRules pair_rules(const Variant& v) {
   r.half.mantissa = 10;
   r.half.emin = -14;
   r.half.emax = 15;
-  r.common = lam(t.D) + lam(t.u_out) + t.h * lam(t.u);
+  r.sum = lam(t.D) + lam(t.u_out) + std::min(t.h, 1.0) * lam(t.u);
+  r.common = r.sum - (t.narrows ? lam(t.u_out) : 0);
+  r.half_ulp = t.narrows ? 0.5 : 0;
+  r.w = t.narrows ? t.w_quotient : t.w_out;
   r.apart = 2 * (lam(std::min(t.D, t.D_own)) + lam(t.u_out));
   r.eps_0 = t.exp_constant;
   r.slope = t.exp_slope;
@@ -79,34 +81,24 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   OracleOptions options;
   options.tier = tier;
   const RowTruth t = row_truth(Dtype::f16, x, 2, Dtype::f16, options);
-  const bool judged = t.kind == RowKind::finite || t.kind == RowKind::masked;
+  const PreparedRow prepared = prepare_row(v.claim, terms, t, Op::softmax);
   FullVerdict out;
-  RowBounds bounds;
-  RoundedShift shift;
-  if (judged) {
-    shift = shift_of(t, terms);
-    bounds = row_bounds(terms, t, shift);
-  }
-  if (!outside_domain(v.claim, t, bounds.b).empty()) {
+  if (!prepared.outside.empty()) {
     out.outside = true;
     return out;
   }
   Tally tally;
   ErrorStatistics s;
-  const RowCase row{&t, 0};
   RowOutput got;
   got.values = values;
   got.bits = bits;
-  const RowContext c{
-      v.claim, terms, Dtype::f16, Dtype::f16, row, judged ? &bounds : nullptr, judged ? &shift : nullptr,
-      tally,   s,     nullptr};
-  judged ? judge_probabilities(c, got) : judge_special(c, got);
+  judge_row(v.claim, terms, Dtype::f16, Dtype::f16, {&t, 0}, prepared, Op::softmax, got, tally, s);
   if (tier == Tier::fast && tally.undecided() > 0) {
     out = judge_fully(v, terms, pair, Tier::mpfr);
     out.by_mpfr = true;
     return out;
   }
-  out.special = !judged;
+  out.special = !prepared.bounds;
   out.failed = tally.failed() > 0;
   out.undecided = tally.undecided() > 0 || t.undecided > 0;
   out.elements = static_cast<std::int64_t>(s.ulp.size());
@@ -120,23 +112,14 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
 class FullCheck {
  public:
   FullCheck(const Variant& v, int threads)
-      : variant_(v),
-        terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)),
-        threads_(threads > 0 ? static_cast<unsigned>(threads)
-                             : std::max(1u, std::thread::hardware_concurrency())) {}
+      : variant_(v), terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)), threads_(threads) {}
 
   /// False once so much has failed that going on tells nothing new.
   bool judge(std::span<const OpenPair> rows, PairResult& r, PairStats& stats) {
     std::vector<FullVerdict> verdicts(rows.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i; (i = next.fetch_add(1)) < rows.size();)
-        verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast);
-    };
-    std::vector<std::thread> workers;
-    for (unsigned t = 1; t < threads_ && rows.size() > 64; ++t) workers.emplace_back(work);
-    work();
-    for (std::thread& w : workers) w.join();
+    // A thread costs as much as some tens of rows.
+    parallel_for(rows.size(), rows.size() > 64 ? threads_ : 1,
+                 [&](std::size_t i) { verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast); });
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const FullVerdict& f = verdicts[i];
       ++r.full_check;
@@ -160,7 +143,7 @@ class FullCheck {
  private:
   const Variant& variant_;
   const Terms terms_;
-  const unsigned threads_;
+  const int threads_;
 };
 
 PairStats sweep_pairs_on_host(const Variant& v, const PairRules& rules, std::int64_t stride,

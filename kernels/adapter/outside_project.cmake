@@ -1,5 +1,5 @@
 # Installs this build into a folder of its own, then configures, builds and tests the example project against it, as
-# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= [-DNVCC= -DCXX=
+# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= -DGENERATOR= -DMAKE_PROGRAM= [-DNVCC= -DCXX=
 # -DARCHITECTURES=] -P outside_project.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
@@ -19,7 +19,9 @@ step(install ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 set(ENV{ASSAY_DATA} "")
 set(ENV{ASSAY_WORKER} "")
 set(ENV{XDG_CACHE_HOME} ${WORK}/cache)
-step(configure ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s)
+# CMake's own default is make, which need not be there: the generator of this build is.
+set(generator -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM})
+step(configure ${CMAKE_COMMAND} ${generator} -S ${WORK}/${name} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s)
 step(build ${CMAKE_COMMAND} --build ${WORK}/build)
 step(test ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure --no-tests=error -L my_softmax -j 2)
 
@@ -31,8 +33,8 @@ if(NVCC)
     message(FATAL_ERROR "outside_project: the example no longer says LANGUAGES CXX")
   endif()
   file(WRITE ${WORK}/${name}/CMakeLists.txt "${with_cuda}")
-  step("configure with CUDA" ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/build_cuda -DCMAKE_PREFIX_PATH=${WORK}/prefix
-    -DASSAY_FUZZ_TIME=2s -DCMAKE_CUDA_COMPILER=${NVCC} -DCMAKE_CUDA_HOST_COMPILER=${CXX}
+  step("configure with CUDA" ${CMAKE_COMMAND} ${generator} -S ${WORK}/${name} -B ${WORK}/build_cuda
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s -DCMAKE_CUDA_COMPILER=${NVCC} -DCMAKE_CUDA_HOST_COMPILER=${CXX}
     -DCMAKE_CUDA_ARCHITECTURES=${ARCHITECTURES})
   step("build with CUDA" ${CMAKE_COMMAND} --build ${WORK}/build_cuda)
   step("test with CUDA" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build_cuda --output-on-failure --no-tests=error -L my_softmax)

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
 
 extern char** environ;
 
@@ -52,7 +52,7 @@ std::string find_nvcc() {
       return (fs::path(home) / "bin/nvcc").string();
   if (const std::string found = in_path("nvcc"); !found.empty()) return found;
   if (is_program("/usr/local/cuda/bin/nvcc")) return "/usr/local/cuda/bin/nvcc";
-  throw InputError(
+  throw EnvironmentError(
       "no nvcc: CUDACXX, CUDA_HOME or PATH can name one; --host compiles for the host executor instead");
 }
 

@@ -6,8 +6,8 @@
 
 namespace assay {
 
-/// nvcc from $CUDACXX, $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin. Throws InputError if there
-/// is none.
+/// nvcc from $CUDACXX, $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin. Throws EnvironmentError
+/// if there is none, InputError where $CUDACXX names none.
 std::string find_nvcc();
 
 /// $CXX, or g++, c++ or clang++ from PATH, with what words of its own it has ("ccache g++"). Throws

@@ -112,7 +112,8 @@ std::string DevicePages::create(int device, std::uint64_t size) {
   const CUmemAllocationProp p = properties(device);
   if (const CUresult r = driver().cuMemCreate(&memory_, size, &p, 0); r != CUDA_SUCCESS) {
     memory_ = 0;
-    return fault("allocating device pages", r);
+    const std::string why = fault("allocating device pages", r);
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? "memory: " + why : why;
   }
   size_ = size;
   return map(device);

@@ -22,6 +22,10 @@ std::string DeviceSide::put_parts(Launch&, const PartBuffers&, std::string&) {
 std::string DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
 void DeviceSide::free_all() {}
 void DeviceSide::forget_worker() {}
+double DeviceSide::share() { return 1; }
+bool DeviceSide::waits_for_worker() { return false; }
+std::uint64_t DeviceSide::free_bytes() const { return 0; }
+std::uint64_t DeviceSide::all_bytes() const { return 0; }
 
 }  // namespace assay::isolation
 
@@ -30,9 +34,12 @@ void DeviceSide::forget_worker() {}
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "kernels/isolation/arena.hpp"
+#include "kernels/isolation/delay.hpp"
 #include "kernels/isolation/device_pages.hpp"
 
 namespace assay::isolation {
@@ -43,9 +50,19 @@ namespace {
 constexpr std::uint64_t kLeast = std::uint64_t{2} << 20;
 constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
 
+/// An empty kernel that ends within a turn of this process has found the device its own; each other process
+/// that keeps it busy has a turn before it.
+constexpr double kTurn = 0.002;
+/// It is watched so long at a time, and its event looked at so often.
+constexpr auto kWatched = std::chrono::milliseconds(20);
+constexpr auto kLook = std::chrono::microseconds(100);
+/// After the worker's end a device gets so long to come back.
+constexpr auto kComesBack = std::chrono::seconds(5);
+
 std::string fault(const char* what, cudaError_t e) {
   cudaGetLastError();
-  return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+  const char* const kind = e == cudaErrorMemoryAllocation ? "memory: " : "CUDA: ";
+  return std::string(kind) + what + ": " + cudaGetErrorString(e);
 }
 
 /// One buffer on the device, and whether the worker has been given it.
@@ -76,8 +93,27 @@ struct DeviceSide::State {
   Placement placements[kSlots][kBuffers];
   std::vector<std::byte> again;  // outputs read a second time
   cudaStream_t stream = nullptr;
+  // The empty kernel, on a stream of its own.
+  cudaStream_t empty_stream = nullptr;
+  cudaEvent_t empty_done = nullptr;
+  std::chrono::steady_clock::time_point empty_since;
+  bool empty_runs = false;
+
+  /// Waits for it so long at most.
+  bool empty_ends_within(std::chrono::steady_clock::duration time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    do {
+      const cudaError_t e = cudaEventQuery(empty_done);
+      if (e != cudaErrorNotReady) return e == cudaSuccess;
+      std::this_thread::sleep_for(kLook);
+    } while (std::chrono::steady_clock::now() < end);
+    cudaGetLastError();
+    return false;
+  }
 
   ~State() {
+    if (empty_done) cudaEventDestroy(empty_done);
+    if (empty_stream) cudaStreamDestroy(empty_stream);
     for (auto& set : memory)
       for (auto& slot : set)
         for (Memory& m : slot) release(m);
@@ -332,6 +368,45 @@ void DeviceSide::free_all() {
       for (Memory& m : slot) release(m);
   for (Memory& m : state_->retired) release(m);
   state_->retired.clear();
+}
+
+double DeviceSide::share() {
+  // Without a kernel of its own the clock alone has to do.
+  if (!begin().empty()) return 1;
+  State& s = *state_;
+  if (!s.empty_stream && (cudaStreamCreateWithFlags(&s.empty_stream, cudaStreamNonBlocking) != cudaSuccess ||
+                          cudaEventCreateWithFlags(&s.empty_done, cudaEventDisableTiming) != cudaSuccess)) {
+    cudaGetLastError();
+    return 1;
+  }
+  if (!s.empty_done) return 1;
+  if (!s.empty_runs) {
+    s.empty_since = std::chrono::steady_clock::now();
+    enqueue_delay(s.empty_stream, 0);
+    if (cudaEventRecord(s.empty_done, s.empty_stream) != cudaSuccess) {
+      cudaGetLastError();
+      return 1;
+    }
+    s.empty_runs = true;
+  }
+  if (!s.empty_ends_within(kWatched)) return 0;
+  s.empty_runs = false;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - s.empty_since;
+  return kTurn / std::max(kTurn, took.count());
+}
+
+bool DeviceSide::waits_for_worker() {
+  return state_ && state_->empty_runs && state_->empty_ends_within(kComesBack);
+}
+
+std::uint64_t DeviceSide::free_bytes() const {
+  std::size_t free = 0, all = 0;
+  return cudaMemGetInfo(&free, &all) == cudaSuccess ? free : 0;
+}
+
+std::uint64_t DeviceSide::all_bytes() const {
+  std::size_t free = 0, all = 0;
+  return cudaMemGetInfo(&free, &all) == cudaSuccess ? all : 0;
 }
 
 void DeviceSide::forget_worker() {

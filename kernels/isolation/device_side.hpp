@@ -40,6 +40,14 @@ class DeviceSide {
   /// The worker has ended: the next one has none of the buffers.
   void forget_worker();
 
+  /// Of the time since this was last asked, the share that a process had which wanted the device all the
+  /// time, as an empty kernel of this process shows: near 1 where it ends at once, 0 where it does not end.
+  double share();
+  /// The empty kernel had not ended, and now, after the worker, it does.
+  bool waits_for_worker();
+  std::uint64_t free_bytes() const;
+  std::uint64_t all_bytes() const;
+
  private:
   /// The device, a stream and State. A fault, or empty.
   std::string begin();

@@ -1,6 +1,9 @@
 // The isolation of kernels on device memory. Needs a GPU; without one every case is skipped.
 #include "kernels/device.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "kernels/isolation/isolation_test.hpp"
 
 namespace assay::isolation {
@@ -76,6 +79,43 @@ TEST_F(DeviceIsolation, AHangIsEnded) {
   Trial good(2, 33);
   EXPECT_EQ(good.run(kernel("right")).fault, "");
   EXPECT_TRUE(good.right());
+}
+
+TEST_F(DeviceIsolation, ALaunchBesideOnesThatDoNotEndIsNotHung) {
+  // Each of them has its turns on the device; by the clock alone some launch here takes longer than 50 ms.
+  std::vector<std::thread> neighbours;
+  for (int i = 0; i < 4; ++i)
+    neighbours.emplace_back([] {
+      const Variant v = kernel("hang", {.timeout_seconds = 4});
+      Trial t(2, 33);
+      EXPECT_EQ(t.run(v).ended, Ended::hung);
+      EXPECT_TRUE(v.launcher->disturbance().doubtful);
+    });
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const Variant v = kernel("right", {.timeout_seconds = 2});
+  for (int i = 0; i < 20; ++i) {
+    Trial t(2, 300000);
+    EXPECT_EQ(t.run(v).fault, "") << i;
+    EXPECT_TRUE(t.right());
+  }
+  for (std::thread& n : neighbours) n.join();
+}
+
+TEST_F(DeviceIsolation, MemoryThatAnotherProcessHoldsIsNoFault) {
+  const Variant hoarder = kernel("hoard"), right = kernel("right"), greedy = kernel("hoard_and_fail");
+  Trial a(2, 33), b(3, 300000), c(2, 33);
+  EXPECT_EQ(a.run(hoarder).fault, "");
+  const LaunchOutcome outcome = b.run(right);
+  EXPECT_EQ(outcome.ended, Ended::lost) << outcome.fault;
+  EXPECT_TRUE(outcome.fault.starts_with("memory: ")) << outcome.fault;
+  EXPECT_EQ(right.launcher->disturbance().lost, outcome.fault);
+  hoarder.launcher->restart();
+  EXPECT_EQ(b.run(right).fault, "");
+  EXPECT_TRUE(b.right());
+  // What it took itself is its own fault.
+  const LaunchOutcome own = c.run(greedy);
+  EXPECT_EQ(own.ended, Ended::fault) << own.fault;
+  EXPECT_NE(own.fault.find("its own process held"), std::string::npos) << own.fault;
 }
 
 TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {

@@ -13,8 +13,10 @@
 namespace assay {
 
 struct IsolationOptions {
-  double timeout_seconds = 20;  // of one launch, and of loading; then the worker is ended: `hung`
-  std::string worker = {};      // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
+  /// Of one launch, and of loading, by the worker's own time (worker_clock.hpp) and its share of the device;
+  /// then it is ended: `hung`.
+  double timeout_seconds = 20;
+  std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
 };
 
 /// The same variant, launched in a worker. Throws InputError if no worker can be had or it does not know the

@@ -1,10 +1,19 @@
 // Whatever a kernel does to its process becomes one clear outcome, and the next launch works.
 #include "kernels/isolation/isolation_test.hpp"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "kernels/isolation/arena.hpp"
+#include "kernels/isolation/worker_clock.hpp"
 #include "kernels/plugin.h"
 #include "reference/error.hpp"
 
@@ -85,6 +94,142 @@ TEST(Isolation, AHangIsEnded) {
     EXPECT_TRUE(t.right()) << name;
     EXPECT_EQ(t.run(v).ended, Ended::hung) << name;
   }
+}
+
+/// The environment of the fixtures that misbehave in their first launches.
+class SomeTimes {
+ public:
+  explicit SomeTimes(int times)
+      : file_(std::filesystem::temp_directory_path() / ("assay-some-times-" + std::to_string(getpid()))) {
+    std::filesystem::remove(file_);
+    setenv("ASSAY_FIXTURE_SOME", (std::to_string(times) + " " + file_.string()).c_str(), 1);
+  }
+  ~SomeTimes() {
+    unsetenv("ASSAY_FIXTURE_SOME");
+    std::filesystem::remove(file_);
+  }
+
+ private:
+  std::filesystem::path file_;
+};
+
+TEST(Isolation, WhatMayHaveComeFromOutsideIsTriedAgainInAFreshWorker) {
+  ASSAY_NEEDS_FIXTURES();
+  for (const char* name : {"die_some_times", "stop_some_times"}) {
+    const SomeTimes once(1);
+    const Variant v = kernel(name, {.timeout_seconds = 0.3});
+    Trial t(2, 33);
+    const LaunchOutcome outcome = t.run(v);
+    EXPECT_EQ(outcome.fault, "") << name;
+    EXPECT_EQ(outcome.late_write, "") << name;
+    EXPECT_TRUE(t.right()) << name;
+    const Disturbance d = v.launcher->disturbance();
+    EXPECT_TRUE(d.doubtful) << name;
+    EXPECT_EQ(d.lost, "") << name;
+    EXPECT_FALSE(v.launcher->disturbance().any()) << name << ": it is told once";
+  }
+  // Twice is the kernel's, until it is seen alone.
+  const SomeTimes twice(2);
+  const Variant v = kernel("die_some_times");
+  Trial t(2, 33);
+  EXPECT_EQ(t.run(v).ended, Ended::crashed);
+  EXPECT_TRUE(v.launcher->disturbance().doubtful);
+  EXPECT_EQ(t.run(v).fault, "");
+}
+
+TEST(Isolation, AFaultOfItsOwnIsNotDoubtful) {
+  ASSAY_NEEDS_FIXTURES();
+  for (const char* name : {"write_null", "abort", "exit_3", "status_7", "close_and_hang"}) {
+    const Variant v = kernel(name);
+    Trial t(2, 33);
+    EXPECT_FALSE(t.run(v).ok());
+    EXPECT_FALSE(v.launcher->disturbance().any()) << name;
+  }
+}
+
+TEST(Isolation, AWorkerThatGetsNoProcessorIsNotHung) {
+  ASSAY_NEEDS_FIXTURES();
+  // Its processor gives it a tenth: what it needs takes twice its patience by the clock.
+  std::atomic<bool> enough{false};
+  std::thread neighbour([&] {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    if (sched_setaffinity(0, sizeof first, &first) != 0) return;
+    while (!enough) continue;
+  });
+  const Variant v = kernel("wait_for_a_processor", {.timeout_seconds = 0.5});
+  Trial t(2, 33);
+  const LaunchOutcome outcome = t.run(v);
+  enough = true;
+  neighbour.join();
+  EXPECT_EQ(outcome.fault, "");
+  EXPECT_TRUE(t.right());
+}
+
+TEST(Isolation, MorePatienceIsMoreTime) {
+  ASSAY_NEEDS_FIXTURES();
+  const Variant v = kernel("run_for_ever", {.timeout_seconds = 0.2});
+  Trial t(2, 33);
+  EXPECT_TRUE(t.run(v).fault.starts_with("nothing came back within 0.2 s"));
+  EXPECT_TRUE(v.launcher->disturbance().doubtful);
+  v.launcher->be_patient(5);
+  const auto start = std::chrono::steady_clock::now();
+  const LaunchOutcome outcome = t.run(v);
+  EXPECT_EQ(outcome.ended, Ended::hung);
+  EXPECT_TRUE(outcome.fault.starts_with("nothing came back within 1 s")) << outcome.fault;
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(950));
+}
+
+TEST(Isolation, MemoryThatIsNotToBeHadIsNoFault) {
+  ASSAY_NEEDS_FIXTURES();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own addresses are more than any limit";
+#endif
+  const Variant v = kernel("right");
+  Trial small(1, 33), large(2048, 4096);
+  EXPECT_EQ(small.run(v).fault, "");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  std::ifstream sizes("/proc/self/statm");
+  std::uint64_t pages = 0;
+  sizes >> pages;
+  rlimit now = before;
+  now.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + (32u << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &now), 0);
+  const LaunchOutcome outcome = large.run(v);
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(outcome.ended, Ended::lost);
+  EXPECT_TRUE(outcome.fault.starts_with("memory: ")) << outcome.fault;
+  EXPECT_EQ(v.launcher->disturbance().lost, outcome.fault);
+  EXPECT_EQ(large.run(v).fault, "");
+  EXPECT_TRUE(large.right());
+}
+
+TEST(WorkerClock, CountsWhatAProcessCouldUse) {
+  const auto child_that = [](auto does) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      for (;;) does();
+    }
+    return pid;
+  };
+  const auto tick_of = [](pid_t pid) {
+    WorkerClock clock(pid);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return clock.tick(0.3);
+  };
+  const pid_t sleeps = child_that([] { pause(); }), stands = child_that([] { raise(SIGSTOP); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_NEAR(tick_of(sleeps).used, 0.3, 0.01) << "its sleep is its own";
+  EXPECT_FALSE(tick_of(sleeps).stopped);
+  EXPECT_TRUE(tick_of(stands).stopped);
+  EXPECT_LT(tick_of(stands).used, 0.01);
+  for (const pid_t pid : {sleeps, stands}) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  EXPECT_EQ(tick_of(sleeps).used, 0.3) << "of one that nothing is known of, all counts";
 }
 
 TEST(Isolation, TalkIsHarmless) {

@@ -63,6 +63,8 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   }
   void declare_siblings(std::function<void(Variant&)> declare) override { declare_ = std::move(declare); }
   void restart() override { supervisor_->restart(); }
+  Disturbance disturbance() override { return supervisor_->disturbance(); }
+  void be_patient(double times) override { supervisor_->be_patient(times); }
   PartOutcome launch_parts(const Variant& variant, const Problem& problem, PartBuffers& buffers,
                            const PartOptions& options) override {
     return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);

@@ -186,6 +186,7 @@ struct Done {
   Text<512> fault[kSlots];         // empty: it ended well
   std::int32_t kind[kSlots] = {};  // FaultKind
   std::int32_t spoilt = 0;         // the CUDA context is of no more use
+  std::int32_t no_memory = 0;      // the device had none left
   std::int32_t others = 0;         // threads or processes that were not there before are still alive
   std::int32_t refused = 0;        // the rows can not be chosen: nothing was run
   std::uint64_t dispatch = 0;      // LaunchOutcome::dispatch of a single launch

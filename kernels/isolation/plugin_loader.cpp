@@ -41,6 +41,7 @@ Variant variant_of(const isolation::Described& d) {
   if (*out != *in) v.out_dtype = *out;
   v.max_k = selects(v.op) ? kUndeclaredK : 0;
   v.claim = undeclared_claim();
+  v.limits = undeclared_limits();
   v.writes_normalizer = false;
   v.declared = false;
   v.on_executor = d.takes_schedule != 0;

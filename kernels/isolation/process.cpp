@@ -7,13 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <system_error>
 #include <thread>
 
 #include "kernels/isolation/spawn.hpp"
+#include "kernels/isolation/worker_clock.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -22,10 +25,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPrintedKept = 8192;
 /// A death behind a socket that a surviving child keeps open is noticed this late at most.
 constexpr int kTickMs = 100;
+constexpr double kLongestTick = 1;
+/// A device is asked what it does in waits longer than this.
+constexpr double kLongWait = 0.5;
 
-int until_ms(Clock::time_point end) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-  return static_cast<int>(std::max<long long>(left, 0));
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// A wait for so many seconds, in milliseconds: a tick at most, and never none.
+int wait_ms(double seconds) {
+  return static_cast<int>(std::clamp(std::ceil(1000 * seconds), 1.0, static_cast<double>(kTickMs)));
 }
 
 std::string signal_name(int number) {
@@ -93,13 +101,13 @@ void Process::drain() {
   }
 }
 
-Process::Heard Process::hear(Anything& into, long& length, double seconds) {
-  const auto end_at =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+Process::Heard Process::hear(Anything& into, long& length, const Patience& patience) {
+  const auto begin = Clock::now();
+  std::optional<WorkerClock> clock;
+  double counted = 0, spent = 0, stopped = 0;  // seconds that were counted, by the wall and by the worker
   for (;;) {
     pollfd watched[2] = {{socket_, POLLIN, 0}, {printing_ ? output_ : -1, POLLIN, 0}};
-    const int left = until_ms(end_at);
-    const int ready = poll(watched, 2, std::min(left, kTickMs));
+    const int ready = poll(watched, 2, wait_ms(patience.seconds - std::max(spent, stopped)));
     if (ready < 0 && errno != EINTR) return Heard::gone;
     if (ready > 0 && watched[1].revents) {
       drain();
@@ -114,8 +122,24 @@ Process::Heard Process::hear(Anything& into, long& length, double seconds) {
       }
       return Heard::message;
     }
-    if (left == 0) return Heard::late;
-    if (exited()) return Heard::gone;
+    if (ready == 0 && exited()) return Heard::gone;
+    // The first tick of most waits is their last: nothing is read for it, and all of it counts.
+    // A long one is the supervisor's own: it was suspended.
+    const double now = since(begin), elapsed = std::min(now - counted, kLongestTick);
+    if (elapsed < 0.001 * kTickMs && now < patience.seconds) continue;
+    counted = now;
+    if (!clock) {
+      clock.emplace(pid_);
+      spent += elapsed;
+    } else {
+      const WorkerClock::Tick tick = clock->tick(elapsed);
+      const double share = patience.share && now > kLongWait ? patience.share() : 1;
+      spent += tick.stopped ? 0 : share * tick.used;
+      stopped += tick.stopped ? elapsed : 0;
+    }
+    if (spent >= patience.seconds) return Heard::late;
+    if (stopped >= patience.seconds) return Heard::suspended;
+    if (now >= patience.at_most) return Heard::starved;
   }
 }
 
@@ -125,11 +149,10 @@ bool Process::exited() const {
   return r != 0 || info.si_pid == pid_;
 }
 
-bool Process::stopped() const {
-  if (reaped_) return false;
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid == pid_;
+bool Process::killed() const {
+  if (!reaped_ || outlived_ || signal_ || !WIFSIGNALED(status_)) return false;
+  const int by = WTERMSIG(status_);
+  return by == SIGKILL || by == SIGTERM || by == SIGINT || by == SIGHUP;
 }
 
 void Process::end() {

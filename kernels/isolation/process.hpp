@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,17 +31,30 @@ class Process {
     return isolation::send(socket_, m, descriptors);
   }
 
-  enum class Heard { message, late, gone };
-  /// The next message, of any kind but `signal` (kept for `death`). late: nothing came within `seconds`.
-  Heard hear(Anything& into, long& length, double seconds);
+  struct Patience {
+    double seconds = 0;  // of the worker's own time, as WorkerClock counts it
+    double at_most = 0;  // seconds by the clock on the wall
+    /// Of a device: the share of its time that a worker could have had since this was last asked, 0 to 1.
+    /// Asked of waits that take longer than most; none: all of it.
+    std::function<double()> share = {};
+  };
+  enum class Heard {
+    message,
+    late,       // it has used its seconds
+    suspended,  // it was stopped by a signal for so many
+    starved,    // it got too little of them
+    gone
+  };
+  /// The next message, of any kind but `signal` (kept for `death`).
+  Heard hear(Anything& into, long& length, const Patience& patience);
 
   /// Ends the worker if it still runs and says in words how it ended, without the last thing it printed:
   /// "segmentation fault", "exited with status 3".
   std::string death();
+  /// After `death`: by a signal that anybody may send, and that no supervisor here did.
+  bool killed() const;
   /// The same as a kind; after death().
   FaultKind death_kind() const;
-  /// True if it does not run because a signal stopped it.
-  bool stopped() const;
   /// The worker's last signal, if its handler could report it.
   const std::optional<Signal>& signal() const { return signal_; }
   /// The last lines that it printed, in quotes after ": "; empty if it printed nothing.

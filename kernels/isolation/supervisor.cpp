@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <system_error>
+#include <utility>
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
 
 namespace assay::isolation {
 
@@ -17,14 +18,22 @@ Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
 
 void Supervisor::start() {
   if (process_) return;
+  try {
+    start_once();
+  } catch (const Failure& f) {
+    if (!f.from_outside) throw;
+    start_once();
+  }
+}
+
+void Supervisor::start_once() {
   std::uint64_t base = 0;
   try {
     // A new one for each worker: something that an older one started may still write into the old.
     arena_ = std::make_unique<Arena>();
     process_ = std::make_unique<Process>(executable_);
     long length = 0;
-    if (const auto heard = process_->hear(answer_, length, options_.timeout_seconds);
-        heard != Process::Heard::message)
+    if (const auto heard = process_->hear(answer_, length, waiting()); heard != Process::Heard::message)
       lose(heard);
     const Greeting* hello = as<Greeting>(answer_, length, 0);
     if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
@@ -32,9 +41,14 @@ void Supervisor::start() {
     if (base == 0) throw Failure{"it found no addresses for shared memory"};
   } catch (const Failure& f) {
     drop_worker();
+    if (f.from_outside || f.ended == Ended::lost) throw;
     throw InputError(executable_ + ": can not be used as a worker: " + f.text);
   } catch (const std::system_error& e) {
     drop_worker();
+    // EACCES and its like are the caller's to mend; these pass.
+    for (const std::errc passing : {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory,
+                                    std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
+      if (e.code() == passing) throw Failure{std::string("memory: no worker: ") + e.what(), Ended::lost};
     throw InputError(std::string("no worker can be started: ") + e.what());
   }
   base_ = base;
@@ -50,6 +64,7 @@ void Supervisor::start() {
       throw InputError(subject_.plugin ? shown() + ": " + error : error);
     }
   } catch (const Failure& f) {
+    if (f.from_outside || f.ended == Ended::lost) throw;
     throw InputError(fmt::format("{}: {} while it was loaded: {}", shown(),
                                  f.ended == Ended::hung ? "hung" : "crashed", f.text));
   }
@@ -57,16 +72,20 @@ void Supervisor::start() {
 
 std::uint32_t Supervisor::load() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  start();
+  try {
+    start();
+  } catch (const Failure& f) {
+    throw EnvironmentError(fmt::format("{}: its worker was lost while it was loaded: {}", shown(), f.text));
+  }
   return entries_;
 }
 
 Described Supervisor::describe(std::uint32_t entry) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  start();
   Describe request;
   request.entry = entry;
   try {
+    start();
     return ask<Described>(request);
   } catch (const Failure& f) {
     throw InputError(fmt::format("{}: crashed while it was read: {}", shown(), f.text));
@@ -90,18 +109,22 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
   request.entry = entry;
   request.problem = p;
   const std::uint64_t most = on_device ? std::uint64_t{1} << 38 : kRegion / 2;
-  try {
-    start();
-    const Needs& needs = ask<Needs>(request);
-    const std::uint64_t bytes = needs.bytes;
-    workspace_failure_ = needs.fault.get();
-    if (bytes > most) workspace_failure_ = fmt::format("workspace_bytes: asks for {} bytes", bytes);
-    if (workspace_failure_.empty()) return workspaces_[key] = bytes;
-  } catch (const Failure& f) {
-    workspace_failure_ = "workspace_bytes: " + f.text;
-  } catch (const InputError& e) {
-    workspace_failure_ = e.what();
-  }
+  for (const bool last : {false, true}) try {
+      start();
+      const Needs& needs = ask<Needs>(request);
+      const std::uint64_t bytes = needs.bytes;
+      workspace_failure_ = needs.fault.get();
+      if (bytes > most) workspace_failure_ = fmt::format("workspace_bytes: asks for {} bytes", bytes);
+      if (workspace_failure_.empty()) return workspaces_[key] = bytes;
+      break;
+    } catch (const Failure& f) {
+      if (f.from_outside && !last) continue;
+      workspace_failure_ = f.ended == Ended::lost ? f.text : "workspace_bytes: " + f.text;
+      break;
+    } catch (const InputError& e) {
+      workspace_failure_ = e.what();
+      break;
+    }
   return 0;
 }
 
@@ -116,30 +139,67 @@ void Supervisor::drop_worker() {
   remembers_ = false;
 }
 
+Disturbance Supervisor::disturbance() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(disturbance_, {});
+}
+
+void Supervisor::be_patient(double times) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  times_ = times;
+  hung_ = false;
+}
+
 double Supervisor::patience() const {
   if (allowed_ > 0) return allowed_;
+  const double usual = times_ * options_.timeout_seconds;
   // A kernel that has hung once will do so again: what is left of its cases is not worth the full wait each
   // time.
-  return hung_ ? std::min(options_.timeout_seconds, std::max(1.0, 20 * slowest_)) : options_.timeout_seconds;
+  return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
+}
+
+Process::Patience Supervisor::waiting() {
+  // On the wall so much longer that a worker with a thirtieth of a processor, or of a device, still gets its
+  // time.
+  const double patient = patience();
+  Process::Patience p{patient, patient + std::max(60.0, 30 * options_.timeout_seconds)};
+  if (on_device_) p.share = [this] { return device_.share(); };
+  return p;
 }
 
 void Supervisor::lose(Process::Heard heard) {
   Failure f;
-  if (heard == Process::Heard::late) {
-    f.ended = Ended::hung;
-    f.kind = FaultKind::no_answer;
-    f.text = fmt::format("nothing came back within {:.3g} s", patience());
-    hung_ = true;
-    if (process_->stopped()) f.text += ", its process was stopped by a signal";
-  } else if (heard == Process::Heard::gone) {
-    f.text = process_->death();
-    f.kind = process_->death_kind();
-    if (process_->signal()) f.text += where(*process_->signal());
-  } else {
-    f.text = "sent bytes of its own to the supervisor";
+  const auto [allowed, at_most, share] = waiting();
+  switch (heard) {
+    case Process::Heard::late:
+      f = {fmt::format("nothing came back within {:.3g} s", allowed), Ended::hung, FaultKind::no_answer};
+      hung_ = true;
+      break;
+    case Process::Heard::suspended:
+      f = {fmt::format("nothing came back within {:.3g} s, its process was stopped by a signal", allowed),
+           Ended::hung, FaultKind::no_answer, true};
+      break;
+    case Process::Heard::starved:
+      f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost, FaultKind::other};
+      break;
+    case Process::Heard::gone:
+      f.text = process_->death();
+      f.kind = process_->death_kind();
+      if (process_->signal()) f.text += where(*process_->signal());
+      f.from_outside = process_->killed();
+      break;
+    case Process::Heard::message:
+      f.text = "sent bytes of its own to the supervisor";
   }
   f.text += process_->last_words();
+  if (f.ended == Ended::hung || f.from_outside) disturbance_.doubtful = true;
   drop_worker();
+  if (f.ended == Ended::lost && on_device_ && device_.waits_for_worker()) {
+    // With the worker the device came back: nobody else was using it.
+    f = {fmt::format("nothing came back within {:.3g} s, and the device did nothing else", at_most),
+         Ended::hung};
+    disturbance_.doubtful = true;
+  }
   throw f;
 }
 

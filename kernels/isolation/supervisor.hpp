@@ -46,6 +46,8 @@ class Supervisor {
   PartOutcome launch_parts(std::uint32_t entry, bool on_device, const Variant& variant,
                            const Problem& problem, PartBuffers& buffers, const PartOptions& options);
   void restart();
+  Disturbance disturbance();
+  void be_patient(double times);
 
  private:
   /// The worker did not answer: it is gone now.
@@ -53,23 +55,28 @@ class Supervisor {
     std::string text;
     Ended ended = Ended::crashed;
     FaultKind kind = FaultKind::died;
+    bool from_outside = false;  // others than the kernel may have done it
     LaunchOutcome outcome() const { return {text, ended, {}, 0, kind}; }
   };
 
-  /// Throws InputError.
+  /// Throws InputError, or a Failure that is lost: a worker is not to be had now.
   void start();
+  void start_once();
   const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
   template <class Answer, class Request>
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
   double patience() const;  // seconds one answer may take
+  Process::Patience waiting();
   std::string where(const Signal& signal) const;
 
-  void launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                      bool page_end, Outcomes& outcomes);
-  void launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                        const LaunchOptions& options, Outcomes& outcomes);
+  /// True if the launch is to be made again: what ended it may have come from outside.
+  bool launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                      bool page_end, bool last, Outcomes& outcomes);
+  bool launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                        const LaunchOptions& options, bool last, Outcomes& outcomes);
+  LaunchOutcome refused_memory(const std::string& fault);
   Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
                     const LaunchOptions& options) const;
   void parts_on_host(Launch& request, PartBuffers& buffers, PartOutcome& outcome);
@@ -90,9 +97,12 @@ class Supervisor {
   std::uint32_t entries_ = 0;
   std::uint64_t base_ = 0;  // of the arena's regions, in the worker
   std::uint32_t sequence_ = 0;
-  bool hung_ = false;   // it did, once
-  double slowest_ = 0;  // seconds until an answer that came
-  double allowed_ = 0;  // seconds for the launch in progress; 0: as the options say
+  bool hung_ = false;       // it did, once
+  double slowest_ = 0;      // seconds until an answer that came
+  double allowed_ = 0;      // seconds for the launch in progress; 0: as the options say
+  double times_ = 1;        // the usual patience
+  bool on_device_ = false;  // the launch in progress is
+  Disturbance disturbance_;
   Anything answer_;
   Placement placements_[kSlots][kBuffers];
   std::uint64_t with_bystanders_ = 0;  // launches that left something running

@@ -17,7 +17,7 @@ const Answer& Supervisor::ask(Request& request, const std::vector<int>& descript
   if (!process_->send(request, descriptors)) lose(Process::Heard::gone);
   long length = 0;
   const auto asked = std::chrono::steady_clock::now();
-  const Process::Heard heard = process_->hear(answer_, length, patience());
+  const Process::Heard heard = process_->hear(answer_, length, waiting());
   if (heard == Process::Heard::message)
     slowest_ =
         std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());

@@ -57,35 +57,44 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
   Outcomes outcomes;
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
   if (!workspace_failure_.empty()) {
-    all({std::exchange(workspace_failure_, {}), Ended::crashed});
-    return outcomes;
-  }
-  Launch request = request_of(entry, on_device, variant, problem, options);
-  request.count = static_cast<std::int32_t>(images.size());
-  std::string earlier;
-  try {
-    start();
-    earlier = changed_since_last();
-    if (on_device)
-      launch_on_device(request, variant, images, options, outcomes);
-    else {
-      // A fiber a thread: 65,536 blocks of 256 threads take the executor ten seconds of an idle core.
-      if (problem.rows > kManyRows)
-        allowed_ = patience() * (1 + static_cast<double>(problem.rows) / kManyRows);
-      launch_on_host(request, variant, images, options.page_end, outcomes);
+    const std::string why = std::exchange(workspace_failure_, {});
+    all({why, why.starts_with("memory: ") || why.starts_with("time: ") ? Ended::lost : Ended::crashed});
+  } else {
+    std::string earlier;
+    bool again = true;
+    for (const bool last : {false, true}) {
+      if (!std::exchange(again, false)) break;
+      Launch request = request_of(entry, on_device, variant, problem, options);
+      request.count = static_cast<std::int32_t>(images.size());
+      outcomes = {};
+      try {
+        start();
+        on_device_ = on_device;
+        earlier = changed_since_last();
+        // A fiber a thread: 65,536 blocks of 256 threads take the executor ten seconds of an idle core.
+        if (!on_device && problem.rows > kManyRows)
+          allowed_ = patience() * (1 + static_cast<double>(problem.rows) / kManyRows);
+        again = on_device ? launch_on_device(request, variant, images, options, last, outcomes)
+                          : launch_on_host(request, variant, images, options.page_end, last, outcomes);
+      } catch (const Failure& f) {
+        all(f.outcome());
+      } catch (const InputError& e) {
+        all({e.what(), Ended::fault});
+      } catch (const std::bad_alloc&) {
+        all({"memory: there is not enough to share with a worker", Ended::lost, {}, 0, FaultKind::memory});
+      }
+      allowed_ = 0;
+      on_device_ = false;
     }
-  } catch (const InputError& e) {
-    all({e.what(), Ended::fault});
-  } catch (const std::bad_alloc&) {
-    all({"there is not enough memory to share with a worker", Ended::fault, {}, 0, FaultKind::memory});
+    if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
   }
-  allowed_ = 0;
-  if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
+  for (const LaunchOutcome& o : outcomes)
+    if (o.ended == Ended::lost) disturbance_.lost = o.fault;
   return outcomes;
 }
 
-void Supervisor::launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                                bool page_end, Outcomes& outcomes) {
+bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                                bool page_end, bool last, Outcomes& outcomes) {
   for (int n = 0; n < request.count; ++n) {
     const int slot = slot_of(request, n);
     const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
@@ -106,21 +115,24 @@ void Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
       if (std::string fault = done.fault[n].get(); !fault.empty())
         outcomes[n] = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
+    // The images are as they were.
+    if (f.from_outside && !last) return true;
     outcomes = {f.outcome(), f.outcome()};
   }
   take(images, request, outcomes);
-  if (!process_) return;
+  if (!process_) return false;
   if (bystanders) try {
       wait_for_bystanders();
     } catch (const Failure& f) {
       // What it left running took the worker down.
       outcomes = {f.outcome(), f.outcome()};
-      return;
+      return false;
     }
   for (int n = 0; n < request.count; ++n)
     outcomes[static_cast<std::size_t>(n)].late_write =
         changed(*images[static_cast<std::size_t>(n)], slot_of(request, n));
   remember(images, request, bystanders ? kRememberedOfBystanders : kRemembered);
+  return false;
 }
 
 void Supervisor::wait_for_bystanders() {
@@ -189,25 +201,49 @@ std::string Supervisor::changed_since_last() {
   return {};
 }
 
-void Supervisor::launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                                  const LaunchOptions& options, Outcomes& outcomes) {
+LaunchOutcome Supervisor::refused_memory(const std::string& fault) {
+  // Memory that comes back with the worker's end was the kernel's own to waste.
+  const std::uint64_t before = device_.free_bytes();
+  drop_worker();
+  const std::uint64_t after = device_.free_bytes(), all = device_.all_bytes();
+  if (after > before && after - before > all / 4)
+    return {fmt::format("{}: its own process held {:.1f} GiB of the device's memory", fault,
+                        static_cast<double>(after - before) / 0x1p30),
+            Ended::fault};
+  return {"memory: the device has none left: " + fault, Ended::lost};
+}
+
+bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                                  const LaunchOptions& options, bool last, Outcomes& outcomes) {
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
+  const auto mine = [](const std::string& fault) {
+    return LaunchOutcome{fault, fault.starts_with("memory: ") ? Ended::lost : Ended::fault};
+  };
   std::vector<int> descriptors;
-  if (const std::string fault = device_.put(request, variant, images, options, descriptors); !fault.empty())
-    return all({fault, Ended::fault});
+  if (const std::string fault = device_.put(request, variant, images, options, descriptors); !fault.empty()) {
+    all(mine(fault));
+    return false;
+  }
   bool spoilt = false;
   try {
     const Done& done = ask<Done>(request, descriptors);
     spoilt = done.spoilt != 0;
+    const bool no_memory = done.no_memory != 0;
     for (std::size_t n = 0; n < 2; ++n)
       if (std::string fault = done.fault[n].get(); !fault.empty())
         outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
+    if (no_memory && !spoilt) {
+      all(refused_memory(!outcomes[0].ok() ? outcomes[0].fault : outcomes[1].fault));
+      return false;
+    }
   } catch (const Failure& f) {
+    // The images are as they were.
+    if (f.from_outside && !last) return true;
     all(f.outcome());
   }
-  if (const std::string fault = device_.take(request, images); !fault.empty()) all({fault, Ended::fault});
+  if (const std::string fault = device_.take(request, images); !fault.empty()) all(mine(fault));
   if (spoilt) drop_worker();
-  if (!process_) return;
+  if (!process_) return false;
   // Whatever the kernel put on other streams has ended when the worker has settled.
   try {
     Settle request_settle;
@@ -216,15 +252,17 @@ void Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     if (const std::string fault = settled.fault.get(); !fault.empty()) {
       if (outcomes[0].ok()) all({fault, Ended::crashed, {}, 0, fault_kind_of(settled.kind)});
       if (settled.spoilt) drop_worker();
-      return;
+      return false;
     }
   } catch (const Failure& f) {
-    return all(f.outcome());
+    all(f.outcome());
+    return false;
   }
   for (int n = 0; n < request.count; ++n)
     if (const std::string buffer = device_.changed(request, n, *images[static_cast<std::size_t>(n)]);
         !buffer.empty())
       outcomes[static_cast<std::size_t>(n)].late_write = late(buffer.c_str());
+  return false;
 }
 
 }  // namespace assay::isolation

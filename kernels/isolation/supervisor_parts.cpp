@@ -65,25 +65,39 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   Launch request = request_of(entry, on_device, variant, problem, {});
   request.chosen.per_block = options.rows_per_block;
   for (const std::int64_t row : options.rows) request.chosen.rows[request.chosen.count++] = row;
-  // What this leaves is freed with the worker and the arena.
-  drop_worker();
-  device_.free_all();
-  try {
-    start();
-    allowed_ = options.seconds;
-    if (on_device)
-      parts_on_device(request, buffers, outcome);
-    else
-      parts_on_host(request, buffers, outcome);
-  } catch (const InputError& e) {
-    outcome.launch = {e.what(), Ended::fault};
-  } catch (const std::bad_alloc&) {
-    outcome.no_room = "memory: there is not enough to share with a worker";
+  const Launch asked = request;
+  for (const bool last : {false, true}) {
+    request = asked;
+    outcome = {};
+    // What this leaves is freed with the worker and the arena.
+    drop_worker();
+    device_.free_all();
+    bool again = false;
+    try {
+      start();
+      on_device_ = on_device;
+      allowed_ = times_ * options.seconds;
+      if (on_device)
+        parts_on_device(request, buffers, outcome);
+      else
+        parts_on_host(request, buffers, outcome);
+    } catch (const Failure& f) {
+      outcome.launch = {f.text, f.ended};
+      again = f.from_outside;
+    } catch (const InputError& e) {
+      outcome.launch = {e.what(), Ended::fault};
+    } catch (const std::bad_alloc&) {
+      outcome.no_room = "memory: there is not enough to share with a worker";
+    }
+    allowed_ = 0;
+    on_device_ = false;
+    drop_worker();
+    arena_.reset();
+    device_.free_all();
+    if (!again || last) break;
   }
-  allowed_ = 0;
-  drop_worker();
-  arena_.reset();
-  device_.free_all();
+  if (outcome.no_room.starts_with("memory: ")) disturbance_.doubtful = true;
+  if (outcome.launch.ended == Ended::lost) disturbance_.lost = outcome.launch.fault;
   return outcome;
 }
 
@@ -132,6 +146,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     if (std::string fault = done.fault[0].get(); !fault.empty())
       outcome.launch = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
   } catch (const Failure& f) {
+    if (f.from_outside) throw;
     outcome.launch = f.outcome();
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
@@ -150,7 +165,10 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
 
 void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutcome& outcome) {
   if (const std::string fault = device_.put_parts(request, buffers, outcome.no_room); !fault.empty()) {
-    outcome.launch = {fault, Ended::fault};
+    if (fault.starts_with("memory: "))
+      outcome.no_room = fault;
+    else
+      outcome.launch = {fault, Ended::fault};
     return;
   }
   if (!outcome.no_room.empty()) return;
@@ -158,15 +176,20 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
   try {
     const Done& done = ask<Done>(request);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    const bool spoilt = done.spoilt != 0;
     if (std::string fault = done.fault[0].get(); !fault.empty())
-      outcome.launch = {
-          fault, done.spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
+      outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
+    if (done.no_memory && !spoilt) {
+      outcome.launch = refused_memory(outcome.launch.fault);
+      return;
+    }
     Settle settle;
     settle.on_device = 1;
-    if (!done.spoilt)
+    if (!spoilt)
       if (std::string fault = ask<Settled>(settle).fault.get(); !fault.empty() && outcome.launch.ok())
         outcome.launch = {fault, Ended::crashed};
   } catch (const Failure& f) {
+    if (f.from_outside) throw;
     outcome.launch = f.outcome();
   }
   if (const std::string fault = device_.take_parts(request, buffers, outcome.guard); !fault.empty())

@@ -28,8 +28,11 @@ namespace {
 /// The producer of late logits takes so long; two launches at the same time are held back for a moment.
 constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
 
+bool no_memory = false;  // some call said so since a launch began
+
 std::string fault(const char* what, cudaError_t e) {
   cudaGetLastError();
+  no_memory = no_memory || e == cudaErrorMemoryAllocation;
   return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
 }
 
@@ -51,6 +54,12 @@ FaultKind kind_of(cudaError_t e) {
     default:
       return FaultKind::other;
   }
+}
+
+/// A launcher that fails there may have asked for memory and taken the error along.
+bool nearly_full() {
+  std::size_t free = 0, all = 0;
+  return cudaMemGetInfo(&free, &all) == cudaSuccess && free < all / 128;
 }
 
 /// A buffer of the supervisor's, as this process sees it.
@@ -161,7 +170,9 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
                           const Call& call) {
   const auto all = [&](const std::string& text) {
     for (int n = 0; n < kSlots; ++n) done.say(n, {text, FaultKind::other});
+    done.no_memory = no_memory;
   };
+  no_memory = false;
   if (!state_) state_ = std::make_unique<State>();
   State& s = *state_;
   std::array<std::array<void*, kBuffers>, kSlots> at{};
@@ -180,7 +191,10 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
     if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
       said = {fault("launch", e), kind_of(e)};
-    if (!said.text.empty()) done.say(n, said);
+    if (!said.text.empty()) {
+      no_memory = no_memory || nearly_full();
+      done.say(n, said);
+    }
     why.clear();
     cudaEventRecord(s.events[slot], stream_of(slot));
   }
@@ -191,6 +205,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
       done.spoilt = 1;
     }
   }
+  done.no_memory = no_memory;
 }
 
 void WorkerDevice::settle(Settled& settled) {

@@ -155,6 +155,12 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X53", "long rows are multiplied by the reciprocal, short ones divided", ""},
     {"X54", "the sum of long rows has __expf, that of short ones expf", ""},
     {"X55", "a counter of rows is not set back after an odd number of many", ""},
+    {"X56", "the last 7 columns are 0.1 % too large at three lengths between 200 and 300", ""},
+    {"X60", "one thread's share of the sum is lost", ""},
+    {"X61", "one thread's share keeps the thread's own maximum", ""},
+    {"X62", "exps are truncated to bf16 inside the sum", ""},
+    {"X63", "the sum is stored as bf16 before the division", ""},
+    {"X64", "terms 10 below a thread's running maximum are left out of the sum", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -204,6 +210,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R38", "cuDNN's softmax", ""},
     {"R39", "top-k that never takes a NaN, as declared", ""},
     {"R40", "top-k that is never asked for more than V, as declared", ""},
+    {"R41", "a block's sum in shares and a tree, the kernel that sum_mutants plants faults in", ""},
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ const std::vector<Mutant>& mutants() {
         if (!selects(m.variant.op)) m.variant.claim.select = Select::none;
         m.variant.declared = m.variant.writes_normalizer = false;
         apply_declaration(m.expect.declaration, m.variant);
+        m.variant.claim.judgeable_rows_only = m.expect.judgeable_rows_only;
       }
     const auto place = [](const Mutant& m) {
       return std::tuple(m.kind, m.variant.backend, *m.id, std::atoi(m.id + 1), std::string_view(m.fault));

@@ -34,6 +34,8 @@ struct Expect {
   const char* why = "";
   /// Of a right kernel by a stranger: what its author declares; "": nothing. Null: the variant's own claim.
   const char* declaration = nullptr;
+  /// Claim::judgeable_rows_only, which no declaration says.
+  bool judgeable_rows_only = false;
   /// Another check that may fail in its place, where the memory beside a buffer decides which.
   const char* or_check = "";
 };

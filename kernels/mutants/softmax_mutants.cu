@@ -42,6 +42,7 @@ enum class Fault {
   reads_output,
   all_zero,
   uniform,
+  tail_too_large,
 };
 
 template <Fault F>
@@ -139,6 +140,7 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
       if (F == Fault::reads_output) y = y + 0.0f * to_float(p[i]);
       if (F == Fault::all_zero) y = 0.0f;
       if (F == Fault::uniform) y = 1.0f / static_cast<float>(V);
+      if (F == Fault::tail_too_large && V > 200 && V < 300 && V % 32 == 7 && i >= V - 7) y *= 1.001f;
       if (F == Fault::sentinel_hides_nan && xi != xi) y = 0.0f;
       p[i] = from_float<T>(y);
       if (F == Fault::inputs_overwritten && i == V / 2) const_cast<T*>(x)[i] = from_float<T>(y);
@@ -214,6 +216,11 @@ const bool planted[] = {
     plant<Fault::reads_output>("M99", "reads_output", {"normal_1", 33, "element"}),
     plant<Fault::all_zero>("M121", "all_zero", {"normal_1", 4099, "element"}),
     plant<Fault::uniform>("M122", "uniform", {"normal_1", 4099, "element"}),
+    // The whole quick group has to find these: no length is named.
+    plant<Fault::tail_too_large>("X56", "tail_too_large", {.check = "element", .group = "shapes"}),
+    plant<Fault::tail_too_large, f16>("X56", "tail_too_large_f16", {.check = "element", .group = "shapes"}),
+    plant<Fault::tail_too_large, bf16>("X56", "tail_too_large_bf16",
+                                       {.check = "monotone", .group = "shapes"}),
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ struct SafeBlockHalf {
         .exp = Exp::half,
         .internals = DtypeOf<T>::value == Dtype::f16 ? Internals::f16 : Internals::bf16,
         .height = [](std::int64_t V) { return block_height(V, kThreads); },
+        .judgeable_rows_only = true,
         .loads = 3,
         .stores = 1,
         .in_place = true,

@@ -66,6 +66,7 @@ struct ThreeKernelSafeThread {
       // In roundings of half, u = 2^-11: V fp32 roundings, of the sum and of the division before the
       // reciprocal's own rounding, are worth no more than V / 8192 of them.
       .height = [](std::int64_t V) { return ceil_div(V, 8192); },
+      .judgeable_rows_only = true,
       .loads = 3,
       .stores = 2,
       .in_place = true,

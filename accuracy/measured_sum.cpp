@@ -1,0 +1,219 @@
+#include "accuracy/measured_sum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "accuracy/bounds.hpp"
+#include "accuracy/probe_rows.hpp"
+
+namespace assay {
+namespace {
+
+using namespace probe;
+
+/// Rows longer than this are not measured: one leaf's rows would take gigabytes.
+constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 22;
+
+/// The largest value of the dtype that is no more than x.
+double just_below(Dtype dtype, double x) {
+  const double nearest = round_to(dtype, x);
+  return nearest > x ? -next_up(dtype, -nearest) : nearest;
+}
+
+/// d of one row, from below, whatever the kernel shows of it; empty where it shows too little.
+std::optional<double> least_sum(const Variant& v, const Terms& terms, const Output& got, std::int64_t row,
+                                std::int64_t leaf) {
+  if (v.op == Op::lse || v.op == Op::log_softmax) {
+    if (v.out() != Dtype::f32) return {};
+    // The maximum is 0: lse is ln d, and log-softmax there its negative. The log errs relatively.
+    const double log_sum = v.op == Op::lse ? got.at(row, 0) : -got.at(row, leaf);
+    return std::exp(log_sum * (1 - 2 * terms.log_error));
+  }
+  if (got.d.empty()) return {};
+  // Where no sum is written, one over the output at the 0 is it, but for the division.
+  const double slack = got.slack > 0 ? lam(terms.D) + lam(terms.u_out) : 0;
+  if (slack > 0x1p-18) return {};
+  return got.sum(row) * (1 - slack);
+}
+
+/// The first, the last, the middle, and some that no stride repeats.
+std::vector<std::int64_t> leaves(std::int64_t V, int count) {
+  std::vector<std::int64_t> at = {0, V - 1, V / 2, 1};
+  std::uint64_t state = static_cast<std::uint64_t>(V);
+  while (std::ssize(at) < count) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    at.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(V)));
+  }
+  std::sort(at.begin(), at.end());
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  return at;
+}
+
+/// Logits of the dtype between -16 and -6 that no two readers share, where there are so many.
+std::vector<double> reader_logits(Dtype dtype, std::int64_t most) {
+  std::vector<double> y;
+  for (int i = 0; std::ssize(y) < most && i < 512; ++i) {
+    const double x = round_to(dtype, -6 - 10 * (static_cast<double>(i * 199 % 512) + 0.5) / 512);
+    if (std::find(y.begin(), y.end(), x) == y.end()) y.push_back(x);
+  }
+  return y;
+}
+
+/// d by what a row's outputs round from: each says of d that e^x / d lies among the numbers that round to it.
+struct Span {
+  double lo = 0, hi = std::numeric_limits<double>::infinity();
+};
+Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std::int64_t row, std::int64_t leaf,
+                    const std::vector<std::int64_t>& columns, const std::vector<double>& y) {
+  Span d;
+  const auto read = [&](std::int64_t column, double x) {
+    const RoundsTo all = rounds_to(v.out(), got.at(row, column));
+    const double rescales = terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
+    const double off = std::exp(exp_error_below_zero(terms, x) + lam(terms.D) + rescales);
+    const Enclosure e = exp_of(x);
+    d.lo = std::max(d.lo, e.lo / off / all.hi);
+    if (all.lo > 0) d.hi = std::min(d.hi, e.hi * off / all.lo);
+  };
+  read(leaf, 0);
+  for (std::size_t i = 0; i < y.size(); ++i) read(columns[i], y[i]);
+  return d;
+}
+
+/// Outputs of 16 bits show a sum roughly, however many of them are looked at: enough to tell a long chain of
+/// additions, as a thread for each row makes, from a tree.
+MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V) {
+  const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
+  const char* const rough = "the sum shows in 16-bit outputs alone, too roughly for what is no long chain";
+  if (v.op != Op::softmax || terms.arithmetic != Dtype::f32 || V < 256) return not_measured(rough);
+  constexpr int kScales = 5;
+  std::vector<double> t;
+  for (int k = 0; k < kScales; ++k) t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
+  t.push_back(just_below(v.dtype, std::log(terms.u / static_cast<double>(2 * V))));
+  const std::vector<double> y = reader_logits(v.dtype, V / 16);
+  double most = 0;
+  std::string at;
+  for (const std::int64_t leaf : {std::int64_t{0}, V - 1}) {
+    std::vector<std::int64_t> columns;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      columns.push_back(1 + static_cast<std::int64_t>(i + 1) * (V - 2) / static_cast<std::int64_t>(y.size() + 1));
+    Tensor logits(v.dtype, kScales + 1, V);
+    for (int k = 0; k <= kScales; ++k) {
+      for (std::int64_t j = 0; j < V; ++j) logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
+      for (std::size_t i = 0; i < y.size(); ++i) logits.set(k, columns[i], y[i]);
+    }
+    const Output got = launch_on(v, logits, 1);
+    if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
+    if (!got.fault.empty()) return not_measured("a launch failed: " + got.fault);
+    double readers = 1;
+    for (const double x : y) readers += std::exp(x);
+    const Span alone = sum_by_readers(v, terms, got, kScales, leaf, columns, y);
+    if (!(alone.lo <= alone.hi)) return not_measured(rough);
+    for (int k = 0; k < kScales; ++k) {
+      const Span d = sum_by_readers(v, terms, got, k, leaf, columns, y);
+      const double small = std::exp(t[static_cast<std::size_t>(k)]);
+      const double exact = readers + static_cast<double>(V - 1 - std::ssize(y)) * small;
+      // The readers' own additions may each be off by half an ulp.
+      const double unsure = (readers * (alone.hi / alone.lo - 1) + static_cast<double>(y.size()) * terms.u) / small;
+      const double least = (exact - d.hi / alone.lo * readers) / small, mean = least + unsure;
+      const double additions = std::ldexp(mean, -k);
+      if (d.lo <= d.hi && least > 4 * unsure && least > static_cast<double>(V) / 64 && additions > most) {
+        most = additions;
+        at = fmt::format("a 0 in column {} of {} loses some {:.0f} of the logits at {}", leaf, V, mean,
+                         t[static_cast<std::size_t>(k)]);
+      }
+    }
+  }
+  if (most == 0) return not_measured(rough);
+  // Known to a factor of 2 or so.
+  const double height = std::min(std::ceil(2 * most), static_cast<double>(V - 1));
+  return {static_cast<std::int64_t>(height), at};
+}
+
+MeasuredSum measure(const Variant& v, std::int64_t V) {
+  const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
+  if (V < 2) return {1, "one term"};
+  if (V > kLongestMeasured) return not_measured(fmt::format("rows of {} are too long to measure", V));
+  const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+  if (terms.narrow) return not_measured("a 16-bit sum does not hold the rows that would show it");
+  // Of a row whose maximum is 0 the largest term is e^0 = 1, whatever the shift, unless rescales are put off so
+  // far that the sum refers to another logit.
+  if (terms.tau > 16) return not_measured("rescales put off this far change the sum's scale");
+  int scales = 1;
+  while ((std::int64_t{1} << (scales - 1)) < V) ++scales;
+
+  // 2^k times e^t just below half an ulp of 1, exp and all.
+  std::vector<double> t;
+  // At the last scale all of them together vanish: what is left is 1, but for errors that are none of the sum's.
+  for (int k = 0; k < scales + 2; ++k) {
+    t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
+  }
+  const bool quick = v.on_executor || on_host(v.backend);
+  double most = 0;
+  std::string at;
+  for (const std::int64_t leaf : leaves(V, quick ? 8 : 16)) {
+    Tensor logits(v.dtype, scales + 2, V);
+    for (int k = 0; k < scales + 2; ++k)
+      for (std::int64_t j = 0; j < V; ++j)
+        logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
+    const Output got = launch_on(v, logits, 1);
+    if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
+    if (!got.fault.empty()) return not_measured("a launch failed: " + got.fault);
+    std::vector<double> lost;
+    const std::optional<double> alone = least_sum(v, terms, got, scales + 1, leaf);
+    for (int k = 0; k < scales; ++k) {
+      const Enclosure e = exp_of(t[static_cast<std::size_t>(k)]);
+      const std::optional<double> d = least_sum(v, terms, got, k, leaf);
+      if (!d || !alone) return measure_chain(v, terms, V);
+      lost.push_back((1 + static_cast<double>(V - 1) * e.hi - *d / *alone) / e.lo);
+    }
+    // A sum without its largest term is wrong, not long: the rows themselves are judged.
+    if (!(lost[0] * terms.u < 0.5) || !(std::fabs(*alone - 1) < 0.5)) continue;
+    const double additions = additions_on_path(lost.data(), scales);
+    if (additions > most) {
+      most = additions;
+      at = fmt::format("a 0 in column {} of {} loses {:.0f} of the logits at {}", leaf, V, std::max(0.0, lost[0]),
+                       t[0]);
+    }
+  }
+  if (most == 0) return not_measured("no row of one 0 and small logits had a sum of 1 or more");
+  const double height = std::min(std::ceil(most), static_cast<double>(V - 1));
+  return {static_cast<std::int64_t>(height), at};
+}
+
+}  // namespace
+
+double additions_on_path(const double* lost, int scales) {
+  double additions = 0, before = 0;
+  for (int k = 0; k < scales; ++k) {
+    const double fresh = std::max(0.0, lost[k] - before);
+    additions += k == 0 ? fresh : fresh / (std::ldexp(1.0, k - 1) + 1);
+    before = std::max(before, lost[k]);
+  }
+  return additions;
+}
+
+MeasuredSum measured_sum(const Variant& variant, std::int64_t V) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::int64_t>, MeasuredSum> known;
+  // Without an origin a name need not stand for one kernel.
+  if (variant.origin.empty()) return measure(variant, V);
+  const std::pair<std::string, std::int64_t> who{variant.key() + " " + variant.origin, V};
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto it = known.find(who); it != known.end()) return it->second;
+  }
+  MeasuredSum m = measure(variant, V);
+  const std::lock_guard lock(mutex);
+  known.emplace(who, m);
+  return m;
+}
+
+}  // namespace assay

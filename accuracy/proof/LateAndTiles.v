@@ -1,0 +1,138 @@
+(* The other algorithms of the class: late rescaling, tiles. *)
+Require Import Reals List Permutation Lra Lia.
+Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree.
+Import ListNotations.
+Open Scope R_scope.
+
+Section Classes.
+Variable A : arith.
+Notation F := (F_ A). Notation fl := (fl_ A). Notation EX := (EX_ A). Notation Adm := (Adm_ A).
+Notation tau := (tau_ A). Notation eta := (eta_ A).
+Notation computed := (computed A). Notation well_formed := (well_formed A). Notation row := (row A).
+
+Definition sound (P : program) : Prop := well_formed P /\ anchored P /\ incl (references P) (row P).
+Lemma row_add P Q : row (Add P Q) = row P ++ row Q.
+Proof. unfold row. cbn [terms]. now rewrite map_map, map_app. Qed.
+Lemma row_move r P : row (Move r P) = row P.
+Proof. unfold row. cbn [terms]. now rewrite map_map. Qed.
+Lemma row_fadd P Q : row (FusedAdd P Q) = row P ++ row Q.
+Proof. unfold row. cbn [terms]. now rewrite map_map, map_app, map_map. Qed.
+
+(* Late rescaling, serial: a partial moves only when the test fails; a last move to the maximum. *)
+Variable Adm_dec : forall a, {Adm a} + {~ Adm a}.
+Definition late_step (P : program) (x : R) : program :=
+  if Adm_dec (x - reference P) then Add P (Enter (reference P) x) else Add (Move x P) (Enter x x).
+Definition late_val (p : R * R) (x : R) : R * R :=
+  let (r, D) := p in if Adm_dec (x - r) then (r, fl (D + EX (x - r))) else (x, fl (fl (D * EX (r - x)) + 1)).
+Definition late_rescaling x0 xs : program :=
+  let P := fold_left late_step xs (Enter x0 x0) in
+  let m := max_of (x0 :: xs) in if Req_EM_T (reference P) m then P else Move m P.
+
+Lemma late_step_sound P x : sound P -> F x -> sound (late_step P x) /\ row (late_step P x) = row P ++ [x] /\
+  (reference (late_step P x), computed (late_step P x)) = late_val (reference P, computed P) x.
+Proof.
+  intros (W & An & Rf) Fx. unfold late_step, late_val, sound. destruct (Adm_dec (x - reference P)) as [Ad|Na].
+  - rewrite row_add. split; [split; [|split]|split; reflexivity].
+    + cbn. repeat split; auto. now apply reference_is_float.
+    + cbn. now left.
+    + intros y Hy. cbn in Hy. apply in_app_or in Hy. apply in_or_app. left. apply Rf.
+      destruct Hy as [Hy|[<-|[]]]; [assumption|apply reference_in_references].
+  - assert (reference P < x). { apply Rnot_le_lt. intros H. apply Na, Adm_neg. lra. }
+    rewrite row_add, row_move. split; [split; [|split]|split; [reflexivity|]].
+    + cbn. repeat split; auto. apply Adm_neg. lra.
+    + cbn. auto.
+    + intros y Hy. cbn in Hy. apply in_or_app.
+      destruct Hy as [<-|Hy]; [right; now left|]. apply in_app_or in Hy. destruct Hy as [Hy|[<-|[]]]; [left; now apply Rf|right; now left].
+    + cbn. rewrite (Rminus_diag_eq x x), HE0 by reflexivity. reflexivity.
+Qed.
+
+Theorem late_sound x0 xs : (forall x, In x (x0 :: xs) -> F x) ->
+  let P := late_rescaling x0 xs in well_formed P /\ row P = x0 :: xs /\ reference P = max_of (x0 :: xs) /\ incl (references P) (x0 :: xs).
+Proof.
+  intros HF. cbv zeta. unfold late_rescaling.
+  assert (H : forall l P, (forall x, In x l -> F x) -> sound P -> let Q := fold_left late_step l P in sound Q /\ row Q = row P ++ l).
+  { induction l as [|x l IH]; intros P Hl S; cbn [fold_left]; [now rewrite app_nil_r|].
+    destruct (late_step_sound P x S) as (S' & R' & _); [apply Hl; now left|].
+    destruct (IH (late_step P x)) as [S2 R2]; [intros; apply Hl; now right|assumption|]. split; [assumption|].
+    rewrite R2, R'. now rewrite <- app_assoc. }
+  assert (S0 : sound (Enter x0 x0)).
+  { assert (F x0) by (apply HF; now left). unfold sound. cbn. repeat split; auto; [|apply incl_refl]. apply Adm_neg. lra. }
+  destruct (H xs (Enter x0 x0)) as [(W & An & Rf) R]; [intros; apply HF; now right|assumption|]. clear H.
+  change (row (Enter x0 x0) ++ xs) with (x0 :: xs) in R. rewrite R in Rf.
+  destruct (Req_EM_T (reference (fold_left late_step xs (Enter x0 x0))) (max_of (x0 :: xs))) as [e|ne]; [auto|].
+  assert (In (max_of (x0 :: xs)) (x0 :: xs)) as Im by (apply max_of_in; congruence).
+  rewrite row_move. repeat split; auto.
+  - cbn. repeat split; auto. assert (reference (fold_left late_step xs (Enter x0 x0)) <= max_of (x0 :: xs)); [|destruct (Rle_lt_or_eq_dec _ _ H); [assumption|contradiction]].
+    apply max_of_ge, Rf, reference_in_references.
+  - cbn [references]. intros y [<-|Hy]; auto.
+Qed.
+
+(* Tiles: sums of exps taken at one reference, in any tree; the older partial moves to it where it rises. *)
+Fixpoint tile (m : R) (t : tree) : option program :=
+  match t with
+  | Leaf None => None
+  | Leaf (Some y) => Some (Enter m y)
+  | Node l r => match tile m l, tile m r with None, q => q | p, None => p | Some P, Some Q => Some (Add P Q) end
+  end.
+Lemma tile_sound m t : F m -> (forall y, In y (finite (leaves t)) -> F y /\ y <= m) ->
+  match tile m t with
+  | None => finite (leaves t) = []
+  | Some T => well_formed T /\ reference T = m /\ row T = finite (leaves t) /\ (forall r, In r (references T) -> r = m) /\ (In m (finite (leaves t)) -> anchored T)
+  end.
+Proof.
+  intros Fm. induction t as [[y|]|l IHl r IHr]; cbn [tile leaves].
+  - intros H. destruct (H y (or_introl eq_refl)). cbn. repeat split; auto; try (intros x [<-|[]]; reflexivity).
+    + apply Adm_neg. lra.
+    + intros [->|[]]. reflexivity.
+  - reflexivity.
+  - rewrite finite_app. intros H. specialize (IHl (fun y Hy => H y (in_or_app _ _ _ (or_introl Hy)))).
+    specialize (IHr (fun y Hy => H y (in_or_app _ _ _ (or_intror Hy)))).
+    destruct (tile m l) as [P|], (tile m r) as [Q|].
+    + destruct IHl as (W1 & R1 & O1 & I1 & A1), IHr as (W2 & R2 & O2 & I2 & A2). rewrite row_add, O1, O2. repeat split; auto.
+      * cbn. repeat split; auto. congruence.
+      * cbn. intros x Hx. apply in_app_or in Hx. destruct Hx; auto.
+      * intros Hmax. cbn. apply in_app_or in Hmax. destruct Hmax; auto.
+    + rewrite IHr, app_nil_r. exact IHl.
+    + rewrite IHl. exact IHr.
+    + rewrite IHl, IHr. reflexivity.
+Qed.
+Definition tile_step (fused : bool) (P : program) (t : tree) : program :=
+  let m := Rmax (reference P) (max_of (finite (leaves t))) in
+  match tile m t with
+  | None => P
+  | Some T => if Req_EM_T (reference P) m then Add P T else if fused then FusedAdd T P else Add T (Move m P)
+  end.
+Theorem tile_step_sound fused P t : sound P -> (forall y, In y (finite (leaves t)) -> F y) ->
+  sound (tile_step fused P t) /\ Permutation (row (tile_step fused P t)) (row P ++ finite (leaves t)).
+Proof.
+  intros (W & An & Rf) HF. unfold tile_step. set (xs := finite (leaves t)) in *.
+  destruct xs as [|y l] eqn:E.
+  - assert (tile (Rmax (reference P) (max_of [])) t = None) as ->.
+    { assert (F (Rmax (reference P) (max_of []))) as Fm by (cbn; unfold Rmax; destruct (Rle_dec _ _); [apply F0|now apply reference_is_float]).
+      pose proof (tile_sound (Rmax (reference P) (max_of [])) t Fm) as H. fold xs in H. rewrite E in H.
+      destruct (tile (Rmax (reference P) (max_of [])) t) as [T|]; [|reflexivity]. destruct H as (_ & _ & H & _); [intros z []|].
+      pose proof (terms_len_pos A T) as Hl. unfold row, Theorem1.row in H. apply (f_equal (@length R)) in H. rewrite map_length in H. cbn in H. lia. }
+    rewrite app_nil_r. repeat split; auto.
+  - rewrite <- E in *. assert (xs <> []) as Hne by congruence. set (m := Rmax (reference P) (max_of xs)).
+    assert (Fm : F m). { unfold m, Rmax. destruct (Rle_dec _ _); [apply HF, max_of_in, Hne|now apply reference_is_float]. }
+    pose proof (tile_sound m t Fm) as H. fold xs in H.
+    destruct (tile m t) as [T|].
+    2: { exfalso. apply Hne, H. intros z Hz. split; [now apply HF|]. eapply Rle_trans; [apply max_of_ge; exact Hz|apply Rmax_r]. }
+    destruct H as (W2 & R2 & O2 & I2 & A2).
+    { intros z Hz. split; [now apply HF|]. eapply Rle_trans; [apply max_of_ge; exact Hz|apply Rmax_r]. }
+    destruct (Req_EM_T (reference P) m) as [e|ne].
+    + rewrite row_add, O2. split; [|apply Permutation_refl]. split; [cbn; repeat split; auto; congruence|]. split; [cbn; now left|].
+      rewrite row_add. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. left. apply Rf. destruct Hr as [Hr|Hr]; [assumption|].
+      rewrite (I2 r Hr), <- e. apply reference_in_references.
+    + assert (Hlt : reference P < m). { pose proof (Rmax_l (reference P) (max_of xs)) as Hx. fold m in Hx. destruct (Rle_lt_or_eq_dec _ _ Hx); [assumption|contradiction]. }
+      assert (Hmax : In m xs). { unfold m, Rmax in *. destruct (Rle_dec _ _); [now apply max_of_in|lra]. }
+      destruct fused.
+      * rewrite row_fadd, O2. split; [|apply Permutation_app_comm]. split; [cbn; repeat split; auto; congruence|]. split; [cbn; auto|].
+        rewrite row_fadd, O2. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. destruct Hr as [Hr|Hr]; [|right; now apply Rf].
+        rewrite (I2 r Hr). now left.
+      * rewrite row_add, row_move, O2. split; [|apply Permutation_app_comm]. split; [cbn; repeat split; auto; congruence|]. split; [cbn; auto|].
+        rewrite row_add, row_move, O2. cbn [references]. intros r Hr. apply in_app_or in Hr. apply in_or_app. destruct Hr as [Hr|[<-|Hr]]; [|now left|right; now apply Rf].
+        rewrite (I2 r Hr). now left.
+Qed.
+End Classes.
+

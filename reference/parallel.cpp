@@ -1,0 +1,61 @@
+#include "reference/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+#include <thread>
+
+namespace assay {
+
+int thread_count(int asked) {
+  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+int workers_for(std::size_t count, int asked) {
+  const auto threads = static_cast<std::size_t>(thread_count(asked));
+  return static_cast<int>(std::clamp<std::size_t>(count, 1, threads));
+}
+
+void parallel_for_workers(std::size_t count, int threads,
+                          const std::function<void(std::size_t index, int worker)>& body) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::exception_ptr error;
+  std::size_t failed = count;  // the lowest index that threw
+  const auto work = [&](int worker) {
+    for (std::size_t i; !stop && (i = next++) < count;) try {
+        body(i, worker);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (i < failed) failed = i, error = std::current_exception();
+        stop = true;
+      }
+  };
+  std::vector<std::thread> others;
+  const int workers = workers_for(count, threads);
+  others.reserve(static_cast<std::size_t>(workers));
+  try {
+    for (int w = 1; w < workers; ++w) others.emplace_back(work, w);
+  } catch (const std::system_error&) {
+    // Fewer threads than asked for do the same work.
+  }
+  work(0);
+  for (std::thread& t : others) t.join();
+  if (error) std::rethrow_exception(error);
+}
+
+std::vector<std::size_t> largest_first(std::size_t count, const std::function<double(std::size_t)>& weight) {
+  std::vector<double> weights(count);
+  for (std::size_t i = 0; i < count; ++i) weights[i] = weight(i);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+  return order;
+}
+
+}  // namespace assay
