@@ -284,7 +284,8 @@ TEST_P(FaultsOfTheSum, DieUndeclaredAtTheLengthsOfAVocabulary) {
               << fault.name << ", " << family << ", V = " << V << ": resolution " << r.resolution.value_or(-1);
         }
       }
-      EXPECT_GT(refused, 0) << fault.name << ", V = " << V;
+      // What lies 10 nats below is too little for a 16-bit output to show.
+      EXPECT_TRUE(refused > 0 || (!fault.on_N01 && t != Dtype::f32)) << fault.name << ", V = " << V;
     }
 }
 

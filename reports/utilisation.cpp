@@ -38,4 +38,10 @@ std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
   return out;
 }
 
+bool hidden_by_rounding(const ClassUtilisation& u) {
+  const bool narrow = u.kind.ends_with(" f16 outputs") || u.kind.ends_with(" bf16 outputs");
+  // Of arithmetic in 16 bits only rows of one term or two are judged.
+  return narrow && (u.check == "element" || u.kind.find("f32 sums, ") == std::string::npos);
+}
+
 }  // namespace assay
