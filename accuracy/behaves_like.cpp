@@ -109,7 +109,7 @@ Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& 
 
 Behaviour behaviour_of(const Variant& variant) {
   Behaviour b;
-  b.claim.name = name(Check::claim);
+  b.claim.check = Check::claim;
   const std::vector<Observation> seen = run_probes(variant);
   std::vector<std::string> traits;
   for (const char* probe : kOrder)
@@ -126,7 +126,8 @@ Behaviour behaviour_of(const Variant& variant) {
       text += fmt::format("; the claim is refuted {} times of {}: {}", o.refuted, o.judged, o.proof);
     b.evidence.push_back(std::move(text));
     if (o.sharper) b.sharper.push_back(o.trait);
-    if (!o.fault.empty() && b.fault.empty()) b.fault = o.fault, b.ended = o.ended;
+    if (!o.fault.empty() && b.fault.empty())
+      b.fault = o.fault, b.ended = o.ended, b.fault_kind = o.fault_kind;
     b.claim.judged += o.judged;
     b.claim.failed += o.refuted;
     if (o.refuted && b.claim.detail.empty()) b.claim.detail = o.probe + ": " + o.proof;
@@ -157,7 +158,7 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   r.reproduce = fmt::format("assay report --key {} --family {}", r.key, kProbeFamily);
   r.behaves_like = b.like;
   r.evidence = b.evidence;
-  if (!b.fault.empty()) r.checks.push_back({name(Check::launch), 1, 1, 0, 0, b.fault});
+  if (!b.fault.empty()) r.checks.push_back({Check::launch, 1, 1, 0, 0, b.fault, b.fault_kind});
   if (b.claim.judged) r.checks.push_back(b.claim);
   r.rows_judged = 1;
   if (b.ended == Ended::crashed || b.ended == Ended::hung) {
@@ -175,9 +176,9 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   return r;
 }
 
-std::string nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run) {
+NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run) {
   if (fit(variant, variant.claim, c, op, run) == Fit::passes)
-    return "its claim, but for what is not arithmetic";
+    return {"its claim, but for what is not arithmetic", Nearest::its_own};
   const std::vector<const Step*> steps = steps_for(variant, c, op);
   // Every set is a judgement of all rows: long ones are tried with fewer changes.
   const std::int64_t elements = c.rows() * c.V();
@@ -196,13 +197,14 @@ std::string nearest_class(const Variant& variant, const Case& c, Op op, const Wr
         }
       if (!possible(claim)) continue;
       const Fit f = fit(variant, claim, c, op, run);
-      if (f == Fit::passes) return fmt::format("would pass with {}", fmt::join(words, "; "));
+      if (f == Fit::passes)
+        return {fmt::format("would pass with {}", fmt::join(words, "; ")), Nearest::other_class};
       if (f == Fit::weak && weak.empty())
         weak = fmt::format("within what {} may do, too coarse a bound to pass under", fmt::join(words, "; "));
       if (f == Fit::outside && changes == 1 && claim.exp == Exp::exp2_fma) far = true;
     }
-  if (far) return "outside its domain with exp=exp2_fma";
-  return weak.empty() ? "no class near its claim" : weak;
+  if (far) return {"outside its domain with exp=exp2_fma", Nearest::none};
+  return {weak.empty() ? "no class near its claim" : weak, Nearest::none};
 }
 
 }  // namespace assay

@@ -27,6 +27,7 @@ struct Behaviour {
   CheckResult claim;  // consequences of the claim that were compared, and the first refutation
   std::string fault;  // how a launch failed
   Ended ended = Ended::normally;
+  FaultKind fault_kind = FaultKind::none;
 };
 Behaviour behaviour_of(const Variant& variant);
 
@@ -40,6 +41,11 @@ Record probe_record(const Variant& variant, const Behaviour& behaviour);
 /// For outputs that failed under the variant's claim: "would pass with exp=fast; height=V", the fewest words
 /// of a declaration under which the same outputs pass; or that there are none, or that the outputs are not at
 /// fault.
-std::string nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run);
+struct NearestClass {
+  std::string words;
+  Nearest nearest = Nearest::not_looked_for;
+  void tell(Record& r) const { r.behaves_like = words, r.nearest = nearest; }
+};
+NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run);
 
 }  // namespace assay

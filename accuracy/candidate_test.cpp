@@ -56,7 +56,7 @@ Record judged(const Variant& v, std::int64_t V = 33, const CheckOptions& options
 
 const CheckResult* find(const Record& r, const char* name) {
   for (const CheckResult& c : r.checks)
-    if (c.name == name) return &c;
+    if (assay::name(c.check) == std::string_view(name)) return &c;
   return nullptr;
 }
 

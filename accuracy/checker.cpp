@@ -192,7 +192,7 @@ class Launches {
   }
 
   /// Of outputs that failed; long ones are not judged a second time.
-  std::string nearest(Op op) const {
+  NearestClass nearest(Op op) const {
     if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged) return {};
     return nearest_class(variant_, case_, op, plain_);
   }
@@ -216,7 +216,7 @@ class Launches {
 
   bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault;
+      j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
     if (!lived(outcome) && j.ended == Ended::normally) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
@@ -303,6 +303,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   r.rows_judged = j.rows_judged;
   r.rows_outside = j.rows_outside;
   r.returned = j.returned;
+  r.lowest_maximum = j.lowest_maximum, r.highest_maximum = j.highest_maximum;
   fill_statistics(r, j);
   r.checks = j.tally.results();
   decide_status(r, variant, c, j);
@@ -328,7 +329,7 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
     j.judge_rows(written, true);
   });
   if (r.status == Status::fail && options.nearest && r.behaves_like.empty() && c.rows() * c.V() <= kLongestRejudged)
-    r.behaves_like = nearest_class(variant, c, op, written);
+    nearest_class(variant, c, op, written).tell(r);
   return r;
 }
 
@@ -365,7 +366,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
   VerdictOptions how{options.observer, options.max_ulp};
   how.measure = [&] { return measured_sum(variant, c.V()); };
   r = verdict(std::move(r), variant, c, op, how, [&](Judgement& j) { launches.judge(j); });
-  if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) r.behaves_like = launches.nearest(op);
+  if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) launches.nearest(op).tell(r);
   return r;
 }
 

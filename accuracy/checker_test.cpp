@@ -71,7 +71,7 @@ Record check_fake(const char* family, std::int64_t V, std::int64_t rows, Corrupt
 
 const CheckResult* find(const Record& r, const char* check) {
   for (const CheckResult& c : r.checks)
-    if (c.name == check) return &c;
+    if (name(c.check) == std::string_view(check)) return &c;
   return nullptr;
 }
 

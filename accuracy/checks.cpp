@@ -2,17 +2,8 @@
 
 namespace assay {
 
-const char* name(Check c) {
-  static constexpr const char* names[] = {"launch",  "guard",      "inputs",     "written",  "special",
-                                          "element", "coherence",  "row_sum",    "monotone", "range",
-                                          "argmax",  "normalizer", "indices",    "order",    "gather",
-                                          "repeat",  "claim",      "late_write", "max_ulp"};
-  static_assert(sizeof names / sizeof *names == kChecks);
-  return names[static_cast<int>(c)];
-}
-
 Tally::Tally() {
-  for (int c = 0; c < kChecks; ++c) results_[static_cast<std::size_t>(c)].name = name(static_cast<Check>(c));
+  for (int c = 0; c < kChecks; ++c) results_[static_cast<std::size_t>(c)].check = static_cast<Check>(c);
 }
 
 std::int64_t Tally::failed() const {
@@ -37,7 +28,7 @@ std::vector<CheckResult> Tally::results() const {
 std::string Tally::failed_names() const {
   std::string s;
   for (const CheckResult& r : results_)
-    if (r.failed > 0) s += (s.empty() ? "" : ", ") + r.name;
+    if (r.failed > 0) s += (s.empty() ? "" : ", ") + std::string(name(r.check));
   return s;
 }
 

@@ -1,4 +1,4 @@
-// The named checks and their running tally. Every comparison is a Tally::judge call with an enclosure of
+// The running tally of the checks. Every comparison is a Tally::judge call with an enclosure of
 // the error and of its bound, written so that NaN fails.
 #pragma once
 
@@ -11,30 +11,6 @@
 #include "accuracy/record.hpp"
 
 namespace assay {
-
-enum class Check {
-  launch,      // the launch and the kernel reported no error; no divergence, no bad shuffle (host executor)
-  guard,       // bytes before, after and between the rows of every buffer are intact
-  inputs,      // the logits are unchanged
-  written,     // every output element was written: no poison is left under two poisons
-  special,     // -inf, +inf, NaN, V = 0 and V = 1 by the declared policy, position by position
-  element,     // every element within its class's a-priori bound
-  coherence,   // every element relates to the row's largest by exp of the rounded shift
-  row_sum,     // the stored outputs add up to 1
-  monotone,    // larger logit, no smaller output; equal logits, equal bits
-  range,       // 0 <= p <= 1, no sign bit
-  argmax,      // the largest logit has the largest output
-  normalizer,  // (m, d): m exact, d within the bound, 1 <= d <= j
-  indices,     // top-k: in range, distinct, -1 past the last element
-  order,       // top-k: the right elements in the right order
-  gather,      // top-k of logits: values are the logits at the indices, bit for bit
-  repeat,      // same bits under another schedule, poison and grid
-  claim,       // the claim is possible: no sum of V terms is more than V additions high
-  late_write,  // no output changed after the stream said that the launch was over
-  max_ulp,     // the author's own promise: no element further than --max-ulp from the exact value
-};
-inline constexpr int kChecks = static_cast<int>(Check::max_ulp) + 1;
-const char* name(Check c);
 
 class Tally {
  public:

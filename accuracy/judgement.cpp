@@ -122,6 +122,10 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
     return;
   }
   if (first) ++rows_judged;
+  if (first && t.m > -INFINITY) {
+    lowest_maximum = std::min(lowest_maximum.value_or(t.m), t.m);
+    highest_maximum = std::max(highest_maximum.value_or(t.m), t.m);
+  }
   if (first && !judged_by_element(t)) note_returned(row, got);
 
   const RowCase row_case{&t, row};

@@ -37,6 +37,7 @@ class Judgement {
   std::string returned;           // by the first row that is special or outside the domain
   Ended ended = Ended::normally;  // crashed or hung: how the first launch that did so ended, and why
   std::string fault;
+  std::optional<double> lowest_maximum, highest_maximum;  // of the judged rows
 
   /// Additions on the longest path, as this judgement takes them.
   double height() const { return terms_.h; }

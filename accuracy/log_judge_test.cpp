@@ -53,7 +53,7 @@ void expect_refused(const Record& r, const char* by) {
   EXPECT_EQ(r.status, Status::fail) << r.reason;
   EXPECT_NE(r.reason.find(by), std::string::npos) << r.reason;
   for (const CheckResult& c : r.checks)
-    if (c.name == by) {
+    if (name(c.check) == std::string_view(by)) {
       EXPECT_FALSE(c.detail.empty());
     }
 }

@@ -27,11 +27,12 @@ void take(MutantVerdict& v, const Record& r) {
   std::string detail = r.reason;
   for (const CheckResult& c : r.checks) {
     if (c.failed == 0) continue;
-    const bool is_named = c.name == v.mutant->expect.check;
-    if (detail == r.reason || is_named) detail = c.name + ": " + c.detail;
-    if (std::find(v.failed.begin(), v.failed.end(), c.name) != v.failed.end()) continue;
+    const std::string check = name(c.check);
+    const bool is_named = check == v.mutant->expect.check;
+    if (detail == r.reason || is_named) detail = check + ": " + c.detail;
+    if (std::find(v.failed.begin(), v.failed.end(), check) != v.failed.end()) continue;
     named = named || is_named;
-    v.failed.push_back(c.name);
+    v.failed.push_back(check);
   }
   if (first || named) {
     v.detail = r.family + ", V = " + std::to_string(r.V) + ": " + detail;

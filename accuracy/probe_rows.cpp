@@ -59,6 +59,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
     o.fault = outcome.fault;
     o.ended = outcome.ended;
+    o.fault_kind = outcome.kind;
     return o;
   }
   const auto rows = static_cast<std::size_t>(logits.rows);
@@ -98,6 +99,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
 bool landed(Observation& o, const Output& got) {
   o.fault = got.fault;
   o.ended = got.ended;
+  o.fault_kind = got.fault_kind;
   if (!got.skipped.empty()) o.skipped = "outside the declared limits: " + got.skipped;
   return got.fault.empty() && got.skipped.empty();
 }

@@ -26,6 +26,7 @@ inline constexpr double kBelowHalfUlp[] = {2, 4, 6, 8};
 struct Output {
   std::string fault;  // empty, or why there is nothing below
   Ended ended = Ended::normally;
+  FaultKind fault_kind = FaultKind::none;
   std::string skipped;  // empty, or the declared limit that forbids such rows; then there is nothing below
   std::int64_t V = 0;
   int k = 0;

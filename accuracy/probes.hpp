@@ -20,6 +20,7 @@ struct Observation {
   std::string saw = {};    // the evidence: input, output, error
   std::string fault = {};  // how its launch failed
   Ended ended = Ended::normally;
+  FaultKind fault_kind = FaultKind::none;
   std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"
   bool sharper = false;      // the trait is sharper than the claim
   std::int64_t judged = 0;   // consequences of the claim that were compared with the outputs

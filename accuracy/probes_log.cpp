@@ -20,7 +20,7 @@ void judge_rows(const Variant& v, const char* what, Tensor rows, Observation& o)
   for (const CheckResult& c : r.checks) {
     o.judged += c.judged;
     share = std::max(share, c.utilisation);
-    if (c.failed > 0) o.refute(fmt::format("{}: {} fails: {}", what, c.name, c.detail));
+    if (c.failed > 0) o.refute(fmt::format("{}: {} fails: {}", what, name(c.check), c.detail));
   }
   o.saw += fmt::format("{}{} at V = {} use {:.2f} of the bound", o.saw.empty() ? "" : "; ", what, V, share);
 }

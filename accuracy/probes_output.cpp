@@ -232,6 +232,7 @@ void longer(const Variant& v, std::int64_t V, Observation& exp, Observation& div
     if (of[i].ended != Ended::normally || !of[i].fault.empty()) {
       to[i]->fault = of[i].fault;
       to[i]->ended = of[i].ended;
+      to[i]->fault_kind = of[i].fault_kind;
     }
     to[i]->judged += of[i].judged;
     if (of[i].refuted == 0) continue;

@@ -1,6 +1,8 @@
 #include "accuracy/record.hpp"
 
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
@@ -33,7 +35,64 @@ std::optional<double> optional_number(const json& j) {
   return number(j);
 }
 
+constexpr std::array kCheckNames = {"launch",    "guard",    "inputs",   "written", "special",  "element",
+                                    "coherence", "row_sum",  "monotone", "range",   "argmax",   "normalizer",
+                                    "indices",   "order",    "gather",   "repeat",  "claim",    "late_write",
+                                    "max_ulp",   "batch",    "property", "race",    "memcheck", "racecheck",
+                                    "initcheck", "synccheck"};
+static_assert(kCheckNames.size() == kChecks);
+constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
+constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none"};
+
+/// The position of a name in a list. Throws InputError.
+template <class List>
+int position(const List& list, const std::string& word, const char* of) {
+  for (std::size_t i = 0; i < std::size(list); ++i)
+    if (word == list[i]) return static_cast<int>(i);
+  throw InputError("'" + word + "' is no " + of);
+}
+
+/// Records from before these were fields said them in sentences.
+void read_old_words(Record& r) {
+  if (r.nearest == Nearest::not_looked_for && r.status == Status::fail && !r.behaves_like.empty())
+    r.nearest = r.behaves_like.starts_with("would pass with ") ? Nearest::other_class
+                : r.behaves_like.starts_with("its claim")      ? Nearest::its_own
+                                                               : Nearest::none;
+  std::erase_if(r.evidence, [&](const std::string& e) {
+    const bool passes = e == "alone, in a fresh process, it passes";
+    if (!passes && e != "alone, in a fresh process, it fails as well") return false;
+    r.alone = passes ? Alone::passes : Alone::fails;
+    return true;
+  });
+}
+
 }  // namespace
+
+const char* name(Check c) { return kCheckNames[static_cast<std::size_t>(c)]; }
+std::optional<Check> parse_check(std::string_view s) {
+  for (int i = 0; i < kChecks; ++i)
+    if (s == kCheckNames[static_cast<std::size_t>(i)]) return static_cast<Check>(i);
+  return {};
+}
+
+const CheckResult* find_check(const Record& r, Check check) {
+  for (const CheckResult& c : r.checks)
+    if (c.check == check) return &c;
+  return nullptr;
+}
+
+const CheckResult* first_failed(const Record& r) {
+  const CheckResult* first = nullptr;
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0 && (!first || c.check < first->check)) first = &c;
+  return first;
+}
+
+FaultKind cause_of(const Record& r) {
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0 && c.cause != FaultKind::none) return c.cause;
+  return FaultKind::none;
+}
 
 const char* name(Status s) { return kStatusNames[static_cast<int>(s)]; }
 
@@ -43,7 +102,8 @@ json to_json(const Record& r) {
     json one = {{"judged", c.judged}, {"failed", c.failed}, {"utilisation", number(c.utilisation)}};
     if (c.undecided) one["undecided"] = c.undecided;
     if (!c.detail.empty()) one["detail"] = c.detail;
-    checks[c.name] = std::move(one);
+    if (c.cause != FaultKind::none) one["cause"] = name(c.cause);
+    checks[name(c.check)] = std::move(one);
   }
   json worst = nullptr;
   if (r.worst) {
@@ -84,9 +144,14 @@ json to_json(const Record& r) {
                  {"reproduce", r.reproduce}};
   if (!r.group.empty()) record["group"] = r.group;
   if (!r.setup.empty()) record["setup"] = r.setup;
+  if (!r.group.empty() && r.lowest_maximum)
+    record["maxima"] = {number(r.lowest_maximum), number(r.highest_maximum)};
   if (r.escalated > 0) record["escalated"] = r.escalated;
   if (r.resolution) record["resolution"] = number(*r.resolution);
   if (r.resolution_sum) record["resolution_sum"] = number(*r.resolution_sum);
+  if (r.nearest != Nearest::not_looked_for)
+    record["nearest"] = kNearestNames[static_cast<std::size_t>(r.nearest)];
+  if (r.alone != Alone::not_tried) record["alone"] = kAloneNames[static_cast<std::size_t>(r.alone)];
   if (!r.evidence.empty()) record["evidence"] = r.evidence;
   return record;
 }
@@ -109,14 +174,7 @@ Record record_from_json(const json& j) {
     r.V = get("V").get<std::int64_t>();
     r.k = get("k").get<int>();
     r.seed = get("seed").get<std::uint64_t>();
-    const std::string status = get("status").get<std::string>();
-    bool known = false;
-    for (int s = 0; s < 7; ++s)
-      if (status == kStatusNames[s]) {
-        r.status = static_cast<Status>(s);
-        known = true;
-      }
-    if (!known) throw InputError("'" + status + "' is not a status");
+    r.status = static_cast<Status>(position(kStatusNames, get("status").get<std::string>(), "status"));
     r.reason = get("reason").get<std::string>();
     r.max_ulp = optional_number(get("max_ulp"));
     r.p99_ulp = optional_number(get("p99_ulp"));
@@ -137,18 +195,29 @@ Record record_from_json(const json& j) {
     r.group = j.value("group", "");
     field = "setup";
     r.setup = j.value("setup", "");
+    if (field = "maxima"; j.contains(field)) {
+      r.lowest_maximum = number(j.at(field).at(0));
+      r.highest_maximum = number(j.at(field).at(1));
+    }
     field = "behaves_like";
     r.behaves_like = j.value("behaves_like", "");
     r.evidence = j.value("evidence", std::vector<std::string>{});
+    field = "nearest";
+    r.nearest =
+        static_cast<Nearest>(position(kNearestNames, j.value("nearest", "not_looked_for"), "nearest class"));
+    field = "alone";
+    r.alone = static_cast<Alone>(position(kAloneNames, j.value("alone", "not_tried"), "answer"));
     r.reproduce = get("reproduce").get<std::string>();
     for (const auto& [check, c] : get("checks").items()) {
       CheckResult one;
-      one.name = check;
+      one.check = static_cast<Check>(position(kCheckNames, check, "check"));
       one.judged = c.at("judged").get<std::int64_t>();
       one.failed = c.at("failed").get<std::int64_t>();
       one.utilisation = number(c.at("utilisation"));
       one.undecided = c.value("undecided", std::int64_t{0});
       one.detail = c.value("detail", "");
+      one.cause =
+          static_cast<FaultKind>(position(kFaultKindNames, c.value("cause", "none"), "kind of fault"));
       r.checks.push_back(std::move(one));
     }
     if (const json& w = get("worst"); !w.is_null()) {
@@ -164,6 +233,7 @@ Record record_from_json(const json& j) {
       e.bound_ratio = number(w.at("bound_ratio"));
       r.worst = e;
     }
+    read_old_words(r);
   } catch (const json::exception& e) {
     throw InputError(std::string("record field '") + field + "': " + e.what());
   }

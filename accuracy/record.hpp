@@ -6,21 +6,70 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "kernels/fault_kind.hpp"
 
 namespace assay {
 
 enum class Status { pass, fail, inconclusive, unsupported, not_run, crashed, hung };
 const char* name(Status s);
 
-/// The outcome of one named check over all judged rows of a record.
+/// What a check looks at. Its name is what a record's JSON says; of a case that fails several, the first is
+/// named.
+enum class Check {
+  launch,      // the launch and the kernel reported no error; no divergence, no bad shuffle (host executor)
+  guard,       // bytes before, after and between the rows of every buffer are intact
+  inputs,      // the logits are unchanged
+  written,     // every output element was written: no poison is left under two poisons
+  special,     // -inf, +inf, NaN, V = 0 and V = 1 by the declared policy, position by position
+  element,     // every element within its class's a-priori bound
+  coherence,   // every element relates to the row's largest by exp of the rounded shift
+  row_sum,     // the stored outputs add up to 1
+  monotone,    // larger logit, no smaller output; equal logits, equal bits
+  range,       // 0 <= p <= 1, no sign bit
+  argmax,      // the largest logit has the largest output
+  normalizer,  // (m, d): m exact, d within the bound, 1 <= d <= j
+  indices,     // top-k: in range, distinct, -1 past the last element
+  order,       // top-k: the right elements in the right order
+  gather,      // top-k of logits: values are the logits at the indices, bit for bit
+  repeat,      // same bits under another schedule, poison and grid
+  claim,       // the claim is possible: no sum of V terms is more than V additions high
+  late_write,  // no output changed after the stream said that the launch was over
+  max_ulp,     // the author's own promise: no element further than --max-ulp from the exact value
+  batch,       // the same bits whatever the other rows of the batch are
+  property,    // a property of properties/ holds for all the rows that were drawn
+  race,        // ThreadSanitizer saw no two threads at one address without a barrier between them
+  memcheck,    // the tools of compute-sanitizer had nothing to say
+  racecheck,
+  initcheck,
+  synccheck,
+};
+inline constexpr int kChecks = static_cast<int>(Check::synccheck) + 1;
+const char* name(Check c);
+std::optional<Check> parse_check(std::string_view s);
+
+/// The outcome of one check over all judged rows of a record.
 struct CheckResult {
-  std::string name;            // element, coherence, row_sum, monotone, range, argmax, special, guard, ...
+  Check check = Check::launch;
   std::int64_t judged = 0;     // comparisons made
   std::int64_t failed = 0;     // comparisons that proved a violation
   std::int64_t undecided = 0;  // neither proved
   double utilisation = 0;      // largest error/bound seen; 0 where the check is exact
   std::string detail;          // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
+  FaultKind cause = FaultKind::none;  // of a launch that failed, what kind of fault it was
+};
+
+/// Whether a failing case fails as the only one of a fresh process, too.
+enum class Alone { not_tried, passes, fails };
+
+/// Under which claim the outputs of a failing case would pass (Record::behaves_like says it in words).
+enum class Nearest {
+  not_looked_for,
+  its_own,      // its own: what failed is no arithmetic
+  other_class,  // one that promises less
+  none,         // none near its own
 };
 
 /// The element with the largest ulp error (or, where something failed, the first failing element).
@@ -63,14 +112,26 @@ struct Record {
   std::int64_t rows_judged = 0;
   std::int64_t rows_outside = 0;  // rows outside the declared domain
   std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case
-  std::string returned;           // what came back for special rows and rows outside the domain, in words
+  /// The smallest and the largest maximum of the judged rows, where a row has one that is a number; +inf is
+  /// one.
+  std::optional<double> lowest_maximum, highest_maximum;
+  std::string returned;  // what came back for special rows and rows outside the domain, in words
   // The class the key's probes say it behaves like; of a failed record, the nearest one it would pass.
   std::string behaves_like;
+  Nearest nearest = Nearest::not_looked_for;
+  Alone alone = Alone::not_tried;
   std::vector<std::string> evidence;  // what the probes saw (family probe), one sentence each
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;
   std::string reproduce;
 };
+
+/// The check of a record; null if it was not made.
+const CheckResult* find_check(const Record& r, Check check);
+/// The first one that failed, in the order of Check; null if none did.
+const CheckResult* first_failed(const Record& r);
+/// The kind of fault that a failing, crashed or hung record's launch ended with; none if it ended well.
+FaultKind cause_of(const Record& r);
 
 nlohmann::json to_json(const Record& r);
 /// Throws InputError naming the field that is missing or of the wrong type.

@@ -27,9 +27,11 @@ Record sample() {
   r.reason = "failed: element";
   r.max_ulp = INFINITY;
   r.p99_ulp = 0.49609375;
-  r.checks = {{"element", 99, 1, 0, INFINITY, "row 0, column 3: got nan"}, {"range", 99, 0, 2, 0.25, ""}};
+  r.checks = {{Check::element, 99, 1, 0, INFINITY, "row 0, column 3: got nan"},
+              {Check::range, 99, 0, 2, 0.25, ""}};
   r.worst = WorstElement{0, 3, -INFINITY, -INFINITY, NAN, 0, 0x1p-1074, INFINITY, INFINITY};
   r.behaves_like = "would pass with exp=fast";
+  r.nearest = Nearest::other_class;
   r.evidence = {"division: 9 of 9", "shift: \"none\""};
   r.reproduce = "assay report --key online_block/f16@host";
   return r;
@@ -62,6 +64,50 @@ TEST(Record, SurvivesJson) {
                             "reproduce"})
     EXPECT_TRUE(j.contains(field)) << field;
   EXPECT_TRUE(j["mean_ulp"].is_null()) << "a statistic nothing was measured for is absent, not 0";
+}
+
+TEST(Record, ACauseIsAFieldAndNoSentence) {
+  Record r = sample();
+  r.checks = {{Check::launch, 1, 1, 0, 0, "returned status 3", FaultKind::returned_status},
+              {Check::property, 25, 1, 0, 0, "a shifted row differs"}};
+  r.nearest = Nearest::other_class;
+  r.alone = Alone::passes;
+  const nlohmann::json j = to_json(r);
+  EXPECT_EQ(j["checks"]["launch"]["cause"], "returned_status");
+  EXPECT_FALSE(j["checks"]["property"].contains("cause"));
+  EXPECT_EQ(j["nearest"], "other_class");
+  EXPECT_EQ(j["alone"], "passes");
+  const Record again = record_from_json(j);
+  EXPECT_EQ(cause_of(again), FaultKind::returned_status);
+  EXPECT_EQ(again.nearest, Nearest::other_class);
+  EXPECT_EQ(again.alone, Alone::passes);
+  ASSERT_NE(find_check(again, Check::property), nullptr);
+  EXPECT_EQ(first_failed(again)->check, Check::launch);
+
+  nlohmann::json unknown = j;
+  unknown["checks"]["shades"] = j["checks"]["property"];
+  EXPECT_THROW(record_from_json(unknown), InputError);
+  unknown = j;
+  unknown["checks"]["launch"]["cause"] = "weather";
+  EXPECT_THROW(record_from_json(unknown), InputError);
+}
+
+TEST(Record, ReadsWhatOlderOnesSaidInSentences) {
+  nlohmann::json j = to_json(sample());
+  j.erase("nearest");
+  j["evidence"] = {"alone, in a fresh process, it passes", "division: 9 of 9"};
+  const Record r = record_from_json(j);
+  EXPECT_EQ(r.alone, Alone::passes);
+  EXPECT_EQ(r.evidence, std::vector<std::string>{"division: 9 of 9"});
+  EXPECT_EQ(r.nearest, Nearest::other_class) << "the sample would pass with exp=fast";
+  EXPECT_EQ(cause_of(r), FaultKind::none);
+}
+
+TEST(Record, EveryCheckAndKindOfFaultHasANameOfItsOwn) {
+  for (int i = 0; i < kChecks; ++i)
+    EXPECT_EQ(parse_check(name(static_cast<Check>(i))), static_cast<Check>(i));
+  for (int i = 0; i < kFaultKinds; ++i)
+    EXPECT_EQ(parse_fault_kind(name(static_cast<FaultKind>(i))), static_cast<FaultKind>(i));
 }
 
 TEST(Record, RefusesABrokenLineByField) {

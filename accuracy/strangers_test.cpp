@@ -109,7 +109,7 @@ TEST(Strangers, HalfInsideIsNotRefusedAndHardlyEverJudged) {
 
 const CheckResult* failed_check(const Record& r, const char* name) {
   for (const CheckResult& c : r.checks)
-    if (c.name == name && c.failed > 0) return &c;
+    if (assay::name(c.check) == std::string_view(name) && c.failed > 0) return &c;
   return nullptr;
 }
 

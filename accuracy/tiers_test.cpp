@@ -15,7 +15,7 @@ namespace {
 std::string failures(const Record& r) {
   std::string s = std::string(name(r.status)) + " ";
   for (const CheckResult& c : r.checks)
-    s += c.name + ":" + std::to_string(c.failed) + "/" + std::to_string(c.judged) + " ";
+    s += std::string(name(c.check)) + ":" + std::to_string(c.failed) + "/" + std::to_string(c.judged) + " ";
   return s;
 }
 

@@ -102,9 +102,10 @@ class Evaluator {
               tally, statistics);
     for (std::size_t i = 0; i < kSearchedChecks.size(); ++i)
       for (const CheckResult& c : tally.results())
-        if (c.name == kSearchedChecks[i]) result.share[i] = c.utilisation;
+        if (name(c.check) == std::string_view(kSearchedChecks[i])) result.share[i] = c.utilisation;
     for (const CheckResult& c : tally.results())
-      if (c.failed > 0 && result.violation.empty()) result.violation = c.name + ": " + c.detail;
+      if (c.failed > 0 && result.violation.empty())
+        result.violation = std::string(name(c.check)) + ": " + c.detail;
     return result;
   }
 

@@ -150,6 +150,7 @@ class Verdict {
     r.reason += fmt::format(
         ": outside the sum it was seen to do ({}); --declare 'height=V' if a serial sum is meant", what);
     r.behaves_like = "would pass with height=V";
+    r.nearest = Nearest::other_class;
     r.evidence.push_back(seen.saw);
     return r;
   }

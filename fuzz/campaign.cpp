@@ -56,7 +56,7 @@ Finding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOpti
   c.trial = s.trial;
   c.fails = f.signature;
   for (const CheckResult& check : s.record.checks)
-    if (check.name == f.signature.check) c.detail = check.detail;
+    if (name(check.check) == f.signature.check) c.detail = check.detail;
   const std::int64_t generations = f.evaluation / kGeneration + 1;
   c.found = fmt::format("{} --evaluations {}{}: number {}", o.found, generations * kGeneration,
                         o.corpus.empty() ? "" : ", going on from a corpus", f.evaluation);

@@ -103,9 +103,7 @@ Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) cons
   e.elements = trial.logits.rows * trial.logits.V;
   e.signature = signature_of(*e.record, trial.logits);
   for (const CheckResult& c : e.record->checks)
-    for (int i = 0; i < kChecks; ++i)
-      if (c.name == assay::name(static_cast<Check>(i)) && c.utilisation > 0)
-        e.share[static_cast<std::size_t>(i)] = c.utilisation;
+    if (c.utilisation > 0) e.share[static_cast<std::size_t>(c.check)] = c.utilisation;
   return e;
 }
 

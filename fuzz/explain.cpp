@@ -204,8 +204,8 @@ std::string explain(const Variant& v, Op op, const Trial& t, const Record& recor
   for (std::int64_t r : rows) s += RowText(v, op, t.logits, r, outcome.ok() ? &run : nullptr).text();
   for (const CheckResult& c : record.checks)
     if (c.failed > 0)
-      s += fmt::format("failed {}: {} of {}{}{}\n", c.name, c.failed, c.judged, c.detail.empty() ? "" : ": ",
-                       c.detail);
+      s += fmt::format("failed {}: {} of {}{}{}\n", name(c.check), c.failed, c.judged,
+                       c.detail.empty() ? "" : ": ", c.detail);
   if (!record.behaves_like.empty()) s += "nearest class: " + record.behaves_like + "\n";
   if (!record.returned.empty()) s += "returned: " + record.returned + "\n";
   return s;

@@ -62,7 +62,7 @@ Signature signature_of(const Record& record, const Tensor& logits) {
   if (record.status == Status::fail)
     for (const CheckResult& c : record.checks)
       if (c.failed > 0) {
-        s.check = c.name;
+        s.check = name(c.check);
         break;
       }
   return s;
@@ -74,7 +74,7 @@ bool fails_like(const Record& record, const Tensor& logits, const Signature& sig
     return name(record.status) == signature.check;
   return record.status == Status::fail &&
          std::any_of(record.checks.begin(), record.checks.end(),
-                     [&](const CheckResult& c) { return c.failed > 0 && c.name == signature.check; });
+                     [&](const CheckResult& c) { return c.failed > 0 && name(c.check) == signature.check; });
 }
 
 }  // namespace assay::fuzz

@@ -138,9 +138,9 @@ LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const
   try {
     variant.run(problem, buffers, Stream{nullptr, max_blocks});
   } catch (const executor::Fault& fault) {
-    return {std::string("executor: ") + fault.what(), Ended::fault};
+    return {std::string("executor: ") + fault.what(), Ended::fault, {}, 0, fault.kind};
   } catch (const std::exception& e) {
-    return {std::string("the launcher threw: ") + e.what(), Ended::fault};
+    return {std::string("the launcher threw: ") + e.what(), Ended::fault, {}, 0, FaultKind::threw};
   }
   return {};
 }

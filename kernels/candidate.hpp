@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -49,7 +50,8 @@ struct LaunchOptions {
   int slot = 0;                   // 0 or 1: which of two sets of addresses the buffers lie at
 };
 
-/// How a launch ended. `fault` is one sentence: what the executor, the CUDA runtime or the supervisor saw.
+/// How a launch ended. `fault` is one sentence: what the executor, the CUDA runtime or the supervisor saw;
+/// `kind` is what it was.
 /// lost: nothing was shown of the kernel, "memory: ..." or "time: ..." says what was not to be had for it.
 enum class Ended { normally, lost, fault, crashed, hung };
 struct LaunchOutcome {
@@ -59,6 +61,7 @@ struct LaunchOutcome {
   std::string late_write = {};
   /// Host executor: which kernels were launched how (executor::dispatch()); 0 elsewhere.
   std::uint64_t dispatch = 0;
+  FaultKind kind = FaultKind::none;
   bool ok() const { return fault.empty(); }
 };
 

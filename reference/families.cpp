@@ -9,6 +9,7 @@ namespace assay::family_tables {
 namespace {
 
 void normal_1(Row& r) { r.normal(); }
+void normal_3(Row& r) { r.normal(0, 3); }
 void normal_10(Row& r) { r.normal(0, 10); }
 void shifted_1000(Row& r) { r.normal(1000); }
 
@@ -177,6 +178,10 @@ constexpr FamilyDef kOrdinary[] = {
     {{"normal_1", "N(0, 1): narrow enough that every term counts, so the quality of the sum shows."},
      0,
      normal_1},
+    {{"normal_3",
+      "N(0, 3): terms ten nats below a share's maximum still count, so a sum that leaves them out shows."},
+     0,
+     normal_3},
     {{"normal_10", "N(0, 10): some 70 nats of spread, where the error of x - m dominates."}, 0, normal_10},
     {{"shifted_1000",
       "1000 + N(0, 1): an error relative to x instead of x - m, such as log2(e) products rounded apart."},

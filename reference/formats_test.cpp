@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 
@@ -42,6 +44,19 @@ struct Two {
 }
 [[gnu::noinline]] Two through_f32(double a, double b) {
   return {static_cast<double>(static_cast<float>(a)), static_cast<double>(static_cast<float>(b))};
+}
+
+[[gnu::noinline]] float truncated_exp_if(bool truncate, float x) {
+  float e = std::exp(x);
+  if (truncate) e = std::bit_cast<float>(std::bit_cast<std::uint32_t>(e) & 0xffff0000u);
+  return e;
+}
+
+/// Of the compiler: it must not leave out the mask, as GCC 12.2 does unless told otherwise.
+TEST(Formats, AMaskUnderAConditionIsKept) {
+  volatile bool truncate = true;
+  volatile float x = -0.9f;
+  EXPECT_EQ(truncated_exp_if(truncate, x), 0x1.ap-2f);
 }
 
 /// Of the compiler: it must not leave out the two roundings, as GCC 12.2 does unless told otherwise.

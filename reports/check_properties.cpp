@@ -30,6 +30,7 @@ class CountingLauncher final : public Launcher {
     LaunchOutcome outcome = inner_->launch(v, p, images, o);
     bench_.count(outcome);
     worst_ = std::max(worst_, outcome.ended);
+    if (kind_ == FaultKind::none) kind_ = outcome.kind;
     return outcome;
   }
   std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
@@ -40,11 +41,13 @@ class CountingLauncher final : public Launcher {
   bool on_device() const override { return inner_->on_device(); }
   void restart() override { inner_->restart(); }
   Ended worst() const { return worst_; }
+  FaultKind kind() const { return kind_; }
 
  private:
   std::shared_ptr<Launcher> inner_;
   const Bench& bench_;
   Ended worst_ = Ended::normally;
+  FaultKind kind_ = FaultKind::none;  // of the first launch that failed
 };
 
 /// Properties draw any length, pitch, address and value.
@@ -75,7 +78,8 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
   const Outcome outcome = outcome_of(few, {&v}, v.key(), false);
   Record r = bench.blank(c);
   r.rows_judged = few.cases;
-  conformance::require(r, "property", outcome.failure.empty(), outcome.failure);
+  conformance::require(r, Check::property, outcome.failure.empty(), outcome.failure,
+                       counted ? counted->kind() : FaultKind::none);
   conformance::settle(r);
   if (!outcome.failure.empty() && counted && counted->worst() >= Ended::crashed) {
     r.status = counted->worst() == Ended::hung ? Status::hung : Status::crashed;

@@ -76,12 +76,27 @@ std::string line_with(const std::string& output, std::initializer_list<const cha
   return {};
 }
 
-void judge(Record& r, const Ran& ran, const char* tool, const std::string& found) {
+/// `timeout` ends a child that goes on for too long with this status.
+constexpr int kTimedOut = 124;
+
+/// `found`: what the tool itself has to say. A child that ended badly without a word of it shows a fault of
+/// the launch, not the one that the tool looks for.
+void judge(Record& r, const Ran& ran, Check tool, const std::string& found) {
   r.rows_judged = 1;
   conformance::require(r, tool, found.empty(), found);
-  conformance::require(r, "launch", ran.status == 0 || !found.empty(),
-                       fmt::format("the child ended with status {}: {}", ran.status,
-                                   line_with(ran.output, {"FAIL", "assay:", "Error", "error", "status"})));
+  const std::string dead = line_with(ran.output, {"ERROR: ThreadSanitizer:"});
+  const FaultKind cause = ran.status == kTimedOut                  ? FaultKind::no_answer
+                          : dead.find("SEGV") != std::string::npos ? FaultKind::wild_access
+                          : dead.find("BUS") != std::string::npos  ? FaultKind::wild_access
+                          : dead.find("ILL") != std::string::npos  ? FaultKind::misaligned
+                                                                   : FaultKind::tool_failed;
+  const std::string line =
+      !dead.empty() ? dead : line_with(ran.output, {"FAIL", "assay:", "Error", "error", "status"});
+  conformance::require(r, Check::launch, ran.status == 0 || !found.empty(),
+                       ran.status == kTimedOut
+                           ? std::string("the child did not end in time")
+                           : fmt::format("the child ended with status {}: {}", ran.status, line),
+                       cause);
   conformance::settle(r);
 }
 
@@ -112,7 +127,7 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
       found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
                                      "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
     Record r = bench.blank(cases[i]);
-    judge(r, ran, tool.c_str(), found);
+    judge(r, ran, *parse_check(tool), found);
     bench.emit(i, std::move(r));
   }
 }
@@ -136,21 +151,19 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
     bench.emit(0, bench.unsupported(c, std::string("races: ") + e.what()));
     return;
   }
-  constexpr int kRace = 66;
   std::string sizes;
   for (const std::int64_t usual : {1, 32, 64, 100, 1024})
     if (const std::int64_t V = conformance::nearest_V(bench.variant().limits, usual); V > 0)
       sizes += fmt::format(" {}", V);
   const Ran ran = shell("setarch \"$(uname -m)\" -R timeout 300 '" + program + "'" + sizes);
   std::string found;
-  if (ran.status == kRace) {
-    found = line_with(ran.output, {"data race"});
+  // The status that ThreadSanitizer gives a race is also that of a process which it saw die.
+  if (found = line_with(ran.output, {"data race"}); !found.empty()) {
     const std::string place = line_with(ran.output, {"    #0 "});
     found += place.substr(std::min(place.size(), place.find_first_not_of(' ')));
-    if (found.empty()) found = "ThreadSanitizer reports a race";
   }
   Record r = bench.blank(c);
-  judge(r, ran, "race", found);
+  judge(r, ran, Check::race, found);
   bench.emit(0, std::move(r));
 }
 
@@ -168,7 +181,7 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
       shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
             child_command(bench, fmt::format("--only shapes --family constant --V {}", cases[0].V)));
   Record r = bench.blank(cases[0]);
-  judge(r, ran, "race", line_with(ran.output, {"data race", "ThreadSanitizer"}));
+  judge(r, ran, Check::race, line_with(ran.output, {"data race"}));
   bench.emit(0, std::move(r));
 #else
   bench.emit(0,

@@ -96,7 +96,7 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
     const conformance::Finding& f = findings[i];
     out += fmt::format("{}. {}\n", i + 1, finding_line(f));
     out += fmt::format("   {}\n", shorten(f.detail, 300));
-    if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
+    if (offers_class(f))
       out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
     if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
     out += fmt::format("   {}\n", f.first->reproduce);
@@ -145,6 +145,11 @@ std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
   return out;
 }
 
+bool offers_class(const conformance::Finding& f) {
+  return f.status == Status::fail && f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
+         f.first->family != kProbeFamily;
+}
+
 std::string lengths_tried(const std::vector<Record>& records) {
   constexpr std::int64_t kTo = 4096;  // the whole check tries them all
   std::set<std::int64_t> tried;
@@ -164,7 +169,7 @@ std::string finding_line(const conformance::Finding& f) {
   std::string s =
       fmt::format("{}: {} of {} cases {} ({})", f.group, grouped(f.failed), grouped(f.of), word, f.checks);
   if (!f.where.empty()) s += ": " + f.where;
-  if (!f.also.empty()) s += fmt::format("; so do those of {}", fmt::join(f.also, ", "));
+  if (!f.also.empty()) s += fmt::format("; with {}", fmt::join(f.also, ", "));
   if (!f.likely.empty()) s += ": likely " + f.likely;
   return s;
 }

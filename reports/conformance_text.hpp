@@ -18,6 +18,9 @@ struct GroupTally {
 };
 std::vector<GroupTally> tally_groups(const std::vector<Record>& records);
 
+/// Whether the class of arithmetic that its first case would pass as may be what is wrong with it.
+bool offers_class(const conformance::Finding& f);
+
 /// "shapes: 1024 of 8194 cases fail (element, row_sum): every V with V % 4 = 3 (first: V = 3): likely the
 /// tail of a vectorised loop".
 std::string finding_line(const conformance::Finding& f);

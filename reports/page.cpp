@@ -142,6 +142,7 @@ std::string render_page(const ReportData& data) {
       {"size", "Error against V", page::error_by_size(c)},
       {"signed", "Signed errors on real logits", page::signed_errors(c)},
       {"utilisation", "How sharp the bounds are", page::utilisation(c)},
+      {"resolution", "How small an error would have been refused", page::resolution(c)},
       {"behaviour", "What every key claims, and what it behaves like", page::behaviour(c)},
       {"special", "Special values", page::special_values(c)},
       {"domain", "Outside the declared domain", page::domain(c)},

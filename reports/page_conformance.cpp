@@ -1,10 +1,10 @@
 // The page's section on conformance: how every group of cases went, what failing cases have in common, and
 // the failing cases themselves.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "accuracy/behaves_like.hpp"
 #include "reports/conformance_text.hpp"
 #include "reports/html.hpp"
 #include "reports/page_parts.hpp"
@@ -33,10 +33,10 @@ std::string findings_list(const std::vector<assay::conformance::Finding>& findin
     out += fmt::format("<li>{} <b>{}</b>: {} of {} cases ({})", status_word(f.status), escape(f.group),
                        grouped(f.failed), grouped(f.of), escape(f.checks));
     if (!f.where.empty()) out += ": " + escape(f.where);
+    if (!f.also.empty()) out += escape(fmt::format("; with {}", fmt::join(f.also, ", ")));
     if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
     out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
-    if (f.status == Status::fail && !f.first->behaves_like.empty() && f.first->family != kProbeFamily)
-      out += "<br>The nearest class: " + escape(f.first->behaves_like);
+    if (offers_class(f)) out += "<br>The nearest class: " + escape(f.first->behaves_like);
     if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
     out += "<br>" + command(f.first->reproduce) + "</li>";
   }
@@ -54,7 +54,7 @@ std::string failing_cases(const std::vector<Record>& records) {
     std::string detail = r.reason;
     for (const CheckResult& c : r.checks)
       if (c.failed > 0 && !c.detail.empty()) {
-        detail = c.name + ": " + c.detail;
+        detail = std::string(name(c.check)) + ": " + c.detail;
         break;
       }
     rows +=

@@ -87,6 +87,10 @@ std::string overview(const Context& c) {
   out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
                      verdict == Verdict::pass ? "" : " fail", name(verdict), escape(why),
                      number(c.data.seconds));
+  if (std::string line = resolution_line(c.data.records); !line.empty()) {
+    line[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(line[0])));
+    out += "<p>" + escape(line) + ".</p>\n";
+  }
   out += counts(c) + reasons(c) + "</header>" + failures(c);
   out += "<h3>Where this was made</h3>";
   std::string table = "<table><tbody>";
@@ -106,6 +110,9 @@ std::string how_to_read() {
       {"error/bound",
        "How much of the bound was used (its utilisation): above 1 the kernel is not what it claims to be, "
        "and far below 1 everywhere the bound is loose."},
+      {"resolution",
+       "The smallest error that a pass excludes: an output that is off by more would have been refused. Where it "
+       "is worse than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs) there is no pass."},
       {"correctly rounded",
        "The share of elements that equal the exact value rounded to the output's format, "
        "weighted by elements."},

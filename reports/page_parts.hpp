@@ -32,6 +32,7 @@ std::string domain(const Context& c);
 std::string worst_cases(const Context& c);
 std::string families(const Context& c);
 std::string utilisation(const Context& c);        // error/bound, key by family, and by class and check
+std::string resolution(const Context& c);         // the smallest error refused, key by row length
 std::string behaviour(const Context& c);          // claimed class, behaves like, evidence
 std::string oracle_speed(const Context& c);       // both tiers, elements judged a second
 std::string functions(const FunctionsReport& r);  // building blocks

@@ -89,9 +89,8 @@ std::vector<Profile::Bin> coarse(const std::vector<Profile::Bin>& bins) {
     if (n > 0)
       a.mean_ulp =
           (a.mean_ulp * static_cast<double>(a.count) + b.mean_ulp * static_cast<double>(b.count)) / n;
-    // The smallest bound against the largest error: merging may only make a curve look worse.
-    if (b.bound_ulp > 0) a.bound_ulp = a.bound_ulp > 0 ? std::min(a.bound_ulp, b.bound_ulp) : b.bound_ulp;
-    a.max_ulp = std::max(a.max_ulp, b.max_ulp), a.count += b.count, a.distance_hi = b.distance_hi;
+    if (b.count > 0) a.take(b.max_ulp, b.bound_ulp);
+    a.count += b.count, a.distance_hi = b.distance_hi;
   }
   return out;
 }
@@ -276,8 +275,8 @@ std::string line_note(const char* css, const char* text) {
 }  // namespace
 
 std::string error_by_distance(const Context& c) {
-  return "<p>The largest error in each interval of |x &minus; m|, and over it the bound of the same "
-         "elements. A curve that "
+  return "<p>The largest error in each interval of |x &minus; m|, and over it the bound of the "
+         "element that has it. A curve that "
          "climbs is no fault as long as it stays under its dashes; the gap between the two is what the bound "
          "leaves "
          "unused. f16 and bf16 outputs hide the growth behind their own rounding.</p>" +

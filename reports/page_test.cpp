@@ -52,7 +52,7 @@ TEST(Page, EscapesEveryString) {
   ReportData data = synthetic();
   const std::string evil = "<script>&\"'";
   Record& broken = break_one(data);
-  broken.checks[0].detail += evil, broken.reproduce += evil, broken.checks[0].name += evil;
+  broken.checks[0].detail += evil, broken.reproduce += evil;
   for (auto& [label, value] : data.environment) label += evil, value += evil;
   for (FamilyInfo& f : data.families) f.name += evil, f.why += evil;
   for (KeyInfo& k : data.keys) {

@@ -125,8 +125,7 @@ std::string behaviour_table(const Context& c, const std::string& backend) {
     if (r.family != kProbeFamily || r.backend != backend || r.status == Status::not_run) continue;
     any = true;
     const KeyTally* k = find_key(c, r.variant, r.dtype, r.backend);
-    const auto claim = std::find_if(r.checks.begin(), r.checks.end(),
-                                    [](const CheckResult& x) { return x.name == "claim"; });
+    const CheckResult* const claim = find_check(r, Check::claim);
     std::string sharper;
     for (const std::string& e : r.evidence)
       if (const auto at = e.find(", sharper than claimed"); at != std::string::npos) {
@@ -139,9 +138,9 @@ std::string behaviour_table(const Context& c, const std::string& backend) {
         r.behaves_like.empty() ? kDash : escape(r.behaves_like),
         sharper.empty() ? "" : "<small class=\"wrap\">sharper than claimed: " + escape(sharper) + "</small>",
         evidence_list(r), status_word(r.status),
-        claim == r.checks.end() ? escape(r.reason)
-                                : fmt::format("{} of {} consequences", grouped(claim->judged - claim->failed),
-                                              grouped(claim->judged)));
+        !claim ? escape(r.reason)
+               : fmt::format("{} of {} consequences", grouped(claim->judged - claim->failed),
+                             grouped(claim->judged)));
   }
   return any ? "<div class=\"behaves\">" + scroll(out + "</tbody></table>") + "</div>" : "";
 }

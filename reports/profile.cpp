@@ -27,9 +27,8 @@ void ProfileObserver::element(double distance, double ulp_error, double signed_u
   if (distance >= 0 && distance < kBins * kBinWidth) {
     Profile::Bin& b = profile_.bins[static_cast<std::size_t>(distance / kBinWidth)];
     ++b.count;
-    b.max_ulp = std::max(b.max_ulp, ulp_error);
+    b.take(ulp_error, bound_ulp);
     b.mean_ulp += ulp_error;
-    if (b.bound_ulp == 0 || bound_ulp < b.bound_ulp) b.bound_ulp = bound_ulp;
   }
   signed_.push_back(static_cast<float>(signed_ulp));
 }

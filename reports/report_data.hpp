@@ -33,8 +33,19 @@ struct Profile {
   struct Bin {
     double distance_lo = 0, distance_hi = 0;  // |x - m| in nats
     std::int64_t count = 0;
-    double max_ulp = 0, mean_ulp = 0;
-    double bound_ulp = 0;  // the smallest class bound of an element of the bin, in ulp (0: none)
+    /// The largest error, and the class bound of that same element, in ulp (0: none). Bounds differ within a
+    /// bin: against another element's an error says nothing. Errors beyond their own bound go before all
+    /// others.
+    double max_ulp = 0, bound_ulp = 0;
+    double mean_ulp = 0;
+
+    void take(double error, double bound) {
+      const bool beyond = !(error <= bound), was_beyond = !(max_ulp <= bound_ulp);
+      const bool replaces = beyond != was_beyond ? beyond
+                            : error != max_ulp   ? error > max_ulp
+                                                 : bound_ulp == 0 || bound < bound_ulp;
+      if (replaces) max_ulp = error, bound_ulp = bound;
+    }
   };
   std::string key, variant, dtype, backend, family;
   std::int64_t V = 0;

@@ -11,6 +11,7 @@
 #include "reference/test_folder.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/html.hpp"
 
 namespace assay {
 namespace {
@@ -62,7 +63,7 @@ TEST(Selftest, ThePageAndTheDataHoldEveryEntry) {
         << e.mutant->fault;
     EXPECT_NE(text.find(e.mutant->fault), std::string::npos) << e.mutant->fault;
   }
-  for (const CatalogueEntry& e : catalogue()) EXPECT_NE(page.find(e.missing), std::string::npos) << e.id;
+  for (const CatalogueEntry& e : catalogue()) EXPECT_NE(page.find(escape(e.missing)), std::string::npos) << e.id;
   std::istringstream lines(render_selftest_json_lines(s));
   std::size_t n = 0;
   for (std::string line; std::getline(lines, line); ++n)

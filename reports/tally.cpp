@@ -95,7 +95,7 @@ std::vector<Cause> causes(const ReportData& data) {
   for (const Record& r : data.records) {
     if (r.status == Status::pass || !was_judged(r)) continue;
     const CheckResult* check = guilty_check(r);
-    const std::string label = check ? check->name : name(r.status);
+    const std::string label = check ? name(check->check) : name(r.status);
     auto [it, fresh] = index.try_emplace({r.key, label, r.status}, out.size());
     if (fresh) {
       const std::string detail = check && !check->detail.empty() ? check->detail : r.reason;
@@ -168,7 +168,7 @@ std::vector<KeyTally> tally_keys(const ReportData& data) {
       // The element check counts its comparisons; without it every element of a judged row stands.
       double weight = static_cast<double>(r.rows_judged) * static_cast<double>(r.V);
       for (const CheckResult& c : r.checks)
-        if (c.name == "element" && c.judged > 0) weight = static_cast<double>(c.judged);
+        if (c.check == Check::element && c.judged > 0) weight = static_cast<double>(c.judged);
       t.rounded += weight * *r.correctly_rounded;
       t.elements += weight;
     }

@@ -48,7 +48,7 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
   if (family == "all_neg_inf" || family == "pos_inf" || family == "nan")
     r.returned = "row 0: NaN x" + std::to_string(V);
   if (V == 0 || !r.returned.empty() || key.variant == "topk_block") {
-    r.checks = {{"special", r.rows * V, 0, 0, 0, ""}};
+    r.checks = {{Check::special, r.rows * V, 0, 0, 0, ""}};
     return r;
   }
   const double wide = family == "uniform_80" ? 8 : family == "ramp_1ulp" ? 3 : 1;
@@ -60,7 +60,8 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
   r.max_ulp = ulp, r.p99_ulp = 0.7 * ulp, r.mean_ulp = 0.3 * ulp;
   r.correctly_rounded = key.dtype == "f32" ? 0.45 : 0.997;
   r.max_bound_ratio = ulp == 0 ? 0 : (key.dtype == "f32" ? jitter(0.2, 0.6) : jitter(0.9, 0.997));
-  r.checks = {{"element", r.rows * V, 0, 0, *r.max_bound_ratio, ""}, {"row_sum", r.rows, 0, 0, 0.1, ""}};
+  r.checks = {{Check::element, r.rows * V, 0, 0, *r.max_bound_ratio, ""},
+              {Check::row_sum, r.rows, 0, 0, 0.1, ""}};
   const double exact = jitter(1e-6, 1e-2);
   r.worst = WorstElement{0,
                          V / 2,
@@ -82,7 +83,7 @@ inline Profile profile(const KeyInfo& key, const std::string& family) {
     const double ulp = key.dtype == "f32" ? 1.2 + 0.6 * at * (0.7 + 0.3 * std::sin(3.0 * i))
                                           : 0.5 + 1e-3 * std::sin(1.0 * i);
     const double bound = key.dtype == "f32" ? 9 + 1.1 * at : 0.51 + at * 1e-3;
-    p.bins.push_back({at, far * (i + 1) / 40, i == 7 ? 0 : 800, ulp, 0.3 * ulp, bound});
+    p.bins.push_back({at, far * (i + 1) / 40, i == 7 ? 0 : 800, ulp, bound, 0.3 * ulp});
   }
   for (int i = 0; i < 64; ++i) {
     const double e = -4 + (i + 0.5) / 8;

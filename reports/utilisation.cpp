@@ -28,7 +28,7 @@ std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
     const auto key = keys.find(r.key);
     if (key == keys.end() || !was_judged(r)) continue;
     for (const CheckResult& c : r.checks) {
-      const auto it = index.find({r.backend, class_of(*key->second), c.name});
+      const auto it = index.find({r.backend, class_of(*key->second), name(c.check)});
       if (it == index.end()) continue;
       out[it->second].judged += c.judged;
       out[it->second].largest.take(c.utilisation, r);

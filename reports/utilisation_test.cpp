@@ -15,11 +15,11 @@ using namespace test_data;
 TEST(Utilisation, TakesTheLargestOfAClassOverKeysAndFamilies) {
   ReportData data = synthetic();
   for (Record& r : data.records)
-    for (CheckResult& c : r.checks) c.utilisation = c.name == "row_sum" ? 5e-4 : 0.25;
+    for (CheckResult& c : r.checks) c.utilisation = c.check == Check::row_sum ? 5e-4 : 0.25;
   for (Record& r : data.records)
     if (r.variant == "safe_block" && r.family == "normal_1" && r.V == 33)
       for (CheckResult& c : r.checks)
-        if (c.name == "row_sum") c.utilisation = 0.5;
+        if (c.check == Check::row_sum) c.utilisation = 0.5;
   int rows = 0;
   for (const ClassUtilisation& u : class_utilisation(data)) {
     EXPECT_GT(u.judged, 0);
@@ -55,7 +55,7 @@ TEST(Utilisation, EveryKeyShowsItsClaimAndWhatItBehavesLike) {
     r.key = k.key, r.variant = k.variant, r.dtype = k.dtype, r.backend = k.backend, r.op = k.op;
     r.family = kProbeFamily, r.V = 131071, r.rows = 1, r.rows_judged = 1;
     r.status = Status::pass, r.behaves_like = "like " + k.key;
-    r.checks = {{"claim", 100, 0, 0, 0, ""}};
+    r.checks = {{Check::claim, 100, 0, 0, 0, ""}};
     r.evidence = {"division: division ieee, sharper than claimed; 9 quotients <&>"};
     if (k.variant == "safe_block") {
       r.status = Status::fail, r.reason = "failed: claim", r.checks[0].failed = 7;

@@ -132,7 +132,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
                     const LaunchOutcome& outcome) const {
   const auto look = [&](Judgement& j) {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault;
+      j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
     if (outcome.ended == Ended::crashed || outcome.ended == Ended::hung) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
@@ -150,19 +150,19 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
 }
 
 namespace {
-CheckResult& check_of(Record& r, const std::string& name) {
+CheckResult& check_of(Record& r, Check check) {
   for (CheckResult& c : r.checks)
-    if (c.name == name) return c;
+    if (c.check == check) return c;
   r.checks.push_back({});
-  r.checks.back().name = name;
+  r.checks.back().check = check;
   return r.checks.back();
 }
 }  // namespace
 
 void fold(Record& all, const Record& one, const std::string& where) {
   for (const CheckResult& c : one.checks) {
-    CheckResult& sum = check_of(all, c.name);
-    if (sum.failed == 0 && c.failed > 0) sum.detail = where + ": " + c.detail;
+    CheckResult& sum = check_of(all, c.check);
+    if (sum.failed == 0 && c.failed > 0) sum.detail = where + ": " + c.detail, sum.cause = c.cause;
     sum.judged += c.judged;
     sum.failed += c.failed;
     sum.undecided += c.undecided;
@@ -174,6 +174,9 @@ void fold(Record& all, const Record& one, const std::string& where) {
   if (one.max_ulp && !(all.max_ulp && *all.max_ulp >= *one.max_ulp)) all.worst = one.worst;
   larger(all.max_ulp, one.max_ulp);
   larger(all.max_bound_ratio, one.max_bound_ratio);
+  larger(all.highest_maximum, one.highest_maximum);
+  if (one.lowest_maximum && !(all.lowest_maximum && *all.lowest_maximum <= *one.lowest_maximum))
+    all.lowest_maximum = one.lowest_maximum;
   all.rows_judged += one.rows_judged;
   all.rows_outside += one.rows_outside;
   all.escalated += one.escalated;
@@ -187,17 +190,17 @@ void fold(Record& all, const Record& one, const std::string& where) {
   if (one.status == Status::unsupported && all.returned.empty()) all.returned = one.reason;
 }
 
-void require(Record& r, const char* check, bool holds, const std::string& detail) {
+void require(Record& r, Check check, bool holds, const std::string& detail, FaultKind cause) {
   CheckResult& c = check_of(r, check);
   ++c.judged;
   if (holds) return;
-  if (c.failed++ == 0) c.detail = detail;
+  if (c.failed++ == 0) c.detail = detail, c.cause = cause;
 }
 
 void settle(Record& r) {
   std::string failed;
   for (const CheckResult& c : r.checks)
-    if (c.failed > 0) failed += (failed.empty() ? "" : ", ") + c.name;
+    if (c.failed > 0) failed += (failed.empty() ? "" : ", ") + std::string(name(c.check));
   if (r.status == Status::crashed || r.status == Status::hung) return;
   if (!failed.empty()) {
     r.status = Status::fail;

@@ -95,7 +95,8 @@ class Bench {
 void fold(Record& all, const Record& one, const std::string& where);
 
 /// An exact check of a record: judged once, failed with this detail unless it holds.
-void require(Record& r, const char* check, bool holds, const std::string& detail);
+void require(Record& r, Check check, bool holds, const std::string& detail,
+             FaultKind cause = FaultKind::none);
 
 /// Status and reason of a record from its checks, after fold and require.
 void settle(Record& r);

@@ -151,9 +151,9 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
   Record r = judge.judge(compact, small.inputs, launch, o.launch);
   if (o.launch.ok()) {
-    require(r, "guard", o.guard.empty(), o.guard);
+    require(r, Check::guard, o.guard.empty(), o.guard);
     const std::string changed = big.changed_inputs();
-    require(r, "inputs", changed.empty(), changed);
+    require(r, Check::inputs, changed.empty(), changed);
     settle(r);
   }
   name_places(r, small.rows, small.columns);
@@ -164,10 +164,10 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
 }
 
 /// A launch that prepared the case went wrong: so did the case.
-Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, const char* check) {
+Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
   bench.count(o);
   Record r = bench.blank(c);
-  require(r, check, false, o.fault);
+  require(r, check, false, o.fault, o.kind);
   if (o.ended == Ended::crashed || o.ended == Ended::hung) {
     r.status = o.ended == Ended::crashed ? Status::crashed : Status::hung;
     r.reason = o.fault;
@@ -233,7 +233,7 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
       if (failed(*trial)) {
         LaunchOutcome seen = trial->launch;
         seen.fault = fmt::format("a row of {} columns: {}", V, seen.fault);
-        return went_wrong(bench, c, seen, "launch");
+        return went_wrong(bench, c, seen, Check::launch);
       }
     const double a_column =
         std::max(0.0, o.seconds - shorter.seconds) / static_cast<double>(kTrial - kTrial / 16);

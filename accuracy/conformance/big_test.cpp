@@ -27,7 +27,7 @@ Narrowing long_row(std::int64_t V) { return {kFewFinite, {}, V, 1, {}, {}, {}}; 
 std::string said(const Record& r) {
   std::string text = name(r.status) + std::string(": ") + r.reason;
   for (const CheckResult& c : r.checks)
-    if (c.failed > 0) text += "; " + c.name + ": " + c.detail;
+    if (c.failed > 0) text += std::string("; ") + name(c.check) + ": " + c.detail;
   return text;
 }
 

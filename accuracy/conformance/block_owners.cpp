@@ -106,16 +106,16 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   };
   const std::vector<std::int64_t> all = first_rows(few);
   const auto whole = probe.outputs(few, all, {}, 0);
-  const auto seen = [&](LaunchOutcome o, const char* check) {
+  const auto seen = [&](LaunchOutcome o, Check check) {
     o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
     return BlockOwners{0, o.fault, o, check};
   };
   if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
-    return seen(probe.outcome.launch, "launch");
+    return seen(probe.outcome.launch, Check::launch);
   if (!whole) return ended("a launch");
   for (std::size_t i = 0; i < whole->size(); ++i)
     if (untouched((*whole)[i]))
-      return seen({fmt::format("row {} was never written", i), Ended::fault}, "written");
+      return seen({fmt::format("row {} was never written", i), Ended::fault}, Check::written);
   // Of each row all or nothing: else blocks share rows, or something that no block does writes them.
   const auto torn = [&](const Outputs& some) -> std::optional<std::int64_t> {
     for (std::size_t i = 0; i < some.size(); ++i)

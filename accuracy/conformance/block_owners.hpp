@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/record.hpp"
 #include "kernels/isolation/parts.hpp"
 
 namespace assay::conformance {
@@ -16,7 +17,7 @@ struct BlockOwners {
   /// A launch of all its blocks went wrong: that is the kernel's, whatever it was made for. `fault` says how
   /// many rows it had; `check` is the one that it fails where it came back.
   LaunchOutcome seen = {};
-  const char* check = "launch";
+  Check check = Check::launch;
 };
 
 /// Shown on problems of the same V with fewer rows, and of as many rows with a smaller V, where no offset

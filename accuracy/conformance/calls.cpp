@@ -54,7 +54,7 @@ class Calls {
       sibling.launcher->restart();
       // What that type does wrong by itself is told of its own key.
       if (judged(other, c, inputs, {}).status != Status::pass) return;
-      record_.evidence = {kPassesAlone};
+      record_.alone = Alone::passes;
     }
     fold(record_, one, fmt::format("call {}, of {}", number_, sibling.key()));
   }
@@ -81,13 +81,13 @@ class Calls {
   /// Whether the first call that fails does so as the only one of a process, too: then no other call is why.
   void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
     Launcher* const launcher = bench_.variant().launcher.get();
-    if (!record_.evidence.empty() || !launcher) return;
+    if (record_.alone != Alone::not_tried || !launcher) return;
     bool fails = number_ == 1;
     if (!fails) {
       launcher->restart();
       fails = judged(bench_, c, inputs, layout).status != Status::pass;
     }
-    record_.evidence = {fails ? kFailsAlone : kPassesAlone};
+    record_.alone = fails ? Alone::fails : Alone::passes;
   }
 
   Bench& bench_;

@@ -72,6 +72,7 @@ struct ConformanceOptions {
   std::vector<std::string> also;  // optional groups, beside those
   Extent extent = Extent::normal;
   Narrowing narrow;
+  std::int64_t most_elements = 0;  // cases of more are not planned; 0: all are
   std::uint64_t seed = 1;
   std::optional<double> max_ulp;  // the author's own promise, a check of its own
   int threads = 0;                // 0: one per core

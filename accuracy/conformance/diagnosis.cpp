@@ -1,138 +1,68 @@
 #include "accuracy/conformance/diagnosis.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "accuracy/behaves_like.hpp"
+#include "accuracy/conformance/inputs.hpp"
 #include "accuracy/conformance/likely_cause.hpp"
 #include "accuracy/conformance/refused_lengths.hpp"
+#include "accuracy/conformance/rules.hpp"
 
 namespace assay::conformance {
 namespace {
-
-using Cases = std::vector<const Record*>;
 
 bool went_wrong(const Record& r) {
   return r.status == Status::fail || r.status == Status::inconclusive || r.status == Status::crashed ||
          r.status == Status::hung;
 }
 
-/// Simplest first; of equally good ones the first in the list is taken.
-std::vector<Predicate> predicates(const Cases& bad, const Cases& good) {
-  std::vector<Predicate> all;
-  const auto add = [&](Pattern pattern, std::string words, std::function<bool(const Record&)> holds,
-                       std::int64_t number = 0) {
-    all.push_back({pattern, std::move(words), std::move(holds), number});
-  };
-  const Record& first = *bad.front();
-  std::set<std::int64_t> bad_V, good_V, bad_rows, good_rows;
-  std::set<std::string> setups;
-  for (const Record* r : bad) bad_V.insert(r->V), bad_rows.insert(r->rows), setups.insert(r->setup);
-  for (const Record* r : good) good_V.insert(r->V), good_rows.insert(r->rows), setups.insert(r->setup);
-  std::set<std::int64_t> all_V = bad_V;
-  all_V.insert(good_V.begin(), good_V.end());
-  // A remainder explains any few lengths.
-  const bool some_V = all_V.size() > 3, many_V = all_V.size() >= 24;
+/// What a case shows besides its numbers. Faults that show alike are likelier to be one.
+enum class Symptom { hung, died, launch, beside, written, special, values, differs, claim, tool, undecided };
 
-  add(Pattern::everything, "every case", [](const Record&) { return true; });
-  if (setups.size() > 1) {
-    add(Pattern::setup, "every case " + first.setup,
-        [s = first.setup](const Record& r) { return r.setup == s; });
-    add(Pattern::setup, "every case " + setup_kind(first.setup) + "*",
-        [k = setup_kind(first.setup)](const Record& r) { return setup_kind(r.setup) == k; });
-    if (first.setup.starts_with("offset_"))
-      for (const int bytes : {16, 8, 4})
-        add(Pattern::setup, fmt::format("every base address off a multiple of {} bytes", bytes),
-            [bytes](const Record& r) {
-              return r.setup.starts_with("offset_") && std::stoi(r.setup.substr(7)) % bytes != 0;
-            });
+Symptom symptom_of(const Record& r) {
+  if (r.status == Status::hung) return Symptom::hung;
+  if (r.status == Status::crashed) return Symptom::died;
+  if (r.status == Status::inconclusive) return Symptom::undecided;
+  const CheckResult* const check = first_failed(r);
+  if (!check) return Symptom::values;
+  switch (check->check) {
+    case Check::launch:
+      return Symptom::launch;
+    case Check::guard:
+    case Check::inputs:
+    case Check::late_write:
+      return Symptom::beside;
+    case Check::written:
+      return Symptom::written;
+    case Check::special:
+      return Symptom::special;
+    case Check::repeat:
+    case Check::batch:
+      return Symptom::differs;
+    case Check::claim:
+      return Symptom::claim;
+    case Check::race:
+    case Check::memcheck:
+    case Check::racecheck:
+    case Check::initcheck:
+    case Check::synccheck:
+      return Symptom::tool;
+    default:
+      return Symptom::values;
   }
-  std::set<std::string> bad_setups;
-  for (const Record* r : bad) bad_setups.insert(r->setup);
-  if (bad_setups.size() > 1 && bad_setups.size() <= 6)
-    add(Pattern::setup, fmt::format("every case {}", fmt::join(bad_setups, ", ")),
-        [bad_setups](const Record& r) { return bad_setups.contains(r.setup); });
-  for (const FamilyClass& c : family_classes())
-    add(Pattern::family_class, std::string("every row ") + c.words,
-        [c](const Record& r) { return c.has(r.family); });
-  add(
-      Pattern::rows_above, "every case of several rows", [](const Record& r) { return r.rows > 1; }, 1);
-  if (*bad_rows.begin() > 2)
-    add(
-        Pattern::rows_above, fmt::format("every case of {} rows or more", *bad_rows.begin()),
-        [n = *bad_rows.begin()](const Record& r) { return r.rows >= n; }, *bad_rows.begin());
-  const std::int64_t lo = *bad_V.begin(), hi = *bad_V.rbegin();
-  if (lo == hi && all_V.size() > 1)
-    add(
-        Pattern::single_V, fmt::format("V = {}", lo), [lo](const Record& r) { return r.V == lo; }, lo);
-  if (some_V) {
-    add(
-        Pattern::V_from, fmt::format("every V from {} on", lo), [lo](const Record& r) { return r.V >= lo; },
-        lo);
-    add(
-        Pattern::V_to, fmt::format("every V up to {}", hi), [hi](const Record& r) { return r.V <= hi; }, hi);
-  }
-  if (many_V)
-    for (const std::int64_t q : {2,  3,  4,  5,  6,   7,   8,   9,   10,  12,  16,  20,   24,
-                                 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024}) {
-      const std::int64_t rest = first.V % q;
-      add(
-          Pattern::V_rest, fmt::format("every V with V % {} = {}", q, rest),
-          [q, rest](const Record& r) { return r.V % q == rest; }, q);
-      add(
-          Pattern::V_no_multiple, fmt::format("every V that is no multiple of {}", q),
-          [q](const Record& r) { return r.V % q != 0; }, q);
-      add(
-          Pattern::V_no_multiple, fmt::format("every V above {0} that is no multiple of {0}", q),
-          [q](const Record& r) { return r.V % q != 0 && r.V > q; }, q);
-    }
-  if (some_V)
-    add(
-        Pattern::band, fmt::format("every V from {} to {}", lo, hi),
-        [lo, hi](const Record& r) { return lo <= r.V && r.V <= hi; }, lo);
-  add(Pattern::family, "every row of the family " + first.family,
-      [f = first.family](const Record& r) { return r.family == f; });
-  std::set<std::string> families;
-  for (const Record* r : bad) families.insert(r->family);
-  if (families.size() > 1 && families.size() <= 4)
-    add(Pattern::family, fmt::format("every row of the families {}", fmt::join(families, ", ")),
-        [families](const Record& r) { return families.contains(r.family); });
-
-  // Two at once: a row length or a number of rows, in one family or setup.
-  const std::size_t single = all.size();
-  for (std::size_t a = 1; a < single; ++a)
-    for (std::size_t b = a + 1; b < single; ++b) {
-      const auto about_V = [&](std::size_t i) {
-        return all[i].pattern >= Pattern::single_V && all[i].pattern <= Pattern::band;
-      };
-      if (about_V(a) == about_V(b)) continue;
-      const Predicate &v = about_V(a) ? all[a] : all[b], &other = about_V(a) ? all[b] : all[a];
-      std::string words = other.words + ", " + (v.words.starts_with("every ") ? v.words.substr(6) : v.words);
-      Predicate both{v.pattern, std::move(words),
-                     [x = v.holds, y = other.holds](const Record& r) { return x(r) && y(r); }, v.number};
-      both.with = other.pattern;
-      all.push_back(std::move(both));
-    }
-  return all;
 }
 
-struct Fit {
-  const Predicate* predicate = nullptr;
-  std::int64_t bad_in = 0, good_in = 0;
-};
-
-Fit fit_of(const Predicate& p, const Cases& bad, const Cases& good) {
-  Fit f{&p, 0, 0};
-  for (const Record* r : bad) f.bad_in += p.holds(*r);
-  for (const Record* r : good) f.good_in += p.holds(*r);
-  return f;
+/// Cases whose V, rows and family say little of what was run: several calls of other shapes, lengths that are
+/// drawn, rows of every family, a second program. They tell no rule, and are explained by one.
+bool apart(const Record& r) {
+  return r.group == "calls" || r.group == "races" || r.group == "sanitize" || r.group == "fuzz" ||
+         r.family == kProbeFamily || r.family == kMedley || find_check(r, Check::property);
 }
 
 bool smaller(const Record* a, const Record* b) {
@@ -143,7 +73,7 @@ std::string check_names(const Cases& bad) {
   std::map<std::string, int> count;
   for (const Record* r : bad) {
     if (r->status != Status::fail) ++count[name(r->status)];
-    for (const CheckResult& c : r->checks) count[c.name] += c.failed > 0 && r->status == Status::fail;
+    for (const CheckResult& c : r->checks) count[name(c.check)] += c.failed > 0 && r->status == Status::fail;
   }
   std::vector<std::pair<int, std::string>> order;
   for (const auto& [check, n] : count)
@@ -169,175 +99,302 @@ std::string one_line(const std::string& text) {
   return out;
 }
 
-Finding finding_of(Cases bad, const Cases& good, const Fit& fit, bool exact) {
+std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
+  const Record& first = *bad.front();
+  const std::size_t of = bad.size() + good.size();
+  if (of == 1) return {};
+  if (rule.pattern == Pattern::everything) {
+    if (good.empty()) return rule.words;
+    if (bad.size() == 1)
+      return fmt::format(
+          "one case: {} {}", first.family,
+          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup);
+    std::string s = "no simple rule";
+    if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
+    return s;
+  }
+  std::string s = rule.words;
+  if (!rule.exact()) {
+    // What a passing case contradicts is a number of cases, and no rule.
+    if (s.starts_with("every ")) s.erase(0, 6);
+    s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in, s);
+  }
+  if (about_V(rule.pattern) && rule.pattern != Pattern::single_V)
+    s += fmt::format(" (first: V = {})", first.V);
+  return s;
+}
+
+/// A rule about places, rows or remainders is about what is addressed, not about how it is computed.
+bool may_be_arithmetic(const Rule& rule) {
+  const auto addresses = [](Pattern p) {
+    return p == Pattern::setup || about_rows(p) || p == Pattern::columns_times_rows || p == Pattern::k ||
+           p == Pattern::single_V || p == Pattern::V_to || p == Pattern::V_rest ||
+           p == Pattern::V_no_multiple || p == Pattern::V_power_of_two || p == Pattern::band;
+  };
+  return !addresses(rule.pattern) && !addresses(rule.with);
+}
+
+Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   std::stable_sort(bad.begin(), bad.end(), smaller);
   Finding f;
-  f.first = bad.front();
-  f.group = f.first->group;
+  std::map<std::string, std::int64_t> of_group;
+  for (const Record* r : bad) ++of_group[r->group];
+  f.group = std::max_element(of_group.begin(), of_group.end(), [](const auto& a, const auto& b) {
+              return a.second < b.second;
+            })->first;
+  f.first = *std::find_if(bad.begin(), bad.end(), [&](const Record* r) { return r->group == f.group; });
+  for (const auto& [group, n] : of_group)
+    if (group != f.group) f.also.push_back(fmt::format("{} ({})", group, n));
   f.checks = check_names(bad);
-  f.status = f.first->status;
-  f.failed = static_cast<std::int64_t>(bad.size());
-  f.of = f.failed + static_cast<std::int64_t>(good.size());
-  f.detail = one_line(first_detail(*f.first));
-  for (const Record* r : bad) f.setups.insert(r->setup);
-  if (fit.predicate && f.of > 1) {
-    f.clarity = exact && fit.predicate->pattern != Pattern::everything ? 2 : 1;
-    f.where = fit.predicate->words;
-    if (!exact) {
-      if (f.where.starts_with("every ")) f.where.erase(0, 6);
-      const std::int64_t all = fit.bad_in + fit.good_in;
-      const bool nearly = 10 * fit.bad_in >= 9 * all;
-      f.where = fmt::format("{} {} ({} of {} such cases)", nearly ? "nearly every" : "only", f.where,
-                            fit.bad_in, all);
-    }
-    if (fit.predicate->pattern >= Pattern::V_from && fit.predicate->pattern <= Pattern::band)
-      f.where += fmt::format(" (first: V = {})", f.first->V);
-  } else if (f.of > 1 && f.failed == 1) {
-    f.where = fmt::format(
-        "one case: {} {}", f.first->family,
-        f.first->setup.empty() ? fmt::format("V = {}, {} rows", f.first->V, f.first->rows) : f.first->setup);
-  } else if (f.of > 1) {
-    f.where = "no simple rule";
-    if (f.first->V != bad.back()->V) f.where += fmt::format("; V from {} to {}", f.first->V, bad.back()->V);
+  for (const Record* r : bad) {
+    f.setups.insert(place_of(*r));
+    for (const CheckResult& c : r->checks)
+      if (c.failed > 0) f.failed_checks.insert(c.check);
   }
-  // A tool's word is no statistics.
-  if (f.group == "races" || f.group == "sanitize") f.clarity = 3;
-  f.likely = likely_cause(f, fit.predicate);
+  f.status = f.first->status;
+  f.failed = of_group[f.group];
+  f.of = f.failed;
+  for (const Record* r : good) f.of += r->group == f.group;
+  f.detail = one_line(first_detail(*f.first));
+  f.exact = rule.exact();
+  f.ruled = rule.pattern != Pattern::everything;
   f.cases = std::move(bad);
-  const bool about_V = fit.predicate && fit.predicate->pattern >= Pattern::V_from &&
-                       fit.predicate->pattern <= Pattern::band && fit.predicate->with == Pattern::everything;
-  // Where the rest of the row outweighs it, a fault may stay below the bound.
-  const bool nearly = fit.bad_in >= 9 * fit.good_in;
-  if ((exact || nearly) && about_V) f.rule = fit.predicate->holds;
+  f.where = words_of(rule, f.cases, good);
+  f.likely = likely_cause(f, rule);
+  // Where another cause is known no class is offered; but a policy for special values is a word to declare.
+  f.may_be_arithmetic = may_be_arithmetic(rule) && (f.likely.empty() || f.likely == kOtherArithmetic ||
+                                                    symptom_of(*f.first) == Symptom::special);
+  if (f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
+      symptom_of(*f.first) == Symptom::values)
+    f.likely = fmt::format("{}: the first case {}", kOtherArithmetic, f.first->behaves_like);
   return f;
 }
 
-/// A rule about the row length that one group shows clearly explains the same failures of the other groups,
-/// which try too few lengths to show it themselves.
-void fold_into_rules(std::vector<Finding>& all) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].rule) continue;
-    for (std::size_t j = i + 1; j < all.size();) {
-      const Finding& other = all[j];
-      const bool explained = other.group != all[i].group &&
-                             primary_check(*other.first) == primary_check(*all[i].first) &&
-                             std::all_of(other.cases.begin(), other.cases.end(),
-                                         [&](const Record* r) { return all[i].rule(*r); });
-      if (!explained) {
-        ++j;
-        continue;
-      }
-      all[i].also.push_back(fmt::format("{} ({})", other.group, other.failed));
-      all.erase(all.begin() + static_cast<std::ptrdiff_t>(j));
-    }
-  }
-}
+// ---- rules over cases ----
 
-/// One finding, or several where one rule explains most of the cases but not all.
-void find(Cases bad, const Cases& good, int depth, std::vector<Finding>& out) {
-  if (bad.empty()) return;
-  std::stable_sort(bad.begin(), bad.end(), smaller);
-  const auto all = predicates(bad, good);
-  const auto n = static_cast<std::int64_t>(bad.size());
-  const auto total = n + static_cast<std::int64_t>(good.size());
-  Fit best, most;
-  for (const Predicate& p : all) {
-    const Fit f = fit_of(p, bad, good);
-    if (f.bad_in == n && f.good_in == 0) {
-      out.push_back(finding_of(bad, good, f, true));
-      return;
+struct Part {
+  Cases cases;
+  Rule rule;
+};
+struct Cover {
+  std::vector<Part> parts;
+  double bits = 0;
+};
+
+/// One rule after another, each for what the earlier ones leave.
+Cover cover(Cases bad, const Cases& good) {
+  constexpr int kMostRules = 4;
+  Cover all;
+  while (!bad.empty()) {
+    Part p{bad, static_cast<int>(all.parts.size()) + 1 < kMostRules ? shortest_rule(bad, good) : Rule()};
+    if (p.rule.bad.empty()) {
+      p.rule.words = "every case";
+      p.rule.bad.assign(bad.size(), true), p.rule.bad_in = static_cast<std::int64_t>(bad.size());
+      p.rule.good_in = static_cast<std::int64_t>(good.size());
     }
-    if (f.bad_in == n && 5 * (f.bad_in + f.good_in) <= 4 * total && f.bad_in >= f.good_in &&
-        (!best.predicate || f.good_in < best.good_in))
-      best = f;
-    if (f.good_in == 0 && f.bad_in > 2 && f.bad_in > most.bad_in) most = f;
-  }
-  if (depth < 3 && most.predicate && 2 * most.bad_in >= n && (!best.predicate || best.good_in > 0)) {
+    all.bits += p.rule.bits;
     Cases inside, outside;
-    for (const Record* r : bad) (most.predicate->holds(*r) ? inside : outside).push_back(r);
-    out.push_back(finding_of(inside, good, most, true));
-    find(std::move(outside), good, depth + 1, out);
-    return;
+    for (std::size_t i = 0; i < bad.size(); ++i) (p.rule.bad[i] ? inside : outside).push_back(bad[i]);
+    p.cases = std::move(inside);
+    all.parts.push_back(std::move(p));
+    bad = std::move(outside);
   }
-  if (!best.predicate && depth < 3) {
-    // Perhaps it is two faults: look at each check by itself.
-    std::map<std::string, Cases> by_check;
-    for (const Record* r : bad) by_check[primary_check(*r)].push_back(r);
-    if (by_check.size() > 1) {
-      for (auto& [check, cases] : by_check) find(std::move(cases), good, depth + 1, out);
-      return;
-    }
-  }
-  out.push_back(finding_of(bad, good, best, false));
+  return all;
 }
 
-/// Cases that fail among others and pass alone: the state, or the race, is the cause, whatever the rule says.
-void name_state(const std::vector<Record>& records, std::vector<Finding>& findings) {
-  const Record* call = nullptr;
-  bool differs = false;
-  for (const Record& r : records) {
-    if (!went_wrong(r)) continue;
-    if (r.group == "calls" && !call && !has_evidence(r, kFailsAlone)) call = &r;
-    differs = differs || r.group == "repeat" || r.group == "schedules" || r.group == "races";
+/// The cases by rules: of all together, or of each symptom by itself where that is the shorter story.
+Cover explain(const Cases& bad, const Cases& good) {
+  constexpr double kAnotherSymptom = 40;
+  std::map<Symptom, Cases> by_symptom;
+  for (const Record* r : bad) by_symptom[symptom_of(*r)].push_back(r);
+  Cover together = cover(bad, good);
+  if (by_symptom.size() == 1) return together;
+  Cover each;
+  for (auto& [symptom, cases] : by_symptom) {
+    Cover one = cover(cases, good);
+    each.bits += one.bits + kAnotherSymptom;
+    std::move(one.parts.begin(), one.parts.end(), std::back_inserter(each.parts));
   }
-  for (Finding& f : findings) {
-    if (f.group == "calls" || !has_evidence(*f.first, kPassesAlone)) continue;
-    f.likely = call      ? "the kernel keeps state between calls: the first case alone passes"
-               : differs ? "threads race: the first case alone passes"
-                         : "state kept between calls, or a race: the first case alone passes";
-    if (call) {
-      f.calls_reproduce = call->reproduce;
-    } else if (const std::size_t only = f.first->reproduce.find(" --only "); only != std::string::npos) {
-      f.calls_reproduce = f.first->reproduce.substr(0, only) + " --only calls";
+  return each.bits < together.bits ? each : together;
+}
+
+void merge(Finding& into, const Finding& other) {
+  std::map<std::string, std::int64_t> of_group;
+  into.cases.insert(into.cases.end(), other.cases.begin(), other.cases.end());
+  for (const Record* r : into.cases) ++of_group[r->group];
+  into.also.clear();
+  for (const auto& [group, n] : of_group)
+    if (group == into.group)
+      into.failed = n;
+    else
+      into.also.push_back(fmt::format("{} ({})", group, n));
+  into.of = std::max(into.of, into.failed);
+}
+
+/// The rest that no rule explains is no second fault where it looks like the first.
+void fold_the_rest(std::vector<Finding>& all, const std::vector<Part>& parts) {
+  std::vector<std::size_t> more(all.size(), 0);
+  for (std::size_t i = all.size(); i-- > 1;) {
+    const Rule& rule = parts[i].rule;
+    if (rule.pattern != Pattern::everything && 10 * rule.bad_in >= 9 * (rule.bad_in + rule.good_in)) continue;
+    const auto alike = [&](const Finding& f) {
+      const Symptom s = symptom_of(*all[i].first);
+      const bool vague =
+          10 * rule.bad_in < 7 * (rule.bad_in + rule.good_in) && s != Symptom::hung && s != Symptom::died;
+      return f.cases.size() >= all[i].cases.size() &&
+             (vague || std::any_of(f.cases.begin(), f.cases.end(),
+                                   [&](const Record* r) { return symptom_of(*r) == s; }));
+    };
+    const auto at = std::find_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), alike);
+    if (at == all.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    more[static_cast<std::size_t>(at - all.begin())] += all[i].cases.size() + more[i];
+    at->exact = false;
+    merge(*at, all[i]);
+    more.erase(more.begin() + static_cast<std::ptrdiff_t>(i));
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (more[i] > 0) all[i].where += fmt::format(", and {} more by no rule", more[i]);
+}
+
+std::vector<Finding> findings_of(const Cases& bad, Cases good) {
+  if (bad.empty()) return {};
+  // Where there is nothing to compute there is little to do wrong: such cases break no rule.
+  const auto empty = [](const Record* r) { return r->V == 0 || r->rows == 0; };
+  if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
+  Cover all = explain(bad, good);
+  std::stable_sort(all.parts.begin(), all.parts.end(),
+                   [](const Part& a, const Part& b) { return a.cases.size() > b.cases.size(); });
+  std::vector<Finding> out;
+  for (const Part& p : all.parts) out.push_back(finding_of(p.cases, good, p.rule));
+  fold_the_rest(out, all.parts);
+  return out;
+}
+
+// ---- cases that tell no rule of their own ----
+
+/// Which of the findings explains a case that was set apart; null if none does.
+Finding* explained_by(const Record& r, std::vector<Finding>& all) {
+  for (Finding& f : all)
+    if (symptom_of(*f.first) == symptom_of(r)) return &f;
+  // A child of a tool, a probe or a property dies of what kills the cases, and what computes wrong numbers
+  // keeps no claim. What a tool itself says is no consequence.
+  return symptom_of(r) == Symptom::tool || all.empty() ? nullptr : &all.front();
+}
+
+Finding alone(const Record& r) {
+  Rule rule;
+  rule.words = "every case";
+  rule.bad_in = 1;
+  return finding_of({&r}, {}, rule);
+}
+
+/// Cases of `calls` that pass alone: what the calls before leave behind is why, and why cases of other groups
+/// fail that pass alone as well.
+void add_calls(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
+  Cases by_state, by_themselves;
+  for (const Record* r : bad) (r->alone == Alone::fails ? by_themselves : by_state).push_back(r);
+  if (out.empty() && !by_themselves.empty())
+    out = findings_of(by_themselves, good);
+  else
+    for (const Record* r : by_themselves) merge(*explained_by(*r, out), alone(*r));
+  if (by_state.empty()) return;
+  Rule rule;
+  rule.words = "every case";
+  rule.bad_in = static_cast<std::int64_t>(by_state.size());
+  std::vector<Finding> found = {finding_of(by_state, good, rule)};
+  found.front().where = fmt::format("in {}", fmt::join(found.front().setups, ", "));
+  const bool state = found.front().first->alone != Alone::fails;
+  for (std::size_t i = 0; state && i < out.size();)
+    if (out[i].first->alone == Alone::passes) {
+      merge(found.front(), out[i]);
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
     }
+  out.insert(out.begin(), found.begin(), found.end());
+}
+
+void add_apart(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
+  Cases calls, calls_good;
+  for (const Record* r : good)
+    if (r->group == "calls") calls_good.push_back(r);
+  for (const Record* r : bad)
+    if (r->group == "calls") calls.push_back(r);
+  add_calls(calls, calls_good, out);
+  for (const Record* r : bad) {
+    if (r->group == "calls") continue;
+    if (Finding* const f = explained_by(*r, out))
+      merge(*f, alone(*r));
+    else
+      out.push_back(alone(*r));
   }
+}
+
+/// The first case passes as the only one of a process, although nothing is seen to be kept between calls.
+void name_state(std::vector<Finding>& findings) {
+  bool differs = false;
+  for (const Finding& f : findings)
+    for (const Record* r : f.cases)
+      differs = differs || r->group == "repeat" || r->group == "schedules" || r->group == "races";
+  for (Finding& f : findings) {
+    if (f.group == "calls" || f.first->alone != Alone::passes) continue;
+    f.likely = differs ? "threads race: the first case alone passes"
+                       : "state kept between calls, or a race: the first case alone passes";
+    if (const std::size_t only = f.first->reproduce.find(" --only "); only != std::string::npos)
+      f.calls_reproduce = f.first->reproduce.substr(0, only) + " --only calls";
+  }
+}
+
+/// A race is why outputs are wrong; where memory beside the rows is written it is a consequence.
+bool first_of_all(const Finding& f, const std::vector<Finding>& all) {
+  if (symptom_of(*f.first) != Symptom::tool) return false;
+  return std::none_of(all.begin(), all.end(), [](const Finding& other) {
+    return other.failed_checks.contains(Check::guard) || other.status == Status::crashed;
+  });
+}
+
+/// Outputs that are wrong by no rule, or differ from launch to launch, are a race's where one was seen.
+void fold_into_race(std::vector<Finding>& all) {
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Finding& f) { return first_of_all(f, all); });
+  if (at == all.end()) return;
+  Finding race = std::move(*at);
+  all.erase(at);
+  std::erase_if(all, [&](const Finding& f) {
+    const bool its = !f.ruled || symptom_of(*f.first) == Symptom::differs;
+    if (its) merge(race, f);
+    return its;
+  });
+  all.insert(all.begin(), std::move(race));
 }
 
 }  // namespace
 
-bool has_evidence(const Record& r, const char* what) {
-  return std::find(r.evidence.begin(), r.evidence.end(), what) != r.evidence.end();
-}
-
 std::vector<Finding> diagnose(const std::vector<Record>& records) {
   std::vector<Finding> out;
-  if (std::optional<Finding> refused = refused_lengths(records)) out.push_back(std::move(*refused));
+  std::optional<Finding> refused = refused_lengths(records);
   std::set<const Record*> explained;
-  for (const Finding& f : out) explained.insert(f.cases.begin(), f.cases.end());
-  std::vector<std::string> order;
-  std::map<std::string, std::pair<Cases, Cases>> groups;
+  if (refused) explained.insert(refused->cases.begin(), refused->cases.end());
+  Cases bad, good, bad_apart, good_apart;
   for (const Record& r : records) {
     if (r.group.empty() || explained.contains(&r)) continue;
-    // A key's probes are no case of a length.
-    const std::string name = r.group + (r.family == kProbeFamily ? " " + r.family : "");
-    if (!groups.contains(name)) order.push_back(name);
-    auto& [bad, good] = groups[name];
-    if (went_wrong(r)) bad.push_back(&r);
-    if (r.status == Status::pass) good.push_back(&r);
+    if (went_wrong(r)) (apart(r) ? bad_apart : bad).push_back(&r);
+    if (r.status == Status::pass) (apart(r) ? good_apart : good).push_back(&r);
   }
-  for (const std::string& g : order) {
-    auto& [bad, good] = groups[g];
-    // Where there is nothing to compute there is little to do wrong: such cases break no rule.
-    const auto empty = [](const Record* r) { return r->V == 0 || r->rows == 0; };
-    if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
-    const auto judged = static_cast<std::int64_t>(bad.size() + good.size());
-    const std::size_t before = out.size();
-    // A kernel that dies does so for reasons of its own.
-    Cases died;
-    const auto alive = [](const Record* r) {
-      return r->status != Status::crashed && r->status != Status::hung;
+  out = findings_of(bad, good);
+  add_apart(bad_apart, good_apart, out);
+  if (refused) out.push_back(std::move(*refused));
+  fold_into_race(out);
+  name_state(out);
+  const std::vector<Finding> all = out;
+  std::stable_sort(out.begin(), out.end(), [&](const Finding& a, const Finding& b) {
+    const auto rank = [&](const Finding& f) {
+      return std::tuple(!first_of_all(f, all), f.group != "calls" || f.first->alone == Alone::fails,
+                        -static_cast<std::int64_t>(f.cases.size()));
     };
-    std::copy_if(bad.begin(), bad.end(), std::back_inserter(died), std::not_fn(alive));
-    std::erase_if(bad, std::not_fn(alive));
-    find(std::move(died), good, 0, out);
-    find(bad, good, 0, out);
-    for (std::size_t i = before; i < out.size(); ++i) out[i].of = judged;
-  }
-  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(!a.rule, -a.clarity, -a.failed) < std::tuple(!b.rule, -b.clarity, -b.failed);
+    return rank(a) < rank(b);
   });
-  fold_into_rules(out);
-  name_state(records, out);
   return out;
 }
 

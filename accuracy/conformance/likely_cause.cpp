@@ -2,81 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <initializer_list>
-#include <string_view>
-
-#include "accuracy/checks.hpp"
-
 namespace assay::conformance {
 namespace {
 
-bool one_of(const std::string& s, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), s) != list.end();
-}
-
-constexpr FamilyClass kClasses[] = {
-    {"whose logits are all below zero", "the running maximum, or the padding, does not start at -inf",
-     [](const std::string& f) {
-       return one_of(f, {"all_negative", "far_below", "shifted_minus_1000"});
-     }},
-    {"far below zero", "a finite number stands in for -inf",
-     [](const std::string& f) {
-       return one_of(f, {"far_below", "shifted_minus_1000"});
-     }},
-    {"with NaN", "a maximum that drops NaN (fmaxf does) hides it",
-     [](const std::string& f) { return f == "nan"; }},
-    {"with +inf", "inf - inf, or a policy for +inf that was not declared",
-     [](const std::string& f) { return f == "pos_inf"; }},
-    {"of nothing but -inf", "-inf - -inf, or a policy for empty rows that was not declared",
-     [](const std::string& f) { return f == "all_neg_inf"; }},
-    {"with -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN",
-     [](const std::string& f) {
-       return f.starts_with("inf_") || one_of(f, {"single_finite", "attention_causal", "all_neg_inf"});
-     }},
-    {"with parts all -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN",
-     [](const std::string& f) { return f.starts_with("inf_") || f == "single_finite"; }},
-    {"with special values", "special values are handled otherwise than declared",
-     [](const std::string& f) {
-       return f.starts_with("inf_") ||
-              one_of(f, {"single_finite", "all_neg_inf", "pos_inf", "nan", "attention_causal"});
-     }},
-    {"whose lanes' or tiles' maxima lie far apart",
-     "a wrong maximum, or a missing rescale, per lane, vector, thread or tile",
-     [](const std::string& f) { return f.ends_with("_maxima"); }},
-    {"with ties", "equal logits are ordered otherwise than declared",
-     [](const std::string& f) {
-       return one_of(f, {"ties", "two_valued"});
-     }},
-    {"that ascends slowly", "the running sum is rescaled by a biased or rounded factor at every step",
-     [](const std::string& f) {
-       return one_of(f, {"ramp_1e4", "ramp_1ulp"});
-     }},
-    {"where exp overflows", "no maximum is subtracted",
-     [](const std::string& f) {
-       return one_of(f, {"overflow", "shifted_1000", "spike"});
-     }},
-    {"of large logits", "no maximum is subtracted, or not from every logit",
-     [](const std::string& f) {
-       return one_of(
-           f, {"overflow", "shifted_1000", "spike", "mixed_magnitudes", "exact_extremes", "first_small"});
-     }},
-    {"with subnormal outputs", "small results are flushed to zero",
-     [](const std::string& f) { return f == "subnormal_out"; }},
-    {"of wide range", "the exp is less accurate far below the maximum",
-     [](const std::string& f) {
-       return one_of(f, {"uniform_80", "normal_10", "subnormal_out"});
-     }},
-};
-
-bool names(const Finding& f, std::string_view check) {
-  return (", " + f.checks + ",").find(fmt::format(" {},", check)) != std::string::npos;
-}
-
 std::string cause_of_setup(const std::string& setup, const Finding& f) {
   if (setup.starts_with("pitch"))
-    return names(f, "guard") ? "the output pitch is ignored, or rows are written beyond V"
-                             : "the pitch is ignored";
+    return f.failed_checks.contains(Check::guard)
+               ? "the output pitch is ignored, or rows are written beyond V"
+               : "the pitch is ignored";
   if (setup.starts_with("offset_"))
     return "vector accesses assume an alignment that the base address does not have";
   if (setup == "page_end") return "an access beyond the last element";
@@ -103,106 +36,159 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   return {};
 }
 
-/// The probes name a class that the first case would pass: it is exact enough for that one.
-bool of_another_class(const Finding& f) {
-  return f.first->behaves_like.find("would pass with ") != std::string::npos;
-}
-constexpr const char* kOtherArithmetic = "arithmetic less exact than its claim, of the class it would pass";
+/// Of outputs that a claim of less would let pass, where a loss of accuracy may grow with the row.
+bool of_another_class(const Finding& f) { return f.first->nearest == Nearest::other_class; }
 
-std::string cause_of_V(const Finding& f, const Predicate& p) {
-  const bool constant_only = f.first->family == "constant" && p.with == Pattern::family;
-  const bool rest = p.pattern == Pattern::V_rest || p.pattern == Pattern::V_no_multiple;
-  if (rest && p.number == 3) return {};
-  switch (p.pattern) {
+/// Of several calls that fail the one whose way says most: what fails in a narrow one need not be looked for
+/// in those that everything fails in.
+std::string most_telling(const Finding& f) {
+  for (const char* setup : {"dtype_order", "same_head", "one_changed", "small_large_small", "rows_again",
+                            "after_special", "new_pointer", "new_content", "same_again", "call_200"})
+    if (f.setups.contains(setup) &&
+        !(f.setups.contains("new_content") && setup != std::string("new_content")))
+      return setup;
+  return f.first->setup;
+}
+
+bool beside_the_row(const Finding& f) {
+  return f.failed_checks.contains(Check::guard) || f.failed_checks.contains(Check::inputs);
+}
+
+std::string cause_of_V(const Finding& f, const Rule& rule) {
+  const bool constant_only = f.first->family == "constant" && rule.with == Pattern::family;
+  const bool rest = rule.pattern == Pattern::V_rest || rule.pattern == Pattern::V_no_multiple;
+  if (rest && rule.number == 3) return {};
+  const std::string beyond = beside_the_row(f) ? " writes beyond V" : "";
+  switch (rule.pattern) {
     case Pattern::V_rest:
-      if (p.number <= 16)
-        return f.first->V % p.number == 0 ? "the vectorised path" : "the tail of a vectorised loop";
-      return f.first->V % p.number == 0 ? fmt::format("rows that fill whole tiles of {}", p.number)
-                                        : fmt::format("the tail of a tile or block of {}", p.number);
+      if (rule.number <= 16)
+        return (f.first->V % rule.number == 0 ? "the vectorised path" : "the tail of a vectorised loop") +
+               beyond;
+      return f.first->V % rule.number == 0
+                 ? fmt::format("rows that fill whole tiles of {}", rule.number)
+                 : fmt::format("the tail of a tile or block of {}", rule.number) + beyond;
     case Pattern::V_no_multiple:
-      return p.number <= 16 ? "the tail of a vectorised loop"
-                            : fmt::format("the tail of a tile of {} is wrong or left out", p.number);
+      return rule.number <= 16 ? "the tail of a vectorised loop" + beyond
+                               : fmt::format("the tail of a tile of {} is wrong or left out", rule.number);
+    case Pattern::V_power_of_two:
+      return "an off-by-one at powers of two: in the number of steps or threads, or between two paths";
     case Pattern::V_from:
-      if (p.number <= 2) return {};
+      if (rule.number <= 2) return {};
       if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
       if (of_another_class(f)) return kOtherArithmetic;
-      return fmt::format("rows longer than {} take a path, or need room, that is wrong", f.first->V - 1);
+      return fmt::format("rows longer than {} take a path, or need room, that is wrong", rule.number - 1);
     case Pattern::V_to:
-      return p.number <= 1 ? "empty or single rows are not provided for"
-                           : fmt::format("rows up to {} take a path that is wrong", p.number);
+      return rule.number <= 1 ? "empty or single rows are not provided for"
+                              : fmt::format("rows up to {} take a path that is wrong", rule.number);
     case Pattern::single_V:
-      if (p.number <= 1) return "empty or single rows are not provided for";
+      if (rule.number <= 1) return "empty or single rows are not provided for";
       // One case of a family shows nothing about its length.
-      return f.failed == 1 && p.with == Pattern::family ? "" : "a path of its own for this length";
+      return f.cases.size() == 1 && rule.with == Pattern::family ? "" : "a path of its own for this length";
     case Pattern::band:
-      if (of_another_class(f)) return kOtherArithmetic;
       return "a dispatch between these lengths takes a wrong path";
     default:
       return {};
   }
 }
 
+std::string cause_of_maximum(const Rule& rule) {
+  const Pattern p = about_maximum(rule.pattern) ? rule.pattern : rule.with;
+  return p == Pattern::maximum_below ? "the running maximum, or the padding, does not start at -inf"
+                                     : "no maximum is subtracted, or not from every logit";
+}
+
+std::string cause_of_rows(const Rule& rule) {
+  if (rule.pattern == Pattern::rows_rest || rule.with == Pattern::rows_rest)
+    return "the last rows of a block that takes several";
+  return rule.number <= 1 ? "rows beyond the first are addressed wrongly"
+                          : fmt::format("more than {} rows are not provided for", rule.number - 1);
+}
+
+std::string cause_of_fault(const Finding& f) {
+  switch (cause_of(*f.first)) {
+    case FaultKind::misaligned:
+      return "a vector access at an address that is no multiple of its size";
+    case FaultKind::wild_access:
+      return "an address outside the buffers";
+    case FaultKind::shared_overrun:
+      return "more shared memory is used than was declared or asked for at the launch";
+    case FaultKind::own_memory_overrun:
+      return "a buffer of the launcher's own is smaller than what is written to it";
+    case FaultKind::divergence:
+      return "a barrier or a warp collective that not all of its threads reach";
+    case FaultKind::bad_launch:
+      return "a launch beyond what the machine has";
+    case FaultKind::other_stream:
+      return "the work is not on the stream it was given";
+    default:
+      return {};
+  }
+}
+
+std::string cause_of_checks(const Finding& f, const Rule& rule) {
+  const auto names = [&](Check c) { return f.failed_checks.contains(c); };
+  if (names(Check::race)) return "two threads use one address with no barrier between them";
+  if (names(Check::late_write)) return "the work goes on after the stream is done";
+  if (names(Check::batch)) return "a row's result depends on the other rows of its batch";
+  if (names(Check::repeat) && !about_rows(rule.pattern) && !about_rows(rule.with))
+    return "the result depends on the order of threads: a missing barrier, or memory that is read before it "
+           "is "
+           "written";
+  if (names(Check::inputs)) return "the logits are written to";
+  return {};
+}
+
 }  // namespace
 
-std::span<const FamilyClass> family_classes() { return kClasses; }
-
-std::string setup_kind(const std::string& setup) {
-  const std::size_t at = setup.find('_');
-  return at == std::string::npos ? setup : setup.substr(0, at + 1);
-}
-
-std::string primary_check(const Record& r) {
-  if (r.status != Status::fail) return name(r.status);
-  for (int c = 0; c < kChecks; ++c)
-    for (const CheckResult& one : r.checks)
-      if (one.failed > 0 && one.name == name(static_cast<Check>(c))) return one.name;
-  return "fail";
-}
-
-std::string likely_cause(const Finding& f, const Predicate* p) {
+std::string likely_cause(const Finding& f, const Rule& rule) {
   // Where every case of a group fails, the group's own subject need not be why.
-  const bool all = p && p->pattern == Pattern::everything;
-  const bool of_setups = f.group == "calls" || f.group == "streams" ||
-                         (p && (p->pattern == Pattern::setup || p->with == Pattern::setup));
+  const bool all = rule.pattern == Pattern::everything;
+  if (rule.pattern == Pattern::setup || rule.with == Pattern::setup) {
+    if (rule.words.find("pitch of the outputs") != std::string::npos) return "the output pitch is ignored";
+    if (rule.words.find("pitch of the logits") != std::string::npos)
+      return "the pitch of the logits is ignored";
+    if (rule.words.find(" off a multiple of ") != std::string::npos)
+      return "vector accesses assume an alignment that the base address does not have";
+  }
+  const bool of_setups = f.group == "calls" || f.group == "streams" || rule.pattern == Pattern::setup ||
+                         rule.with == Pattern::setup;
   // A call that fails as the only one of a process as well has nothing to do with the calls before it.
-  const bool stateless = f.group == "calls" && has_evidence(*f.first, kFailsAlone);
+  const bool stateless = f.group == "calls" && f.first->alone == Alone::fails;
+  if (f.group == "calls" && !stateless)
+    if (std::string s = cause_of_setup(most_telling(f), f); !s.empty()) return s;
   if (of_setups && !stateless && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
-  if (f.status == Status::crashed && f.first->reason.find("illegal instruction") != std::string::npos)
-    return "a vector access at an address that is no multiple of its size";
-  if (f.status == Status::crashed && f.first->reason.find("illegal") != std::string::npos)
-    return "an address outside the buffers";
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
-  if (names(f, "launch") && f.detail.find("shared memory was written past") != std::string::npos)
-    return "more shared memory is used than was declared or asked for at the launch";
-  if (names(f, "launch") && f.detail.find("that cudaMalloc gave") != std::string::npos)
-    return "a buffer of the launcher's own is smaller than what is written to it";
-  if (names(f, "race")) return "two threads use one address with no barrier between them";
-  if (names(f, "late_write")) return "the work goes on after the stream is done";
-  if (names(f, "batch")) return "a row's result depends on the other rows of its batch";
-  if (names(f, "repeat"))
-    return f.group == "schedules" ? "the result depends on the order of threads: a missing barrier"
-                                  : "a race, or memory that is read before it is written";
-  if (names(f, "inputs")) return "the logits are written to";
-  if (p && p->pattern == Pattern::family_class)
-    for (const FamilyClass& c : kClasses)
-      if (p->words.ends_with(c.words)) return c.likely;
-  if (p && p->pattern >= Pattern::single_V)
-    if (std::string s = cause_of_V(f, *p); !s.empty()) return s;
-  // More rows are more draws as well.
-  if (p && p->pattern == Pattern::rows_above && p->number > 1 && of_another_class(f)) return kOtherArithmetic;
-  if (p && p->pattern == Pattern::rows_above)
-    return p->number <= 1 ? "rows beyond the first are addressed wrongly"
-                          : fmt::format("more than {} rows are not provided for", p->number - 1);
-  if (names(f, "written")) return "outputs are left unwritten";
-  if (names(f, "guard")) return "bytes beside the buffers are written";
-  if (p && p->pattern == Pattern::family && f.first->family == "constant")
+  if (std::string s = cause_of_fault(f); !s.empty()) return s;
+  if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
+  // What most cases of the rule contradict is where the fault shows, and not what it is.
+  if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in)) {
+    if (about_maximum(rule.pattern) || about_maximum(rule.with)) return cause_of_maximum(rule);
+    const bool vector_rest =
+        (rule.pattern == Pattern::V_rest || rule.pattern == Pattern::V_no_multiple) && rule.number <= 16;
+    if (rule.family_class >= 0 && !vector_rest)
+      return family_classes()[static_cast<std::size_t>(rule.family_class)].likely;
+    if (about_V(rule.pattern))
+      if (std::string s = cause_of_V(f, rule); !s.empty()) return s;
+    // More rows are more draws as well.
+    if (about_rows(rule.pattern) && rule.number > 1 && of_another_class(f)) return kOtherArithmetic;
+    if (about_rows(rule.pattern) || about_rows(rule.with)) return cause_of_rows(rule);
+  }
+  if (rule.pattern == Pattern::columns_times_rows) return "offsets of elements are kept in 32 bits";
+  if (f.failed_checks.contains(Check::written)) return "outputs are left unwritten";
+  if (f.failed_checks.contains(Check::guard)) return "bytes beside the buffers are written";
+  if (rule.pattern == Pattern::family && f.first->family == "constant")
     return "a narrow accumulator, or terms left out of the sum";
-  if (names(f, "coherence") && of_another_class(f)) return kOtherArithmetic;
-  if (names(f, "coherence") && !names(f, "element"))
+  // Less exact arithmetic keeps the order of the logits.
+  if (f.failed_checks.contains(Check::coherence) &&
+      (f.failed_checks.contains(Check::argmax) || f.failed_checks.contains(Check::monotone)))
+    return "numerators that do not share one maximum: a wrong maximum, of a lane, a vector, a warp or a tile";
+  const bool element = f.failed_checks.contains(Check::element);
+  if (f.failed_checks.contains(Check::coherence) && of_another_class(f)) return kOtherArithmetic;
+  if (f.failed_checks.contains(Check::coherence) && !element)
     return "numerators that do not share one maximum, or divisors that are not one number";
-  if (names(f, "row_sum") && !names(f, "element")) return "terms left out of the sum";
+  if (f.failed_checks.contains(Check::row_sum) && !element) return "terms left out of the sum";
   return {};
 }
 

@@ -9,26 +9,21 @@
 #include <tuple>
 
 #include "accuracy/behaves_like.hpp"
-#include "accuracy/conformance/likely_cause.hpp"
 
 namespace assay::conformance {
 namespace {
 
-constexpr const char* kReturned = "returned status";
 /// Lengths that one rule must explain: any two have something in common.
 constexpr std::size_t kLengths = 3;
 
-const CheckResult* failed(const Record& r, const char* check) {
-  for (const CheckResult& c : r.checks)
-    if (c.name == check && c.failed > 0) return &c;
-  return nullptr;
+/// The launcher, or the machine on its behalf, said no before anything ran.
+bool is_refused(const Record& r) {
+  const FaultKind cause = cause_of(r);
+  return cause == FaultKind::returned_status || cause == FaultKind::threw || cause == FaultKind::bad_launch;
 }
 
-/// What the launcher returned; empty where it returned no error.
-std::string error_of(const Record& r) {
-  const CheckResult* const launch = r.status == Status::fail ? failed(r, "launch") : nullptr;
-  return launch && launch->detail.find(kReturned) != std::string::npos ? launch->detail : std::string();
-}
+/// Lengths of its own making: a probe's, a property's.
+bool draws_lengths(const Record& r) { return r.family == kProbeFamily || find_check(r, Check::property); }
 
 bool judged(const Record& r) {
   return r.status == Status::pass || r.status == Status::fail || r.status == Status::inconclusive ||
@@ -39,12 +34,11 @@ bool judged(const Record& r) {
 
 std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
   std::set<std::int64_t> refused, taken;
-  std::string error;
   for (const Record& r : records) {
     // The child of `races` says no more than that it ended.
-    if (r.group.empty() || r.group == "races" || !judged(r) || r.V == 0 || r.rows == 0) continue;
-    (error_of(r).empty() ? taken : refused).insert(r.V);
-    if (error.empty()) error = error_of(r);
+    if (r.group.empty() || r.group == "races" || !judged(r) || draws_lengths(r)) continue;
+    if (r.V == 0 || r.rows == 0) continue;
+    (is_refused(r) ? refused : taken).insert(r.V);
   }
   // A rule of two lengths is a guess.
   if (taken.size() < kLengths || refused.size() < kLengths) return {};
@@ -63,12 +57,10 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
   Finding f;
   for (const Record& r : records) {
     if (r.group.empty() || r.status != Status::fail) continue;
-    const CheckResult* const property = failed(r, "property");
-    const bool child = r.group == "races" && failed(r, "launch") && explained(r.V);
-    // Probes and properties draw lengths of their own.
-    const bool own = r.V == 0 && ((r.family == kProbeFamily && error_of(r) == error) ||
-                                  (property && property->detail.find(error) != std::string::npos));
-    if ((!error_of(r).empty() && r.rows > 0 && explained(r.V)) || child || own) f.cases.push_back(&r);
+    const CheckResult* const check = first_failed(r);
+    const bool child = r.group == "races" && check && check->check == Check::launch && explained(r.V);
+    const bool own = is_refused(r) && draws_lengths(r);
+    if ((is_refused(r) && r.rows > 0 && explained(r.V)) || child || own) f.cases.push_back(&r);
   }
   std::stable_sort(f.cases.begin(), f.cases.end(), [](const Record* a, const Record* b) {
     return std::tuple(a->V == 0, a->V, a->rows, a->k) < std::tuple(b->V == 0, b->V, b->rows, b->k);
@@ -77,8 +69,9 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
   f.group = f.first->group;
   f.checks = "launch";
   f.status = Status::fail;
-  f.clarity = 2;
-  f.detail = failed(*f.first, "launch")->detail;
+  f.failed_checks = {Check::launch};
+  f.exact = true;
+  f.detail = first_failed(*f.first)->detail;
   std::map<std::string, std::int64_t> groups;
   for (const Record* r : f.cases) ++groups[r->group];
   for (const Record& r : records) f.of += r.group == f.group && judged(r);
@@ -94,7 +87,6 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
   f.likely = fmt::format("the launcher refuses {}: declare {}{}{}", words,
                          by_rest ? fmt::format("V_multiple={}", multiple) : "",
                          by_rest && by_length ? "; " : "", by_length ? fmt::format("max_V={}", most) : "");
-  f.rule = [explained](const Record& r) { return explained(r.V); };
   return f;
 }
 

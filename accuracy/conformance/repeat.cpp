@@ -25,7 +25,7 @@ Record agreeing(const Bench& bench, const ConformanceCase& c, const Case& inputs
     const LaunchOutcome outcome = bench.run(again);
     const std::string where = outcome.ok() ? difference(v, inputs, c.op, first, again) : outcome.fault;
     if (v.claim.determinism != Determinism::not_guaranteed)
-      require(r, "repeat", where.empty(), fmt::format("{} {}: {}", what, n + 1, where));
+      require(r, Check::repeat, where.empty(), fmt::format("{} {}: {}", what, n + 1, where));
     if (where.empty() && n + 1 < layouts.size()) continue;
     if (!where.empty()) ++differing;
     // Equal bits are as right as the first; the buffers around them are looked at once more at the end.
@@ -84,7 +84,7 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
         where = fmt::format("column {} is {:a} alone and {:a} as row {} of {}", j, decode(v.out(), a),
                             decode(v.out(), b), at, c.rows);
     }
-    require(r, "batch", where.empty(), where);
+    require(r, Check::batch, where.empty(), where);
   }
   settle(r);
   bench.emit(0, std::move(r));

@@ -115,7 +115,7 @@ class Run {
         passes = alone(variant, *p, at, &disturbed).status == Status::pass;
         if (disturbed) break;
       }
-      if (!disturbed) r.evidence.push_back(passes ? kPassesAlone : kFailsAlone);
+      if (!disturbed) r.alone = passes ? Alone::passes : Alone::fails;
     }
   }
   void rethrow() const {
@@ -241,7 +241,7 @@ void say_nearest(const Variant& v, const ConformanceOptions& options, std::vecto
     const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
     const Problem p = problem_of(v, *op, r.rows, r.V, r.k, r.V);
     GuardedLaunch launch(v, p, inputs.logits(), fitted({}, v, p));
-    if (launch.run().ok()) r.behaves_like = nearest_class(v, inputs, *op, launch);
+    if (launch.run().ok()) nearest_class(v, inputs, *op, launch).tell(r);
   }
 }
 
@@ -254,7 +254,10 @@ ConformanceResult run_conformance(const std::function<Variant()>& make, const Co
   std::vector<Planned> plan;
   for (const Group& g : chosen)
     for (Unit& u : g.plan({first, options.extent, options.narrow, options.seed, !options.only.empty()})) {
-      std::erase_if(u.cases, [&](const ConformanceCase& c) { return !wanted(options.narrow, c); });
+      std::erase_if(u.cases, [&](const ConformanceCase& c) {
+        const bool too_large = options.most_elements > 0 && c.rows * c.V > options.most_elements;
+        return too_large || !wanted(options.narrow, c);
+      });
       if (u.cases.empty()) continue;
       const auto at = static_cast<std::size_t>(result.planned);
       result.planned += static_cast<std::int64_t>(u.cases.size());

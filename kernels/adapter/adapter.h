@@ -38,6 +38,12 @@ inline std::string& fault() {
   return text;
 }
 
+/// What it was, in the words of assay's FaultKind.
+inline const char*& fault_kind() {
+  static thread_local const char* kind = "none";
+  return kind;
+}
+
 /// A call that the launcher's signature cannot express.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -277,6 +283,7 @@ inline int32_t begin(const assay_call&, const Needs&) {
 inline int32_t end(const assay_call&, const Needs& n) {
   if (!n.takes_stream || assay_cuda::streams.on_default == 0 || assay_cuda::streams.waited > 0) return 0;
   fault() = "work was put on the default stream, not on the one that the call gave";
+  fault_kind() = "other_stream";
   return kThrew;
 }
 #else
@@ -293,6 +300,7 @@ template <class Body>
 int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
   try {
     fault().clear();
+    fault_kind() = "other";
     Arguments a = arguments_of(*call, needs);
     a.stream = stream_of(*call);
     if (const int32_t e = begin(*call, needs)) return e;
@@ -301,6 +309,7 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
       if (const int32_t e = copy_rows(*call)) return e;
     if (const int32_t status = body(a)) {
       fault() = "the entry returned " + std::to_string(status) + status_text(status);
+      fault_kind() = "returned_status";
       return status;
     }
     if (call->indices && a.indices != call->indices->data) {
@@ -316,11 +325,19 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
     return end(*call, needs);
   } catch (const Refused& e) {
     fault() = e.what();
+    fault_kind() = "refused_call";
     return kRefused;
+#if defined(ASSAY_HOST_CUDA)
+  } catch (const ::assay::executor::Fault& e) {
+    fault() = e.what();
+    fault_kind() = ::assay::name(e.kind);
+#endif
   } catch (const std::exception& e) {
     fault() = e.what();
+    fault_kind() = "threw";
   } catch (...) {
     fault() = "the entry threw something that is no std::exception";
+    fault_kind() = "threw";
   }
   return kThrew;
 }
@@ -347,6 +364,10 @@ inline bool add(assay_variant v) {
 /// A sentence on why the last call of this thread did not return 0; empty if it did.
 extern "C" ASSAY_EXPORT __attribute__((used)) inline const char* assay_plugin_fault(void) {
   return assay_adapter::fault().c_str();
+}
+/// What it was: a word of assay's FaultKind.
+extern "C" ASSAY_EXPORT __attribute__((used)) inline const char* assay_plugin_fault_kind(void) {
+  return assay_adapter::fault_kind();
 }
 extern "C" ASSAY_EXPORT __attribute__((used)) inline const assay_plugin* assay_plugin_entry(void) {
   static assay_plugin plugin{};

@@ -34,13 +34,14 @@ class Allocations {
     const std::string fault = fault_of(*found);
     blocks_.erase(found);
     ::free(static_cast<char*>(p) - kGuard);
-    if (!fault.empty()) throw ::assay::executor::Fault(fault);
+    if (!fault.empty()) throw ::assay::executor::Fault(fault, ::assay::FaultKind::own_memory_overrun);
     return true;
   }
   void check() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& block : blocks_)
-      if (const std::string fault = fault_of(block); !fault.empty()) throw ::assay::executor::Fault(fault);
+      if (const std::string fault = fault_of(block); !fault.empty())
+        throw ::assay::executor::Fault(fault, ::assay::FaultKind::own_memory_overrun);
   }
 
  private:

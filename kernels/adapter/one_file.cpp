@@ -340,7 +340,7 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
     if (fs::exists(object)) continue;
     std::vector<std::string> words = compiler;
     words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
-                               "-fno-tree-slp-vectorize", "-I" + headers.string()});
+                               "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
     if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
     const fs::path part = object.string() + "." + std::to_string(getpid());
     words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
@@ -377,7 +377,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   std::vector<std::string> words = compiler;
   words.insert(words.end(),
                {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
-                "-fno-tree-slp-vectorize", "-Wl,-z,defs", "-I" + headers.string()});
+                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs", "-I" + headers.string()});
   for (const std::string& f : host_flags(flags)) words.push_back(f);
   // A GPU ends at a misaligned vector access, which this machine would not mind: so it traps.
   if (sanitize == Sanitize::none)

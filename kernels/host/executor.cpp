@@ -183,7 +183,7 @@ class Executor {
   void* shared(const void* tag, std::size_t bytes, std::size_t align) {
     const char* refused = nullptr;
     void* const array = pool().memory.array(tag, bytes, align, refused);
-    if (refused) fail(refused);
+    if (refused) fail(refused, FaultKind::bad_launch);
     return array;
   }
   void* dynamic() { return pool().memory.dynamic(); }
@@ -207,17 +207,20 @@ class Executor {
   }
 
   void check(const Dim3& grid, const Dim3& block, std::size_t dynamic) const {
-    if (running_) throw Fault("a kernel launched a kernel");
+    if (running_) throw Fault("a kernel launched a kernel", FaultKind::bad_launch);
     if (grid.count() == 0 || grid.y > 65535 || grid.z > 65535 || grid.x > 0x7fffffff)
       throw Fault("invalid grid " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " +
-                  std::to_string(grid.z));
+                      std::to_string(grid.z),
+                  FaultKind::bad_launch);
     if (block.count() == 0 || block.count() > kMaxThreads || block.z > 64)
       throw Fault("invalid block of " + std::to_string(block.count()) + " threads (" +
-                  std::to_string(block.x) + " x " + std::to_string(block.y) + " x " +
-                  std::to_string(block.z) + ")");
+                      std::to_string(block.x) + " x " + std::to_string(block.y) + " x " +
+                      std::to_string(block.z) + ")",
+                  FaultKind::bad_launch);
     if (dynamic > kMaxShared)
       throw Fault("dynamic shared memory of " + std::to_string(dynamic) + " bytes exceeds " +
-                  std::to_string(kMaxShared));
+                      std::to_string(kMaxShared),
+                  FaultKind::bad_launch);
   }
 
   void prepare(const Dim3& grid, const Dim3& block) {
@@ -268,9 +271,11 @@ class Executor {
               body_(argument_);
             } catch (const Abandon&) {
             } catch (const std::exception& e) {
-              describe("exception in kernel code, thread " + std::to_string(self->index) + ": " + e.what());
+              const auto* const fault = dynamic_cast<const Fault*>(&e);
+              describe("exception in kernel code, thread " + std::to_string(self->index) + ": " + e.what(),
+                       fault ? fault->kind : FaultKind::threw);
             } catch (...) {
-              describe("exception in kernel code, thread " + std::to_string(self->index));
+              describe("exception in kernel code, thread " + std::to_string(self->index), FaultKind::threw);
             }
             finish(*self);
             sanitizers::release(&home->end_edge);
@@ -363,11 +368,11 @@ class Executor {
         running_ = nullptr;
         describe("no thread can go on");
         abandon();
-        throw Fault(take_error());
+        throw Fault(take_error(), error_kind_);
       }
       if (!error_.empty()) {
         abandon();
-        throw Fault(take_error());
+        throw Fault(take_error(), error_kind_);
       }
     }
     pool().memory.close();
@@ -376,7 +381,8 @@ class Executor {
       for (Pool& p : pools_) sanitizers::acquire(&p.end_edge);
       current = nullptr;
       throw Fault(past + " (block " + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
-                  std::to_string(index.z) + ")");
+                      std::to_string(index.z) + ")",
+                  FaultKind::shared_overrun);
     }
   }
 
@@ -405,8 +411,8 @@ class Executor {
   }
 
   // Out of line and cold: their strings would widen the frames that every waiting thread keeps on its stack.
-  [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what) {
-    describe(what);
+  [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what, FaultKind kind = FaultKind::divergence) {
+    describe(what, kind);
     throw Abandon{};
   }
   [[noreturn, gnu::cold, gnu::noinline]] void fail_width(int width) {
@@ -420,13 +426,16 @@ class Executor {
   }
 
   /// Records the first fault, with where every unfinished thread of the block is.
-  [[gnu::cold, gnu::noinline]] void describe(const std::string& what) {
-    if (error_.empty()) error_ = fault_text(what, pool().lanes, warps_, threads_);
+  [[gnu::cold, gnu::noinline]] void describe(const std::string& what,
+                                             FaultKind kind = FaultKind::divergence) {
+    if (!error_.empty()) return;
+    error_ = fault_text(what, pool().lanes, warps_, threads_);
+    error_kind_ = kind;
   }
 
   /// Lets every suspended fiber unwind, so that the pool is clean for the next launch.
   void abandon() {
-    if (error_.empty()) error_ = "abandoned";
+    if (error_.empty()) error_ = "abandoned", error_kind_ = FaultKind::other;
     for (unsigned t = 0; t < threads_; ++t) {
       Lane& lane = lane_at(t);
       // A thread that has not begun sits at the top of its fiber: running it would execute the kernel.
@@ -458,6 +467,7 @@ class Executor {
   unsigned barrier_turn_ = 0;
   Lane* running_ = nullptr;
   std::string error_;
+  FaultKind error_kind_ = FaultKind::none;
   bool quit_ = false;
 };
 

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/fault_kind.hpp"
+
 namespace assay::executor {
 
 using Site = std::source_location;
@@ -28,7 +30,8 @@ struct Dim3 {
 
 /// The kernel misused the machine: divergent barrier, shuffle from a lane outside the mask, bad launch.
 struct Fault : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  Fault(const std::string& what, FaultKind k) : std::runtime_error(what), kind(k) {}
+  FaultKind kind;
 };
 
 /// Largest launch the executor accepts: an H200's limits.

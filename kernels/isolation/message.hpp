@@ -48,6 +48,16 @@ struct Text {
   std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
 };
 
+/// What a worker says of a launch that went wrong. An empty text: nothing did.
+struct Said {
+  std::string text;
+  FaultKind kind = FaultKind::none;
+};
+/// Any number that came out of a message.
+inline FaultKind fault_kind_of(std::int32_t n) {
+  return n >= 0 && n < kFaultKinds ? static_cast<FaultKind>(n) : FaultKind::other;
+}
+
 struct Head {
   std::uint64_t magic = kMagic;
   Kind kind = {};
@@ -173,12 +183,18 @@ struct Launch {
 };
 struct Done {
   Head head{.kind = Kind::done};
-  Text<512> fault[kSlots];     // empty: it ended well
-  std::int32_t spoilt = 0;     // the CUDA context is of no more use
-  std::int32_t no_memory = 0;  // the device had none left
-  std::int32_t others = 0;     // threads or processes that were not there before are still alive
-  std::int32_t refused = 0;    // the rows can not be chosen: nothing was run
-  std::uint64_t dispatch = 0;  // LaunchOutcome::dispatch of a single launch
+  Text<512> fault[kSlots];         // empty: it ended well
+  std::int32_t kind[kSlots] = {};  // FaultKind
+  std::int32_t spoilt = 0;         // the CUDA context is of no more use
+  std::int32_t no_memory = 0;      // the device had none left
+  std::int32_t others = 0;         // threads or processes that were not there before are still alive
+  std::int32_t refused = 0;        // the rows can not be chosen: nothing was run
+  std::uint64_t dispatch = 0;      // LaunchOutcome::dispatch of a single launch
+
+  void say(int n, const Said& said) {
+    fault[n].set(said.text);
+    kind[n] = static_cast<std::int32_t>(said.kind);
+  }
 };
 
 struct Settle {
@@ -190,6 +206,7 @@ struct Settled {
   std::int32_t spoilt = 0;
   std::int32_t others = 0;  // as in Done
   Text<512> fault;
+  std::int32_t kind = 0;  // FaultKind
 };
 
 struct Signal {

@@ -96,6 +96,7 @@ std::string PluginLibrary::open(const std::string& path) {
   control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
   choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
   fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
+  fault_kind_ = reinterpret_cast<decltype(fault_kind_)>(dlsym(library, "assay_plugin_fault_kind"));
   return {};
 }
 
@@ -113,8 +114,8 @@ Described PluginLibrary::describe(std::size_t entry) const {
   return d;
 }
 
-std::string PluginLibrary::run(std::size_t entry, const Launch& request, int slot,
-                               const std::array<void*, kBuffers>& at, void* stream, int device) const {
+Said PluginLibrary::run(std::size_t entry, const Launch& request, int slot,
+                        const std::array<void*, kBuffers>& at, void* stream, int device) const {
   const assay_variant& v = variants_[entry];
   PluginCall call(v, request.problem, at, request.normalizer != 0, device);
   call.call.workspace_bytes = request.slices[slot][5].payload;
@@ -124,14 +125,18 @@ std::string PluginLibrary::run(std::size_t entry, const Launch& request, int slo
     if (choose_) choose_(request.chosen.rows, request.chosen.count, request.chosen.per_block);
     if (const std::int32_t status = v.run(&call.call); status != 0) {
       const char* const why = fault_ ? fault_() : nullptr;
-      return "returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : "");
+      const char* const word = fault_kind_ ? fault_kind_() : nullptr;
+      // A library that says no more returned an error of its own.
+      const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
+      return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
+              kind.value_or(FaultKind::other)};
     }
   } catch (const std::exception& e) {
-    return std::string("threw an exception: ") + e.what();
+    return {std::string("threw an exception: ") + e.what(), FaultKind::threw};
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {
-    return "threw something that is not a std::exception";
+    return {"threw something that is not a std::exception", FaultKind::threw};
   }
   return {};
 }

@@ -20,8 +20,8 @@ class PluginLibrary {
   Described describe(std::size_t entry) const;
 
   /// Calls the entry. Empty, or what it returned or threw.
-  std::string run(std::size_t entry, const Launch& request, int slot, const std::array<void*, kBuffers>& at,
-                  void* stream, int device) const;
+  Said run(std::size_t entry, const Launch& request, int slot, const std::array<void*, kBuffers>& at,
+           void* stream, int device) const;
   /// Throws what the entry throws.
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem,
                                 const std::array<void*, kBuffers>& at, int device) const;
@@ -34,6 +34,7 @@ class PluginLibrary {
   void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
   void (*choose_)(const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) = nullptr;
   const char* (*fault_)() = nullptr;  // why the last run on this thread did not return 0
+  const char* (*fault_kind_)() = nullptr;
 };
 
 }  // namespace assay::isolation

@@ -194,6 +194,20 @@ std::string Process::death() {
   return signal_name(WTERMSIG(status_));
 }
 
+FaultKind Process::death_kind() const {
+  if (!reaped_ || outlived_ || !WIFSIGNALED(status_)) return FaultKind::died;
+  switch (WTERMSIG(status_)) {
+    case SIGSEGV:
+    case SIGBUS:
+      return FaultKind::wild_access;
+    // The host executor's vector types trap where their address is no multiple of their size.
+    case SIGILL:
+      return FaultKind::misaligned;
+    default:
+      return FaultKind::died;
+  }
+}
+
 std::string Process::last_words() {
   drain();
   std::string text = printed_;

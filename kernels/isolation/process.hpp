@@ -53,6 +53,8 @@ class Process {
   std::string death();
   /// After `death`: by a signal that anybody may send, and that no supervisor here did.
   bool killed() const;
+  /// The same as a kind; after death().
+  FaultKind death_kind() const;
   /// The worker's last signal, if its handler could report it.
   const std::optional<Signal>& signal() const { return signal_; }
   /// The last lines that it printed, in quotes after ": "; empty if it printed nothing.

@@ -172,18 +172,19 @@ void Supervisor::lose(Process::Heard heard) {
   const auto [allowed, at_most, share] = waiting();
   switch (heard) {
     case Process::Heard::late:
-      f = {fmt::format("nothing came back within {:.3g} s", allowed), Ended::hung};
+      f = {fmt::format("nothing came back within {:.3g} s", allowed), Ended::hung, FaultKind::no_answer};
       hung_ = true;
       break;
     case Process::Heard::suspended:
       f = {fmt::format("nothing came back within {:.3g} s, its process was stopped by a signal", allowed),
-           Ended::hung, true};
+           Ended::hung, FaultKind::no_answer, true};
       break;
     case Process::Heard::starved:
-      f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost};
+      f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost, FaultKind::other};
       break;
     case Process::Heard::gone:
       f.text = process_->death();
+      f.kind = process_->death_kind();
       if (process_->signal()) f.text += where(*process_->signal());
       f.from_outside = process_->killed();
       break;

@@ -54,7 +54,9 @@ class Supervisor {
   struct Failure {
     std::string text;
     Ended ended = Ended::crashed;
+    FaultKind kind = FaultKind::died;
     bool from_outside = false;  // others than the kernel may have done it
+    LaunchOutcome outcome() const { return {text, ended, {}, 0, kind}; }
   };
 
   /// Throws InputError, or a Failure that is lost: a worker is not to be had now.

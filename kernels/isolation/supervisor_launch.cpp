@@ -77,11 +77,11 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
         again = on_device ? launch_on_device(request, variant, images, options, last, outcomes)
                           : launch_on_host(request, variant, images, options.page_end, last, outcomes);
       } catch (const Failure& f) {
-        all({f.text, f.ended});
+        all(f.outcome());
       } catch (const InputError& e) {
         all({e.what(), Ended::fault});
       } catch (const std::bad_alloc&) {
-        all({"memory: there is not enough to share with a worker", Ended::lost});
+        all({"memory: there is not enough to share with a worker", Ended::lost, {}, 0, FaultKind::memory});
       }
       allowed_ = 0;
       on_device_ = false;
@@ -112,11 +112,12 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
     bystanders = done.others != 0;
     outcomes[0].dispatch = done.dispatch;
     for (std::size_t n = 0; n < 2; ++n)
-      if (std::string fault = done.fault[n].get(); !fault.empty()) outcomes[n] = {fault, Ended::fault};
+      if (std::string fault = done.fault[n].get(); !fault.empty())
+        outcomes[n] = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
     // The images are as they were.
     if (f.from_outside && !last) return true;
-    outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+    outcomes = {f.outcome(), f.outcome()};
   }
   take(images, request, outcomes);
   if (!process_) return false;
@@ -124,7 +125,7 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
       wait_for_bystanders();
     } catch (const Failure& f) {
       // What it left running took the worker down.
-      outcomes = {LaunchOutcome{f.text, f.ended}, LaunchOutcome{f.text, f.ended}};
+      outcomes = {f.outcome(), f.outcome()};
       return false;
     }
   for (int n = 0; n < request.count; ++n)
@@ -153,7 +154,10 @@ void Supervisor::take(const std::vector<Images*>& images, const Launch& request,
       if (!arena_->take(slot, b, *buffers[static_cast<std::size_t>(b)], placements_[slot][b]) && o.ok())
         o = {fmt::format("wrote far before the {}: beyond their guard band",
                          kBufferNames[static_cast<std::size_t>(b)]),
-             Ended::fault};
+             Ended::fault,
+             {},
+             0,
+             FaultKind::wild_access};
   }
 }
 
@@ -227,7 +231,7 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     const bool no_memory = done.no_memory != 0;
     for (std::size_t n = 0; n < 2; ++n)
       if (std::string fault = done.fault[n].get(); !fault.empty())
-        outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault};
+        outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
     if (no_memory && !spoilt) {
       all(refused_memory(!outcomes[0].ok() ? outcomes[0].fault : outcomes[1].fault));
       return false;
@@ -235,7 +239,7 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
   } catch (const Failure& f) {
     // The images are as they were.
     if (f.from_outside && !last) return true;
-    all({f.text, f.ended});
+    all(f.outcome());
   }
   if (const std::string fault = device_.take(request, images); !fault.empty()) all(mine(fault));
   if (spoilt) drop_worker();
@@ -246,12 +250,12 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     request_settle.on_device = 1;
     const Settled& settled = ask<Settled>(request_settle);
     if (const std::string fault = settled.fault.get(); !fault.empty()) {
-      if (outcomes[0].ok()) all({fault, Ended::crashed});
+      if (outcomes[0].ok()) all({fault, Ended::crashed, {}, 0, fault_kind_of(settled.kind)});
       if (settled.spoilt) drop_worker();
       return false;
     }
   } catch (const Failure& f) {
-    all({f.text, f.ended});
+    all(f.outcome());
     return false;
   }
   for (int n = 0; n < request.count; ++n)

@@ -143,10 +143,11 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
   try {
     const Done& done = ask<Done>(request);
     if (done.refused) outcome.no_room = "executor: the plugin does not choose blocks (assay_executor_rows)";
-    if (std::string fault = done.fault[0].get(); !fault.empty()) outcome.launch = {fault, Ended::fault};
+    if (std::string fault = done.fault[0].get(); !fault.empty())
+      outcome.launch = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
   } catch (const Failure& f) {
     if (f.from_outside) throw;
-    outcome.launch = {f.text, f.ended};
+    outcome.launch = f.outcome();
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
   for (int b = 0; b < kBuffers; ++b) {
@@ -177,7 +178,7 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     const bool spoilt = done.spoilt != 0;
     if (std::string fault = done.fault[0].get(); !fault.empty())
-      outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault};
+      outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
     if (done.no_memory && !spoilt) {
       outcome.launch = refused_memory(outcome.launch.fault);
       return;
@@ -189,7 +190,7 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
         outcome.launch = {fault, Ended::crashed};
   } catch (const Failure& f) {
     if (f.from_outside) throw;
-    outcome.launch = {f.text, f.ended};
+    outcome.launch = f.outcome();
   }
   if (const std::string fault = device_.take_parts(request, buffers, outcome.guard); !fault.empty())
     outcome.launch = {fault, Ended::fault};

@@ -115,7 +115,7 @@ class Worker {
     return entry < registered_.size() ? registered_[entry] : nullptr;
   }
 
-  std::string call(const Launch& r, int slot, const std::array<void*, kBuffers>& at, void* stream) const {
+  Said call(const Launch& r, int slot, const std::array<void*, kBuffers>& at, void* stream) const {
     const Variant* const own = registered(r.entry);
     if (!own) return library_.run(r.entry, r, slot, at, stream, device_number_);
     const Buffers b{at[0], at[1], at[2], static_cast<float*>(at[3]), static_cast<float*>(at[4]), at[5]};
@@ -123,7 +123,8 @@ class Worker {
       own->run(r.problem, b, Stream{stream, r.max_blocks});
       return {};
     }
-    return call_on_host(*own, r.problem, b, r.schedule, r.max_blocks).fault;
+    const LaunchOutcome outcome = call_on_host(*own, r.problem, b, r.schedule, r.max_blocks);
+    return {outcome.fault, outcome.kind};
   }
 
   bool launch(const Launch& r, const std::vector<int>& descriptors) {
@@ -146,13 +147,14 @@ class Worker {
       const int slot = r.count == 2 ? i : r.slot;
       if (const std::string fault = memory_.map(slot, r.slices[slot], at[static_cast<std::size_t>(i)]);
           !fault.empty()) {
-        d.fault[i].set(fault);
+        d.say(i, {fault, FaultKind::memory});
         return;
       }
       if (r.in_place) at[static_cast<std::size_t>(i)][1] = at[static_cast<std::size_t>(i)][0];
     }
     if (r.windows.repeated)
-      if (const std::string fault = memory_.repeat(r.windows); !fault.empty()) return d.fault[0].set(fault);
+      if (const std::string fault = memory_.repeat(r.windows); !fault.empty())
+        return d.say(0, {fault, FaultKind::memory});
     if (r.chosen.count > 0 && registered_.empty() && !library_.chooses()) {
       d.refused = 1;
       return;
@@ -161,15 +163,15 @@ class Worker {
       executor::choose_blocks(
           executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));
     if (r.count == 1) {
-      d.fault[0].set(call(r, r.slot, at[0], nullptr));
+      d.say(0, call(r, r.slot, at[0], nullptr));
       if (!registered_.empty()) d.dispatch = executor::dispatch();
       return;
     }
-    std::array<std::string, 2> faults;
+    std::array<Said, 2> faults;
     second_.both([&](int i) {
       faults[static_cast<std::size_t>(i)] = call(r, i, at[static_cast<std::size_t>(i)], nullptr);
     });
-    for (int i = 0; i < 2; ++i) d.fault[i].set(faults[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < 2; ++i) d.say(i, faults[static_cast<std::size_t>(i)]);
   }
 
   std::uint32_t sequence_ = 0;

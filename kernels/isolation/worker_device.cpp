@@ -19,8 +19,6 @@ void WorkerDevice::settle(Settled&) {}
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
-#include <utility>
-
 #include "kernels/isolation/delay.hpp"
 #include "kernels/isolation/device_pages.hpp"
 
@@ -36,6 +34,26 @@ std::string fault(const char* what, cudaError_t e) {
   cudaGetLastError();
   no_memory = no_memory || e == cudaErrorMemoryAllocation;
   return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+}
+
+FaultKind kind_of(cudaError_t e) {
+  switch (e) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+      return FaultKind::wild_access;
+    case cudaErrorMisalignedAddress:
+      return FaultKind::misaligned;
+    case cudaErrorMemoryAllocation:
+      return FaultKind::memory;
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorLaunchOutOfResources:
+      return FaultKind::bad_launch;
+    case cudaErrorLaunchTimeout:
+      return FaultKind::no_answer;
+    default:
+      return FaultKind::other;
+  }
 }
 
 /// A launcher that fails there may have asked for memory and taken the error along.
@@ -151,7 +169,7 @@ WorkerDevice::~WorkerDevice() = default;
 void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, int device, Done& done,
                           const Call& call) {
   const auto all = [&](const std::string& text) {
-    for (auto& f : done.fault) f.set(text);
+    for (int n = 0; n < kSlots; ++n) done.say(n, {text, FaultKind::other});
     done.no_memory = no_memory;
   };
   no_memory = false;
@@ -169,19 +187,21 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
   for (int n = 0; n < r.count; ++n) {
     const int slot = r.count == 2 ? n : r.slot;
     if (r.delayed_producer) why = s.produce(r, slot);
-    if (why.empty()) why = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
-    if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) {
-      const std::string last = fault("launch", e);
-      if (why.empty()) why = last;
+    Said said{why, FaultKind::other};
+    if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
+    if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
+      said = {fault("launch", e), kind_of(e)};
+    if (!said.text.empty()) {
+      no_memory = no_memory || nearly_full();
+      done.say(n, said);
     }
-    if (!why.empty()) no_memory = no_memory || nearly_full();
-    if (!why.empty()) done.fault[n].set(std::exchange(why, {}));
+    why.clear();
     cudaEventRecord(s.events[slot], stream_of(slot));
   }
   for (int n = 0; n < r.count; ++n) {
     const int slot = r.count == 2 ? n : r.slot;
     if (const cudaError_t e = cudaEventSynchronize(s.events[slot]); e != cudaSuccess) {
-      done.fault[n].set(fault("kernel", e));
+      done.say(n, {fault("kernel", e), kind_of(e)});
       done.spoilt = 1;
     }
   }
@@ -192,6 +212,7 @@ void WorkerDevice::settle(Settled& settled) {
   // An error that is not of one call stays: the context is of no more use.
   if (const cudaError_t e = cudaDeviceSynchronize(); e != cudaSuccess) {
     settled.fault.set(fault("after the launch", e));
+    settled.kind = static_cast<std::int32_t>(kind_of(e));
     settled.spoilt = 1;
   }
 }

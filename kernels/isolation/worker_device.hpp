@@ -13,7 +13,7 @@ namespace assay::isolation {
 class WorkerDevice {
  public:
   /// Enqueues one launch on `stream`. A fault, or empty.
-  using Call = std::function<std::string(int slot, const std::array<void*, kBuffers>& at, void* stream)>;
+  using Call = std::function<Said(int slot, const std::array<void*, kBuffers>& at, void* stream)>;
 
   WorkerDevice();
   ~WorkerDevice();

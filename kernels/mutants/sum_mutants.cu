@@ -7,7 +7,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-enum class SumFault { none, lost_share, not_rescaled, bf16_sum };
+enum class SumFault { none, lost_share, not_rescaled, bf16_exps, bf16_sum, far_terms };
+
+__device__ float truncated_to_bf16(float e) { return __uint_as_float(__float_as_uint(e) & 0xffff0000u); }
 
 template <class T>
 __global__ void block_sum(SumFault fault, Rows<const T> logits, Rows<T> probs, std::int64_t V) {
@@ -18,12 +20,15 @@ __global__ void block_sum(SumFault fault, Rows<const T> logits, Rows<T> probs, s
     const float m = block_reduce<Max, kThreads>(own);
     const bool odd_one = threadIdx.x == 77;
     const float reference = fault == SumFault::not_rescaled && odd_one ? own : m;
-    float sum = 0.0f;
+    float sum = 0.0f, running = negative_infinity();
     for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
       const float xi = to_float(x[i]);
       // A row, or a share, of nothing but -inf.
       float e = xi == negative_infinity() && m != negative_infinity() ? 0.0f : expf(xi - reference);
+      running = fmaxf(running, xi);
       if (fault == SumFault::lost_share && odd_one) e = 0.0f;
+      if (fault == SumFault::bf16_exps) e = truncated_to_bf16(e);
+      if (fault == SumFault::far_terms && xi < running - 10.0f) e = 0.0f;
       sum += e;
     }
     sum = block_reduce<Sum, kThreads>(sum);
@@ -73,6 +78,10 @@ const bool planted[] = {
     plant<f32>("X61", "share_not_rescaled_long", SumFault::not_rescaled, "normal_1", kVocabulary),
     plant<bf16>("X61", "share_not_rescaled_bf16", SumFault::not_rescaled, "normal_1", kShort),
     plant<f32>("X61", "share_not_rescaled", SumFault::not_rescaled, "normal_1", kShort),
+    plant<f32>("X62", "exps_truncated_long", SumFault::bf16_exps, "normal_1", kVocabulary),
+    plant<bf16>("X62", "exps_truncated_bf16", SumFault::bf16_exps, "normal_1", kShort),
+    plant<f32>("X62", "exps_truncated", SumFault::bf16_exps, "normal_1", kShort),
+    plant<f32>("X64", "far_terms_left_out", SumFault::far_terms, "normal_3", kVocabulary),
     plant<f32>("X63", "sum_stored_as_bf16", SumFault::bf16_sum, "normal_1", kShort),
     plant_right<f32>("right_block_sum_undeclared"),
     plant_right<f16>("right_block_sum_f16_undeclared"),
