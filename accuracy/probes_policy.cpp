@@ -2,6 +2,7 @@
 // selects.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -85,20 +86,20 @@ Observation special(const Variant& v) {
 Observation selection(const Variant& v) {
   Observation o{.probe = "selection"};
   constexpr std::int64_t V = 33;
-  constexpr int kSlots = 5;
+  const int slots = std::min(5, v.max_k);
   std::vector<Sparse> rows(2);
   // Rising by steps that vanish in exp(x - m); f16 has no such steps.
   for (std::int64_t j = 0; j < V; ++j) {
     rows[0].emplace_back(j, 0.25);
     rows[1].emplace_back(j, static_cast<double>(j - V) * 0x1p-40);
   }
-  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), kSlots);
+  const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), slots);
   if (!landed(o, got)) return o;
   const auto index = [&](int row, int slot) {
-    return got.indices[static_cast<std::size_t>(row * kSlots + slot)];
+    return got.indices[static_cast<std::size_t>(row * slots + slot)];
   };
   bool rising = true, falling = true, by_logit = true, by_prob = true;
-  for (int i = 0; i < kSlots; ++i) {
+  for (int i = 0; i < slots; ++i) {
     rising = rising && index(0, i) == i;
     falling = falling && index(0, i) == V - 1 - i;
     by_logit = by_logit && index(1, i) == V - 1 - i;

@@ -99,10 +99,6 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
   if (rounded) ++s.correctly_rounded;
   const bool weak = !(A < 0.6931471805599453) || !(b.w < p);
   s.weak += weak;
-  if (p > c.terms.w_out) {
-    ++s.visible;
-    s.visible_weak += weak;
-  }
   const bool replaces =
       !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
   if (replaces) {

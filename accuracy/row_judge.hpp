@@ -35,9 +35,7 @@ struct ErrorStatistics {
   std::vector<float> ulp;  // upper end of each element's ulp error
   double sum_ulp = 0;
   std::int64_t correctly_rounded = 0;
-  std::int64_t weak = 0;     // elements with A >= ln 2
-  std::int64_t visible = 0;  // elements with p > w: those the bound could judge
-  std::int64_t visible_weak = 0;
+  std::int64_t weak = 0;  // elements with A >= ln 2
   Resolution resolution;
   WorstElement worst;  // largest ulp error, or the first failing element
   bool worst_failed = false;
