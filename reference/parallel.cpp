@@ -20,13 +20,28 @@ int workers_for(std::size_t count, int asked) {
 }
 
 void parallel_for_workers(std::size_t count, int threads,
-                          const std::function<void(std::size_t index, int worker)>& body) {
+                          const std::function<void(std::size_t index, int worker)>& body,
+                          const std::function<bool(int worker)>& begin) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
-  std::mutex mutex;
+  std::mutex mutex, one_begins;
   std::exception_ptr error;
   std::size_t failed = count;  // the lowest index that threw
+  const auto begun = [&](int worker) {
+    if (!begin || worker == 0) return true;
+    const std::lock_guard<std::mutex> first(one_begins);
+    if (stop || next >= count) return false;
+    try {
+      return begin(worker);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!error) error = std::current_exception();
+      stop = true;
+      return false;
+    }
+  };
   const auto work = [&](int worker) {
+    if (!begun(worker)) return;
     for (std::size_t i; !stop && (i = next++) < count;) try {
         body(i, worker);
       } catch (...) {

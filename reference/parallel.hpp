@@ -18,8 +18,13 @@ int workers_for(std::size_t count, int asked);
 /// for what each thread keeps to itself. Where the system gives fewer threads, those do all the work. After a
 /// body has thrown no further index is taken; when all threads are done the exception of the lowest index is
 /// thrown.
+///
+/// `begin(worker)` comes before a thread's first index, one thread after another while those that have begun
+/// are at work: where it returns false the thread takes none. Not on worker 0, nor when no index is left.
+/// What it throws ends the loop like a body's exception, and gives way to one.
 void parallel_for_workers(std::size_t count, int threads,
-                          const std::function<void(std::size_t index, int worker)>& body);
+                          const std::function<void(std::size_t index, int worker)>& body,
+                          const std::function<bool(int worker)>& begin = {});
 
 /// The same for a body(index) that does not ask which thread it is on.
 template <class Body>

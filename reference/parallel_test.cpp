@@ -95,6 +95,52 @@ TEST(Parallel, OfSeveralExceptionsThatOfTheLowestIndex) {
   }
 }
 
+TEST(Parallel, AThreadThatDoesNotBeginTakesNoIndex) {
+  std::mutex mutex;
+  std::set<int> began, worked;
+  std::atomic<bool> all_asked{false};
+  std::atomic<int> done{0};
+  parallel_for_workers(
+      100, 4,
+      [&](std::size_t, int worker) {
+        while (!all_asked) std::this_thread::yield();
+        ++done;
+        const std::lock_guard<std::mutex> lock(mutex);
+        worked.insert(worker);
+      },
+      [&](int worker) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        EXPECT_TRUE(began.insert(worker).second) << worker;
+        all_asked = began.size() == 3;
+        return worker == 2;
+      });
+  EXPECT_EQ(done, 100);
+  EXPECT_EQ(began, (std::set<int>{1, 2, 3}));
+  for (const int worker : worked) EXPECT_TRUE(worker == 0 || worker == 2) << worker;
+}
+
+TEST(Parallel, WhatBeginThrowsReachesTheCallerAndTheOthersEndFirst) {
+  std::atomic<bool> threw{false};
+  std::atomic<int> inside{0}, done{0};
+  const auto run = [&] {
+    parallel_for_workers(
+        1000, 2,
+        [&](std::size_t, int) {
+          ++inside;
+          while (!threw) std::this_thread::yield();
+          std::this_thread::yield();
+          ++done;
+        },
+        [&](int) -> bool {
+          while (inside == 0) std::this_thread::yield();
+          threw = true;
+          throw std::runtime_error("no second worker");
+        });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_EQ(done, inside);
+}
+
 TEST(Parallel, LoopsMayNest) {
   std::atomic<int> done{0};
   parallel_for(5, 3, [&](std::size_t) { parallel_for(7, 2, [&](std::size_t) { ++done; }); });
