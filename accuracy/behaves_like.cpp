@@ -9,6 +9,8 @@
 #include "accuracy/checker.hpp"
 #include "accuracy/judgement.hpp"
 #include "accuracy/probes.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/status.hpp"
 #include "kernels/declaration.hpp"
 
 namespace assay {
@@ -153,26 +155,27 @@ std::string claimed_class(const Variant& v) {
   return s + fmt::format(", {}", name(c.determinism));
 }
 
-Record probe_record(const Variant& variant, const Behaviour& b) {
+Record blank_probe(const Variant& variant) {
   Record r = blank_record(variant, kProbeFamily, variant.op, kProbeV, 1, 0, 1);
-  r.reproduce = fmt::format("assay report --key {} --family {}", r.key, kProbeFamily);
+  Repeat again;
+  again.words = "report --key " + shell_quoted(r.key);
+  again.family = kProbeFamily;
+  r.reproduce = reproduce(again);
+  return r;
+}
+
+Record probe_record(const Variant& variant, const Behaviour& b) {
+  Record r = blank_probe(variant);
   r.behaves_like = b.like;
   r.evidence = b.evidence;
   if (!b.fault.empty()) r.checks.push_back({Check::launch, 1, 1, 0, 0, b.fault, b.fault_kind});
   if (b.claim.judged) r.checks.push_back(b.claim);
   r.rows_judged = 1;
-  if (b.ended == Ended::crashed || b.ended == Ended::hung) {
-    r.status = b.ended == Ended::crashed ? Status::crashed : Status::hung;
-    r.reason = b.fault;
-  } else if (!b.fault.empty() || b.claim.failed) {
-    r.status = Status::fail;
-    r.reason = std::string("failed: ") + (b.fault.empty() ? name(Check::claim) : name(Check::launch));
-  } else if (b.claim.judged == 0) {
-    r.status = Status::unsupported;
-    r.reason = "probe: nothing of this claim can be probed";
-  } else {
-    r.status = Status::pass;
-  }
+  Grounds g;
+  g.ended = b.ended;
+  g.fault = b.fault;
+  if (b.claim.judged == 0) g.nothing_judged = "probe: nothing of this claim can be probed";
+  decide(r, g);
   return r;
 }
 

@@ -35,7 +35,8 @@ Behaviour behaviour_of(const Variant& variant);
 /// V = 16385, numerators recomputed".
 std::string claimed_class(const Variant& variant);
 
-/// The key's record of family `probe`.
+/// The key's record of family `probe`: before it is probed, with status not_run, and after.
+Record blank_probe(const Variant& variant);
 Record probe_record(const Variant& variant, const Behaviour& behaviour);
 
 /// For outputs that failed under the variant's claim: "would pass with exp=fast; height=V", the fewest words

@@ -8,6 +8,7 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "accuracy/strangers_test.hpp"
 
 namespace assay {

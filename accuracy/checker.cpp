@@ -4,40 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <mutex>
 #include <set>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/guarded.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/status.hpp"
 #include "accuracy/verdict.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/height_formula.hpp"
 
 namespace assay {
-
-std::string shell_quoted(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@#") ==
-          std::string::npos &&
-      word[0] != '#')
-    return word;
-  std::string s = "'";
-  for (char ch : word) s += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
-  return s + "'";
-}
-
-namespace {
-
-/// The words that name the candidate on a command line: a path is one word, whatever it holds.
-std::string candidate_words(const Variant& v) {
-  if (v.origin.empty()) return "report --key " + shell_quoted(v.key());
-  std::error_code ignored;
-  const std::string path = v.origin.substr(0, v.origin.find('#'));
-  return "check " + (std::filesystem::exists(path, ignored) ? shell_quoted(v.origin) : v.origin);
-}
-
-}  // namespace
 
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed) {
@@ -52,10 +30,7 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.V = V;
   r.k = selects(op) ? k : 0;
   r.seed = seed;
-  r.reproduce = fmt::format("assay {} --family {} --V {} --rows {} --seed {}", candidate_words(variant),
-                            shell_quoted(family), V, rows, seed);
-  if (selects(op)) r.reproduce += fmt::format(" --k {}", k);
-  if (op != variant.op) r.reproduce += fmt::format(" --op {}", name(op));
+  r.reproduce = reproduce(repeat_of(variant, family, op, V, rows, k, seed));
   return r;
 }
 
@@ -101,45 +76,30 @@ void fill_statistics(Record& r, Judgement& j) {
   r.worst = s.worst;
 }
 
-/// No check failed, but errors would have passed that nobody would call small.
-void decide_weak(Record& r, const Variant& variant, const Resolution& resolution) {
-  const std::string seen = std::isfinite(resolution.of_element())
-                               ? fmt::format("a typical output may be off by {:.2g}", resolution.of_element())
-                               : "it has no finite bound";
-  if (variant.claim.judgeable_rows_only) {
-    r.status = Status::unsupported;
-    r.reason = fmt::format("domain: the claimed arithmetic is too coarse to be judged here: {}", seen);
-    return;
+/// What the status follows from, beside the checks.
+Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const Judgement& j) {
+  Grounds g;
+  g.ended = j.ended;
+  g.fault = j.fault;
+  if (j.tally.undecided() > 0)
+    g.undecided = fmt::format("{} comparisons undecided", j.tally.undecided());
+  else if (c.undecided() > 0)
+    g.undecided = fmt::format("{} roundings undecided by MPFR at 4096 bits", c.undecided());
+  if (r.rows > 0 && j.rows_judged == 0) g.nothing_judged = "domain: " + j.outside_reason;
+  // Errors would have passed that nobody would call small.
+  const Resolution& resolution = j.statistics.resolution;
+  if (j.tally.unbounded() > 0 || resolution.over_limit() > 1) {
+    const std::string seen =
+        std::isfinite(resolution.of_element())
+            ? fmt::format("a typical output may be off by {:.2g}", resolution.of_element())
+            : "it has no finite bound";
+    g.weak_is_outside = variant.claim.judgeable_rows_only;
+    g.too_weak = g.weak_is_outside ? "domain: the claimed arithmetic is too coarse to be judged here: " + seen
+                                   : "bound too weak: " + seen;
   }
-  r.status = Status::inconclusive;
-  r.reason = "bound too weak: " + seen;
-}
-
-void decide_status(Record& r, const Variant& variant, const Case& c, const Judgement& j) {
-  const ErrorStatistics& s = j.statistics;
-  if (j.ended == Ended::crashed || j.ended == Ended::hung) {
-    r.status = j.ended == Ended::crashed ? Status::crashed : Status::hung;
-    r.reason = j.fault;
-  } else if (j.tally.failed() > 0) {
-    r.status = Status::fail;
-    r.reason = "failed: " + j.tally.failed_names();
-  } else if (j.tally.undecided() > 0) {
-    r.status = Status::inconclusive;
-    r.reason = fmt::format("{} comparisons undecided", j.tally.undecided());
-  } else if (c.undecided() > 0) {
-    r.status = Status::inconclusive;
-    r.reason = fmt::format("{} roundings undecided by MPFR at 4096 bits", c.undecided());
-  } else if (r.rows > 0 && j.rows_judged == 0) {
-    r.status = Status::unsupported;
-    r.reason = "domain: " + j.outside_reason;
-  } else if (j.tally.unbounded() > 0 || s.resolution.over_limit() > 1) {
-    decide_weak(r, variant, s.resolution);
-  } else {
-    r.status = Status::pass;
-    if (j.rows_outside > 0)
-      r.reason =
-          fmt::format("{} of {} rows outside the domain: {}", j.rows_outside, r.rows, j.outside_reason);
-  }
+  if (j.rows_outside > 0)
+    g.note = fmt::format("{} of {} rows outside the domain: {}", j.rows_outside, r.rows, j.outside_reason);
+  return g;
 }
 
 /// A height beyond what padding and merges with an identity add to V only buys a bound that judges nothing.
@@ -306,7 +266,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   r.lowest_maximum = j.lowest_maximum, r.highest_maximum = j.highest_maximum;
   fill_statistics(r, j);
   r.checks = j.tally.results();
-  decide_status(r, variant, c, j);
+  decide(r, grounds_of(r, variant, c, j));
   return r;
 }
 

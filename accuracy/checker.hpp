@@ -31,16 +31,12 @@ struct CheckOptions {
 Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
                    std::int64_t pitch);
 
-/// A word as a shell reads it back.
-std::string shell_quoted(const std::string& word);
-
-/// A record with its identity and reproduce line filled in, status not_run. A candidate from elsewhere is
-/// repeated by `assay check`, under the words that named it.
+/// A record with its identity and reproduce line (repeat_of) filled in, status not_run.
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed);
 
 class Judgement;
-/// The record with what was judged and the status that follows from it: fail, inconclusive, unsupported, pass.
+/// The record with what was judged and the status that follows from it (status.hpp).
 Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j);
 
 /// Runs and judges. `k` is ignored by ops without one. What a candidate's worker died of is the record's

@@ -47,6 +47,8 @@ struct ElementObserver {
   virtual void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) = 0;
   /// The case is judged again from the start, by a finer oracle: forget what was seen.
   virtual void restart() = 0;
+  /// The case is judged: no more elements come.
+  virtual void finish() {}
 };
 
 struct RowContext {

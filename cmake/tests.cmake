@@ -34,7 +34,7 @@ if(ASSAY_SANITIZE)
   add_executable(assay_sanitizer_tests ${small})
   target_include_directories(assay_sanitizer_tests PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(assay_sanitizer_tests PRIVATE
-    assay_accuracy assay_mutants rapidcheck GTest::gtest_main nlohmann_json::nlohmann_json assay_fmt)
+    assay_conformance assay_mutants rapidcheck GTest::gtest_main nlohmann_json::nlohmann_json assay_fmt)
   target_compile_definitions(assay_sanitizer_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(assay_sanitizer_tests ${discovery} LABELS sanitizer-small)
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)

@@ -80,11 +80,11 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
   r.rows_judged = few.cases;
   conformance::require(r, Check::property, outcome.failure.empty(), outcome.failure,
                        counted ? counted->kind() : FaultKind::none);
-  conformance::settle(r);
   if (!outcome.failure.empty() && counted && counted->worst() >= Ended::crashed) {
     r.status = counted->worst() == Ended::hung ? Status::hung : Status::crashed;
     r.reason = outcome.failure;
   }
+  conformance::settle(r);
   bench.emit(0, std::move(r));
 }
 

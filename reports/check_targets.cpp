@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"

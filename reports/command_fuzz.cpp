@@ -11,7 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "fuzz/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
@@ -155,8 +155,10 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   std::string first;
   for (fuzz::Finding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
-    f.record.reproduce = "assay replay " + shell_quoted(at.string());
-    if (v.origin.find(" --") != std::string::npos) f.record.reproduce += " " + v.origin;
+    Repeat again;
+    again.words = "replay " + shell_quoted(at.string());
+    if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
+    f.record.reproduce = reproduce(again);
     if (first.empty()) first = f.record.reproduce;
     files.emplace_back(at, fuzz::text_of(f.file));
     records += to_json(f.record).dump() + "\n";

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/npy.hpp"
 #include "reference/parallel.hpp"
@@ -116,15 +117,17 @@ Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
 }
 
 std::string command_line(const Graded& g, const GradeOptions& o) {
-  std::string s = "assay grade --logits " + shell_quoted(g.logits.string());
   const bool probs = o.op == Op::softmax || o.op == Op::softmax_topk;
-  if (!g.values.empty()) s += (probs ? " --probs " : " --values ") + shell_quoted(g.values.string());
-  if (!g.indices.empty()) s += " --indices " + shell_quoted(g.indices.string());
-  if (o.op != Op::softmax) s += fmt::format(" --op {}", name(o.op));
-  if (g.dtype == Dtype::bf16) s += " --dtype bf16";
-  if (!o.declaration.empty()) s += " --declare " + shell_quoted(o.declaration);
-  if (o.max_ulp) s += fmt::format(" --max-ulp {}", *o.max_ulp);
-  return s;
+  Repeat again;
+  again.words = "grade --logits " + shell_quoted(g.logits.string());
+  if (!g.values.empty())
+    again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values.string());
+  if (!g.indices.empty()) again.words += " --indices " + shell_quoted(g.indices.string());
+  if (o.op != Op::softmax) again.op = o.op;
+  if (g.dtype == Dtype::bf16) again.dtype = g.dtype;
+  again.declare = o.declaration;
+  again.max_ulp = o.max_ulp;
+  return reproduce(again);
 }
 
 class Grading {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reports/files.hpp"
 

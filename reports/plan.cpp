@@ -8,6 +8,8 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
+#include "accuracy/conformance/family_units.hpp"
+#include "accuracy/probes.hpp"
 #include "reference/error.hpp"
 #include "reference/npy.hpp"
 
@@ -57,38 +59,46 @@ std::vector<const Family*> select_families(const Selection& s) {
 
 /// The k of a top-k job: the paper's 5 everywhere; every element (k = V) and one at short rows; and the
 /// largest at 4099 and 32000, where a thread sees 64 elements or more and all winners may be its own.
-std::vector<int> ks_for(const Selection& s, const Family* family, std::int64_t V) {
+std::vector<int> ks_for(const Selection& s, const std::string& family, std::int64_t V) {
   if (s.k) return {*s.k};
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
   // A sweep of hundreds of rows has nothing to show that a longer list would.
-  if (family && (V == 4099 || V == 32000) && std::string_view(family->name) != "spike")
-    return {kDefaultK, kLargestK};
+  if (find_family(family) && (V == 4099 || V == 32000) && family != "spike") return {kDefaultK, kLargestK};
   return {kDefaultK};
 }
 
-Unit make_unit(const Selection& s, const std::vector<const Variant*>& keys, const Family* family, Dtype dtype,
-               std::int64_t V, std::int64_t rows) {
-  Unit u{family, dtype, V, rows, {}, 0};
-  for (const Variant* v : keys) {
-    if (v->dtype != dtype) continue;
-    const Op op = s.op ? *parse_op(*s.op) : v->op;
-    if (selects(op))
-      for (int k : ks_for(s, family, V)) u.jobs.push_back({v, op, k});
-    else
-      u.jobs.push_back({v, op, 0});
-  }
-  return u;
+/// The selected families at the selected V; `sizes` is sorted.
+conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Family*>& families,
+                                  std::vector<std::int64_t> sizes) {
+  conformance::FamilyLists lists;
+  for (const Family* f : families) lists.families.push_back(f->name);
+  lists.sizes = [sizes = std::move(sizes)](const std::string&, Dtype) { return sizes; };
+  lists.rows = [&s](const std::string& family, Dtype dtype, std::int64_t V) {
+    return std::vector{s.rows ? *s.rows : report_rows(*find_family(family), dtype, V, s.full)};
+  };
+  return lists;
 }
 
-/// Every job's problem must make sense before anything runs.
-void check_problems(const Unit& u, const Selection& s) {
+/// The rows of the .npy file in their place.
+conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
+  conformance::FamilyLists lists;
+  lists.families = {kLogitsFamily};
+  lists.sizes = [dtype = t.dtype, V = t.V](const std::string&, Dtype wanted) {
+    return wanted == dtype ? std::vector{V} : std::vector<std::int64_t>();
+  };
+  lists.rows = [rows](const std::string&, Dtype, std::int64_t) { return std::vector{rows}; };
+  return lists;
+}
+
+/// Every case's problem must make sense before anything runs.
+void check_problems(const conformance::Unit& u, const Selection& s) {
   bool any_k = false;
-  for (const Job& j : u.jobs) {
-    const Problem p = problem_of(*j.variant, j.op, u.rows, u.V, j.k, s.pitch.value_or(u.V));
+  for (const conformance::ConformanceCase& c : u.cases) {
+    const Problem p = problem_of(*c.variant, c.op, c.rows, c.V, c.k, s.pitch.value_or(c.V));
     if (const std::string why = invalid_reason(p); !why.empty())
       throw InputError((s.pitch ? "--pitch: " : "") + why);
-    any_k = any_k || !selects(j.op) || j.k <= j.variant->max_k;
+    any_k = any_k || !selects(c.op) || c.k <= c.variant->max_k;
   }
   if (s.k && !any_k) throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, kLargestK));
 }
@@ -109,51 +119,52 @@ Plan make_plan(const Selection& s) {
     throw InputError("--logits stands in for --family and --V");
   plan.keys = select_keys(s);
   plan.families = select_families(s);
+  conformance::FamilyLists lists;
   if (!s.logits.empty()) {
     const Tensor t = read_npy(s.logits);
     if (t.rows == 0 || t.V == 0) throw InputError(s.logits + ": holds no logits");
     if (t.V > kMostV)
       throw InputError(fmt::format("{}: rows of {} are longer than {}", s.logits, t.V, kMostV));
-    plan.sizes = {t.V};
-    plan.units.push_back(
-        make_unit(s, plan.keys, nullptr, t.dtype, t.V, s.rows ? std::min(*s.rows, t.rows) : t.rows));
-    if (plan.units[0].jobs.empty())
+    if (std::none_of(plan.keys.begin(), plan.keys.end(),
+                     [&](const Variant* v) { return v->dtype == t.dtype; }))
       throw InputError(s.logits + ": its dtype is " + name(t.dtype) + ", and no selected key takes that");
+    plan.sizes = {t.V};
+    lists = lists_of_file(t, s.rows ? std::min(*s.rows, t.rows) : t.rows);
   } else {
     const auto defaults = report_sizes();
     plan.sizes = s.sizes.empty() ? std::vector<std::int64_t>(defaults.begin(), defaults.end()) : s.sizes;
     std::sort(plan.sizes.begin(), plan.sizes.end());
     plan.sizes.erase(std::unique(plan.sizes.begin(), plan.sizes.end()), plan.sizes.end());
-    for (Dtype dtype : kDtypes)
-      for (const Family* family : plan.families)
-        for (std::int64_t V : plan.sizes) {
-          if (!applies(*family, dtype, V)) continue;
-          Unit u = make_unit(s, plan.keys, family, dtype, V,
-                             s.rows ? *s.rows : report_rows(*family, dtype, V, s.full));
-          if (!u.jobs.empty()) plan.units.push_back(std::move(u));
-        }
+    lists = lists_of(s, plan.families, plan.sizes);
   }
-  for (Unit& u : plan.units) {
-    if (u.V > 0 && u.rows > kMostElements / u.V)
+  if (s.op) lists.op = parse_op(*s.op);
+  lists.ks = [&s](const Variant&, const std::string& family, std::int64_t V) { return ks_for(s, family, V); };
+  plan.units = conformance::family_units(plan.keys, lists);
+  for (const conformance::Unit& u : plan.units) {
+    const std::int64_t V = u.cases[0].V, rows = u.cases[0].rows;
+    if (V > 0 && rows > kMostElements / V)
       throw InputError(
-          fmt::format("{} rows of V = {} are more than {} elements in one case", u.rows, u.V, kMostElements));
+          fmt::format("{} rows of V = {} are more than {} elements in one case", rows, V, kMostElements));
     check_problems(u, s);
-    u.first_record = static_cast<std::size_t>(plan.records);
-    plan.rows += u.rows;
-    plan.records += static_cast<std::int64_t>(u.jobs.size());
-    plan.elements += static_cast<std::int64_t>(u.jobs.size()) * u.rows * u.V;
+    const auto cases = static_cast<std::int64_t>(u.cases.size());
+    plan.rows += rows;
+    plan.records += cases;
+    plan.elements += cases * rows * V;
   }
-  plan.first_probe = static_cast<std::size_t>(plan.records);
   plan.probes = s.families.empty()
                     ? s.logits.empty() && !s.op
                     : std::find(s.families.begin(), s.families.end(), kProbeFamily) != s.families.end();
-  if (plan.probes) plan.records += static_cast<std::int64_t>(plan.keys.size());
+  if (plan.probes)
+    for (const Variant* v : plan.keys) {
+      plan.units.push_back(conformance::probe_unit({kProbeFamily, kProbeV, 1, v->op, 0, {}, v}));
+      ++plan.records;
+    }
   if (plan.records == 0) throw InputError("the plan is empty: no selected family exists at the selected V");
   return plan;
 }
 
 std::string describe(const Plan& p) {
-  if (p.units.empty()) return fmt::format("the probes of {} keys: {} records", p.keys.size(), p.records);
+  if (p.rows == 0) return fmt::format("the probes of {} keys: {} records", p.keys.size(), p.records);
   return fmt::format(
       "{} keys x {} x {} V, {} rows of input{}: {} records, {:.1f} million elements", p.keys.size(),
       p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()), p.sizes.size(), p.rows,

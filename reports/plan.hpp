@@ -1,5 +1,5 @@
-// The plan of a report: which keys meet which inputs. It is made and stated before anything runs, and what
-// ran is counted against it.
+// The plan of a report: which keys meet which inputs, as units of the group `families`. It is made and stated
+// before anything runs, and what ran is counted against it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/conformance/conformance.hpp"
 #include "kernels/registry.hpp"
 #include "reference/inputs.hpp"
 #include "reference/oracle.hpp"
@@ -29,31 +30,17 @@ struct Selection {
   Tier tier = Tier::fast;  // of the oracle; verdicts are the same
 };
 
-/// One record to make.
-struct Job {
-  const Variant* variant = nullptr;
-  Op op = Op::softmax;
-  int k = 0;
-};
-
-/// Inputs that are made, and whose truth is computed, once; and every job that uses them.
-struct Unit {
-  const Family* family = nullptr;  // null: rows of the .npy file
-  Dtype dtype = Dtype::f32;
-  std::int64_t V = 0;
-  std::int64_t rows = 0;
-  std::vector<Job> jobs;
-  std::size_t first_record = 0;
-};
+/// The family name of rows from an .npy file.
+inline constexpr const char* kLogitsFamily = "logits";
 
 struct Plan {
   std::vector<const Variant*> keys;
   std::vector<const Family*> families;
   std::vector<std::int64_t> sizes;
-  std::vector<Unit> units;
-  bool probes = false;          // one record of family `probe` per key, after those of the units
-  std::size_t first_probe = 0;  // its place among the records
-  std::int64_t rows = 0;        // rows of input, over all units
+  /// In record order; every case names its key.
+  std::vector<conformance::Unit> units;
+  bool probes = false;    // the last units are the keys' probes, one each
+  std::int64_t rows = 0;  // rows of input, over all other units
   std::int64_t records = 0;
   std::int64_t elements = 0;  // rows x V over all records
 };

@@ -12,7 +12,7 @@ class ProfileObserver : public ElementObserver {
   void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) override;
   void restart() override;
   /// Turns sums into means, drops empty bins, and bins the signed errors to a limit that holds nearly all.
-  void finish();
+  void finish() override;
 
  private:
   Profile& profile_;

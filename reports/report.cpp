@@ -4,151 +4,89 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <deque>
 #include <map>
 #include <mutex>
 
 #include "accuracy/behaves_like.hpp"
-#include "accuracy/checker.hpp"
+#include "accuracy/conformance/runner.hpp"
 #include "kernels/device.hpp"
-#include "reference/npy.hpp"
 #include "reference/parallel.hpp"
 #include "reports/profile.hpp"
 
 namespace assay {
 namespace {
 
-Tensor first_rows(Tensor t, std::int64_t rows) {
-  t.rows = rows;
-  t.bytes.resize(static_cast<std::size_t>(rows * t.V) * size_of(t.dtype));
-  return t;
-}
-
-/// Shared state of the workers.
-class Run {
+/// The error profiles that the page draws, gathered while their cases are judged.
+class Profiles {
  public:
-  Run(const Plan& plan, const Selection& selection, const RunOptions& options, ReportData& data)
-      : plan_(plan), selection_(selection), options_(options), data_(data) {
-    behaviours_.resize(plan.keys.size());
+  /// Who watches such a case; null for the others. From any thread.
+  std::unique_ptr<ElementObserver> observer(const Variant& v, const conformance::ConformanceCase& c) {
+    if (!profiled(c.family, c.V) || c.op != Op::softmax) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Profile& p = all_.emplace_back();
+    p.key = v.key();
+    p.variant = v.variant;
+    p.dtype = name(v.dtype);
+    p.backend = name(v.backend);
+    p.family = c.family;
+    p.V = c.V;
+    return std::make_unique<ProfileObserver>(p);
   }
-
-  /// The probes, then the units, with no wait between them.
-  void run() {
-    const std::size_t probes = options_.probes || plan_.probes ? plan_.keys.size() : 0;
-    const std::vector<std::size_t> order =
-        largest_first(plan_.units.size(), [this](std::size_t i) { return weight(i); });
-    parallel_for(probes + order.size(), options_.threads, [&](std::size_t i) {
-      if (i < probes)
-        run_probe(i);
-      else
-        run_unit(plan_.units[order[i - probes]]);
+  /// By family and key.
+  std::vector<Profile> sorted() {
+    std::vector<Profile> out(std::make_move_iterator(all_.begin()), std::make_move_iterator(all_.end()));
+    std::sort(out.begin(), out.end(), [](const Profile& a, const Profile& b) {
+      return std::tie(a.family, a.key) < std::tie(b.family, b.key);
     });
-  }
-
-  /// A record that passed behaves like its key.
-  void say_behaviours() {
-    std::map<std::string, const std::string*> like;
-    for (std::size_t i = 0; i < plan_.keys.size(); ++i) like[plan_.keys[i]->key()] = &behaviours_[i].like;
-    for (Record& r : data_.records)
-      if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = *like[r.key];
+    return out;
   }
 
  private:
-  double weight(std::size_t i) const {
-    const Unit& u = plan_.units[i];
-    return static_cast<double>(u.rows) * static_cast<double>(u.V + 512) *
-           static_cast<double>(u.jobs.size() + 4);
-  }
-
-  void run_probe(std::size_t i) {
-    const Variant& v = *plan_.keys[i];
-    const std::string why = unavailable_reason(v.backend);
-    if (why.empty()) behaviours_[i] = behaviour_of(v);
-    if (!plan_.probes) return;
-    Record r = probe_record(v, behaviours_[i]);
-    if (!why.empty()) {
-      r.status = Status::not_run;
-      r.reason = why;
-      r.rows_judged = 0;
-    }
-    finish_record(plan_.first_probe + i, std::move(r));
-  }
-
-  void run_unit(const Unit& u) {
-    const std::string family = u.family ? u.family->name : "logits";
-    const bool any_runs = std::any_of(u.jobs.begin(), u.jobs.end(), [](const Job& j) {
-      return unavailable_reason(j.variant->backend).empty();
-    });
-    std::optional<Case> inputs;
-    if (any_runs) {
-      if (u.family)
-        inputs.emplace(*u.family, u.dtype, u.V, u.rows, selection_.seed, selection_.tier);
-      else
-        inputs.emplace(family, first_rows(read_npy(selection_.logits), u.rows), selection_.tier);
-    }
-    for (std::size_t j = 0; j < u.jobs.size(); ++j) run_job(u, u.jobs[j], u.first_record + j, family, inputs);
-  }
-
-  void run_job(const Unit& u, const Job& job, std::size_t at, const std::string& family,
-               const std::optional<Case>& inputs) {
-    Record r;
-    Profile profile;
-    bool has_profile = false;
-    if (std::string why = unavailable_reason(job.variant->backend); !why.empty()) {
-      r = blank_record(*job.variant, family, job.op, u.V, u.rows, job.k, selection_.seed);
-      r.reason = why;
-    } else {
-      CheckOptions options;
-      options.pitch = selection_.pitch.value_or(0);
-      has_profile = profiled(family, u.V) && job.op == Op::softmax;
-      std::optional<ProfileObserver> observer;
-      if (has_profile) {
-        profile = {job.variant->key(),
-                   job.variant->variant,
-                   name(job.variant->dtype),
-                   name(job.variant->backend),
-                   family,
-                   u.V,
-                   {},
-                   0,
-                   {},
-                   0,
-                   0};
-        observer.emplace(profile);
-        options.observer = &*observer;
-      }
-      r = check_case(*job.variant, *inputs, job.op, job.k, options);
-      if (observer) observer->finish();
-    }
-    if (!u.family) {
-      r.reproduce = fmt::format("assay report --key {} --logits {} --rows {}", r.key,
-                                shell_quoted(std::filesystem::absolute(selection_.logits).string()), u.rows);
-      if (selects(job.op)) r.reproduce += fmt::format(" --k {}", job.k);
-      if (job.op != job.variant->op) r.reproduce += fmt::format(" --op {}", name(job.op));
-    }
-    if (selection_.pitch) r.reproduce += fmt::format(" --pitch {}", *selection_.pitch);
-    if (has_profile) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      data_.profiles.push_back(std::move(profile));
-    }
-    finish_record(at, std::move(r));
-  }
-
-  void finish_record(std::size_t at, Record r) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    data_.records[at] = std::move(r);
-    ++done_;
-    if (options_.progress) options_.progress(done_, plan_.records);
-  }
-
-  const Plan& plan_;
-  const Selection& selection_;
-  const RunOptions& options_;
-  ReportData& data_;
-  std::vector<Behaviour> behaviours_;  // by key
   std::mutex mutex_;
-  std::int64_t done_ = 0;
+  std::deque<Profile> all_;  // observers refer to them
 };
+
+/// What each key behaves like: from its probe's record where there is one.
+std::map<std::string, std::string> behaviours(const Plan& plan, const std::vector<Record>& records,
+                                              const RunOptions& options) {
+  std::vector<std::string> like(plan.keys.size());
+  if (plan.probes) {
+    const std::size_t first = records.size() - plan.keys.size();
+    for (std::size_t i = 0; i < like.size(); ++i) like[i] = records[first + i].behaves_like;
+  } else if (options.probes) {
+    parallel_for(like.size(), options.threads, [&](std::size_t i) {
+      const Variant& v = *plan.keys[i];
+      if (unavailable_reason(v.backend).empty()) like[i] = behaviour_of(v).like;
+    });
+  }
+  std::map<std::string, std::string> by_key;
+  for (std::size_t i = 0; i < like.size(); ++i) by_key[plan.keys[i]->key()] = like[i];
+  return by_key;
+}
+
+/// The plan's units, by the runner of `assay check`, in this process.
+std::vector<Record> run_units(const Plan& plan, const Selection& selection, const RunOptions& options,
+                              Profiles& profiles) {
+  conformance::ConformanceOptions how;
+  how.report = true;
+  how.seed = selection.seed;
+  how.tier = selection.tier;
+  how.logits = selection.logits;
+  how.narrow.pitch = selection.pitch;
+  how.progress = options.progress;
+  how.observe = [&](const Variant& v, const conformance::ConformanceCase& c) {
+    return profiles.observer(v, c);
+  };
+  const conformance::Group group{"families", "", nullptr};
+  conformance::UnitPlan units;
+  for (const conformance::Unit& u : plan.units) units.add(group, u);
+  conformance::Runner runner(std::move(units), how);
+  // Every case names its kernel: the threads need none of their own.
+  const auto none = [] { return Variant(); };
+  runner.run(none(), none, options.threads);
+  return std::move(runner.records);
+}
 
 }  // namespace
 
@@ -193,20 +131,18 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   for (const Variant* v : plan.keys) data.keys.push_back(key_info(*v));
   for (const Family* f : plan.families) data.families.push_back({f->name, f->why});
   if (plan.probes) data.families.push_back({kProbeFamily, kProbeWhy});
-  data.records.resize(static_cast<std::size_t>(plan.records));
 
-  Run run(plan, selection, options, data);
-  run.run();
-  run.say_behaviours();
-
-  std::sort(data.profiles.begin(), data.profiles.end(), [](const Profile& a, const Profile& b) {
-    return std::tie(a.family, a.key) < std::tie(b.family, b.key);
-  });
-  for (const Unit& u : plan.units)
-    for (const Job& j : u.jobs) data.planned += unavailable_reason(j.variant->backend).empty();
-  if (plan.probes)
-    for (const Variant* v : plan.keys) data.planned += unavailable_reason(v->backend).empty();
-  for (const Record& r : data.records) data.executed += r.status != Status::not_run;
+  Profiles profiles;
+  data.records = run_units(plan, selection, options, profiles);
+  data.profiles = profiles.sorted();
+  // A record that passed behaves like its key.
+  const auto like = behaviours(plan, data.records, options);
+  for (Record& r : data.records)
+    if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = like.at(r.key);
+  for (const conformance::Unit& u : plan.units)
+    for (const conformance::ConformanceCase& c : u.cases)
+      data.planned += unavailable_reason(c.variant->backend).empty();
+  data.executed = conformance::executed(data.records);
   data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return data;
 }

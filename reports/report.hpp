@@ -1,4 +1,4 @@
-// Runs a plan: every unit's inputs and truth once, every job on them, over all cores.
+// Runs a plan: the group `families` of `assay check` over the registry, in this process.
 #pragma once
 
 #include <functional>

@@ -134,8 +134,8 @@ TEST(Report, NormalizerAlone) {
 TEST(Report, DefaultPlanIsWhole) {
   const Plan plan = make_plan({});
   std::set<std::tuple<std::string, std::string, std::int64_t>> planned;
-  for (const Unit& u : plan.units)
-    for (const Job& j : u.jobs) planned.insert({j.variant->key(), u.family->name, u.V});
+  for (const conformance::Unit& u : plan.units)
+    for (const conformance::ConformanceCase& c : u.cases) planned.insert({c.variant->key(), c.family, c.V});
   for (const Variant& v : registry())
     for (const Family& f : families())
       for (std::int64_t V : report_sizes())

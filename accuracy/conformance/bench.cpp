@@ -4,39 +4,52 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
+#include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/status.hpp"
 #include "accuracy/verdict.hpp"
+#include "reference/npy.hpp"
 
 namespace assay::conformance {
 
-void Bench::enter(const Group& group, Patience& patience, std::size_t first,
-                  std::function<void(std::size_t, Record)> emit) {
+void Bench::enter(const Group& group, Patience& patience, std::function<void(std::size_t, Record)> emit) {
   group_ = &group;
   patience_ = &patience;
-  emit_ = [first, put = std::move(emit)](std::size_t i, Record r) { put(first + i, std::move(r)); };
+  emit_ = std::move(emit);
 }
 
 void Bench::emit(std::size_t i, Record r) { emit_(i, std::move(r)); }
 
 Record Bench::blank(const ConformanceCase& c) const {
-  Record r = blank_record(variant_, c.family, c.op, c.V, c.rows, c.k, options_.seed);
-  r.group = group_->name;
-  r.setup = c.setup;
-  const std::string target = !options_.target.empty()  ? options_.target
-                             : variant_.origin.empty() ? variant_.key()
-                                                       : variant_.origin;
-  r.reproduce = fmt::format("assay check {} --only {} --family {} --V {} --rows {} --seed {}", target,
-                            group_->name, c.family, c.V, c.rows, options_.seed);
-  if (selects(c.op)) r.reproduce += fmt::format(" --k {}", c.k);
-  if (c.op != variant_.op) r.reproduce += fmt::format(" --op {}", name(c.op));
-  if (!c.setup.empty()) r.reproduce += " --setup " + c.setup;
-  if (options_.max_ulp) r.reproduce += fmt::format(" --max-ulp {}", *options_.max_ulp);
-  // What a group does besides the case's own words: longer waits, more launches.
-  if (options_.extent != Extent::normal)
-    r.reproduce += options_.extent == Extent::quick ? " --quick" : " --full";
-  if (options_.narrow.pitch) r.reproduce += fmt::format(" --pitch {}", *options_.narrow.pitch);
+  const Variant& v = variant_of(c);
+  if (options_.report && c.family == kProbeFamily) return blank_probe(v);
+  Record r = blank_record(v, c.family, c.op, c.V, c.rows, c.k, options_.seed);
+  Repeat again = repeat_of(v, c.family, c.op, c.V, c.rows, c.k, options_.seed);
+  again.pitch = options_.narrow.pitch;
+  if (!options_.report) {
+    r.group = group_->name;
+    r.setup = c.setup;
+    again.words = "check " + (!options_.target.empty() ? options_.target
+                              : v.origin.empty()       ? v.key()
+                                                       : v.origin);
+    again.group = group_->name;
+    again.setup = c.setup;
+    again.max_ulp = options_.max_ulp;
+    // What a group does besides the case's own words: longer waits, more launches.
+    again.extent = options_.extent == Extent::quick ? "quick" : options_.extent == Extent::full ? "full" : "";
+  }
+  if (!options_.logits.empty()) {
+    r.seed = 0;
+    again.words += " --logits " + shell_quoted(std::filesystem::absolute(options_.logits).string());
+    again.family.clear();
+    again.V.reset();
+    again.seed.reset();
+  }
+  r.reproduce = reproduce(again);
   return r;
 }
 
@@ -47,12 +60,17 @@ Record Bench::unsupported(const ConformanceCase& c, const std::string& reason) c
   return r;
 }
 
-Case Bench::inputs(const std::string& family, std::int64_t V, std::int64_t rows) const {
-  return make_case(family, variant_, V, rows, options_.seed);
+Case Bench::inputs(const ConformanceCase& c, std::int64_t rows) const {
+  if (options_.logits.empty())
+    return Case(c.family, make_rows(c.family, variant_of(c).dtype, c.V, rows, options_.seed), options_.tier);
+  Tensor t = read_npy(options_.logits);
+  t.rows = std::min(t.rows, rows);
+  t.bytes.resize(static_cast<std::size_t>(t.rows * t.V) * size_of(t.dtype));
+  return Case(c.family, std::move(t), options_.tier);
 }
 
 Problem Bench::problem(const ConformanceCase& c) const {
-  return problem_of(variant_, c.op, c.rows, c.V, c.k, c.V);
+  return problem_of(variant_of(c), c.op, c.rows, c.V, c.k, c.V);
 }
 
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
@@ -71,15 +89,15 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
 }
 
 Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {
-  return fitted(layout, variant_, problem(c));
+  return fitted(layout, variant_of(c), problem(c));
 }
 
 std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const {
-  if (!variant_.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
-  if (variant_.dtype == Dtype::f64)
+  const Variant& v = variant_of(c);
+  if (!v.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
+  if (v.dtype == Dtype::f64)
     return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
-  if (selects(c.op) && c.k > variant_.max_k)
-    return fmt::format("k: {} exceeds the variant's {}", c.k, variant_.max_k);
+  if (selects(c.op) && c.k > v.max_k) return fmt::format("k: {} exceeds the variant's {}", c.k, v.max_k);
   const Layout fits = fit(c, layout);
   const bool asked =
       layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0 || layout.out_offset != 0;
@@ -91,11 +109,10 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   p.out_pitch = p.out_columns() + l.out_gap;
   for (const std::int64_t bytes : {l.offset * static_cast<std::int64_t>(size_of(p.in)),
                                    (l.offset + l.out_offset) * static_cast<std::int64_t>(size_of(p.out))})
-    if (const std::string why = beyond_limits(variant_, p, bytes); !why.empty()) return "domain: " + why;
-  if (layout.launch.in_place && !variant_.claim.in_place) return "in place: the variant does not claim it";
-  if (variant_.launcher) {
-    if (const std::string why = variant_.launcher->cannot(layout.launch); !why.empty())
-      return "launcher: " + why;
+    if (const std::string why = beyond_limits(v, p, bytes); !why.empty()) return "domain: " + why;
+  if (layout.launch.in_place && !v.claim.in_place) return "in place: the variant does not claim it";
+  if (v.launcher) {
+    if (const std::string why = v.launcher->cannot(layout.launch); !why.empty()) return "launcher: " + why;
   } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
     return "launcher: the kernel runs in this process";
   }
@@ -106,7 +123,7 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
                          const std::string& why) const {
   Record r = unsupported(c, why);
   r.rows_outside = c.rows;
-  Launcher* const launcher = variant_.launcher.get();
+  Launcher* const launcher = variant_of(c).launcher.get();
   if (!launcher || died_unpromised_) return r;
   GuardedLaunch launch = prepare(c, inputs, layout);
   const LaunchOutcome outcome = launch.run();
@@ -119,7 +136,7 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
 
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
   if (const std::string why = outside(c, layout); !why.empty()) {
-    const Limits& l = variant_.limits;
+    const Limits& l = variant_of(c).limits;
     const bool empty = (c.V == 0 && l.min_V > 0) || (c.rows == 0 && l.min_rows > 0);
     return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
   }
@@ -130,6 +147,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& 
 
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
                     const LaunchOutcome& outcome) const {
+  const Variant& v = variant_of(c);
   const auto look = [&](Judgement& j) {
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
       j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
@@ -141,12 +159,12 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     launch.inspect(j.tally);
     j.judge_rows(launch, true);
     if (!launch.layout().launch.in_place) j.judge_written(launch, launch);
-    if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
+    if (v.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
   VerdictOptions how{nullptr, options_.max_ulp};
-  how.measure = [&] { return measured_sum(variant_, c.V); };
-  return verdict(blank(c), variant_, inputs, c.op, how, look);
+  how.measure = [&] { return measured_sum(v, c.V); };
+  return verdict(blank(c), v, inputs, c.op, how, look);
 }
 
 namespace {
@@ -198,22 +216,15 @@ void require(Record& r, Check check, bool holds, const std::string& detail, Faul
 }
 
 void settle(Record& r) {
-  std::string failed;
-  for (const CheckResult& c : r.checks)
-    if (c.failed > 0) failed += (failed.empty() ? "" : ", ") + std::string(name(c.check));
-  if (r.status == Status::crashed || r.status == Status::hung) return;
-  if (!failed.empty()) {
-    r.status = Status::fail;
-    r.reason = "failed: " + failed;
-  } else if (r.status == Status::inconclusive) {
-    return;
-  } else if (r.rows_judged == 0 && r.rows > 0) {
-    r.status = Status::unsupported;
-    r.reason = r.returned.empty() ? "domain: no row could be judged" : std::string(r.returned);
-  } else {
-    r.status = Status::pass;
-    r.reason.clear();
+  Grounds g;
+  if (r.status == Status::crashed || r.status == Status::hung) {
+    g.ended = r.status == Status::crashed ? Ended::crashed : Ended::hung;
+    g.fault = r.reason;
   }
+  if (r.status == Status::inconclusive) g.undecided = r.reason;
+  if (r.rows_judged == 0 && r.rows > 0)
+    g.nothing_judged = r.returned.empty() ? "domain: no row could be judged" : std::string(r.returned);
+  decide(r, g);
 }
 
 std::string difference(const Variant& variant, const Case& inputs, Op op, const GuardedLaunch& a,

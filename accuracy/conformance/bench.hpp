@@ -38,12 +38,13 @@ class Bench {
   }
 
   const Variant& variant() const { return variant_; }
+  /// The kernel of the case: its own, or the bench's.
+  const Variant& variant_of(const ConformanceCase& c) const { return c.variant ? *c.variant : variant_; }
   std::uint64_t seed() const { return options_.seed; }
   const ConformanceOptions& options() const { return options_; }
 
-  /// The unit that is about to run.
-  void enter(const Group& group, Patience& patience, std::size_t first,
-             std::function<void(std::size_t, Record)> emit);
+  /// The unit that is about to run, and where the records of its cases go.
+  void enter(const Group& group, Patience& patience, std::function<void(std::size_t, Record)> emit);
   /// Hands over the record of case `i` of the unit.
   void emit(std::size_t i, Record r);
   /// False once the group has crashed or hung too often; the rest is then left.
@@ -53,15 +54,16 @@ class Bench {
   Record blank(const ConformanceCase& c) const;
   Record unsupported(const ConformanceCase& c, const std::string& reason) const;
 
-  /// Inputs of the case: a family of reference/, or one of inputs.hpp.
-  Case inputs(const ConformanceCase& c) const { return inputs(c.family, c.V, c.rows); }
-  Case inputs(const std::string& family, std::int64_t V, std::int64_t rows) const;
+  /// Inputs of the case, or more or fewer rows of them: a family of reference/, one of inputs.hpp, or rows of
+  /// the file that the options name.
+  Case inputs(const ConformanceCase& c) const { return inputs(c, c.rows); }
+  Case inputs(const ConformanceCase& c, std::int64_t rows) const;
 
   Problem problem(const ConformanceCase& c) const;
   /// The layout with the gaps and the offset that declared limits ask for.
   Layout fit(const ConformanceCase& c, const Layout& layout) const;
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-    return {variant_, problem(c), inputs.logits(), fit(c, layout)};
+    return {variant_of(c), problem(c), inputs.logits(), fit(c, layout)};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
@@ -98,7 +100,8 @@ void fold(Record& all, const Record& one, const std::string& where);
 void require(Record& r, Check check, bool holds, const std::string& detail,
              FaultKind cause = FaultKind::none);
 
-/// Status and reason of a record from its checks, after fold and require.
+/// Status and reason of a record of several launches, after fold and require: what status.hpp makes of its
+/// checks and of how the worst launch ended.
 void settle(Record& r);
 
 /// "row 0, element 3: 0x1p-4 and 0x1.8p-4": where two launches on the same inputs differ; empty if nowhere.

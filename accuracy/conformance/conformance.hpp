@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,12 @@
 
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
+#include "reference/oracle.hpp"
 #include "reference/problem.hpp"
+
+namespace assay {
+struct ElementObserver;
+}
 
 namespace assay::conformance {
 
@@ -35,6 +41,7 @@ struct ConformanceCase {
   Op op = Op::softmax;
   int k = 0;
   std::string setup = {};
+  const Variant* variant = nullptr;  // the kernel, which outlives the run; null: the bench's own
 };
 
 class Bench;
@@ -78,6 +85,12 @@ struct ConformanceOptions {
   int threads = 0;                // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
   std::vector<Group> more;  // groups from elsewhere, after this folder's
+  Tier tier = Tier::fast;   // of the oracle
+  /// The records of `assay report`: they name no group, and that command repeats them.
+  bool report = false;
+  std::string logits;  // .npy file whose first rows are every case's, in place of its family
+  /// Who sees every judged element of a case of the group `families`; null: nobody. From any thread.
+  std::function<std::unique_ptr<ElementObserver>(const Variant&, const ConformanceCase&)> observe;
   std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised
 };
 

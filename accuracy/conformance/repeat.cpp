@@ -63,7 +63,7 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const Variant& v = bench.variant();
   ConformanceCase alone = c;
   alone.rows = 1;
-  const Case one = bench.inputs(c.family, c.V, 1);
+  const Case one = bench.inputs(c, 1);
   GuardedLaunch single = bench.prepare(alone, one, {});
   Record r = bench.blank(c);
   fold(r, bench.judge(alone, one, single, bench.run(single)), "the row alone");

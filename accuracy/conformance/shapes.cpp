@@ -12,7 +12,7 @@ namespace {
 void run_shape(Bench& bench, const std::vector<ConformanceCase>& cases) {
   std::int64_t rows = 0;
   for (const ConformanceCase& c : cases) rows = std::max(rows, c.rows);
-  const Case inputs = bench.inputs(cases[0].family, cases[0].V, rows);
+  const Case inputs = bench.inputs(cases[0], rows);
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     Layout layout;
     layout.poison = cases[i].rows > 1 ? 1 : 0;

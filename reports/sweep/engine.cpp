@@ -7,6 +7,7 @@
 #include <set>
 
 #include "accuracy/checker.hpp"
+#include "accuracy/reproduce.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/build_info.hpp"

@@ -1,0 +1,79 @@
+#include "accuracy/conformance/second_look.hpp"
+
+#include <chrono>
+
+#include "accuracy/behaves_like.hpp"
+#include "accuracy/checker.hpp"
+#include "accuracy/conformance/diagnosis.hpp"
+#include "accuracy/conformance/inputs.hpp"
+
+namespace assay::conformance {
+
+void confirm(Runner& run, const Variant& variant) {
+  if (!variant.launcher) return;
+  constexpr double kTimes = 10;
+  constexpr auto kLongest = std::chrono::minutes(10);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < run.records.size(); ++i)
+    if (run.doubtful[i]) open.push_back(i);
+  // Groups that were left for hangs that were none.
+  if (!open.empty())
+    for (std::size_t i = 0; i < run.records.size(); ++i)
+      if (run.records[i].status == Status::not_run && !run.doubtful[i]) open.push_back(i);
+  bool shown = false;
+  variant.launcher->be_patient(kTimes);
+  for (const std::size_t at : open) {
+    Record& r = run.records[at];
+    const bool ended = r.status == Status::hung || r.status == Status::crashed;
+    if (shown && (ended || r.status == Status::not_run)) continue;
+    if (std::chrono::steady_clock::now() > end) break;
+    Record again = run.alone(variant, at);
+    if (ended && again.status == r.status) shown = true;
+    if (again.status == Status::pass && !r.reason.empty() && r.status != Status::pass)
+      again.evidence.push_back("at first: " + r.reason);
+    r = std::move(again);
+  }
+  variant.launcher->be_patient(1);
+}
+
+void repeat_alone(Runner& run, const Variant& variant) {
+  if (!variant.launcher) return;
+  constexpr int kMost = 6, kTries = 3;
+  int left = kMost;
+  for (const Finding& f : diagnose(run.records)) {
+    const auto at = static_cast<std::size_t>(f.first - run.records.data());
+    Record& r = run.records[at];
+    // The calls of group `calls` say so themselves; a hang costs its whole wait.
+    if (r.status != Status::fail && r.status != Status::crashed) continue;
+    if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
+    if (left-- == 0) continue;
+    bool passes = true, disturbed = false;
+    for (int n = 0; n < kTries && passes; ++n) {
+      passes = run.alone(variant, at, &disturbed).status == Status::pass;
+      if (disturbed) break;
+    }
+    if (!disturbed) r.alone = passes ? Alone::passes : Alone::fails;
+  }
+}
+
+void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& options) {
+  int left = 6;
+  for (const Finding& f : diagnose(run.records)) {
+    Record& r = run.records[static_cast<std::size_t>(f.first - run.records.data())];
+    const bool known = find_family(r.family) || r.family == kShifted || r.family == kSameHead;
+    const std::optional<Op> op = parse_op(r.op);
+    const bool by_itself =
+        r.group == "families" || r.group == "shapes" || r.group == "rows" || r.group == "layout";
+    if (r.status != Status::fail || !by_itself || !r.behaves_like.empty() || !known || !op ||
+        r.rows * r.V > 1 << 16)
+      continue;
+    if (left-- == 0) return;
+    const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
+    const Problem p = problem_of(v, *op, r.rows, r.V, r.k, r.V);
+    GuardedLaunch launch(v, p, inputs.logits(), fitted({}, v, p));
+    if (launch.run().ok()) nearest_class(v, inputs, *op, launch).tell(r);
+  }
+}
+
+}  // namespace assay::conformance

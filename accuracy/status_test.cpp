@@ -1,0 +1,49 @@
+// The rule from checks to a status: which ground goes before which.
+#include "accuracy/status.hpp"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+CheckResult counted(Check check, std::int64_t failed, std::int64_t undecided = 0) {
+  CheckResult c;
+  c.check = check;
+  c.judged = 5;
+  c.failed = failed;
+  c.undecided = undecided;
+  return c;
+}
+
+/// All grounds at once, then without the strongest one after another.
+TEST(Status, TheFirstGroundThatHoldsDecides) {
+  Record r;
+  r.checks = {counted(Check::element, 2), counted(Check::guard, 0), counted(Check::special, 1)};
+  Grounds g{Ended::crashed, "signal 11", "2 comparisons undecided", "domain: no row", "bound too weak",
+            false,          "beside"};
+  const auto decided = [&] {
+    decide(r, g);
+    return std::pair(r.status, r.reason);
+  };
+  EXPECT_EQ(decided(), std::pair(Status::crashed, std::string("signal 11")));
+  g.ended = Ended::hung;
+  EXPECT_EQ(decided(), std::pair(Status::hung, std::string("signal 11")));
+  // A fault that was no end of the process is a failed check.
+  g.ended = Ended::fault;
+  EXPECT_EQ(decided(), std::pair(Status::fail, std::string("failed: element, special")));
+  r.checks = {counted(Check::element, 0, 2)};
+  EXPECT_EQ(decided(), std::pair(Status::inconclusive, std::string("2 comparisons undecided")));
+  g.undecided.clear();
+  EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("domain: no row")));
+  g.nothing_judged.clear();
+  EXPECT_EQ(decided(), std::pair(Status::inconclusive, std::string("bound too weak")));
+  g.weak_is_outside = true;
+  EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("bound too weak")));
+  g.too_weak.clear();
+  EXPECT_EQ(decided(), std::pair(Status::pass, std::string("beside")));
+  g.note.clear();
+  EXPECT_EQ(decided(), std::pair(Status::pass, std::string()));
+}
+
+}  // namespace
+}  // namespace assay
