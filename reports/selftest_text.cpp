@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accuracy/peer_rules.hpp"
+#include "accuracy/reproduce.hpp"
 #include "reports/html.hpp"
 #include "reports/selftest.hpp"
 
@@ -84,7 +85,7 @@ std::string render_selftest_json_lines(const Selftest& s) {
                         {"outcome", outcome(v)},
                         {"failed", v.failed},
                         {"detail", v.detail},
-                        {"reproduce", "assay selftest --key " + std::string(m.fault)}};
+                        {"reproduce", reproduce({"selftest --key " + shell_quoted(m.fault)})}};
     if (v.peers_ran)
       for (std::size_t r = 0; r < kPeerRules; ++r)
         j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};
