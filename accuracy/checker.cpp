@@ -175,6 +175,11 @@ class Launches {
   static bool lived(const LaunchOutcome& o) { return o.ended != Ended::crashed && o.ended != Ended::hung; }
 
   bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
+    if (outcome.ended == Ended::lost) {
+      // Nothing was shown of the kernel.
+      if (j.ended == Ended::normally) j.ended = outcome.ended, j.fault = outcome.fault;
+      return false;
+    }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
       j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
     if (!lived(outcome) && j.ended == Ended::normally) {
@@ -324,7 +329,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
 
   Launches launches(variant, c, p, options);
   VerdictOptions how{options.observer, options.max_ulp};
-  how.measure = [&] { return measured_sum(variant, c.V()); };
+  how.measure = [&](std::int64_t rows) { return measured_sum(variant, c.V(), rows); };
   r = verdict(std::move(r), variant, c, op, how, [&](Judgement& j) { launches.judge(j); });
   if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) launches.nearest(op).tell(r);
   return r;

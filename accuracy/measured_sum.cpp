@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "accuracy/bounds.hpp"
@@ -42,6 +43,56 @@ std::optional<double> least_sum(const Variant& v, const Terms& terms, const Outp
   const double slack = got.slack > 0 ? lam(terms.D) + lam(terms.u_out) : 0;
   if (slack > 0x1p-18) return {};
   return got.sum(row) * (1 - slack);
+}
+
+/// Few terms, each many thousand ulp of the sum: in whatever order they are added, the sum errs by less than half
+/// an ulp for each of them.
+constexpr int kFewTerms = 100;
+/// e^x at these is 0.0041 to 0.0067.
+constexpr double kFewAt[] = {-5.0, -5.11, -5.23, -5.31, -5.42, -5.5};
+
+/// Rows of a 0 and kFewTerms logits of kFewAt, the rest so far below that all of it vanishes.
+Tensor rows_of_few(const Variant& v, std::int64_t V, std::int64_t leaf, double vanishing) {
+  Tensor logits(v.dtype, std::ssize(kFewAt), V);
+  const std::int64_t stride = std::max<std::int64_t>(1, (V - 1) / kFewTerms);
+  for (std::int64_t row = 0; row < logits.rows; ++row) {
+    int left = kFewTerms;
+    const double x = round_to(v.dtype, kFewAt[static_cast<std::size_t>(row)]);
+    for (std::int64_t j = 0; j < V; ++j) {
+      const bool few = j != leaf && j % stride == 0 && left > 0;
+      left -= few;
+      logits.set(row, j, j == leaf ? 0 : few ? x : vanishing);
+    }
+  }
+  return logits;
+}
+
+/// What no order of additions explains of those rows' sums; empty where all is well, or too little shows.
+std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Output& got, const Tensor& logits,
+                               std::int64_t leaf, double alone) {
+  for (std::int64_t row = 0; row < logits.rows; ++row) {
+    const std::optional<double> d = least_sum(v, terms, got, row, leaf);
+    if (!d) return {};
+    Enclosure exact{0, 0};
+    double lowest = 0;
+    for (std::int64_t j = 0; j < logits.V; ++j) {
+      const Enclosure e = exp_of(logits.at(row, j));
+      exact.lo += e.lo, exact.hi += e.hi;
+      if (j != leaf) lowest = std::max(lowest, e.hi);
+    }
+    // Sums of V doubles, an exp each, the additions, the kept outputs' rescales, the division: and twice of all.
+    const double x = std::log(lowest);
+    const double rescales = terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
+    const double allowed = 2 * (0x1p-32 + kFewTerms * lam(terms.u) + exp_error_below_zero(terms, x) + rescales +
+                                lam(terms.D) + lam(terms.u_out) + 2 * terms.log_error);
+    const double is = *d / alone;
+    if (is >= exact.lo * (1 - allowed) && is <= exact.hi * (1 + allowed)) continue;
+    return fmt::format(
+        "a row of V = {} with a 0, {} logits of {:.6g} and nothing else that counts sums to {:.7g}, exact is {:.7g}: no "
+        "order of additions errs by more than {:.2g} of that",
+        logits.V, kFewTerms, x, is, exact.lo, allowed);
+  }
+  return {};
 }
 
 /// The first, the last, the middle, and some that no stride repeats.
@@ -87,9 +138,16 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
   return d;
 }
 
+MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) {
+  MeasuredSum m{0, "a launch failed: " + got.fault};
+  m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", rows, V, got.fault), got.ended, {}, 0,
+                  got.fault_kind};
+  return m;
+}
+
 /// Outputs of 16 bits show a sum roughly, however many of them are looked at: enough to tell a long chain of
 /// additions, as a thread for each row makes, from a tree.
-MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V) {
+MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, std::int64_t at_least) {
   const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
   const char* const rough = "the sum shows in 16-bit outputs alone, too roughly for what is no long chain";
   if (v.op != Op::softmax || terms.arithmetic != Dtype::f32 || V < 256) return not_measured(rough);
@@ -117,9 +175,9 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V) 
         logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(some && j % stride != 0 ? kScales : k)]);
       for (std::size_t i = 0; i < y.size(); ++i) logits.set(k, columns[i], y[i]);
     }
-    const Output got = launch_on(v, logits, 1);
+    const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
-    if (!got.fault.empty()) return not_measured("a launch failed: " + got.fault);
+    if (!got.fault.empty()) return launch_failed(got, V, std::max<std::int64_t>(rows, at_least));
     double readers = 1;
     for (const double x : y) readers += std::exp(x);
     const Span alone = sum_by_readers(v, terms, got, kScales, leaf, columns, y);
@@ -155,7 +213,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V) 
   return {static_cast<std::int64_t>(height), at};
 }
 
-MeasuredSum measure(const Variant& v, std::int64_t V) {
+MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
   if (V < 2) return {1, "one term"};
   if (V > kLongestMeasured) return not_measured(fmt::format("rows of {} are too long to measure", V));
@@ -175,25 +233,34 @@ MeasuredSum measure(const Variant& v, std::int64_t V) {
   }
   const bool quick = v.on_executor || on_host(v.backend);
   double most = 0;
-  std::string at;
+  std::string at, refuted;
+  bool tried_few = false;
   for (const std::int64_t leaf : leaves(V, quick ? 8 : 16)) {
     Tensor logits(v.dtype, scales + 2, V);
     for (int k = 0; k < scales + 2; ++k)
       for (std::int64_t j = 0; j < V; ++j)
         logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
-    const Output got = launch_on(v, logits, 1);
+    const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
-    if (!got.fault.empty()) return not_measured("a launch failed: " + got.fault);
+    if (!got.fault.empty()) return launch_failed(got, V, std::max<std::int64_t>(logits.rows, at_least));
     std::vector<double> lost;
     const std::optional<double> alone = least_sum(v, terms, got, scales + 1, leaf);
     for (int k = 0; k < scales; ++k) {
       const Enclosure e = exp_of(t[static_cast<std::size_t>(k)]);
       const std::optional<double> d = least_sum(v, terms, got, k, leaf);
-      if (!d || !alone) return measure_chain(v, terms, V);
+      if (!d || !alone) return measure_chain(v, terms, V, at_least);
       lost.push_back((1 + static_cast<double>(V - 1) * e.hi - *d / *alone) / e.lo);
     }
     // A sum without its largest term is wrong, not long: the rows themselves are judged.
     if (!(lost[0] * terms.u < 0.5) || !(std::fabs(*alone - 1) < 0.5)) continue;
+    if (!tried_few && V > 2 * kFewTerms) {
+      tried_few = true;
+      const Tensor few = rows_of_few(v, V, leaf, t.back());
+      const Output of_few = launch_on(v, few, 1, {}, at_least);
+      if (!of_few.fault.empty()) return launch_failed(of_few, V, std::max<std::int64_t>(few.rows, at_least));
+      refuted = of_few.skipped.empty() ? off_in_rows_of_few(v, terms, of_few, few, leaf, *alone) : std::string();
+      if (!refuted.empty()) return {0, refuted, {}, refuted};
+    }
     const double additions = additions_on_path(lost.data(), scales);
     if (additions > most) {
       most = additions;
@@ -218,17 +285,19 @@ double additions_on_path(const double* lost, int scales) {
   return additions;
 }
 
-MeasuredSum measured_sum(const Variant& variant, std::int64_t V) {
+MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows) {
   static std::mutex mutex;
-  static std::map<std::pair<std::string, std::int64_t>, MeasuredSum> known;
+  static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, MeasuredSum> known;
   // Without an origin a name need not stand for one kernel.
-  if (variant.origin.empty()) return measure(variant, V);
-  const std::pair<std::string, std::int64_t> who{variant.key() + " " + variant.origin, V};
+  if (variant.origin.empty()) return measure(variant, V, rows);
+  const std::tuple<std::string, std::int64_t, std::int64_t> who{variant.key() + " " + variant.origin, V, rows};
   {
     const std::lock_guard lock(mutex);
     if (const auto it = known.find(who); it != known.end()) return it->second;
   }
-  MeasuredSum m = measure(variant, V);
+  MeasuredSum m = measure(variant, V, rows);
+  // What was lost to others may be had the next time.
+  if (m.went_wrong.ended == Ended::lost) return m;
   const std::lock_guard lock(mutex);
   known.emplace(who, m);
   return m;

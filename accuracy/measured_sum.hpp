@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -14,10 +15,15 @@ namespace assay {
 struct MeasuredSum {
   std::int64_t height = 0;  // additions on the longest path seen, from above; 0: not measured
   std::string saw;          // what was seen, or why nothing was
+  /// A launch that went wrong meanwhile, its fault one sentence: that is the kernel's, whatever it was made for.
+  LaunchOutcome went_wrong = {};
+  /// Not empty: a row of a few large terms has a sum that no order of additions explains.
+  std::string refuted = {};
 };
 
-/// Launches the variant on rows of V. The result is kept: a kernel is asked once for each V.
-MeasuredSum measured_sum(const Variant& variant, std::int64_t V);
+/// Launches the variant on rows of V, at least `rows` of them in each launch: a launcher may take another kernel
+/// for many rows than for few. The result is kept: a kernel is asked once for each V and number of rows.
+MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows = 0);
 
 /// Most additions on the path of one leaf, from the leaves lost at each scale: `lost[k]` counts those that
 /// vanished where 2^k of them together were just below half an ulp of 1. A sibling of s leaves vanishes whole

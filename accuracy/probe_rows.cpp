@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -43,7 +44,22 @@ Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows)
   return t;
 }
 
-Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options) {
+/// The rows again and again, until there are so many.
+static Tensor repeated(const Tensor& t, std::int64_t rows) {
+  Tensor all(t.dtype, rows, t.V);
+  const std::size_t bytes = static_cast<std::size_t>(t.V) * size_of(t.dtype);
+  for (std::int64_t r = 0; r < rows; ++r)
+    std::memcpy(all.bytes.data() + static_cast<std::size_t>(r) * bytes, t.row(r % t.rows), bytes);
+  return all;
+}
+
+Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options,
+                 std::int64_t at_least) {
+  // Beyond this a launch would take longer than it tells.
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 25;
+  const std::int64_t needed = std::max(at_least, variant.limits.min_rows);
+  if (logits.rows > 0 && needed > logits.rows && needed * std::max<std::int64_t>(1, logits.V) <= kMostElements)
+    return launch_on(variant, repeated(logits, needed), k, options);
   Output o;
   o.V = logits.V;
   if (selects(variant.op)) o.k = std::min(k, variant.max_k);

@@ -43,8 +43,10 @@ struct Output {
 };
 /// False where a launch has nothing to show, and why is noted.
 bool landed(Observation& o, const Output& got);
-/// Top-k kernels are asked for `k` elements, at most what they can.
-Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options = {});
+/// Top-k kernels are asked for `k` elements, at most what they can. Where the launch must have more rows than there
+/// are, `at_least` so many or what the variant declares, the rows follow again and only the first are looked at.
+Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options = {},
+                 std::int64_t at_least = 0);
 
 /// e^t for t in [-700, 700], enclosed by the fast oracle's exponential and its proved error.
 Enclosure exp_of(double t);

@@ -42,7 +42,8 @@ constexpr std::array kCheckNames = {"launch",    "guard",    "inputs",   "writte
                                     "initcheck", "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
 constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
-constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none"};
+constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
+                                      "beyond_measured"};
 
 /// The position of a name in a list. Throws InputError.
 template <class List>
@@ -152,6 +153,7 @@ json to_json(const Record& r) {
   if (r.nearest != Nearest::not_looked_for)
     record["nearest"] = kNearestNames[static_cast<std::size_t>(r.nearest)];
   if (r.alone != Alone::not_tried) record["alone"] = kAloneNames[static_cast<std::size_t>(r.alone)];
+  if (!r.at_first.empty()) record["at_first"] = r.at_first;
   if (!r.evidence.empty()) record["evidence"] = r.evidence;
   return record;
 }
@@ -201,6 +203,7 @@ Record record_from_json(const json& j) {
     }
     field = "behaves_like";
     r.behaves_like = j.value("behaves_like", "");
+    r.at_first = j.value("at_first", std::string());
     r.evidence = j.value("evidence", std::vector<std::string>{});
     field = "nearest";
     r.nearest =

@@ -70,6 +70,7 @@ enum class Nearest {
   its_own,      // its own: what failed is no arithmetic
   other_class,  // one that promises less
   none,         // none near its own
+  beyond_measured,  // a serial sum's, but not that of the sum it was seen to do
 };
 
 /// The element with the largest ulp error (or, where something failed, the first failing element).
@@ -120,6 +121,9 @@ struct Record {
   std::string behaves_like;
   Nearest nearest = Nearest::not_looked_for;
   Alone alone = Alone::not_tried;
+  /// What befell a launch that the kernel need have no part in, of a case that was then made again and has the
+  /// status of that; empty otherwise.
+  std::string at_first = {};
   std::vector<std::string> evidence;  // what the probes saw (family probe), one sentence each
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;

@@ -14,6 +14,8 @@ namespace assay {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+/// A measurement's own launches have up to so many rows.
+constexpr std::int64_t kRowsOfAMeasurement = 32;
 
 /// A judgement under one limit, and the tier that decided it.
 struct Judged {
@@ -61,8 +63,19 @@ class Verdict {
       if (sharp.ended() || !only_of_the_sum(sharp.j->tally)) return concluded(judged({}));
     }
 
-    const MeasuredSum seen = options_.measure ? options_.measure() : MeasuredSum{0, "outputs alone"};
-    if (seen.height > 0) return held_to(seen);
+    MeasuredSum seen = options_.measure ? options_.measure(0) : MeasuredSum{0, "outputs alone"};
+    if (refutes(seen)) return refuted(seen);
+    if (seen.height > 0) {
+      bool outside = false;
+      Record r = held_to(seen, outside);
+      if (!outside || case_.rows() <= kRowsOfAMeasurement) return r;
+      // Many rows may go another way than the few that were measured.
+      const MeasuredSum many = options_.measure(case_.rows());
+      if (refutes(many)) return refuted(many);
+      if (many.height > seen.height) return held_to(many, outside);
+      if (many.height > 0) return r;
+      seen = many;
+    }
     // What was not launched, or shows no sum, is held to what roundings of mixed sign do.
     const auto n = static_cast<double>(case_.V());
     Judged mixed = judged({kMixedSign * std::sqrt(n), kFewAdditions});
@@ -134,7 +147,29 @@ class Verdict {
     return weak;
   }
 
-  Record held_to(const MeasuredSum& seen) {
+  static bool refutes(const MeasuredSum& seen) {
+    return !seen.refuted.empty() || (!seen.went_wrong.ok() && seen.went_wrong.ended != Ended::lost);
+  }
+
+  /// What was seen while the sum was measured is the kernel's.
+  Record refuted(const MeasuredSum& seen) {
+    Judged serial = judged({});
+    Tally& tally = serial.j->tally;
+    const LaunchOutcome& launch = seen.went_wrong;
+    const Check check = launch.ok() ? Check::row_sum : Check::launch;
+    tally.require(check, false);
+    if (tally.first(check)) {
+      tally.at(check).detail = launch.ok() ? seen.refuted : launch.fault;
+      if (!launch.ok()) tally.at(check).cause = launch.kind;
+    }
+    if (!serial.ended() && (launch.ended == Ended::crashed || launch.ended == Ended::hung))
+      serial.j->ended = launch.ended, serial.j->fault = launch.fault;
+    return concluded(serial);
+  }
+
+  /// `outside`: set to whether the outputs are beyond what this sum explains, and within a serial one.
+  Record held_to(const MeasuredSum& seen, bool& outside) {
+    outside = false;
     // The leaves tried are some of many: a quarter more, and a few.
     const double height = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
     const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
@@ -146,11 +181,12 @@ class Verdict {
     }
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);
+    outside = true;
     Record r = concluded(measured);
-    r.reason += fmt::format(
-        ": outside the sum it was seen to do ({}); --declare 'height=V' if a serial sum is meant", what);
-    r.behaves_like = "would pass with height=V";
-    r.nearest = Nearest::other_class;
+    r.behaves_like = fmt::format(
+        "outside the sum it was seen to do ({}); --declare 'height=V' if a serial sum is meant", what);
+    r.reason += ": " + r.behaves_like;
+    r.nearest = Nearest::beyond_measured;
     r.evidence.push_back(seen.saw);
     return r;
   }

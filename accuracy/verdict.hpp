@@ -15,8 +15,9 @@ namespace assay {
 struct VerdictOptions {
   ElementObserver* observer = nullptr;
   std::optional<double> max_ulp = {};
-  /// Of a kernel that declares no height: how to measure its sum. Empty for outputs that somebody else made.
-  std::function<MeasuredSum()> measure = {};
+  /// Of a kernel that declares no height: how to measure its sum in launches of at least so many rows. Empty for
+  /// outputs that somebody else made.
+  std::function<MeasuredSum(std::int64_t rows)> measure = {};
 };
 
 /// `record` with what was judged and the status that follows from it. `look` shows the launches to a judgement;
@@ -28,10 +29,11 @@ struct VerdictOptions {
 /// No declared height, in this order:
 /// - of a kernel that can be launched, as a sum of at most kFewAdditions additions: what passes there needs no
 ///   more;
-/// - as the sum that was measured at this V: what fails there and would pass as a serial sum is `fail`, and the
-///   record says so;
-/// - where nothing could be measured, as roundings of mixed sign do (BOUNDS.md section 6): what fails there and
-///   would pass as a serial sum is `inconclusive`, and the record names the word that settles it;
+/// - as the sum that was measured at this V, in a few rows, and where that fails in as many as the case has: what
+///   fails there and would pass as a serial sum is `fail`, and the record says so;
+/// - where nothing could be measured, as roundings of mixed sign do (VERDICT.md section 4): what fails there and
+///   would pass as a serial sum is `inconclusive`, and the record names the word that settles it, unless the serial
+///   sum's bound is sharp enough to pass by (1/512);
 /// - as a serial sum: what fails there is `fail`, proved.
 Record verdict(Record record, const Variant& variant, const Case& c, Op op, const VerdictOptions& options,
                const std::function<void(Judgement&)>& look);

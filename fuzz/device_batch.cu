@@ -225,7 +225,8 @@ std::vector<Evaluation> DeviceBatch::operator()(std::span<const Genome> genomes,
     const DeviceRow& row = looked[r];
     e.far = e.far || static_cast<double>(spans[r].hi) - static_cast<double>(spans[r].lo) > far;
     double& share = e.share[static_cast<std::size_t>(Check::element)];
-    share = std::max(share, row.utilisation);
+    // Of a row that the first look leaves open its bound was too narrow: the second one's counts.
+    if (row.open == 0) share = std::max(share, row.utilisation);
     e.elements += V;
     if (look_again[of]) continue;
     if (row.open > 0) {

@@ -1,5 +1,7 @@
 #include "kernels/candidate.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -98,7 +100,11 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
     if (image.empty()) continue;
     std::byte*& p = on_device[static_cast<std::size_t>(i)];
     p = memory.at_least(i, image.size());
-    if (!p) return fault("allocating device memory", cudaGetLastError());
+    if (!p) {
+      cudaGetLastError();
+      return {fmt::format("memory: the device has no {:.2f} GiB left", static_cast<double>(image.size()) / 0x1p30),
+              Ended::lost, {}, 0, FaultKind::memory};
+    }
     if (const cudaError_t e = cudaMemcpyAsync(p, image.data(), image.size(), cudaMemcpyHostToDevice, stream);
         e != cudaSuccess)
       return fault("copying to the device", e);

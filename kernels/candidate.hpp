@@ -71,6 +71,9 @@ struct Disturbance {
   /// was seen counts once it is seen again, alone.
   bool doubtful = false;
   std::string lost;  // the fault of one that was lost
+  std::string saw;   // what the first of them was
+  /// Seconds of its own time, not of the clock, that one on the host used up without an end: others have no part in that.
+  double own_seconds = 0;
   bool any() const { return doubtful || !lost.empty(); }
 };
 

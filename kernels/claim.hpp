@@ -96,7 +96,8 @@ struct Claim {
   /// Nobody declared the height: `height` is the most there can be, and what the kernel does is measured.
   bool any_height = false;
   /// Says nothing of rows on which its bound is too weak to tell right from wrong: there its records are
-  /// `unsupported`. For variants of ours that show what 16-bit arithmetic does; no declaration has a word for it.
+  /// `unsupported`. For variants of ours that show what 16-bit arithmetic, or one long chain, does; no declaration
+  /// has a word for it.
   bool judgeable_rows_only = false;
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;

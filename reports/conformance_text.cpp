@@ -81,6 +81,11 @@ std::string wanting(const std::vector<Record>& records) {
                        grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
                        first->rows, shorten(first->reason, 120));
   }
+  const auto again = [](const Record& r) { return !r.at_first.empty() && r.status == Status::pass; };
+  if (const auto first = std::find_if(records.begin(), records.end(), again); first != records.end())
+    out += fmt::format("passed only when tried again, in a fresh worker: {} ({}, V = {}, {} rows; at first: {})\n",
+                       grouped(std::count_if(records.begin(), records.end(), again)), first->group, first->V,
+                       first->rows, shorten(first->at_first, 160));
   return out;
 }
 
@@ -96,6 +101,7 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
     const conformance::Finding& f = findings[i];
     out += fmt::format("{}. {}\n", i + 1, finding_line(f));
     out += fmt::format("   {}\n", shorten(f.detail, 300));
+    if (f.first->nearest == Nearest::beyond_measured) out += fmt::format("   {}\n", f.first->behaves_like);
     if (offers_class(f))
       out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
     if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);

@@ -126,7 +126,11 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   Launcher* const launcher = variant_of(c).launcher.get();
   if (!launcher || died_unpromised_) return r;
   GuardedLaunch launch = prepare(c, inputs, layout);
+  // Nobody is judged by it: it gets a tenth of the usual wait, and is not looked at again.
+  launcher->be_patient(0.1);
   const LaunchOutcome outcome = launch.run();
+  launcher->be_patient(1);
+  launcher->disturbance();
   died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
   r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
   // What it did to its process is no part of the cases that follow.
@@ -149,6 +153,11 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
                     const LaunchOutcome& outcome) const {
   const Variant& v = variant_of(c);
   const auto look = [&](Judgement& j) {
+    if (outcome.ended == Ended::lost) {
+      j.ended = outcome.ended;
+      j.fault = outcome.fault;
+      return;
+    }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
       j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
     if (outcome.ended == Ended::crashed || outcome.ended == Ended::hung) {
@@ -163,7 +172,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
   VerdictOptions how{nullptr, options_.max_ulp};
-  how.measure = [&] { return measured_sum(v, c.V); };
+  how.measure = [&](std::int64_t rows) { return measured_sum(v, c.V, rows); };
   return verdict(blank(c), v, inputs, c.op, how, look);
 }
 

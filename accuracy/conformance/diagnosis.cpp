@@ -167,6 +167,8 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   if (f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
       symptom_of(*f.first) == Symptom::values)
     f.likely = fmt::format("{}: the first case {}", kOtherArithmetic, f.first->behaves_like);
+  if (f.may_be_arithmetic && f.first->nearest == Nearest::beyond_measured)
+    f.likely = "a part of the sum is lost, or rounded too coarsely";
   return f;
 }
 

@@ -30,6 +30,12 @@ std::int64_t nearest_V(const Limits& l, std::int64_t V) {
   return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
 }
 
+std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
+  // So many rows of any length would fill the memory: such a kernel's cases say that they lie outside.
+  constexpr std::int64_t kMost = 4096;
+  return rows == 0 || l.min_rows > kMost ? rows : std::max(rows, l.min_rows);
+}
+
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual) {
   if (p.narrow.V) return {*p.narrow.V};
   std::vector<std::int64_t> sizes;
@@ -41,7 +47,13 @@ std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> 
 }
 
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual) {
-  return p.narrow.rows ? std::vector<std::int64_t>{*p.narrow.rows} : usual;
+  if (p.narrow.rows) return {*p.narrow.rows};
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t n : usual)
+    if (const std::int64_t fits = nearest_rows(p.variant.limits, n);
+        std::find(rows.begin(), rows.end(), fits) == rows.end())
+      rows.push_back(fits);
+  return rows;
 }
 
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual) {

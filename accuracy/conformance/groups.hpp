@@ -25,7 +25,9 @@ std::vector<Unit> plan_big(const Planning& p);
 /// The row length that a kernel is made for nearest to V: the next multiple, the shortest or the longest. 0
 /// stays 0.
 std::int64_t nearest_V(const Limits& limits, std::int64_t V);
-/// The narrowed value alone, else the list, each length as near as the declared limits allow.
+/// The same of a number of rows: at least what the kernel declares. 0 stays 0.
+std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);
+/// The narrowed value alone, else the list, each length or number of rows as near as the declared limits allow.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);

@@ -11,7 +11,7 @@ namespace {
 
 bool wanted(const Narrowing& n, const ConformanceCase& c) {
   return (n.family.empty() || n.family == c.family) && (n.setup.empty() || n.setup == c.setup) &&
-         (!n.V || *n.V == c.V) && (!n.rows || *n.rows == c.rows) && (!n.k || *n.k == c.k) &&
+         (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) && (!n.k || *n.k == c.k) &&
          (!n.op || *n.op == c.op);
 }
 

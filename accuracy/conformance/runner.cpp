@@ -29,7 +29,7 @@ Disturbance disturbance_of(const Variant& v) {
 Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::move(plan)), options_(options) {
   for (const PlannedUnit& p : plan_.units) patience_[p.group];
   records.resize(plan_.records);
-  doubtful.assign(plan_.records, false);
+  disturbed.resize(plan_.records);
 }
 
 void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads) {
@@ -54,7 +54,7 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
       });
 }
 
-Record Runner::alone(const Variant& variant, std::size_t record, bool* disturbed) const {
+Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* disturbance) const {
   variant.launcher->restart();
   variant.launcher->disturbance();
   Bench bench(variant, options_);
@@ -65,7 +65,7 @@ Record Runner::alone(const Variant& variant, std::size_t record, bool* disturbed
   bench.enter(*p.group, patience, [&](std::size_t, Record r) { made = std::move(r); });
   p.unit.run(bench, {c});
   const Disturbance d = variant.launcher->disturbance();
-  if (disturbed) *disturbed = d.any();
+  if (disturbance) *disturbance = d;
   if (!d.lost.empty()) return lost(bench, c, d.lost);
   return made ? std::move(*made) : lost(bench, c, "no record was made of it");
 }
@@ -97,7 +97,9 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     emitted[i] = true;
     const Disturbance d = disturbance_of(bench.variant());
     if (!d.lost.empty()) r = lost(bench, all[i], d.lost);
-    put(p.first + i, std::move(r), d.any());
+    else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
+      r.at_first = d.saw;
+    put(p.first + i, std::move(r), d);
   });
   if (!cases.empty() && bench.go_on()) {
     std::unique_lock<std::mutex> exclusive(exclusive_, std::defer_lock);
@@ -110,13 +112,13 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     r.reason = !why[i].empty() ? why[i]
                                : fmt::format("the group was left after {} crashes and {} hangs",
                                              patience.crashes.load(), patience.hangs.load());
-    put(p.first + i, std::move(r), false);
+    put(p.first + i, std::move(r), {});
   }
 }
 
-void Runner::put(std::size_t at, Record r, bool in_doubt) {
+void Runner::put(std::size_t at, Record r, Disturbance disturbance) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  doubtful[at] = in_doubt;
+  disturbed[at] = std::move(disturbance);
   records[at] = std::move(r);
   ++done_;
   if (options_.progress) options_.progress(done_, static_cast<std::int64_t>(records.size()));

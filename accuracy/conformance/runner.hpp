@@ -43,19 +43,19 @@ class Runner {
   /// here, and those of a group that was left, are recorded as not run, with the reason.
   void run(const Variant& first, const std::function<Variant()>& make, int threads);
 
-  /// The record of one case as the only one of a fresh process, for a variant with a launcher. `disturbed`:
-  /// set to whether something befell the launch that the kernel need have no part in.
-  Record alone(const Variant& variant, std::size_t record, bool* disturbed = nullptr) const;
+  /// The record of one case as the only one of a fresh process, for a variant with a launcher. `disturbance`:
+  /// set to what befell the launch that the kernel need have no part in.
+  Record alone(const Variant& variant, std::size_t record, Disturbance* disturbance = nullptr) const;
 
   /// In plan order.
   std::vector<Record> records;
-  /// By record: something befell one of its launches that the kernel need have no part in.
-  std::vector<bool> doubtful;
+  /// By record: what befell its launches that the kernel need have no part in.
+  std::vector<Disturbance> disturbed;
 
  private:
   const PlannedUnit& unit_of(std::size_t record) const;
   void run_unit(Bench& bench, const PlannedUnit& p);
-  void put(std::size_t at, Record r, bool in_doubt);
+  void put(std::size_t at, Record r, Disturbance disturbance);
 
   const UnitPlan plan_;
   const ConformanceOptions& options_;

@@ -1,5 +1,7 @@
 #include "accuracy/conformance/second_look.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "accuracy/behaves_like.hpp"
@@ -16,11 +18,11 @@ void confirm(Runner& run, const Variant& variant) {
   const auto end = std::chrono::steady_clock::now() + kLongest;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < run.records.size(); ++i)
-    if (run.doubtful[i]) open.push_back(i);
+    if (run.disturbed[i].any()) open.push_back(i);
   // Groups that were left for hangs that were none.
   if (!open.empty())
     for (std::size_t i = 0; i < run.records.size(); ++i)
-      if (run.records[i].status == Status::not_run && !run.doubtful[i]) open.push_back(i);
+      if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
   bool shown = false;
   variant.launcher->be_patient(kTimes);
   for (const std::size_t at : open) {
@@ -28,10 +30,21 @@ void confirm(Runner& run, const Variant& variant) {
     const bool ended = r.status == Status::hung || r.status == Status::crashed;
     if (shown && (ended || r.status == Status::not_run)) continue;
     if (std::chrono::steady_clock::now() > end) break;
+    const auto begin = std::chrono::steady_clock::now();
     Record again = run.alone(variant, at);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (ended && again.status == r.status) shown = true;
-    if (again.status == Status::pass && !r.reason.empty() && r.status != Status::pass)
-      again.evidence.push_back("at first: " + r.reason);
+    if (again.status == Status::pass) {
+      again.at_first = !r.at_first.empty() ? r.at_first : r.status != Status::pass ? r.reason : std::string();
+      // No neighbour uses up a worker's own time, and so fast a case is not a slow one.
+      if (const double own = run.disturbed[at].own_seconds; own > 0 && took.count() < own / 2) {
+        again.status = Status::inconclusive;
+        again.reason = fmt::format(
+            "hung once, for {:.3g} s of its own time, and took {:.2g} s alone: state kept between calls, or a "
+            "race",
+            own, took.count());
+      }
+    }
     r = std::move(again);
   }
   variant.launcher->be_patient(1);
@@ -48,12 +61,11 @@ void repeat_alone(Runner& run, const Variant& variant) {
     if (r.status != Status::fail && r.status != Status::crashed) continue;
     if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
     if (left-- == 0) continue;
-    bool passes = true, disturbed = false;
-    for (int n = 0; n < kTries && passes; ++n) {
-      passes = run.alone(variant, at, &disturbed).status == Status::pass;
-      if (disturbed) break;
-    }
-    if (!disturbed) r.alone = passes ? Alone::passes : Alone::fails;
+    bool passes = true;
+    Disturbance befell;
+    for (int n = 0; n < kTries && passes && !befell.any(); ++n)
+      passes = run.alone(variant, at, &befell).status == Status::pass;
+    if (!befell.any()) r.alone = passes ? Alone::passes : Alone::fails;
   }
 }
 

@@ -75,12 +75,14 @@ std::vector<Unit> plan_rows(const Planning& p) {
   std::vector<Shape> shapes = {{129, 600}, {2050, 600}, {160, 1100}, {1030, 1100}};
   if (p.extent != Extent::quick)
     shapes = {{33, 4097},  {129, 1025},  {160, 2100},  {300, 1100}, {500, 600},   {640, 1300},  {1030, 1100},
-              {1500, 600}, {2050, 1040}, {4100, 1040}, {5000, 300}, {7900, 1040}, {10001, 140}, {20000, 140}};
+              {1500, 600}, {2050, 1040}, {4100, 1040}, {5000, 300}, {7900, 1040}, {10001, 140}, {20000, 140},
+            // As a training step has them: a vocabulary's length, and more rows than fill the machine once.
+            {16400, 530}, {32000, 270}, {50257, 136}, {128256, 40}};
   for (const Shape& s : shapes)
     if (const auto fits = sizes_of(p, {s.V}); !fits.empty()) {
       // The executor takes a second for the largest.
-      const bool large = s.rows > 1030 && s.V > 4000;
-      add(fits[0], s.rows,
+      const bool large = s.rows * s.V > std::int64_t{1} << 22;
+      add(fits[0], nearest_rows(p.variant.limits, s.rows),
           large ? std::vector<std::string>{"row_encoded"} : std::vector<std::string>{"row_encoded", kMedley});
     }
   return units;

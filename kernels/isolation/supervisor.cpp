@@ -192,7 +192,11 @@ void Supervisor::lose(Process::Heard heard) {
       f.text = "sent bytes of its own to the supervisor";
   }
   f.text += process_->last_words();
-  if (f.ended == Ended::hung || f.from_outside) disturbance_.doubtful = true;
+  if (f.ended == Ended::hung || f.from_outside) {
+    disturbance_.doubtful = true;
+    if (disturbance_.saw.empty()) disturbance_.saw = f.text;
+  }
+  if (heard == Process::Heard::late && !on_device_) disturbance_.own_seconds = allowed;
   drop_worker();
   if (f.ended == Ended::lost && on_device_ && device_.waits_for_worker()) {
     // With the worker the device came back: nobody else was using it.

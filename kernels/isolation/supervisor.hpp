@@ -76,7 +76,8 @@ class Supervisor {
                       bool page_end, bool last, Outcomes& outcomes);
   bool launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, bool last, Outcomes& outcomes);
-  LaunchOutcome refused_memory(const std::string& fault);
+  /// `problem`: bytes of the buffers that the launch was given.
+  LaunchOutcome refused_memory(const std::string& fault, std::uint64_t problem);
   Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
                     const LaunchOptions& options) const;
   void parts_on_host(Launch& request, PartBuffers& buffers, PartOutcome& outcome);

@@ -201,7 +201,7 @@ std::string Supervisor::changed_since_last() {
   return {};
 }
 
-LaunchOutcome Supervisor::refused_memory(const std::string& fault) {
+LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t problem) {
   // Memory that comes back with the worker's end was the kernel's own to waste.
   const std::uint64_t before = device_.free_bytes();
   drop_worker();
@@ -210,6 +210,13 @@ LaunchOutcome Supervisor::refused_memory(const std::string& fault) {
     return {fmt::format("{}: its own process held {:.1f} GiB of the device's memory", fault,
                         static_cast<double>(after - before) / 0x1p30),
             Ended::fault};
+  // Nobody else holds much, and the problem takes little of what is there: no machine has what was asked for.
+  if (after > all / 2 && after / 8 > problem) {
+    disturbance_.doubtful = true;
+    return {fmt::format("{}: it asked for more than the {:.1f} GiB that were free, for {:.2g} GiB of rows", fault,
+                        static_cast<double>(after) / 0x1p30, static_cast<double>(problem) / 0x1p30),
+            Ended::fault, {}, 0, FaultKind::memory};
+  }
   return {"memory: the device has none left: " + fault, Ended::lost};
 }
 
@@ -233,7 +240,10 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
       if (std::string fault = done.fault[n].get(); !fault.empty())
         outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
     if (no_memory && !spoilt) {
-      all(refused_memory(!outcomes[0].ok() ? outcomes[0].fault : outcomes[1].fault));
+      std::uint64_t problem = 0;
+      for (Images* const i : images)
+        for (const Image* image : buffers_of(*i)) problem += image->size();
+      all(refused_memory(!outcomes[0].ok() ? outcomes[0].fault : outcomes[1].fault, problem));
       return false;
     }
   } catch (const Failure& f) {

@@ -180,7 +180,8 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     if (std::string fault = done.fault[0].get(); !fault.empty())
       outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
     if (done.no_memory && !spoilt) {
-      outcome.launch = refused_memory(outcome.launch.fault);
+      // Problems this large may well need more than there is.
+      outcome.launch = refused_memory(outcome.launch.fault, device_.all_bytes());
       return;
     }
     Settle settle;

@@ -43,6 +43,8 @@ struct OnlineRecurrenceThread {
   static constexpr Claim claim{
       .algorithm = Algorithm::online,
       .height = [](std::int64_t V) { return V; },
+      // In a slow ramp of 128,256 terms an expf that is always off to one side leaves an error of 1e-3.
+      .judgeable_rows_only = true,
       .loads = 1,
       .stores = 1,
       .in_place = true,
