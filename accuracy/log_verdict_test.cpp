@@ -153,8 +153,8 @@ Variant exp2_log_softmax(bool absorb, const char* words) {
   return v;
 }
 
-// The FMA rounds the difference once, fl(x - m) rounds it somewhere else: either may be the larger error. A judge
-// that knows the FMA's alone refuses rows of all spreads but the first.
+// The FMA rounds the difference once, fl(x - m) rounds it somewhere else: either may be the larger error. A
+// judge that knows the FMA's alone refuses rows of all spreads but the first.
 TEST(LogVerdict, Exp2FmaLogSoftmaxPassesOnAThousandRandomRows) {
   constexpr std::int64_t kRows = 250, kV = 65;
   std::mt19937 random(14);
