@@ -141,6 +141,7 @@ int run(Options& o) {
     case Verdict::pass:
       return kPassed;
     case Verdict::fail:
+    case Verdict::inconclusive:
       return kFailed;
     case Verdict::incomplete:
     case Verdict::not_run:

@@ -35,7 +35,7 @@ std::string cell(const Extreme& e) {
 std::string table(const Context& c, const std::string& backend) {
   std::map<std::string, std::array<Extreme, kLengths.size()>> coarsest;  // by key
   for (const Record& r : c.data.records)
-    if (r.backend == backend && r.status == Status::pass && r.resolution)
+    if (r.backend == backend && has_resolution(r))
       coarsest[r.key][column_of(r.V)].take(*r.resolution, r);
   if (coarsest.empty()) return "";
   std::string out = open_table({"key", kLengths[0].heading, kLengths[1].heading, kLengths[2].heading,
@@ -56,7 +56,8 @@ std::string table(const Context& c, const std::string& backend) {
 
 std::string resolution(const Context& c) {
   return "<p>The error that a typical output may have and still pass, relative to its exact value; of a logarithm "
-         "it is absolute. A pass says no more than that. Shown is the coarsest pass of each key: hold the pointer "
+         "it is absolute, and those so far from 0 that their last place is coarser than 0.001 are left out. A pass says no "
+         "more than that. Shown is the coarsest pass of each key: hold the pointer "
          "over a number to see where it is, and what a whole row may be off by.</p>" +
          per_backend(c, table);
 }

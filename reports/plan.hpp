@@ -48,7 +48,7 @@ struct Plan {
 /// Throws InputError for an unknown key, family or dtype, an impossible V, k or rows, an empty plan.
 Plan make_plan(const Selection& selection);
 
-/// "32 keys x 36 families x 18 V, 25000 rows of input: 20412 records, 214.0 million elements".
+/// "32 keys x 37 families x 18 V, 25000 rows of input: 20412 records, 214.0 million elements".
 std::string describe(const Plan& plan);
 
 }  // namespace assay

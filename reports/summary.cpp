@@ -134,8 +134,9 @@ bool report_passed(const ReportData& data) {
 Verdict verdict_of(const ReportData& data) {
   if (report_passed(data)) return Verdict::pass;
   const Counts c = count(data);
-  if (!is_check(data) || c.not_run == 0 || c.fail + c.inconclusive + c.crashed + c.hung > 0)
-    return Verdict::fail;
+  if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
+  if (c.inconclusive > 0) return Verdict::inconclusive;
+  if (!is_check(data) || c.not_run == 0) return Verdict::fail;
   return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
 }
 
@@ -145,6 +146,8 @@ const char* name(Verdict verdict) {
       return "PASS";
     case Verdict::fail:
       return "FAIL";
+    case Verdict::inconclusive:
+      return "INCONCLUSIVE";
     case Verdict::incomplete:
       return "INCOMPLETE";
     case Verdict::not_run:

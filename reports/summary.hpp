@@ -12,11 +12,12 @@ namespace assay {
 /// others.
 bool report_passed(const ReportData& data);
 
-/// What a run shows. A check of which cases were lost, to load or for want of a device, shows nothing of its
+/// What a run shows. Where nothing went wrong but something stayed undecided it is inconclusive: such a kernel is not
+/// adopted, and not shown to be wrong. A check of which cases were lost, to load or for want of a device, shows nothing of its
 /// kernel unless another case failed: not_run where none ran, else incomplete.
-enum class Verdict { pass, fail, incomplete, not_run };
+enum class Verdict { pass, fail, inconclusive, incomplete, not_run };
 Verdict verdict_of(const ReportData& data);
-/// "PASS", "FAIL", "INCOMPLETE", "NOT RUN".
+/// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN".
 const char* name(Verdict verdict);
 
 std::string render_summary_markdown(const ReportData& data);

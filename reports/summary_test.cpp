@@ -43,6 +43,13 @@ TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {
     first_passing(data).status = s;
     EXPECT_FALSE(report_passed(data)) << name(s);
   }
+  // What nobody could tell is said so: no kernel is called wrong for it.
+  ReportData open = synthetic();
+  first_passing(open).status = Status::inconclusive;
+  EXPECT_EQ(verdict_of(open), Verdict::inconclusive);
+  EXPECT_NE(render_summary_terminal(open, "p").find("INCONCLUSIVE: "), std::string::npos);
+  break_one(open);
+  EXPECT_EQ(verdict_of(open), Verdict::fail);
   for (Status s : {Status::unsupported, Status::not_run}) {
     ReportData data = synthetic();
     first_passing(data).status = s;

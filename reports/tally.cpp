@@ -206,14 +206,16 @@ std::string verdict_reason(const ReportData& data) {
   return fmt::format("of {} planned cases {}", grouped(data.planned), fmt::join(parts, ", "));
 }
 
+bool has_resolution(const Record& r) {
+  const bool logarithm = r.op == "lse" || r.op == "log_softmax";
+  return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);
+}
+
 std::string resolution_line(const std::vector<Record>& records) {
   const Record* typical = nullptr;
   double common = 0;
   for (const Record& r : records) {
-    if (r.status != Status::pass || !r.resolution) continue;
-    // A logarithm that lies far from 0 is as good as its own last place.
-    const bool logarithm = r.op == "lse" || r.op == "log_softmax";
-    if (logarithm && *r.resolution > 1e-3) continue;
+    if (!has_resolution(r)) continue;
     if (!typical || *r.resolution > *typical->resolution) typical = &r;
     common = std::max(common, r.resolution_sum.value_or(0));
   }

@@ -70,6 +70,10 @@ std::vector<std::string> variants(const ReportData& data);
 /// "Every planned case ..." or why not, in one sentence without the word PASS or FAIL.
 std::string verdict_reason(const ReportData& data);
 
+/// A pass whose resolution tells something of its kernel. A logarithm that lies so far from 0 that its last place is
+/// coarser than 1e-3 is as good as that place, whatever made it.
+bool has_resolution(const Record& r);
+
 /// What the passes among the records would have let through, at worst: "resolution: outputs off by more than
 /// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)". Empty
 /// where none passed by a bound.
