@@ -88,7 +88,9 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   // Relative to the computed sum, which is off by e^b either way.
   // An approximate quotient may be two whole subnormals further off.
   const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
-  const double w = (c.bounds->eta_s + quotient * min_subnormal(Dtype::f32)) *
+  // Of a kept exp the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
+  const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
+  const double w = (vanished + quotient * min_subnormal(Dtype::f32)) *
                    std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
   std::vector<bool> selected(t.x.size(), false);
   for (std::int64_t i : got.indices)
