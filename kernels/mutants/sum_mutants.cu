@@ -45,6 +45,8 @@ bool plant(const char* id, const char* fault, SumFault f, const char* family, st
   e.V = V;
   e.rows = 3;
   e.check = "element";
+  // Where a measurement of the sum refutes it, that is said first.
+  e.or_check = "row_sum";
   e.declaration = "";
   return plant_kernel<T>(id, fault, __FILE__, Op::softmax, Claim{},
                          [f](const Problem& p, const Buffers& b, const Stream& s) {
