@@ -109,9 +109,12 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
     tally.at(Check::element).detail =
         fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}", at(c, j),
                     g, p, error, ratio, t.d[i]);
-  if (c.observer)
+  if (c.observer) {
+    // The error has the last rounding in it: so has what it is drawn under.
+    const double last = c.terms.narrows ? 0.5 * ulp(c.out, limit.upper_hi + w) : 0;
     c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
-                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + w) / ulp(c.out, p));
+                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + w + last) / ulp(c.out, p));
+  }
   return ok;
 }
 

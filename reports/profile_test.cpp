@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "accuracy/checker.hpp"
+#include "reference/inputs.hpp"
 #include "reports/page.hpp"
 #include "reports/test_data.hpp"
 
@@ -33,6 +35,23 @@ TEST(Profile, AnErrorStandsBesideTheBoundOfItsOwnElement) {
   EXPECT_EQ(p.bins[1].max_ulp, 3);
   EXPECT_EQ(p.bins[1].bound_ulp, 2);
   EXPECT_TRUE(std::isnan(p.bins[2].max_ulp));
+}
+
+TEST(Profile, WhatPassesStandsUnderItsBoundInEveryFormat) {
+  for (const char* key : {"safe_block/f16@host", "safe_block/bf16@host", "safe_block/f32@host"}) {
+    const Variant& v = *find_variant(key);
+    for (const char* family : {"uniform_80", "normal_10"}) {
+      Profile p;
+      ProfileObserver observer(p);
+      CheckOptions options;
+      options.observer = &observer;
+      const Record r = check_case(v, Case(*find_family(family), v.dtype, 1025, 2, 1), v.op, 0, options);
+      EXPECT_EQ(r.status, Status::pass) << key << ": " << r.reason;
+      observer.finish();
+      ASSERT_FALSE(p.bins.empty());
+      for (const auto& bin : p.bins) EXPECT_LE(bin.max_ulp, bin.bound_ulp) << key << ", " << family;
+    }
+  }
 }
 
 TEST(Profile, WhatPassesIsDrawnUnderItsBound) {
