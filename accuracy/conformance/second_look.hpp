@@ -6,8 +6,9 @@
 namespace assay::conformance {
 
 /// Every case in which something befell a launch that the kernel need have no part in: once more, with no
-/// other worker beside it, in a fresh process and with ten times the patience. That is its record. Once one
-/// ends as it did before, the kernel's hand in it is shown, and the rest keep what they have.
+/// other worker beside it, in a fresh process and with ten times the patience. That is its record, with what befell it at first. Once one
+/// ends as it did before, the kernel's hand in it is shown, and the rest keep what they have. What hung by its own
+/// time, and alone passes in less than half of that, is inconclusive: a slow kernel it is not.
 void confirm(Runner& run, const Variant& variant);
 
 /// Every first case of a finding once more, as the only one of a fresh process: what passes there needs
