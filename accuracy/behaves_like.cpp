@@ -81,9 +81,8 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
       continue;
     Variant after = v;
     s.apply(after.claim);
-    const bool height =
-        std::string_view(s.words) == "height=V" && v.claim.height &&
-        (v.claim.any_height || v.claim.height(c.V()) != serial(c.V()));
+    const bool height = std::string_view(s.words) == "height=V" && v.claim.height &&
+                        (v.claim.any_height || v.claim.height(c.V()) != serial(c.V()));
     if (height || declaration_of(after) != declaration_of(before)) out.push_back(&s);
   }
   // Where outputs may be kept the two bounds are nearly one, and `fast` needs no domain.
@@ -94,8 +93,8 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
   return out;
 }
 
-/// Passed, and something was judged; passed under a bound that tells nothing; or nothing could be judged: all rows
-/// lie outside that class's domain.
+/// Passed, and something was judged; passed under a bound that tells nothing; or nothing could be judged: all
+/// rows lie outside that class's domain.
 enum class Fit { none, passes, weak, outside };
 Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run) {
   v.claim = claim;
@@ -168,12 +167,14 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   Record r = blank_probe(variant);
   r.behaves_like = b.like;
   r.evidence = b.evidence;
-  if (!b.fault.empty()) r.checks.push_back({Check::launch, 1, 1, 0, 0, b.fault, b.fault_kind});
+  if (!b.fault.empty() && b.ended != Ended::lost)
+    r.checks.push_back({Check::launch, 1, 1, 0, 0, b.fault, b.fault_kind});
   if (b.claim.judged) r.checks.push_back(b.claim);
   r.rows_judged = 1;
   Grounds g;
   g.ended = b.ended;
   g.fault = b.fault;
+  g.kind = b.fault_kind;
   if (b.claim.judged == 0) g.nothing_judged = "probe: nothing of this claim can be probed";
   decide(r, g);
   return r;

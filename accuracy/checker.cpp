@@ -81,6 +81,7 @@ Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const
   Grounds g;
   g.ended = j.ended;
   g.fault = j.fault;
+  g.kind = j.kind;
   if (j.tally.undecided() > 0)
     g.undecided = fmt::format("{} comparisons undecided", j.tally.undecided());
   else if (c.undecided() > 0)
@@ -177,7 +178,7 @@ class Launches {
   bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
     if (outcome.ended == Ended::lost) {
       // Nothing was shown of the kernel.
-      if (j.ended == Ended::normally) j.ended = outcome.ended, j.fault = outcome.fault;
+      if (j.ended == Ended::normally) j.ended = outcome.ended, j.fault = outcome.fault, j.kind = outcome.kind;
       return false;
     }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
@@ -293,7 +294,8 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
     judge_claim(j, variant, c.V());
     j.judge_rows(written, true);
   });
-  if (r.status == Status::fail && options.nearest && r.behaves_like.empty() && c.rows() * c.V() <= kLongestRejudged)
+  if (r.status == Status::fail && options.nearest && r.behaves_like.empty() &&
+      c.rows() * c.V() <= kLongestRejudged)
     nearest_class(variant, c, op, written).tell(r);
   return r;
 }

@@ -33,9 +33,11 @@ class Judgement {
   Tally tally;
   ErrorStatistics statistics;
   std::int64_t rows_judged = 0, rows_outside = 0;
-  std::string outside_reason;     // of the first row outside the declared domain
-  std::string returned;           // by the first row that is special or outside the domain
-  Ended ended = Ended::normally;  // crashed or hung: how the first launch that did so ended, and why
+  std::string outside_reason;  // of the first row outside the declared domain
+  std::string returned;        // by the first row that is special or outside the domain
+  // crashed, hung or lost: how the first launch that did so ended, what kind of fault it was, and why
+  Ended ended = Ended::normally;
+  FaultKind kind = FaultKind::none;
   std::string fault;
   std::optional<double> lowest_maximum, highest_maximum;  // of the judged rows
 

@@ -42,8 +42,7 @@ constexpr std::array kCheckNames = {"launch",    "guard",    "inputs",   "writte
                                     "initcheck", "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
 constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
-constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
-                                      "beyond_measured"};
+constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none", "beyond_measured"};
 
 /// The position of a name in a list. Throws InputError.
 template <class List>
@@ -154,6 +153,7 @@ json to_json(const Record& r) {
     record["nearest"] = kNearestNames[static_cast<std::size_t>(r.nearest)];
   if (r.alone != Alone::not_tried) record["alone"] = kAloneNames[static_cast<std::size_t>(r.alone)];
   if (!r.at_first.empty()) record["at_first"] = r.at_first;
+  if (r.wants != FaultKind::none) record["wants"] = name(r.wants);
   if (!r.evidence.empty()) record["evidence"] = r.evidence;
   return record;
 }
@@ -205,6 +205,8 @@ Record record_from_json(const json& j) {
     r.behaves_like = j.value("behaves_like", "");
     r.at_first = j.value("at_first", std::string());
     r.evidence = j.value("evidence", std::vector<std::string>{});
+    field = "wants";
+    r.wants = static_cast<FaultKind>(position(kFaultKindNames, j.value("wants", "none"), "kind of fault"));
     field = "nearest";
     r.nearest =
         static_cast<Nearest>(position(kNearestNames, j.value("nearest", "not_looked_for"), "nearest class"));

@@ -67,9 +67,9 @@ enum class Alone { not_tried, passes, fails };
 /// Under which claim the outputs of a failing case would pass (Record::behaves_like says it in words).
 enum class Nearest {
   not_looked_for,
-  its_own,      // its own: what failed is no arithmetic
-  other_class,  // one that promises less
-  none,         // none near its own
+  its_own,          // its own: what failed is no arithmetic
+  other_class,      // one that promises less
+  none,             // none near its own
   beyond_measured,  // a serial sum's, but not that of the sum it was seen to do
 };
 
@@ -101,14 +101,15 @@ struct Record {
   int k = 0;
   std::uint64_t seed = 0;
   Status status = Status::not_run;
-  std::string reason;  // always set unless status is pass
+  std::string reason;                 // always set unless status is pass
+  FaultKind wants = FaultKind::none;  // memory or time, where a case was not judged for want of it
   // Statistics over judged elements; empty where nothing was judged (then JSON null).
   std::optional<double> max_ulp, p99_ulp, mean_ulp;
   std::optional<double> correctly_rounded;  // share of elements, 0..1
   std::optional<double> max_bound_ratio;    // largest error/bound over element, coherence and row sum
   double weak_share = 0;                    // share of elements whose bound cannot judge (A >= ln 2)
-  /// How small an error this judgement would have refused, of the worst row: relative, of a typical output and
-  /// of one common to a whole row (or of its sum). Of logarithms: of what the logarithm was taken of.
+  /// How small an error this judgement would have refused, of the worst row: relative, of a typical output
+  /// and of one common to a whole row (or of its sum). Of logarithms: of what the logarithm was taken of.
   std::optional<double> resolution, resolution_sum;
   std::int64_t rows_judged = 0;
   std::int64_t rows_outside = 0;  // rows outside the declared domain
@@ -121,8 +122,8 @@ struct Record {
   std::string behaves_like;
   Nearest nearest = Nearest::not_looked_for;
   Alone alone = Alone::not_tried;
-  /// What befell a launch that the kernel need have no part in, of a case that was then made again and has the
-  /// status of that; empty otherwise.
+  /// What befell a launch that the kernel need have no part in, of a case that was then made again and has
+  /// the status of that; empty otherwise.
   std::string at_first = {};
   std::vector<std::string> evidence;  // what the probes saw (family probe), one sentence each
   std::vector<CheckResult> checks;

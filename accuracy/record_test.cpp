@@ -33,6 +33,7 @@ Record sample() {
   r.behaves_like = "would pass with exp=fast";
   r.nearest = Nearest::other_class;
   r.evidence = {"division: 9 of 9", "shift: \"none\""};
+  r.wants = FaultKind::time;
   r.reproduce = "assay report --key online_block/f16@host";
   return r;
 }

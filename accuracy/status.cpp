@@ -21,9 +21,10 @@ void decide(Record& r, const Grounds& g) {
     is(g.ended == Ended::crashed ? Status::crashed : Status::hung, g.fault);
   else if (const std::string failed = failed_checks(r); !failed.empty())
     is(Status::fail, "failed: " + failed);
-  else if (g.ended == Ended::lost)
-    is(g.fault.starts_with("memory: ") ? Status::unsupported : Status::not_run, g.fault);
-  else if (!g.undecided.empty())
+  else if (g.ended == Ended::lost) {
+    is(g.kind == FaultKind::memory ? Status::unsupported : Status::not_run, g.fault);
+    r.wants = g.kind;
+  } else if (!g.undecided.empty())
     is(Status::inconclusive, g.undecided);
   else if (!g.nothing_judged.empty())
     is(Status::unsupported, g.nothing_judged);

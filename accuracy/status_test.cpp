@@ -19,8 +19,8 @@ CheckResult counted(Check check, std::int64_t failed, std::int64_t undecided = 0
 TEST(Status, TheFirstGroundThatHoldsDecides) {
   Record r;
   r.checks = {counted(Check::element, 2), counted(Check::guard, 0), counted(Check::special, 1)};
-  Grounds g{Ended::crashed, "signal 11", "2 comparisons undecided", "domain: no row", "bound too weak",
-            false,          "beside"};
+  Grounds g{Ended::crashed,   "signal 11", FaultKind::memory, "2 comparisons undecided", "domain: no row",
+            "bound too weak", false,       "beside"};
   const auto decided = [&] {
     decide(r, g);
     return std::pair(r.status, r.reason);
@@ -32,6 +32,14 @@ TEST(Status, TheFirstGroundThatHoldsDecides) {
   g.ended = Ended::fault;
   EXPECT_EQ(decided(), std::pair(Status::fail, std::string("failed: element, special")));
   r.checks = {counted(Check::element, 0, 2)};
+  EXPECT_EQ(r.wants, FaultKind::none);
+  g.ended = Ended::lost;
+  EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("signal 11")));
+  EXPECT_EQ(r.wants, FaultKind::memory);
+  g.kind = FaultKind::time;
+  EXPECT_EQ(decided(), std::pair(Status::not_run, std::string("signal 11")));
+  EXPECT_EQ(r.wants, FaultKind::time);
+  g.ended = Ended::fault;
   EXPECT_EQ(decided(), std::pair(Status::inconclusive, std::string("2 comparisons undecided")));
   g.undecided.clear();
   EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("domain: no row")));

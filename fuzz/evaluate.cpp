@@ -95,9 +95,10 @@ Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) cons
   if (launcher && launcher->disturbance().any()) {
     launcher->restart();
     e.record = check(variant_, op_, trial, false);
-    if (const Disturbance d = launcher->disturbance(); !d.lost.empty()) {
+    if (const Disturbance d = launcher->disturbance(); !d.lost.ok()) {
       e.record = blank_record(variant_, "fuzz", op_, trial.logits.V, trial.logits.rows, 0, 0);
-      e.record->reason = d.lost;
+      e.record->reason = d.lost.fault;
+      e.record->wants = d.lost.kind;
     }
   }
   e.elements = trial.logits.rows * trial.logits.V;

@@ -102,8 +102,8 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
     p = memory.at_least(i, image.size());
     if (!p) {
       cudaGetLastError();
-      return {fmt::format("memory: the device has no {:.2f} GiB left", static_cast<double>(image.size()) / 0x1p30),
-              Ended::lost, {}, 0, FaultKind::memory};
+      return lost_for_want(FaultKind::memory, fmt::format("memory: the device has no {:.2f} GiB left",
+                                                          static_cast<double>(image.size()) / 0x1p30));
     }
     if (const cudaError_t e = cudaMemcpyAsync(p, image.data(), image.size(), cudaMemcpyHostToDevice, stream);
         e != cudaSuccess)

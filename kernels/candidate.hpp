@@ -52,7 +52,7 @@ struct LaunchOptions {
 
 /// How a launch ended. `fault` is one sentence: what the executor, the CUDA runtime or the supervisor saw;
 /// `kind` is what it was.
-/// lost: nothing was shown of the kernel, "memory: ..." or "time: ..." says what was not to be had for it.
+/// lost: nothing was shown of the kernel, FaultKind::memory or FaultKind::time was not to be had for it.
 enum class Ended { normally, lost, fault, crashed, hung };
 struct LaunchOutcome {
   std::string fault;
@@ -65,16 +65,22 @@ struct LaunchOutcome {
   bool ok() const { return fault.empty(); }
 };
 
+/// A launch of which nothing was shown, for want of what `kind` says: memory or time.
+inline LaunchOutcome lost_for_want(FaultKind kind, std::string why) {
+  return {std::move(why), Ended::lost, {}, 0, kind};
+}
+
 /// What befell launches that their kernel need have no part in.
 struct Disturbance {
   /// One hung, was ended by a signal that anybody may send, or had to be made again in a fresh worker: what
   /// was seen counts once it is seen again, alone.
   bool doubtful = false;
-  std::string lost;  // the fault of one that was lost
-  std::string saw;   // what the first of them was
-  /// Seconds of its own time, not of the clock, that one on the host used up without an end: others have no part in that.
+  LaunchOutcome lost;  // one that was lost; ok where none was
+  std::string saw;     // what the first of them was
+  /// Seconds of its own time, not of the clock, that one on the host used up without an end: others have no
+  /// part in that.
   double own_seconds = 0;
-  bool any() const { return doubtful || !lost.empty(); }
+  bool any() const { return doubtful || !lost.ok(); }
 };
 
 /// Launches somewhere else than in this process: in a worker that may crash or hang and is then replaced.

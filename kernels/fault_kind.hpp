@@ -26,13 +26,28 @@ enum class FaultKind : std::int32_t {
   died,                // the process ended: aborted, exited
   no_answer,           // nothing came back in time
   memory,              // there was not enough
+  time,                // the machine gave it too little
   tool_failed,         // a tool's child ended without a word of the tool
 };
 
-inline constexpr std::array kFaultKindNames = {
-    "none",       "other",      "returned_status", "threw",          "refused_call",       "other_stream",
-    "trap",       "bad_launch", "divergence",      "shared_overrun", "own_memory_overrun", "wild_access",
-    "misaligned", "died",       "no_answer",       "memory",         "tool_failed"};
+inline constexpr std::array kFaultKindNames = {"none",
+                                               "other",
+                                               "returned_status",
+                                               "threw",
+                                               "refused_call",
+                                               "other_stream",
+                                               "trap",
+                                               "bad_launch",
+                                               "divergence",
+                                               "shared_overrun",
+                                               "own_memory_overrun",
+                                               "wild_access",
+                                               "misaligned",
+                                               "died",
+                                               "no_answer",
+                                               "memory",
+                                               "time",
+                                               "tool_failed"};
 inline constexpr int kFaultKinds = static_cast<int>(FaultKind::tool_failed) + 1;
 static_assert(kFaultKindNames.size() == kFaultKinds);
 

@@ -15,6 +15,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups.hpp"
+#include "accuracy/status.hpp"
 #include "reference/error.hpp"
 #include "reports/check_groups.hpp"
 #include "reports/source_candidates.hpp"
@@ -77,8 +78,8 @@ std::string line_with(const std::string& output, std::initializer_list<const cha
   return {};
 }
 
-/// `timeout` ends a child that goes on for too long by the clock with this status, the shell's `ulimit -t` one that
-/// goes on for too long by its own processor time with that.
+/// `timeout` ends a child that goes on for too long by the clock with this status, the shell's `ulimit -t`
+/// one that goes on for too long by its own processor time with that.
 constexpr int kTimedOut = 124, kOutOfTime = 128 + SIGXCPU;
 bool out_of_time(const Ran& ran) { return ran.status == kTimedOut || ran.status == kOutOfTime; }
 
@@ -96,9 +97,8 @@ void judge(Record& r, const Ran& ran, Check tool, const std::string& found) {
   const std::string line =
       !dead.empty() ? dead : line_with(ran.output, {"FAIL", "assay:", "Error", "error", "status"});
   conformance::require(r, Check::launch, ran.status == 0 || !found.empty(),
-                       out_of_time(ran)
-                           ? std::string("the child did not end in time")
-                           : fmt::format("the child ended with status {}: {}", ran.status, line),
+                       out_of_time(ran) ? std::string("the child did not end in time")
+                                        : fmt::format("the child ended with status {}: {}", ran.status, line),
                        cause);
   conformance::settle(r);
 }
@@ -162,11 +162,11 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
     if (const std::int64_t V = conformance::nearest_V(bench.variant().limits, usual); V > 0)
       sizes += fmt::format(" {}", V);
   // An endless loop uses up its time; on a machine that has none for it nothing is shown.
-  const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 '{}'{}", kRaceSeconds,
-                                    program, sizes));
+  const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 '{}'{}",
+                                    kRaceSeconds, program, sizes));
   if (ran.status == kTimedOut) {
     Record r = bench.blank(c);
-    r.reason = "time: the race checker got too little of the processor";
+    decide(r, {Ended::lost, "time: the race checker got too little of the processor", FaultKind::time});
     bench.emit(0, std::move(r));
     return;
   }

@@ -71,21 +71,20 @@ Verdict verdict_alone(const std::vector<Record>& records) {
 /// Cases that no kernel can help: a verdict stands beside them, not on them.
 std::string wanting(const std::vector<Record>& records) {
   std::string out;
-  for (const char* const what : {"memory", "time"}) {
-    const auto is = [&](const Record& r) {
-      return r.status == Status::unsupported && r.reason.starts_with(std::string(what) + ": ");
-    };
+  for (const FaultKind what : {FaultKind::memory, FaultKind::time}) {
+    const auto is = [&](const Record& r) { return r.status == Status::unsupported && r.wants == what; };
     const auto first = std::find_if(records.begin(), records.end(), is);
     if (first == records.end()) continue;
-    out += fmt::format("not judged for want of {}: {} ({}, V = {}, {} rows; {})\n", what,
+    out += fmt::format("not judged for want of {}: {} ({}, V = {}, {} rows; {})\n", name(what),
                        grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
                        first->rows, shorten(first->reason, 120));
   }
   const auto again = [](const Record& r) { return !r.at_first.empty() && r.status == Status::pass; };
   if (const auto first = std::find_if(records.begin(), records.end(), again); first != records.end())
-    out += fmt::format("passed only when tried again, in a fresh worker: {} ({}, V = {}, {} rows; at first: {})\n",
-                       grouped(std::count_if(records.begin(), records.end(), again)), first->group, first->V,
-                       first->rows, shorten(first->at_first, 160));
+    out += fmt::format(
+        "passed only when tried again, in a fresh worker: {} ({}, V = {}, {} rows; at first: {})\n",
+        grouped(std::count_if(records.begin(), records.end(), again)), first->group, first->V, first->rows,
+        shorten(first->at_first, 160));
   return out;
 }
 

@@ -53,10 +53,11 @@ Record Bench::blank(const ConformanceCase& c) const {
   return r;
 }
 
-Record Bench::unsupported(const ConformanceCase& c, const std::string& reason) const {
+Record Bench::unsupported(const ConformanceCase& c, const std::string& reason, FaultKind wants) const {
   Record r = blank(c);
   r.status = Status::unsupported;
   r.reason = reason;
+  r.wants = wants;
   return r;
 }
 
@@ -156,6 +157,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (outcome.ended == Ended::lost) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
+      j.kind = outcome.kind;
       return;
     }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))

@@ -52,7 +52,8 @@ class Bench {
 
   /// Status not_run, reproduce line complete.
   Record blank(const ConformanceCase& c) const;
-  Record unsupported(const ConformanceCase& c, const std::string& reason) const;
+  Record unsupported(const ConformanceCase& c, const std::string& reason,
+                     FaultKind wants = FaultKind::none) const;
 
   /// Inputs of the case, or more or fewer rows of them: a family of reference/, one of inputs.hpp, or rows of
   /// the file that the options name.

@@ -140,7 +140,7 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   for (std::size_t i = 0; i < small.rows.size(); ++i)
     big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
   const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
-  if (!o.no_room.empty()) return bench.unsupported(c, o.no_room);
+  if (!o.no_room.empty()) return bench.unsupported(c, o.no_room, o.wants);
   bench.count(o.launch);
 
   Variant as_judged = bench.variant();
@@ -183,7 +183,7 @@ Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c)
   if (on_host(v.backend) || v.on_executor) {
     const BlockOwners owners = block_owners(v, launcher, bench.problem(c), kSeconds);
     if (!owners.seen.ok()) return went_wrong(bench, c, owners.seen, owners.check);
-    if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why);
+    if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why, owners.wants);
     options.rows = rows;
     options.rows_per_block = owners.rows_per_block;
   }
@@ -240,8 +240,10 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     const double expected = o.seconds + a_column * static_cast<double>(c.V - kTrial);
     if (o.launch.ok() && o.no_room.empty() && expected > (full ? kFullTooLong : kTooLong))
       return bench.unsupported(
-          c, fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
-                         o.seconds, expected));
+          c,
+          fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
+                      o.seconds, expected),
+          FaultKind::time);
   }
   return judged(bench, launcher, c, small(c.V), low, {{}, 0, full || named ? kFullSeconds : kSeconds});
 }

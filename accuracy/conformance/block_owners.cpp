@@ -88,7 +88,9 @@ std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
 /// are many.
 BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
                       bool& other_share) {
-  const auto not_shown = [](std::string why) { return BlockOwners{0, std::move(why)}; };
+  const auto not_shown = [](std::string why, FaultKind wants = FaultKind::none) {
+    return BlockOwners{0, std::move(why), wants};
+  };
   const std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
   const std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
   if (problem.V > kLongest || few < kFewest)
@@ -98,17 +100,15 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   Probe probe(v, launcher, problem, seconds);
   const auto ended = [&](const char* of) {
     const PartOutcome& o = probe.outcome;
-    return not_shown(
-        !o.no_room.empty()
-            ? o.no_room
-            : fmt::format("executor: which blocks own which rows was not seen: {} of {} rows: {}", of, few,
-                          o.launch.fault));
+    if (!o.no_room.empty()) return not_shown(o.no_room, o.wants);
+    return not_shown(fmt::format("executor: which blocks own which rows was not seen: {} of {} rows: {}", of,
+                                 few, o.launch.fault));
   };
   const std::vector<std::int64_t> all = first_rows(few);
   const auto whole = probe.outputs(few, all, {}, 0);
   const auto seen = [&](LaunchOutcome o, Check check) {
     o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
-    return BlockOwners{0, o.fault, o, check};
+    return BlockOwners{0, o.fault, FaultKind::none, o, check};
   };
   if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
     return seen(probe.outcome.launch, Check::launch);
@@ -163,7 +163,7 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   std::vector<std::int64_t> edge = {0, per_block};
   if (per_block > 1) edge.insert(edge.begin() + 1, per_block - 1);
   const auto alone = probe.outputs(most, edge, {0}, per_block);
-  if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room);
+  if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
   if (!alone) return {per_block, {}};  // so many rows can not be launched: the case itself will say so
   for (std::size_t i = 0; i < edge.size(); ++i)
     if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
@@ -173,7 +173,7 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
 
   chosen = spread(most, per_block);
   const auto many = probe.outputs(most, chosen, chosen, per_block);
-  if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room);
+  if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
   for (std::size_t i = 0; many && i < chosen.size(); ++i)
     if (!as_whole(*many, i, chosen[i])) return others(chosen[i]);
   return {per_block, {}};

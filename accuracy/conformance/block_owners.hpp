@@ -12,8 +12,9 @@
 namespace assay::conformance {
 
 struct BlockOwners {
-  std::int64_t rows_per_block = 0;  // in turn with the other blocks; 0: not shown
-  std::string why;                  // then, as the reason of an unsupported case
+  std::int64_t rows_per_block = 0;    // in turn with the other blocks; 0: not shown
+  std::string why;                    // then, as the reason of an unsupported case
+  FaultKind wants = FaultKind::none;  // then, what was not to be had for it: memory, or nothing
   /// A launch of all its blocks went wrong: that is the kernel's, whatever it was made for. `fault` says how
   /// many rows it had; `check` is the one that it fails where it came back.
   LaunchOutcome seen = {};

@@ -175,8 +175,8 @@ ConformanceResult check_disturbed(const std::string& fixture, int times, double 
   o.only = {"shapes", "batch", "calls"};
   o.narrow.V = 257;
   o.threads = 1;
-  const auto made =
-      load_plugin(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so#" + fixture, {.timeout_seconds = timeout});
+  const auto made = load_plugin(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so#" + fixture,
+                                {.timeout_seconds = timeout});
   const ConformanceResult r = run_conformance([&] { return made.at(0); }, o);
   unsetenv("ASSAY_FIXTURE_SOME");
   std::filesystem::remove(count);
@@ -224,12 +224,12 @@ TEST(Conformance, WhatHappensAgainAloneIsTheKernels) {
 /// Runs in this process, but for some first launches that are lost.
 class Losing final : public Launcher {
  public:
-  Losing(Variant inner, std::string why, int times)
-      : inner_(std::move(inner)), why_(std::move(why)), left_(times) {}
+  Losing(Variant inner, LaunchOutcome outcome, int times)
+      : inner_(std::move(inner)), outcome_(std::move(outcome)), left_(times) {}
   LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
     if (left_-- > 0) {
-      seen_.lost = why_;
-      return {why_, Ended::lost};
+      seen_.lost = outcome_;
+      return outcome_;
     }
     return assay::launch(inner_, p, images, o);
   }
@@ -244,14 +244,14 @@ class Losing final : public Launcher {
 
  private:
   Variant inner_;
-  std::string why_;
+  LaunchOutcome outcome_;
   int left_;
   Disturbance seen_;
 };
 
-ConformanceResult check_losing(const std::string& why, int times) {
+ConformanceResult check_losing(FaultKind want, int times) {
   Variant v = *find_variant("safe_block/f32@host");
-  v.launcher = std::make_shared<Losing>(v, why, times);
+  v.launcher = std::make_shared<Losing>(v, lost_for_want(want, "none was to be had"), times);
   v.run = {};
   ConformanceOptions o;
   o.extent = Extent::quick;
@@ -262,19 +262,23 @@ ConformanceResult check_losing(const std::string& why, int times) {
 }
 
 TEST(Conformance, ALostCaseIsTriedAgainAloneAndElseIsNoPartOfAPass) {
-  for (const char* why : {"memory: none is left", "time: the worker got none"}) {
-    const ConformanceResult r = check_losing(why, 3);
+  for (const FaultKind want : {FaultKind::memory, FaultKind::time}) {
+    const ConformanceResult r = check_losing(want, 3);
     EXPECT_EQ(failures(r), "");
-    EXPECT_EQ(r.executed, r.planned) << why;
+    EXPECT_EQ(r.executed, r.planned) << name(want);
     for (const Record& one : r.records) EXPECT_EQ(one.status, Status::pass) << one.reason;
   }
-  const ConformanceResult memory = check_losing("memory: none is left", 1 << 30);
-  for (const Record& one : memory.records) EXPECT_EQ(one.status, Status::unsupported) << one.reason;
-  const ConformanceResult time = check_losing("time: the worker got none", 1 << 30);
+  const ConformanceResult memory = check_losing(FaultKind::memory, 1 << 30);
+  for (const Record& one : memory.records) {
+    EXPECT_EQ(one.status, Status::unsupported) << one.reason;
+    EXPECT_EQ(one.wants, FaultKind::memory);
+  }
+  const ConformanceResult time = check_losing(FaultKind::time, 1 << 30);
   EXPECT_EQ(time.executed, 0);
   for (const Record& one : time.records) {
     EXPECT_EQ(one.status, Status::not_run);
-    EXPECT_EQ(one.reason, "time: the worker got none");
+    EXPECT_EQ(one.reason, "none was to be had");
+    EXPECT_EQ(one.wants, FaultKind::time);
   }
 }
 

@@ -117,7 +117,8 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
   if (!rule.exact()) {
     // What a passing case contradicts is a number of cases, and no rule.
     if (s.starts_with("every ")) s.erase(0, 6);
-    s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in, s);
+    s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in,
+                    s);
   }
   if (about_V(rule.pattern) && rule.pattern != Pattern::single_V)
     s += fmt::format(" (first: V = {})", first.V);
@@ -127,7 +128,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
 /// A rule about places, rows or remainders is about what is addressed, not about how it is computed.
 bool may_be_arithmetic(const Rule& rule) {
   const auto addresses = [](Pattern p) {
-    return p == Pattern::setup || about_rows(p) || p == Pattern::columns_times_rows || p == Pattern::k ||
+    return about_setup(p) || about_rows(p) || p == Pattern::columns_times_rows || p == Pattern::k ||
            p == Pattern::single_V || p == Pattern::V_to || p == Pattern::V_rest ||
            p == Pattern::V_no_multiple || p == Pattern::V_power_of_two || p == Pattern::band;
   };

@@ -143,15 +143,12 @@ std::string cause_of_checks(const Finding& f, const Rule& rule) {
 std::string likely_cause(const Finding& f, const Rule& rule) {
   // Where every case of a group fails, the group's own subject need not be why.
   const bool all = rule.pattern == Pattern::everything;
-  if (rule.pattern == Pattern::setup || rule.with == Pattern::setup) {
-    if (rule.words.find("pitch of the outputs") != std::string::npos) return "the output pitch is ignored";
-    if (rule.words.find("pitch of the logits") != std::string::npos)
-      return "the pitch of the logits is ignored";
-    if (rule.words.find(" off a multiple of ") != std::string::npos)
-      return "vector accesses assume an alignment that the base address does not have";
-  }
-  const bool of_setups = f.group == "calls" || f.group == "streams" || rule.pattern == Pattern::setup ||
-                         rule.with == Pattern::setup;
+  const auto tells = [&](Pattern p) { return rule.pattern == p || rule.with == p; };
+  if (tells(Pattern::pitch_of_outputs)) return "the output pitch is ignored";
+  if (tells(Pattern::pitch_of_logits)) return "the pitch of the logits is ignored";
+  if (tells(Pattern::base_alignment))
+    return "vector accesses assume an alignment that the base address does not have";
+  const bool of_setups = f.group == "calls" || f.group == "streams" || tells(Pattern::setup);
   // A call that fails as the only one of a process as well has nothing to do with the calls before it.
   const bool stateless = f.group == "calls" && f.first->alone == Alone::fails;
   if (f.group == "calls" && !stateless)

@@ -201,6 +201,7 @@ class Search {
       return p == Pattern::family || p == Pattern::family_class || about_maximum(p);
     };
     if (family(a.pattern) && family(b.pattern)) return false;
+    if (about_setup(a.pattern) && about_setup(b.pattern)) return false;
     // Each family has its own number of rows.
     if ((family(a.pattern) && about_rows(b.pattern)) || (family(b.pattern) && about_rows(a.pattern)))
       return false;
@@ -280,11 +281,11 @@ class Search {
         std::any_of(bad_.begin(), bad_.end(), [](const Record* r) { return r->status == Status::crashed; });
     if (std::any_of(bad.begin(), bad.end(), [](const std::string& p) { return p.starts_with("offset_"); }))
       for (const int bytes : {16, 8, 4}) {
-        add(Pattern::setup, fmt::format("base address off a multiple of {} bytes", bytes), 3 + which, 0,
-            [bytes](const Record& r) { return base_of(r) % bytes != 0; });
+        add(Pattern::base_alignment, fmt::format("base address off a multiple of {} bytes", bytes), 3 + which,
+            0, [bytes](const Record& r) { return base_of(r) % bytes != 0; });
         if (crashes)
-          add(Pattern::setup, fmt::format("row that starts off a multiple of {} bytes", bytes), 3 + which, 0,
-              [bytes](const Record& r) {
+          add(Pattern::base_alignment, fmt::format("row that starts off a multiple of {} bytes", bytes),
+              3 + which, 0, [bytes](const Record& r) {
                 return base_of(r) % bytes != 0 || (r.rows > 1 && pitch_of(r) % bytes != 0);
               });
       }
@@ -293,9 +294,9 @@ class Search {
         return r.rows > 1 && (r.group == "families" || r.setup == one || r.setup == "pitch_both" ||
                               r.setup == "pitch_unequal");
       };
-      add(Pattern::setup, "case with a pitch of the outputs", 4 + which, 0,
+      add(Pattern::pitch_of_outputs, "case with a pitch of the outputs", 4 + which, 0,
           [apart](const Record& r) { return apart(r, "pitch_probs"); });
-      add(Pattern::setup, "case with a pitch of the logits", 4 + which, 0,
+      add(Pattern::pitch_of_logits, "case with a pitch of the logits", 4 + which, 0,
           [apart](const Record& r) { return apart(r, "pitch_logits"); });
     }
     std::set<std::string> kinds;

@@ -14,6 +14,9 @@ namespace assay::conformance {
 enum class Pattern {
   everything,
   setup,
+  base_alignment,
+  pitch_of_outputs,
+  pitch_of_logits,
   family_class,
   family,
   maximum_below,
@@ -32,6 +35,7 @@ enum class Pattern {
   band,
 };
 constexpr bool about_V(Pattern p) { return p >= Pattern::single_V; }
+constexpr bool about_setup(Pattern p) { return p >= Pattern::setup && p <= Pattern::pitch_of_logits; }
 constexpr bool about_maximum(Pattern p) { return p >= Pattern::maximum_below && p <= Pattern::maximum_far; }
 constexpr bool about_rows(Pattern p) { return p == Pattern::rows_above || p == Pattern::rows_rest; }
 

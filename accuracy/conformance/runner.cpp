@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "accuracy/status.hpp"
 #include "reference/environment_error.hpp"
 #include "reference/parallel.hpp"
 
@@ -13,10 +14,9 @@ namespace assay::conformance {
 namespace {
 
 /// A case of which nothing was shown.
-Record lost(const Bench& bench, const ConformanceCase& c, const std::string& why) {
-  if (why.starts_with("memory: ")) return bench.unsupported(c, why);
+Record lost(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& outcome) {
   Record r = bench.blank(c);
-  r.reason = why;
+  decide(r, {Ended::lost, outcome.fault, outcome.kind});
   return r;
 }
 
@@ -66,8 +66,9 @@ Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* di
   p.unit.run(bench, {c});
   const Disturbance d = variant.launcher->disturbance();
   if (disturbance) *disturbance = d;
-  if (!d.lost.empty()) return lost(bench, c, d.lost);
-  return made ? std::move(*made) : lost(bench, c, "no record was made of it");
+  if (!d.lost.ok()) return lost(bench, c, d.lost);
+  return made ? std::move(*made)
+              : lost(bench, c, lost_for_want(FaultKind::other, "no record was made of it"));
 }
 
 const PlannedUnit& Runner::unit_of(std::size_t record) const {
@@ -96,7 +97,8 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     const std::size_t i = place[n];
     emitted[i] = true;
     const Disturbance d = disturbance_of(bench.variant());
-    if (!d.lost.empty()) r = lost(bench, all[i], d.lost);
+    if (!d.lost.ok())
+      r = lost(bench, all[i], d.lost);
     else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
       r.at_first = d.saw;
     put(p.first + i, std::move(r), d);

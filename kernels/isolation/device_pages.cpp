@@ -107,16 +107,18 @@ std::uint64_t DevicePages::granularity(int device) {
              : 0;
 }
 
-std::string DevicePages::create(int device, std::uint64_t size) {
+LaunchOutcome DevicePages::create(int device, std::uint64_t size) {
   size_ = 0;
   const CUmemAllocationProp p = properties(device);
   if (const CUresult r = driver().cuMemCreate(&memory_, size, &p, 0); r != CUDA_SUCCESS) {
     memory_ = 0;
     const std::string why = fault("allocating device pages", r);
-    return r == CUDA_ERROR_OUT_OF_MEMORY ? "memory: " + why : why;
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) return lost_for_want(FaultKind::memory, "memory: " + why);
+    return {why, Ended::fault, {}, 0, FaultKind::other};
   }
   size_ = size;
-  return map(device);
+  const std::string why = map(device);
+  return why.empty() ? LaunchOutcome() : LaunchOutcome{why, Ended::fault, {}, 0, FaultKind::other};
 }
 
 std::string DevicePages::open(int device, std::uint64_t size, int descriptor) {

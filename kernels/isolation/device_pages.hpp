@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/candidate.hpp"
+
 namespace assay::isolation {
 
 /// The memory of one buffer as this process sees it. Unmapped when it goes.
@@ -23,8 +25,8 @@ class DevicePages {
   /// What memory is mapped by there, in bytes; 0 if it cannot be.
   static std::uint64_t granularity(int device);
 
-  /// Allocates `size` bytes, a multiple of the granularity. A fault, or empty.
-  std::string create(int device, std::uint64_t size);
+  /// Allocates `size` bytes, a multiple of the granularity. Lost where the device has no memory left.
+  LaunchOutcome create(int device, std::uint64_t size);
   /// Maps what another process has allocated. A fault, or empty.
   std::string open(int device, std::uint64_t size, int descriptor);
   /// A descriptor for another process, or -1. The caller closes it.

@@ -10,16 +10,16 @@ struct DeviceSide::State {};
 DeviceSide::DeviceSide() = default;
 DeviceSide::~DeviceSide() = default;
 std::string DeviceSide::cannot(const LaunchOptions&) { return unavailable_reason(Backend::cuda); }
-std::string DeviceSide::put(Launch&, const Variant&, const std::vector<Images*>&, const LaunchOptions&,
-                            std::vector<int>&) {
-  return unavailable_reason(Backend::cuda);
+LaunchOutcome DeviceSide::put(Launch&, const Variant&, const std::vector<Images*>&, const LaunchOptions&,
+                              std::vector<int>&) {
+  return {unavailable_reason(Backend::cuda), Ended::fault};
 }
-std::string DeviceSide::take(const Launch&, const std::vector<Images*>&) { return {}; }
+LaunchOutcome DeviceSide::take(const Launch&, const std::vector<Images*>&) { return {}; }
 std::string DeviceSide::changed(const Launch&, int, Images&) { return {}; }
-std::string DeviceSide::put_parts(Launch&, const PartBuffers&, std::string&) {
-  return unavailable_reason(Backend::cuda);
+LaunchOutcome DeviceSide::put_parts(Launch&, const PartBuffers&) {
+  return {unavailable_reason(Backend::cuda), Ended::fault};
 }
-std::string DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
+LaunchOutcome DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
 void DeviceSide::free_all() {}
 void DeviceSide::forget_worker() {}
 double DeviceSide::share() { return 1; }
@@ -59,11 +59,15 @@ constexpr auto kLook = std::chrono::microseconds(100);
 /// After the worker's end a device gets so long to come back.
 constexpr auto kComesBack = std::chrono::seconds(5);
 
-std::string fault(const char* what, cudaError_t e) {
+/// Lost where the device has no memory left.
+LaunchOutcome fault(const char* what, cudaError_t e) {
   cudaGetLastError();
-  const char* const kind = e == cudaErrorMemoryAllocation ? "memory: " : "CUDA: ";
-  return std::string(kind) + what + ": " + cudaGetErrorString(e);
+  const std::string why = std::string(what) + ": " + cudaGetErrorString(e);
+  if (e == cudaErrorMemoryAllocation) return lost_for_want(FaultKind::memory, "memory: " + why);
+  return {"CUDA: " + why, Ended::fault, {}, 0, FaultKind::other};
 }
+
+LaunchOutcome other_fault(const char* what) { return {what, Ended::fault, {}, 0, FaultKind::other}; }
 
 /// One buffer on the device, and whether the worker has been given it.
 struct Memory {
@@ -121,12 +125,12 @@ struct DeviceSide::State {
     if (stream) cudaStreamDestroy(stream);
   }
 
-  std::string at_least(Memory& m, std::uint64_t size, bool page_end) {
+  LaunchOutcome at_least(Memory& m, std::uint64_t size, bool page_end) {
     if (m.size >= size) return {};
     if (m.data) retired.push_back(std::exchange(m, Memory()));
     m = Memory();
     if (page_end) {
-      if (std::string why = m.pages.create(selected_device(), size); !why.empty()) return why;
+      if (LaunchOutcome why = m.pages.create(selected_device(), size); !why.ok()) return why;
       m.data = m.pages.data();
       m.size = size;
     } else {
@@ -144,7 +148,7 @@ struct DeviceSide::State {
   }
 
   /// Fills bytes on the device with copies of what stands at their beginning.
-  std::string repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
+  LaunchOutcome repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
     for (; known < bytes; known *= 2)
       if (const cudaError_t e = cudaMemcpyAsync(at + known, at, std::min(known, bytes - known),
                                                 cudaMemcpyDeviceToDevice, stream);
@@ -153,7 +157,7 @@ struct DeviceSide::State {
     return {};
   }
 
-  std::string put_parts(const PartBuffer& b, Memory& m) {
+  LaunchOutcome put_parts(const PartBuffer& b, Memory& m) {
     std::byte* const payload = m.data + kPartGuard;
     cudaError_t e = cudaMemsetAsync(m.data, 0xff, kPartGuard, stream);
     if (e == cudaSuccess) e = cudaMemsetAsync(payload + b.payload, 0xff, kPartGuard, stream);
@@ -163,22 +167,22 @@ struct DeviceSide::State {
     if (e == cudaSuccess)
       e = cudaMemcpyAsync(payload, first.data(), first.size(), cudaMemcpyHostToDevice, stream);
     if (e != cudaSuccess) return fault("filling device memory", e);
-    if (std::string why = repeat(payload, first.size(), b.payload); !why.empty()) return why;
+    if (LaunchOutcome why = repeat(payload, first.size(), b.payload); !why.ok()) return why;
     for (const Part& p : b.given)
       if (e == cudaSuccess)
         e = cudaMemcpyAsync(payload + p.at, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice, stream);
     if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
-    return e == cudaSuccess ? "" : fault("copying to the device", e);
+    return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
   }
 
-  std::string put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
-                  std::vector<int>& descriptors) {
+  LaunchOutcome put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
+                    std::vector<int>& descriptors) {
     told.generation = m.generation;
     told.size = m.size;
     told.at_page_end = m.pages.size() > 0;
     if (told.at_page_end && !m.given) {
       const int descriptor = m.pages.share();
-      if (descriptor < 0) return "CUDA: device pages can not be shared with the worker";
+      if (descriptor < 0) return other_fault("CUDA: device pages can not be shared with the worker");
       descriptors.push_back(descriptor);
       told.descriptor = 1;
     }
@@ -186,7 +190,7 @@ struct DeviceSide::State {
     std::memcpy(told.handle.data(), &m.handle, sizeof m.handle);
     const cudaError_t e =
         cudaMemcpyAsync(m.data + p.image_at, image.data(), p.stored, cudaMemcpyHostToDevice, stream);
-    return e == cudaSuccess ? "" : fault("copying to the device", e);
+    return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
   }
 };
 
@@ -198,7 +202,7 @@ std::string DeviceSide::cannot(const LaunchOptions& options) {
   return options.page_end ? DevicePages::cannot(selected_device()) : std::string();
 }
 
-std::string DeviceSide::begin() {
+LaunchOutcome DeviceSide::begin() {
   if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
     return fault("selecting the device", e);
   if (!state_) state_ = std::make_unique<State>();
@@ -209,12 +213,12 @@ std::string DeviceSide::begin() {
   return {};
 }
 
-std::string DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                            const LaunchOptions& options, std::vector<int>& descriptors) {
-  if (std::string why = begin(); !why.empty()) return why;
+LaunchOutcome DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                              const LaunchOptions& options, std::vector<int>& descriptors) {
+  if (LaunchOutcome why = begin(); !why.ok()) return why;
   State& s = *state_;
   const std::uint64_t page = options.page_end ? DevicePages::granularity(selected_device()) : 256;
-  if (page == 0) return "CUDA: the granularity of device pages is not known";
+  if (page == 0) return other_fault("CUDA: the granularity of device pages is not known");
   for (int n = 0; n < request.count; ++n) {
     const int slot = request.count == 2 ? n : request.slot;
     const auto buffers = buffers_of(*images[static_cast<std::size_t>(n)]);
@@ -224,7 +228,7 @@ std::string DeviceSide::put(Launch& request, const Variant& variant, const std::
       p = place(image, options.page_end, alignment_of(variant, request.problem, b), page);
       if (!image.empty()) {
         Memory& m = s.memory[options.page_end ? State::tight : State::plain][slot][b];
-        if (std::string why = s.at_least(m, p.slice.mapped, options.page_end); !why.empty()) return why;
+        if (LaunchOutcome why = s.at_least(m, p.slice.mapped, options.page_end); !why.ok()) return why;
         // In a larger mapping the end is still the end.
         if (options.page_end) {
           p.image_at += m.size - p.slice.mapped;
@@ -234,14 +238,14 @@ std::string DeviceSide::put(Launch& request, const Variant& variant, const std::
           p.image_at = 0;
         }
         p.slice.mapped = m.size;
-        if (std::string why = s.put(image, m, p, request.device[slot][b], descriptors); !why.empty())
+        if (LaunchOutcome why = s.put(image, m, p, request.device[slot][b], descriptors); !why.ok())
           return why;
         if (b == 0 && options.delayed_producer) {
           Memory& staged = s.memory[State::late][slot][0];
-          if (std::string why = s.at_least(staged, image.size(), false); !why.empty()) return why;
+          if (LaunchOutcome why = s.at_least(staged, image.size(), false); !why.ok()) return why;
           Placement all = p;
           all.image_at = 0;
-          if (std::string why = s.put(image, staged, all, request.staging[slot], descriptors); !why.empty())
+          if (LaunchOutcome why = s.put(image, staged, all, request.staging[slot], descriptors); !why.ok())
             return why;
           // Until the producer has run, the logits are NaN.
           if (const cudaError_t e = cudaMemsetAsync(m.data + p.image_at, 0xff, p.stored, s.stream);
@@ -255,10 +259,10 @@ std::string DeviceSide::put(Launch& request, const Variant& variant, const std::
     }
   }
   const cudaError_t e = cudaStreamSynchronize(s.stream);
-  return e == cudaSuccess ? "" : fault("copying to the device", e);
+  return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
 }
 
-std::string DeviceSide::take(const Launch& request, const std::vector<Images*>& images) {
+LaunchOutcome DeviceSide::take(const Launch& request, const std::vector<Images*>& images) {
   if (!state_) return {};
   State& s = *state_;
   for (int n = 0; n < request.count; ++n) {
@@ -280,7 +284,7 @@ std::string DeviceSide::take(const Launch& request, const std::vector<Images*>& 
   // The worker has closed what it was given something else for.
   for (Memory& m : s.retired) release(m);
   s.retired.clear();
-  return e == cudaSuccess ? "" : fault("copying from the device", e);
+  return e == cudaSuccess ? LaunchOutcome() : fault("copying from the device", e);
 }
 
 std::string DeviceSide::changed(const Launch& request, int which, Images& images) {
@@ -304,8 +308,8 @@ std::string DeviceSide::changed(const Launch& request, int which, Images& images
   return {};
 }
 
-std::string DeviceSide::put_parts(Launch& request, const PartBuffers& buffers, std::string& no_room) {
-  if (std::string why = begin(); !why.empty()) return why;
+LaunchOutcome DeviceSide::put_parts(Launch& request, const PartBuffers& buffers) {
+  if (LaunchOutcome why = begin(); !why.ok()) return why;
   State& s = *state_;
   std::uint64_t needed = 0;
   for (const PartBuffer& b : buffers)
@@ -314,18 +318,17 @@ std::string DeviceSide::put_parts(Launch& request, const PartBuffers& buffers, s
   if (const cudaError_t e = cudaMemGetInfo(&have, &all); e != cudaSuccess)
     return fault("asking for free memory", e);
   // The worker's context and its own allocations come beside it.
-  if (needed + needed / 16 > have) {
-    no_room =
+  if (needed + needed / 16 > have)
+    return lost_for_want(
+        FaultKind::memory,
         fmt::format("memory: {:.1f} GiB are needed on the device, {:.1f} are free",
-                    static_cast<double>(needed + needed / 16) / 0x1p30, static_cast<double>(have) / 0x1p30);
-    return {};
-  }
+                    static_cast<double>(needed + needed / 16) / 0x1p30, static_cast<double>(have) / 0x1p30));
   for (int b = 0; b < kBuffers; ++b) {
     const PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
     if (buffer.payload == 0) continue;
     Memory& m = s.memory[State::plain][0][b];
-    if (std::string why = s.at_least(m, buffer.payload + 2 * kPartGuard, false); !why.empty()) return why;
-    if (std::string why = s.put_parts(buffer, m); !why.empty()) return why;
+    if (LaunchOutcome why = s.at_least(m, buffer.payload + 2 * kPartGuard, false); !why.ok()) return why;
+    if (LaunchOutcome why = s.put_parts(buffer, m); !why.ok()) return why;
     request.slices[0][b] = {m.size, kPartGuard, buffer.payload};
     DeviceBuffer& told = request.device[0][b];
     told.generation = m.generation;
@@ -335,7 +338,7 @@ std::string DeviceSide::put_parts(Launch& request, const PartBuffers& buffers, s
   return {};
 }
 
-std::string DeviceSide::take_parts(const Launch& request, PartBuffers& buffers, std::string& guard) {
+LaunchOutcome DeviceSide::take_parts(const Launch& request, PartBuffers& buffers, std::string& guard) {
   if (!state_) return {};
   State& s = *state_;
   for (int b = 0; b < kBuffers; ++b) {
@@ -372,7 +375,7 @@ void DeviceSide::free_all() {
 
 double DeviceSide::share() {
   // Without a kernel of its own the clock alone has to do.
-  if (!begin().empty()) return 1;
+  if (!begin().ok()) return 1;
   State& s = *state_;
   if (!s.empty_stream && (cudaStreamCreateWithFlags(&s.empty_stream, cudaStreamNonBlocking) != cudaSuccess ||
                           cudaEventCreateWithFlags(&s.empty_done, cudaEventDisableTiming) != cudaSuccess)) {

@@ -23,18 +23,18 @@ class DeviceSide {
   static std::string cannot(const LaunchOptions& options);
 
   /// Copies the images to the device and says in the request where they are; descriptors that must travel
-  /// along are appended. A fault, or empty.
-  std::string put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
-                  const LaunchOptions& options, std::vector<int>& descriptors);
-  /// Copies back what the launch left. A fault, or empty.
-  std::string take(const Launch& request, const std::vector<Images*>& images);
+  /// along are appended. Lost where the device has no memory left.
+  LaunchOutcome put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
+                    const LaunchOptions& options, std::vector<int>& descriptors);
+  /// Copies back what the launch left.
+  LaunchOutcome take(const Launch& request, const std::vector<Images*>& images);
   /// The name of a buffer that is no longer what was taken, or empty.
   std::string changed(const Launch& request, int which, Images& images);
   /// The same for a launch in parts, whose buffers are filled on the device and freed by `free_all`.
-  /// `no_room` says why the device can not hold them.
-  std::string put_parts(Launch& request, const PartBuffers& buffers, std::string& no_room);
+  /// Lost where the device can not hold them.
+  LaunchOutcome put_parts(Launch& request, const PartBuffers& buffers);
   /// Reads the wanted parts and looks at the guard bands.
-  std::string take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
+  LaunchOutcome take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
   /// Frees every buffer. The worker that had them open has ended.
   void free_all();
   /// The worker has ended: the next one has none of the buffers.
@@ -49,8 +49,8 @@ class DeviceSide {
   std::uint64_t all_bytes() const;
 
  private:
-  /// The device, a stream and State. A fault, or empty.
-  std::string begin();
+  /// The device, a stream and State.
+  LaunchOutcome begin();
 
   struct State;
   std::unique_ptr<State> state_;

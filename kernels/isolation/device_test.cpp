@@ -107,8 +107,8 @@ TEST_F(DeviceIsolation, MemoryThatAnotherProcessHoldsIsNoFault) {
   EXPECT_EQ(a.run(hoarder).fault, "");
   const LaunchOutcome outcome = b.run(right);
   EXPECT_EQ(outcome.ended, Ended::lost) << outcome.fault;
-  EXPECT_TRUE(outcome.fault.starts_with("memory: ")) << outcome.fault;
-  EXPECT_EQ(right.launcher->disturbance().lost, outcome.fault);
+  EXPECT_EQ(outcome.kind, FaultKind::memory) << outcome.fault;
+  EXPECT_EQ(right.launcher->disturbance().lost.fault, outcome.fault);
   hoarder.launcher->restart();
   EXPECT_EQ(b.run(right).fault, "");
   EXPECT_TRUE(b.right());

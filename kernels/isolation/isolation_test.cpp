@@ -125,7 +125,7 @@ TEST(Isolation, WhatMayHaveComeFromOutsideIsTriedAgainInAFreshWorker) {
     EXPECT_TRUE(t.right()) << name;
     const Disturbance d = v.launcher->disturbance();
     EXPECT_TRUE(d.doubtful) << name;
-    EXPECT_EQ(d.lost, "") << name;
+    EXPECT_EQ(d.lost.fault, "") << name;
     EXPECT_FALSE(v.launcher->disturbance().any()) << name << ": it is told once";
   }
   // Twice is the kernel's, until it is seen alone.
@@ -200,8 +200,8 @@ TEST(Isolation, MemoryThatIsNotToBeHadIsNoFault) {
   const LaunchOutcome outcome = large.run(v);
   setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(outcome.ended, Ended::lost);
-  EXPECT_TRUE(outcome.fault.starts_with("memory: ")) << outcome.fault;
-  EXPECT_EQ(v.launcher->disturbance().lost, outcome.fault);
+  EXPECT_EQ(outcome.kind, FaultKind::memory) << outcome.fault;
+  EXPECT_EQ(v.launcher->disturbance().lost.fault, outcome.fault);
   EXPECT_EQ(large.run(v).fault, "");
   EXPECT_TRUE(large.right());
 }

@@ -40,9 +40,10 @@ struct PartOptions {
 
 struct PartOutcome {
   LaunchOutcome launch;
-  std::string guard;    // which bytes beside a buffer were overwritten; empty: none
-  std::string no_room;  // why there was no launch: "memory: ..." or "executor: ..."
-  double seconds = 0;   // from the request to its answer
+  std::string guard;                  // which bytes beside a buffer were overwritten; empty: none
+  std::string no_room;                // why there was no launch
+  FaultKind wants = FaultKind::none;  // what it was not launched for the want of: memory, or nothing
+  double seconds = 0;                 // from the request to its answer
 };
 
 /// A Launcher that can do this. In host memory the outputs hold their fill only where parts are wanted: a

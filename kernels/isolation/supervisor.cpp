@@ -48,7 +48,8 @@ void Supervisor::start_once() {
     // EACCES and its like are the caller's to mend; these pass.
     for (const std::errc passing : {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory,
                                     std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
-      if (e.code() == passing) throw Failure{std::string("memory: no worker: ") + e.what(), Ended::lost};
+      if (e.code() == passing)
+        throw Failure{std::string("memory: no worker: ") + e.what(), Ended::lost, FaultKind::memory};
     throw InputError(std::string("no worker can be started: ") + e.what());
   }
   base_ = base;
@@ -113,16 +114,19 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
       start();
       const Needs& needs = ask<Needs>(request);
       const std::uint64_t bytes = needs.bytes;
-      workspace_failure_ = needs.fault.get();
-      if (bytes > most) workspace_failure_ = fmt::format("workspace_bytes: asks for {} bytes", bytes);
-      if (workspace_failure_.empty()) return workspaces_[key] = bytes;
+      workspace_failure_ = {needs.fault.get(), Ended::crashed};
+      if (bytes > most)
+        workspace_failure_ = {fmt::format("workspace_bytes: asks for {} bytes", bytes), Ended::crashed};
+      if (workspace_failure_.ok()) return workspaces_[key] = bytes;
       break;
     } catch (const Failure& f) {
       if (f.from_outside && !last) continue;
-      workspace_failure_ = f.ended == Ended::lost ? f.text : "workspace_bytes: " + f.text;
+      workspace_failure_ = f.ended == Ended::lost
+                               ? f.outcome()
+                               : LaunchOutcome{"workspace_bytes: " + f.text, Ended::crashed, {}, 0, f.kind};
       break;
     } catch (const InputError& e) {
-      workspace_failure_ = e.what();
+      workspace_failure_ = {e.what(), Ended::crashed};
       break;
     }
   return 0;
@@ -180,7 +184,8 @@ void Supervisor::lose(Process::Heard heard) {
            Ended::hung, FaultKind::no_answer, true};
       break;
     case Process::Heard::starved:
-      f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost, FaultKind::other};
+      f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost,
+           FaultKind::time};
       break;
     case Process::Heard::gone:
       f.text = process_->death();

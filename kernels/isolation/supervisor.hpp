@@ -110,7 +110,7 @@ class Supervisor {
   bool remembers_ = false;
   std::vector<std::byte> remembered_[kSlots][kBuffers];
   std::map<std::array<std::int64_t, 10>, std::uint64_t> workspaces_;
-  std::string workspace_failure_;
+  LaunchOutcome workspace_failure_;
 };
 
 }  // namespace assay::isolation

@@ -56,9 +56,8 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
   const std::lock_guard<std::mutex> lock(mutex_);
   Outcomes outcomes;
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
-  if (!workspace_failure_.empty()) {
-    const std::string why = std::exchange(workspace_failure_, {});
-    all({why, why.starts_with("memory: ") || why.starts_with("time: ") ? Ended::lost : Ended::crashed});
+  if (!workspace_failure_.ok()) {
+    all(std::exchange(workspace_failure_, {}));
   } else {
     std::string earlier;
     bool again = true;
@@ -81,7 +80,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
       } catch (const InputError& e) {
         all({e.what(), Ended::fault});
       } catch (const std::bad_alloc&) {
-        all({"memory: there is not enough to share with a worker", Ended::lost, {}, 0, FaultKind::memory});
+        all(lost_for_want(FaultKind::memory, "memory: there is not enough to share with a worker"));
       }
       allowed_ = 0;
       on_device_ = false;
@@ -89,7 +88,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
     if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
   }
   for (const LaunchOutcome& o : outcomes)
-    if (o.ended == Ended::lost) disturbance_.lost = o.fault;
+    if (o.ended == Ended::lost) disturbance_.lost = o;
   return outcomes;
 }
 
@@ -213,22 +212,22 @@ LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t
   // Nobody else holds much, and the problem takes little of what is there: no machine has what was asked for.
   if (after > all / 2 && after / 8 > problem) {
     disturbance_.doubtful = true;
-    return {fmt::format("{}: it asked for more than the {:.1f} GiB that were free, for {:.2g} GiB of rows", fault,
-                        static_cast<double>(after) / 0x1p30, static_cast<double>(problem) / 0x1p30),
-            Ended::fault, {}, 0, FaultKind::memory};
+    return {fmt::format("{}: it asked for more than the {:.1f} GiB that were free, for {:.2g} GiB of rows",
+                        fault, static_cast<double>(after) / 0x1p30, static_cast<double>(problem) / 0x1p30),
+            Ended::fault,
+            {},
+            0,
+            FaultKind::memory};
   }
-  return {"memory: the device has none left: " + fault, Ended::lost};
+  return lost_for_want(FaultKind::memory, "memory: the device has none left: " + fault);
 }
 
 bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                                   const LaunchOptions& options, bool last, Outcomes& outcomes) {
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
-  const auto mine = [](const std::string& fault) {
-    return LaunchOutcome{fault, fault.starts_with("memory: ") ? Ended::lost : Ended::fault};
-  };
   std::vector<int> descriptors;
-  if (const std::string fault = device_.put(request, variant, images, options, descriptors); !fault.empty()) {
-    all(mine(fault));
+  if (const LaunchOutcome o = device_.put(request, variant, images, options, descriptors); !o.ok()) {
+    all(o);
     return false;
   }
   bool spoilt = false;
@@ -251,7 +250,7 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     if (f.from_outside && !last) return true;
     all(f.outcome());
   }
-  if (const std::string fault = device_.take(request, images); !fault.empty()) all(mine(fault));
+  if (const LaunchOutcome o = device_.take(request, images); !o.ok()) all(o);
   if (spoilt) drop_worker();
   if (!process_) return false;
   // Whatever the kernel put on other streams has ended when the worker has settled.

@@ -36,6 +36,11 @@ std::vector<std::byte> pattern(const PartBuffer& b, std::uint64_t bytes) {
   return all;
 }
 
+void no_memory(PartOutcome& outcome, std::string why) {
+  outcome.no_room = std::move(why);
+  outcome.wants = FaultKind::memory;
+}
+
 /// The windows of the logits that hold a given part; false where there are too many.
 bool own_windows(const PartBuffer& b, Windows& windows) {
   std::set<std::uint64_t> own;
@@ -54,8 +59,8 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
                                      const PartOptions& options) {
   const std::lock_guard<std::mutex> lock(mutex_);
   PartOutcome outcome;
-  if (!workspace_failure_.empty()) {
-    outcome.launch = {std::exchange(workspace_failure_, {}), Ended::crashed};
+  if (!workspace_failure_.ok()) {
+    outcome.launch = std::exchange(workspace_failure_, {});
     return outcome;
   }
   if (options.rows.size() > kChosenRows) {
@@ -82,12 +87,12 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
       else
         parts_on_host(request, buffers, outcome);
     } catch (const Failure& f) {
-      outcome.launch = {f.text, f.ended};
+      outcome.launch = f.outcome();
       again = f.from_outside;
     } catch (const InputError& e) {
       outcome.launch = {e.what(), Ended::fault};
     } catch (const std::bad_alloc&) {
-      outcome.no_room = "memory: there is not enough to share with a worker";
+      no_memory(outcome, "memory: there is not enough to share with a worker");
     }
     allowed_ = 0;
     on_device_ = false;
@@ -96,8 +101,8 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     device_.free_all();
     if (!again || last) break;
   }
-  if (outcome.no_room.starts_with("memory: ")) disturbance_.doubtful = true;
-  if (outcome.launch.ended == Ended::lost) disturbance_.lost = outcome.launch.fault;
+  if (outcome.wants == FaultKind::memory) disturbance_.doubtful = true;
+  if (outcome.launch.ended == Ended::lost) disturbance_.lost = outcome.launch;
   return outcome;
 }
 
@@ -110,7 +115,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     const std::uint64_t mapped = up(buffer.payload, kPage);
     // The last quarter of a region stays unmapped: offsets that wrap below the next buffer end there.
     if (mapped > kRegion / 4 * 3) {
-      outcome.no_room = "memory: a buffer is larger than what a worker shares";
+      no_memory(outcome, "memory: a buffer is larger than what a worker shares");
       return;
     }
     request.slices[0][b] = {mapped, 0, buffer.payload};
@@ -119,7 +124,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     };
     if (b == 0 && buffer.fill != 0) {
       if (!own_windows(buffer, request.windows)) {
-        outcome.no_room = "memory: the logits have too many parts";
+        no_memory(outcome, "memory: the logits have too many parts");
         return;
       }
       const std::vector<std::byte> window = pattern(buffer, kWindow);
@@ -134,9 +139,9 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     put(buffer.payload, std::vector<std::byte>(mapped - buffer.payload, kTail));
   }
   if (const std::uint64_t have = available_bytes(); !all_there || touched + touched / 4 > have) {
-    outcome.no_room =
-        fmt::format("memory: {:.1f} GiB are needed, {:.1f} are free",
-                    static_cast<double>(touched + touched / 4) / 0x1p30, static_cast<double>(have) / 0x1p30);
+    no_memory(outcome, fmt::format("memory: {:.1f} GiB are needed, {:.1f} are free",
+                                   static_cast<double>(touched + touched / 4) / 0x1p30,
+                                   static_cast<double>(have) / 0x1p30));
     return;
   }
   const auto asked = std::chrono::steady_clock::now();
@@ -164,14 +169,13 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
 }
 
 void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutcome& outcome) {
-  if (const std::string fault = device_.put_parts(request, buffers, outcome.no_room); !fault.empty()) {
-    if (fault.starts_with("memory: "))
-      outcome.no_room = fault;
+  if (const LaunchOutcome o = device_.put_parts(request, buffers); !o.ok()) {
+    if (o.kind == FaultKind::memory)
+      no_memory(outcome, o.fault);
     else
-      outcome.launch = {fault, Ended::fault};
+      outcome.launch = o;
     return;
   }
-  if (!outcome.no_room.empty()) return;
   const auto asked = std::chrono::steady_clock::now();
   try {
     const Done& done = ask<Done>(request);
@@ -193,8 +197,8 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     if (f.from_outside) throw;
     outcome.launch = f.outcome();
   }
-  if (const std::string fault = device_.take_parts(request, buffers, outcome.guard); !fault.empty())
-    outcome.launch = {fault, Ended::fault};
+  if (const LaunchOutcome o = device_.take_parts(request, buffers, outcome.guard); !o.ok())
+    outcome.launch = o;
 }
 
 }  // namespace assay::isolation
