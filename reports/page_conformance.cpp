@@ -70,6 +70,25 @@ std::string failing_cases(const std::vector<Record>& records) {
          "</details>";
 }
 
+/// Where the kernel is right, an axis a row.
+std::string contract_table(const assay::conformance::Contract& contract) {
+  using State = assay::conformance::Axis::State;
+  std::string out = "<p>Right within: <b>" + escape(contract.within()) + "</b>.</p>";
+  if (!contract.found.empty())
+    out += "<p>To make it official: " + command("--declare '" + contract.found + "'") + "</p>";
+  if (!contract.outside.empty()) {
+    out += "<p>Outside it was seen:</p><ul>";
+    for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";
+    out += "</ul>";
+  }
+  out += open_table({"axis", "state", "inside the contract", "seen outside"}, false) + "<tbody>";
+  for (const assay::conformance::Axis& a : contract.axes)
+    out += fmt::format("<tr><th>{}</th><td{}>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>",
+                       escape(a.name), a.state == State::wrong ? " class=\"bad\"" : "", name(a.state),
+                       escape(a.within), escape(a.outside));
+  return scroll(out + "</tbody></table>");
+}
+
 }  // namespace
 
 std::string conformance(const Context& c) {
@@ -88,6 +107,8 @@ std::string conformance(const Context& c) {
       out += fmt::format(
           "<p>A quick look: {}. The whole check tries them all, and more rows, layouts and calls.</p>",
           lengths_tried(its));
+    if (const auto contract = c.data.contracts.find(k.key); contract != c.data.contracts.end())
+      out += contract_table(contract->second);
     out += groups_table(its);
     if (const auto findings = assay::conformance::diagnose(its); !findings.empty())
       out += findings_list(findings);

@@ -1,6 +1,7 @@
 #include "accuracy/conformance/inputs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -18,6 +19,7 @@ constexpr Family kMore[] = {
      "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
     {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
     {kWidths, "The largest logits beside powers of two: an index that is too narrow, or that means none."},
+    {kMagnitudes, "Every logit below -1e4, -1e5 ... -1e38: a finite stand-in for -inf that is too small."},
     {kMedley,
      "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
 };
@@ -49,6 +51,19 @@ Tensor widths(Dtype dtype, std::int64_t V, std::int64_t rows) {
     for (std::int64_t j = 0; j < V; ++j) t.set(r, j, -8 - 0.125 * static_cast<double>(j * 7 % 16));
     for (std::size_t n = 0; n < all.size(); ++n)
       t.set(r, all[(n + 5 * static_cast<std::size_t>(r)) % all.size()], 8 - 0.25 * static_cast<double>(n));
+  }
+  return t;
+}
+
+/// From 2 to 3.75 times the row's size below 0: far more than a nat apart, so that the largest is all there
+/// is.
+Tensor magnitudes(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  Tensor t(dtype, rows, V);
+  const double most = max_finite(dtype);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double size = std::min(most / 4, std::pow(10.0, static_cast<double>(4 + r % kMagnitudeRows)));
+    for (std::int64_t j = 0; j < V; ++j)
+      t.set(r, j, -size * (2 + 0.25 * static_cast<double>((j + 3) * 5 % 8)));
   }
   return t;
 }
@@ -90,6 +105,7 @@ Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::in
   }
   if (family == kLowest) return lowest(dtype, V, rows);
   if (family == kWidths) return V == 0 ? Tensor(dtype, rows, 0) : widths(dtype, V, rows);
+  if (family == kMagnitudes) return magnitudes(dtype, V, rows);
   if (family == kMedley) return medley(dtype, V, rows, seed);
   if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
   const Family& normal = *find_family("normal_1");
