@@ -43,6 +43,10 @@ std::string missing_word(const std::string& line) {
     for (const char* start : {"__", "cuda", "CUDA", "nvcuda", "atomic"})
       if (word.starts_with(start)) return word;
   }
+  // What the executor has a part of: its namespace says which.
+  for (const char* library : {"cub", "cooperative_groups"})
+    if (says(message, ("'assay::host::" + std::string(library) + "'").c_str()) && message.starts_with('\''))
+      return library + ("::" + message.substr(1, message.find('\'', 1) - 1));
   return {};
 }
 

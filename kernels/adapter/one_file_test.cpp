@@ -251,11 +251,36 @@ TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
 }
 
 TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
-  const std::string text = refusal(fixture(
-      "groups.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
-  EXPECT_NE(text.find("groups.cu:2"), std::string::npos) << text;
-  EXPECT_NE(text.find("unsupported: executor: <cooperative_groups.h>"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  for (const auto& [file, why] :
+       {std::pair("pipeline.cu", "unsupported: executor: <cuda_pipeline.h> (the host"),
+        std::pair("block_scan.cu", "unsupported: executor: cub::BlockScan (the host executor has no such")}) {
+    const std::string text = refusal(
+        fixture(file, "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string(file) + ":"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+TEST(OneFile, GroupsCubAndRowsOfAWarp) {
+  const auto worst = [](const char* file, const char* entry, const char* flags = "") {
+    OneFile f = fixture(file, entry);
+    f.nvcc_flags = flags;
+    const Loaded l(compile_one_file(f));
+    double all = l.plugin ? 0 : 1;
+    if (l.plugin)
+      for (const std::int64_t V : {1, 7, 100, 300})
+        all = std::max(all, worst_difference(l, l.plugin->variants[0], 5, V, V));
+    return all;
+  };
+  const char* const plain = "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)";
+  EXPECT_LT(worst("groups.cu", plain), 1e-6);
+  EXPECT_LT(worst("rows_of_a_warp.cu", plain), 1e-6);
+  EXPECT_LT(worst("rows_of_a_warp.cu", plain, "-DOLD_SHUFFLES"), 1e-6);
+  EXPECT_LT(
+      worst("cub_online.cu",
+            "void online_softmax(const float* x, float* y, int batch_size, int V, cudaStream_t stream)"),
+      1e-6);
 }
 
 TEST(OneFile, NamesWhatIsWrong) {
