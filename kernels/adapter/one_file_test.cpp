@@ -283,6 +283,46 @@ TEST(OneFile, GroupsCubAndRowsOfAWarp) {
       1e-6);
 }
 
+TEST(OneFile, LaunchersAsPeopleWriteThem) {
+  const auto loaded = [](const char* entry, std::vector<std::string> arguments = {}) {
+    OneFile f = fixture("launchers.cu", entry);
+    f.args = std::move(arguments);
+    return Loaded(compile_one_file(f));
+  };
+  const auto declared = [](const Loaded& l) { return std::string(l.plugin->variants[0].declaration); };
+  const Loaded in_place = loaded("void in_place(float* x, int nrow, int ncol)");
+  EXPECT_LT(worst_difference(in_place, in_place.plugin->variants[0], 5, 40, 40), 1e-6);
+  EXPECT_EQ(declared(in_place), "dense=yes; max_V=2147483647; in_place=yes");
+  // Called for each row, which may lie apart.
+  const Loaded one = loaded("void one_row(const float* x, float* y, dim_t n)", {"n=V", "rows=1"});
+  EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 40), 1e-6);
+  EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 47), 1e-6);
+  EXPECT_EQ(declared(one), "");
+  const Loaded room = loaded(
+      "int with_room(const float* in, float* out, float* copy, float* sums, size_t nrows, size_t ncols, int "
+      "batch)",
+      {"copy=workspace(4*rows*V)", "sums=workspace(rows * 4)", "nrows=rows", "batch=rows"});
+  EXPECT_LT(worst_difference(room, room.plugin->variants[0], 5, 41, 41), 1e-6);
+  // A bool is true where all went well.
+  const Loaded counted = loaded("bool counted(const float* in, float* out, dim_t numel, dim_t dim)");
+  EXPECT_LT(worst_difference(counted, counted.plugin->variants[0], 5, 40, 40), 1e-6);
+  std::vector<float> buffer(13, 1.0f);
+  std::int64_t shape[2] = {1, 13}, strides[2] = {13, 1};
+  assay_tensor x{};
+  x.data = buffer.data();
+  x.device = {1, 0};
+  x.ndim = 2;
+  x.dtype = {2, 32, 1};
+  x.shape = shape;
+  x.strides = strides;
+  assay_call call{};
+  call.struct_size = sizeof call;
+  call.logits = call.values = &x;
+  call.scale = 1;
+  EXPECT_NE(counted.plugin->variants[0].run(&call), 0);
+  EXPECT_STREQ(counted.fault(), "the entry returned false");
+}
+
 TEST(OneFile, NamesWhatIsWrong) {
   EXPECT_NE(refusal(fixture("nowhere.cu", "void f()")).find("nowhere.cu: no such file"), std::string::npos);
   EXPECT_NE(refusal(fixture("groups.cu", "")).find("--entry"), std::string::npos);
