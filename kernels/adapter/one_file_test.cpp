@@ -436,6 +436,46 @@ TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {
             "accepted");
 }
 
+TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
+  for (const char* entry :
+       {"void softmax_float(const float* in, float* out, int rows, int V, cudaStream_t s)",
+        "void launch<float>(const float* in, float* out, int rows, int V, cudaStream_t s)",
+        "void launch<float, 64>(const float* in, float* out, int rows, int V, cudaStream_t s)"}) {
+    const Loaded l(compile_one_file(fixture("extension.cu", entry)));
+    ASSERT_TRUE(l.plugin) << entry;
+    EXPECT_LT(worst_difference(l, l.plugin->variants[0], 3, 100, 100), 1e-6) << entry;
+  }
+  const auto says = [](const char* entry, const char* why, const char* flags = "") {
+    OneFile f = fixture("extension.cu", entry);
+    f.nvcc_flags = flags;
+    const std::string text = refusal(f);
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  says("void softmax_half(const half* in, half* out, int rows, int V)", "the macro 'DEFINE' (line ");
+  says("void DEFINE(const half* in, half* out, int rows, int V)", ": 'DEFINE' is a macro (line ");
+  says("void only_declared(const float* in, float* out, int rows, int V)",
+       "nothing that is compiled here defines `only_declared(");
+  // The file's own error is the reason, whatever the entry says.
+  says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:6:2: error: #error broken",
+       "-DBROKEN");
+}
+
+TEST(OneFile, NvccWithTheFlagsOfExtensions) {
+  try {
+    find_nvcc();
+  } catch (const std::exception& e) {
+    GTEST_SKIP() << e.what();
+  }
+  OneFile f = fixture("extension.cu",
+                      "void softmax_float(const float* in, float* out, int rows, int V, cudaStream_t s)");
+  f.host = false;
+  for (const char* flags : {"-lcublas -DUSE_CUBLAS", "-std=c++20 --extended-lambda"}) {
+    f.nvcc_flags = flags;
+    EXPECT_EQ(refusal(f), "accepted") << flags;
+  }
+}
+
 TEST(OneFile, NamesAWordThatTheExecutorDoesNotHave) {
   const std::string text =
       refusal(fixture("unknown_word.cu", "void softmax(const float* in, float* out, int rows, int V)"));
