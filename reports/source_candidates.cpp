@@ -58,10 +58,14 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
   command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);
   command.add_option("--nvcc-flags", o.nvcc_flags, "more words for nvcc; -D, -U and -I also with --host")
       ->group(group);
-  command.add_option("--types", o.dtypes, "what T in the entry stands for: f16,bf16,f32")
+  command
+      .add_option("--types", o.dtypes,
+                  "what T in the entry stands for, or a Python callable takes: f16,bf16,f32")
       ->group(group)
       ->delimiter(',');
   command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);
+  command.add_option("--python", o.python, "the interpreter of FILE.py:FUNCTION (python3 on PATH)")
+      ->group(group);
   command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);
 }
 
