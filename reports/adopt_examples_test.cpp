@@ -19,10 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A file of kernels/adapter/examples/adopt, and what its first lines promise: "// entry: DECLARATION",
-/// "// exit: STATUS", "// within: CONTRACT", and "// declare: WORDS" where limits are to be found.
+/// "// arg: NAME=ROLE" where names do not say it, "// exit: STATUS", "// within: CONTRACT", and "// declare:
+/// WORDS" where limits are to be found.
 struct Example {
   fs::path path;
-  std::string entry, exit, within, declare;
+  std::string entry, arg, exit, within, declare;
 };
 void PrintTo(const Example& e, std::ostream* o) { *o << e.path.filename().string(); }
 
@@ -31,11 +32,11 @@ std::vector<Example> examples() {
   std::error_code none;  // a bundle has no sources
   for (const auto& at : fs::directory_iterator(ASSAY_SOURCE_DIR "/kernels/adapter/examples/adopt", none)) {
     if (at.path().extension() != ".cu") continue;
-    Example e{at.path(), {}, {}, {}, {}};
+    Example e{at.path(), {}, {}, {}, {}, {}};
     std::ifstream in(e.path);
     for (std::string line; std::getline(in, line) && line.starts_with("//");)
       for (const auto& [word, into] :
-           {std::pair("// entry: ", &e.entry), std::pair("// exit: ", &e.exit),
+           {std::pair("// entry: ", &e.entry), std::pair("// arg: ", &e.arg), std::pair("// exit: ", &e.exit),
             std::pair("// within: ", &e.within), std::pair("// declare: ", &e.declare)})
         if (line.starts_with(word)) *into = line.substr(std::string(word).size());
     all.push_back(e);
@@ -54,6 +55,7 @@ Ran check(const Example& e, const std::vector<std::string>& more = {}) {
                        ("assay-adopt-" + e.path.stem().string() + "-" + std::to_string(::getpid()));
   std::vector<std::string> words = {"assay",   "check", e.path.string(), "--host",    "--quick",
                                     "--entry", e.entry, "--out",         out.string()};
+  if (!e.arg.empty()) words.insert(words.end(), {"--arg", e.arg});
   words.insert(words.end(), more.begin(), more.end());
   std::vector<const char*> argv;
   for (const std::string& w : words) argv.push_back(w.c_str());
