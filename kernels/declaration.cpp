@@ -186,7 +186,7 @@ constexpr std::array<Word, 35> kWords = {{
     {"rows_multiple", "1 or more", "the number of rows is a multiple of this",
      [](Text w, Text s, V& v) { v.limits.rows_multiple = integer(w, s, 1, 1 << 30); },
      [](const V& v) { return std::to_string(v.limits.rows_multiple); }},
-    {"V_in", "{64, 128, 1024}", "the only row lengths, at most 32 of them",
+    {"V_in", "lengths: 64, 128, 1024", "the only row lengths, at most 32 of them",
      [](Text w, Text s, V& v) { v.limits.V_in = lengths(w, s); },
      [](const V& v) { return text_of(v.limits.V_in); }},
     {"max_elements", "1 or more", "rows x V is at most this",

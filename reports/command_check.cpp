@@ -65,6 +65,23 @@ bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
          n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && !n.op;
 }
 
+/// Where each kernel is right, for programs: the page's table. An empty object where single cases were asked
+/// for.
+std::string contracts_of(const ReportData& data) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [key, contract] : data.contracts) {
+    nlohmann::json axes = nlohmann::json::array();
+    for (const conformance::Axis& a : contract.axes)
+      axes.push_back(
+          {{"axis", a.name}, {"state", name(a.state)}, {"within", a.within}, {"outside", a.outside}});
+    all[key] = {{"within", contract.within()},
+                {"declare", contract.found},
+                {"outside", contract.outside},
+                {"axes", std::move(axes)}};
+  }
+  return all.dump(2) + "\n";
+}
+
 ReportData check(const std::vector<Target>& targets, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
@@ -154,6 +171,7 @@ int run(Options& o) {
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
   write_files({{out / "records.jsonl", lines},
+               {out / "contract.json", contracts_of(data)},
                {out / "summary.md", render_summary_markdown(data)},
                {out / "index.html", render_page(data)}});
   if (data.records.size() <= 3) fmt::print("{}", lines);
@@ -181,7 +199,7 @@ void add_check_command(CLI::App& app, int& status) {
   conformance::Narrowing& n = o->run.narrow;
   CLI::App* c = app.add_subcommand(
       "check", "is it right? conformance, special values, bounds, determinism, call after call");
-  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], or FILE.cu ...")
+  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], FILE.cu, or FILE.py:FUNCTION ...")
       ->required();
   std::string names;
   for (const conformance::Group& g : conformance::groups())

@@ -81,7 +81,8 @@ class Search {
       return narrowed(joined(found_, words), groups, narrow);
     };
     if (auto found = next_limits(v, records, may, pilot); !found.empty()) return found;
-    return next_value_limits(v, records, may, pilot);
+    if (auto found = next_value_limits(v, records, may, pilot); !found.empty()) return found;
+    return next_exp_class(v, records, may, pilot);
   }
 
   /// All groups of the check, under what is found so far.
@@ -259,6 +260,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   c.axes.push_back(axis("size of logits", of(family(kMagnitudes)),
                         l.max_abs > 0 ? fmt::format("logits of at most {:g}", l.max_abs) : "any finite logit",
                         l.max_abs > 0, any_of({"max_abs"})));
+  if (any_of({"exp"})) c.axes.push_back(axis("arithmetic", {}, "an exp as exact as __expf", true, true));
   const Seen in_place = of([](const Record& r) { return r.group == "layout" && r.setup == "in_place"; });
   c.axes.push_back(axis("in place", in_place, v.claim.in_place ? "outputs may lie over the logits" : "",
                         v.claim.in_place, false));

@@ -134,7 +134,7 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
     for (std::int64_t step : {32, 96, 160, 224})
       for (std::int64_t V = step; V <= 1100; V += 128) around(sizes, V, 1);
     for (std::int64_t V = 256; V <= 8192; V *= 2) around(sizes, V, 2);
-    for (std::int64_t V : {1027, 1536, 3001, 4099, 6240, 12289, 32771, 50257}) sizes.insert(V);
+    for (std::int64_t V : {1027, 1536, 3001, 4099, 6240, 12289, 32771, 50257, 151936}) sizes.insert(V);
     return {sizes.begin(), sizes.end()};
   }
   for (std::int64_t V = 0; V <= 4096; ++V) sizes.insert(V);
@@ -152,7 +152,13 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
     sizes.insert(prime);
   around(sizes, 12288, 1);
   around(sizes, 14080, 1);
-  for (std::int64_t V : {6240, 12287, 30522, 32000, 40001, 49408, 50257, 50304, 128256}) sizes.insert(V);
+  for (std::int64_t V : {6240, 12287, 40001}) sizes.insert(V);
+  // Vocabularies of published models, padded ones among them.
+  for (std::int64_t V :
+       {21128,  28996,  30522,  32000,  32064,  32128,  49152,  49408,  50257,  50265,  50304,  50432,
+        51200,  51865,  64000,  65024,  92544,  100352, 102400, 128000, 128256, 129280, 131072, 151552,
+        151936, 152064, 163840, 200064, 201088, 202048, 250112, 250880, 256000, 262144})
+    sizes.insert(V);
   // Past a block of 1024 threads with 256 elements each.
   for (std::int64_t V : {262144, 300007, 524296}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};

@@ -39,6 +39,11 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
                                           const std::function<bool(const char* word)>& may,
                                           const Pilot& pilot);
 
+/// The class of exp that explains outputs which are off by more than an accurate exp: one whose error grows
+/// with the distance from the maximum, such as ex2.approx of a product. Looked for where nothing else fails.
+std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
+                                       const std::function<bool(const char* word)>& may, const Pilot& pilot);
+
 /// What the record's launch said, in a few words: "an error (returned status 9)".
 std::string what_it_said(const Record& r);
 

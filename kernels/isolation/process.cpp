@@ -202,6 +202,13 @@ FaultKind Process::death_kind() const {
     // The host executor's vector types trap where their address is no multiple of their size.
     case SIGILL:
       return FaultKind::misaligned;
+    // An assertion is the kernel's own word; a heap or a stack that glibc finds broken is not.
+    case SIGABRT:
+      for (const char* const found :
+           {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free", "corrupted ",
+            "stack smashing detected", "malloc_consolidate(): "})
+        if (printed_.find(found) != std::string::npos) return FaultKind::own_memory_overrun;
+      return FaultKind::died;
     default:
       return FaultKind::died;
   }
