@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,18 @@ double lam(double t);
 
 /// The constants of a claim on one backend, for rows of V.
 struct Terms {
-  double u = 0;               // unit roundoff of the arithmetic
-  double u_out = 0;           // of the output; 0 where the result already is in the output's format
-  double exp_constant = 0;    // eps_0
-  double exp_slope = 0;       // eps(t) = exp_constant + exp_slope |t|, and 0 at t = 0
-  double eta = 0;             // absolute error of the exp where its result is subnormal
-  double log_error = 0;       // E_log: relative error of the log
-  double D = 0;               // relative error of the division
-  double D_own = 0;           // the part of D that two elements of a row do not share
-  double w_out = 0;           // absolute error of the output where it is subnormal
-  double w_quotient = 0;      // of the quotient alone, before it is rounded to a narrower output
-  double flush = 0;           // results below it may be 0: the smallest normal number, or 0
-  double h = 0;               // additions on the highest path
+  double u = 0;             // unit roundoff of the arithmetic
+  double u_out = 0;         // of the output; 0 where the result already is in the output's format
+  double exp_constant = 0;  // eps_0
+  double exp_slope = 0;     // eps(t) = exp_constant + exp_slope |t|, and 0 at t = 0
+  double eta = 0;           // absolute error of the exp where its result is subnormal
+  double log_error = 0;     // E_log: relative error of the log
+  double D = 0;             // relative error of the division
+  double D_own = 0;         // the part of D that two elements of a row do not share
+  double w_out = 0;         // absolute error of the output where it is subnormal
+  double w_quotient = 0;    // of the quotient alone, before it is rounded to a narrower output
+  double flush = 0;         // results below it may be 0: the smallest normal number, or 0
+  double h = 0;             // additions on the highest path
   double rescales = std::numeric_limits<double>::infinity();  // of one term, at most
   double tau = 0;             // how far the reference of a partial sum may lie below its maximum
   bool online = false;        // partial sums are rescaled
@@ -66,14 +67,14 @@ RoundedShift shift_of(const RowTruth& row, const Terms& t);
 
 /// Everything about one row that the checks need.
 struct RowBounds {
-  double b = 0;          // bounds |ln(computed sum / (s e^anchor))|
-  double anchor = 0;     // argument of the exp at the maximum: 0 for a subtracted maximum, m for naive
-  double eta_s = 0;      // eta / (s e^anchor)
-  double w = 0;          // absolute part of every element's bound
+  double b = 0;           // bounds |ln(computed sum / (s e^anchor))|
+  double anchor = 0;      // argument of the exp at the maximum: 0 for a subtracted maximum, m for naive
+  double eta_s = 0;       // eta / (s e^anchor)
+  double w = 0;           // absolute part of every element's bound
   double w_quotient = 0;  // the same before the last rounding, where the output is narrower
   double rounding = 0;    // lam(u_out): A[i] less this is the bound before that rounding
-  double row_sum = 0;    // bounds |sum of stored outputs - 1|
-  double range_top = 1;  // no output may be larger
+  double row_sum = 0;     // bounds |sum of stored outputs - 1|
+  double range_top = 1;   // no output may be larger
   double K_max = 0;
   std::vector<double> A;  // log-error bound of every element
 };
@@ -109,6 +110,10 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b);
 /// log-error of the computed sum, which must not overflow either.
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
 
+/// Why the variant's author promises nothing of a row of such logits: special values, or too large ones.
+/// Empty where he does.
+std::string outside_values(const Variant& variant, std::span<const double> logits);
+
 /// Up to this |lse|, log-softmax as x - lse still tells right from wrong: 2^13 in f32.
 double largest_absorbing_lse(const Claim& claim);
 /// Which form of log-softmax it is was left open, and the row lies where only one of them can be judged.
@@ -117,5 +122,9 @@ bool absorbed(const Claim& claim, const Terms& terms, const RowTruth& row);
 /// Empty, or which declared limit a problem passes by its shape, its first row `offset` bytes from a 256-byte
 /// boundary: "V = 1000 is not a multiple of 256". Whether rows are finite is asked row by row.
 std::string beyond_limits(const Variant& variant, const Problem& problem, std::int64_t offset = 0);
+
+/// The number of rows nearest to `rows` that the limits allow: the next multiple, the fewest or the most. 0
+/// stays 0.
+std::int64_t allowed_rows(const Limits& limits, std::int64_t rows);
 
 }  // namespace assay

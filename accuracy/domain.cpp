@@ -66,12 +66,45 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   return {};
 }
 
+std::string outside_values(const Variant& variant, std::span<const double> logits) {
+  const Limits& l = variant.limits;
+  const Policy& policy = variant.claim.policy;
+  const bool any = policy.nan == NanRows::any || policy.pos_inf == PosInfRows::any ||
+                   policy.all_neg_inf == NegInfRows::any;
+  if (logits.empty() || (!l.finite && l.max_abs == 0 && !any)) return {};
+  double largest = 0;
+  bool nan = false, pos_inf = false, neg_inf = false, finite = false;
+  for (const double x : logits) {
+    nan |= std::isnan(x);
+    pos_inf |= x == std::numeric_limits<double>::infinity();
+    neg_inf |= x == -std::numeric_limits<double>::infinity();
+    if (!std::isfinite(x)) continue;
+    finite = true;
+    largest = std::max(largest, std::fabs(x));
+  }
+  if (l.finite && (nan || pos_inf || neg_inf)) return "the row has a logit that is not finite";
+  if (nan && policy.nan == NanRows::any) return "the row has a NaN: nan=any";
+  if (!nan && pos_inf && policy.pos_inf == PosInfRows::any) return "the row has +inf: pos_inf=any";
+  if (!nan && !pos_inf && !finite && policy.all_neg_inf == NegInfRows::any)
+    return "every logit is -inf: all_neg_inf=any";
+  if (l.max_abs > 0 && largest > l.max_abs)
+    return fmt::format("the row has a logit of size {:g}, max_abs = {:g}", largest, l.max_abs);
+  return {};
+}
+
 std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t offset) {
   const Limits& l = variant.limits;
   if (p.V < l.min_V) return fmt::format("V = {} is below min_V = {}", p.V, l.min_V);
   if (p.rows < l.min_rows) return fmt::format("{} rows are fewer than min_rows = {}", p.rows, l.min_rows);
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
+  if (l.V_in.count > 0 && !l.V_in.contains(p.V)) return fmt::format("V = {} is none of V_in", p.V);
+  if (l.max_rows > 0 && p.rows > l.max_rows)
+    return fmt::format("{} rows are more than max_rows = {}", p.rows, l.max_rows);
+  if (p.rows % l.rows_multiple != 0)
+    return fmt::format("{} rows are not a multiple of {}", p.rows, l.rows_multiple);
+  if (l.max_elements > 0 && p.V > 0 && p.rows > l.max_elements / p.V)
+    return fmt::format("{} rows of {} are more than max_elements = {}", p.rows, p.V, l.max_elements);
   if (l.k_up_to_V && selects(p.op) && p.k > p.V) return fmt::format("k = {} exceeds V = {}", p.k, p.V);
   const bool several = p.rows > 1;
   if (l.dense && several && (p.in_pitch != p.V || p.out_pitch != p.out_columns()))
@@ -80,11 +113,19 @@ std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t
   const auto aligned = [&](std::int64_t pitch, Dtype t) {
     return !several || pitch * static_cast<std::int64_t>(size_of(t)) % l.alignment == 0;
   };
+  // Outputs that are rows as well; k values or one are written one by one.
   if (offset % l.alignment != 0 || !aligned(p.in_pitch, p.in) ||
-      (p.out_columns() > 0 && !aligned(p.out_pitch, p.out)))
+      (p.out_columns() == p.V && !selects(p.op) && !aligned(p.out_pitch, p.out)))
     return fmt::format("rows of {} at {} bytes, {} elements apart, do not all start at multiples of {} bytes",
                        p.V, offset, p.in_pitch, l.alignment);
   return {};
+}
+
+std::int64_t allowed_rows(const Limits& l, std::int64_t rows) {
+  if (rows == 0) return 0;
+  const std::int64_t multiple =
+      (std::max(rows, l.min_rows) + l.rows_multiple - 1) / l.rows_multiple * l.rows_multiple;
+  return l.max_rows > 0 ? std::min(multiple, l.max_rows / l.rows_multiple * l.rows_multiple) : multiple;
 }
 
 }  // namespace assay

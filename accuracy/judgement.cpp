@@ -111,8 +111,7 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
 
   const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
   std::string why = prepared.outside;
-  if (variant_.limits.finite && t.kind != RowKind::finite && t.kind != RowKind::empty)
-    why = "the row has a logit that is not finite";
+  if (why.empty()) why = outside_values(variant_, t.x);
   if (!why.empty()) {
     if (first) {
       ++rows_outside;
@@ -138,9 +137,10 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
     --rows_judged;
     ++rows_outside;
     if (outside_reason.empty())
-      outside_reason = fmt::format("lse {:.6g} is beyond {:g}, where x - lse absorbs the result: "
-                                   "--declare 'log_form=shifted' to be judged there",
-                                   t.lse.lo, largest_absorbing_lse(variant_.claim));
+      outside_reason = fmt::format(
+          "lse {:.6g} is beyond {:g}, where x - lse absorbs the result: "
+          "--declare 'log_form=shifted' to be judged there",
+          t.lse.lo, largest_absorbing_lse(variant_.claim));
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "accuracy/bounds.hpp"
 #include "accuracy/probe_rows.hpp"
+#include "kernels/declaration.hpp"
 
 namespace assay {
 namespace {
@@ -45,8 +46,8 @@ std::optional<double> least_sum(const Variant& v, const Terms& terms, const Outp
   return got.sum(row) * (1 - slack);
 }
 
-/// Few terms, each many thousand ulp of the sum: in whatever order they are added, the sum errs by less than half
-/// an ulp for each of them.
+/// Few terms, each many thousand ulp of the sum: in whatever order they are added, the sum errs by less than
+/// half an ulp for each of them.
 constexpr int kFewTerms = 100;
 /// e^x at these is 0.0041 to 0.0067.
 constexpr double kFewAt[] = {-5.0, -5.11, -5.23, -5.31, -5.42, -5.5};
@@ -80,15 +81,18 @@ std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Outpu
       exact.lo += e.lo, exact.hi += e.hi;
       if (j != leaf) lowest = std::max(lowest, e.hi);
     }
-    // Sums of V doubles, an exp each, the additions, the kept outputs' rescales, the division: and twice of all.
+    // Sums of V doubles, an exp each, the additions, the kept outputs' rescales, the division: and twice of
+    // all.
     const double x = std::log(lowest);
-    const double rescales = terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
-    const double allowed = 2 * (0x1p-32 + kFewTerms * lam(terms.u) + exp_error_below_zero(terms, x) + rescales +
-                                lam(terms.D) + lam(terms.u_out) + 2 * terms.log_error);
+    const double rescales =
+        terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
+    const double allowed = 2 * (0x1p-32 + kFewTerms * lam(terms.u) + exp_error_below_zero(terms, x) +
+                                rescales + lam(terms.D) + lam(terms.u_out) + 2 * terms.log_error);
     const double is = *d / alone;
     if (is >= exact.lo * (1 - allowed) && is <= exact.hi * (1 + allowed)) continue;
     return fmt::format(
-        "a row of V = {} with a 0, {} logits of {:.6g} and nothing else that counts sums to {:.7g}, exact is {:.7g}: no "
+        "a row of V = {} with a 0, {} logits of {:.6g} and nothing else that counts sums to {:.7g}, exact is "
+        "{:.7g}: no "
         "order of additions errs by more than {:.2g} of that",
         logits.V, kFewTerms, x, is, exact.lo, allowed);
   }
@@ -122,12 +126,14 @@ std::vector<double> reader_logits(Dtype dtype, std::int64_t most) {
 struct Span {
   double lo = 0, hi = std::numeric_limits<double>::infinity();
 };
-Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std::int64_t row, std::int64_t leaf,
-                    const std::vector<std::int64_t>& columns, const std::vector<double>& y) {
+Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std::int64_t row,
+                    std::int64_t leaf, const std::vector<std::int64_t>& columns,
+                    const std::vector<double>& y) {
   Span d;
   const auto read = [&](std::int64_t column, double x) {
     const RoundsTo all = rounds_to(v.out(), got.at(row, column));
-    const double rescales = terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
+    const double rescales =
+        terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
     const double off = std::exp(exp_error_below_zero(terms, x) + lam(terms.D) + rescales);
     const Enclosure e = exp_of(x);
     d.lo = std::max(d.lo, e.lo / off / all.hi);
@@ -140,7 +146,10 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
 
 MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) {
   MeasuredSum m{0, "a launch failed: " + got.fault};
-  m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", rows, V, got.fault), got.ended, {}, 0,
+  m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", rows, V, got.fault),
+                  got.ended,
+                  {},
+                  0,
                   got.fault_kind};
   return m;
 }
@@ -153,10 +162,11 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
   if (v.op != Op::softmax || terms.arithmetic != Dtype::f32 || V < 256) return not_measured(rough);
   constexpr int kScales = 5;
   std::vector<double> t;
-  for (int k = 0; k < kScales; ++k) t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
+  for (int k = 0; k < kScales; ++k)
+    t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
   t.push_back(just_below(v.dtype, std::log(terms.u / static_cast<double>(2 * V))));
-  // A thousand terms far above half an ulp of 1, the others vanishing: no chain loses any of those. What is missing
-  // there was left out, or the sum was rounded once too often.
+  // A thousand terms far above half an ulp of 1, the others vanishing: no chain loses any of those. What is
+  // missing there was left out, or the sum was rounded once too often.
   const std::size_t kept_from = t.size();
   for (const double x : {-8.0, -8.4, -8.7, -9.1}) t.push_back(just_below(v.dtype, x));
   const std::int64_t stride = std::max<std::int64_t>(1, V / 1000);
@@ -166,7 +176,8 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
   for (const std::int64_t leaf : {std::int64_t{0}, V - 1}) {
     std::vector<std::int64_t> columns;
     for (std::size_t i = 0; i < y.size(); ++i)
-      columns.push_back(1 + static_cast<std::int64_t>(i + 1) * (V - 2) / static_cast<std::int64_t>(y.size() + 1));
+      columns.push_back(1 +
+                        static_cast<std::int64_t>(i + 1) * (V - 2) / static_cast<std::int64_t>(y.size() + 1));
     const auto rows = static_cast<int>(t.size());
     Tensor logits(v.dtype, rows, V);
     for (int k = 0; k < rows; ++k) {
@@ -186,8 +197,8 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
       const Span d = sum_by_readers(v, terms, got, static_cast<std::int64_t>(k), leaf, columns, y);
       double exact = 0;
       for (std::int64_t j = 0; j < V; ++j) exact += std::exp(logits.at(static_cast<std::int64_t>(k), j));
-      // Each of them is 940 ulp of the sum or more: all rounded alike they err by half an ulp in 940, 5.3e-4 of
-      // their own sum, which is less than half of d.
+      // Each of them is 940 ulp of the sum or more: all rounded alike they err by half an ulp in 940, 5.3e-4
+      // of their own sum, which is less than half of d.
       const double allowed = 2 * (alone.hi / alone.lo - 1) + 5e-4;
       if (!(d.hi >= exact * (1 - allowed) && d.lo <= exact * (1 + allowed)))
         return not_measured("the sum is off where no chain of roundings explains it");
@@ -197,7 +208,8 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
       const double small = std::exp(t[static_cast<std::size_t>(k)]);
       const double exact = readers + static_cast<double>(V - 1 - std::ssize(y)) * small;
       // The readers' own additions may each be off by half an ulp.
-      const double unsure = (readers * (alone.hi / alone.lo - 1) + static_cast<double>(y.size()) * terms.u) / small;
+      const double unsure =
+          (readers * (alone.hi / alone.lo - 1) + static_cast<double>(y.size()) * terms.u) / small;
       const double least = (exact - d.hi / alone.lo * readers) / small, mean = least + unsure;
       const double additions = std::ldexp(mean, -k);
       if (d.lo <= d.hi && least > 4 * unsure && least > static_cast<double>(V) / 64 && additions > most) {
@@ -219,15 +231,16 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   if (V > kLongestMeasured) return not_measured(fmt::format("rows of {} are too long to measure", V));
   const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
   if (terms.narrow) return not_measured("a 16-bit sum does not hold the rows that would show it");
-  // Of a row whose maximum is 0 the largest term is e^0 = 1, whatever the shift, unless rescales are put off so
-  // far that the sum refers to another logit.
+  // Of a row whose maximum is 0 the largest term is e^0 = 1, whatever the shift, unless rescales are put off
+  // so far that the sum refers to another logit.
   if (terms.tau > 16) return not_measured("rescales put off this far change the sum's scale");
   int scales = 1;
   while ((std::int64_t{1} << (scales - 1)) < V) ++scales;
 
   // 2^k times e^t just below half an ulp of 1, exp and all.
   std::vector<double> t;
-  // At the last scale all of them together vanish: what is left is 1, but for errors that are none of the sum's.
+  // At the last scale all of them together vanish: what is left is 1, but for errors that are none of the
+  // sum's.
   for (int k = 0; k < scales + 2; ++k) {
     t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
   }
@@ -238,8 +251,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   for (const std::int64_t leaf : leaves(V, quick ? 8 : 16)) {
     Tensor logits(v.dtype, scales + 2, V);
     for (int k = 0; k < scales + 2; ++k)
-      for (std::int64_t j = 0; j < V; ++j)
-        logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
+      for (std::int64_t j = 0; j < V; ++j) logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
     const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
     if (!got.fault.empty()) return launch_failed(got, V, std::max<std::int64_t>(logits.rows, at_least));
@@ -258,14 +270,15 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
       const Tensor few = rows_of_few(v, V, leaf, t.back());
       const Output of_few = launch_on(v, few, 1, {}, at_least);
       if (!of_few.fault.empty()) return launch_failed(of_few, V, std::max<std::int64_t>(few.rows, at_least));
-      refuted = of_few.skipped.empty() ? off_in_rows_of_few(v, terms, of_few, few, leaf, *alone) : std::string();
+      refuted =
+          of_few.skipped.empty() ? off_in_rows_of_few(v, terms, of_few, few, leaf, *alone) : std::string();
       if (!refuted.empty()) return {0, refuted, {}, refuted};
     }
     const double additions = additions_on_path(lost.data(), scales);
     if (additions > most) {
       most = additions;
-      at = fmt::format("a 0 in column {} of {} loses {:.0f} of the logits at {}", leaf, V, std::max(0.0, lost[0]),
-                       t[0]);
+      at = fmt::format("a 0 in column {} of {} loses {:.0f} of the logits at {}", leaf, V,
+                       std::max(0.0, lost[0]), t[0]);
     }
   }
   if (most == 0) return not_measured("no row of one 0 and small logits had a sum of 1 or more");
@@ -290,7 +303,9 @@ MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t ro
   static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, MeasuredSum> known;
   // Without an origin a name need not stand for one kernel.
   if (variant.origin.empty()) return measure(variant, V, rows);
-  const std::tuple<std::string, std::int64_t, std::int64_t> who{variant.key() + " " + variant.origin, V, rows};
+  // Under other limits other launches are made.
+  const std::tuple<std::string, std::int64_t, std::int64_t> who{
+      variant.key() + " " + variant.origin + " " + declaration_of(variant), V, rows};
   {
     const std::lock_guard lock(mutex);
     if (const auto it = known.find(who); it != known.end()) return it->second;

@@ -57,8 +57,9 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
                  std::int64_t at_least) {
   // Beyond this a launch would take longer than it tells.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 25;
-  const std::int64_t needed = std::max(at_least, variant.limits.min_rows);
-  if (logits.rows > 0 && needed > logits.rows && needed * std::max<std::int64_t>(1, logits.V) <= kMostElements)
+  const std::int64_t needed = allowed_rows(variant.limits, std::max(at_least, logits.rows));
+  if (logits.rows > 0 && needed > logits.rows &&
+      needed * std::max<std::int64_t>(1, logits.V) <= kMostElements)
     return launch_on(variant, repeated(logits, needed), k, options);
   Output o;
   o.V = logits.V;
@@ -67,10 +68,12 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   Layout layout = fitted(plain_layout(), variant, problem);
   layout.launch = options;
   GuardedLaunch run(variant, problem, logits, layout);
-  const auto cells = static_cast<std::size_t>(logits.rows * logits.V);
   o.skipped = beyond_limits(variant, run.problem());
-  for (std::size_t i = 0; variant.limits.finite && o.skipped.empty() && i < cells; ++i)
-    if (!std::isfinite(logits.at(0, static_cast<std::int64_t>(i)))) o.skipped = "the rows are not all finite";
+  for (std::int64_t r = 0; r < logits.rows && o.skipped.empty(); ++r) {
+    std::vector<double> row;
+    for (std::int64_t j = 0; j < logits.V; ++j) row.push_back(logits.at(r, j));
+    o.skipped = outside_values(variant, row);
+  }
   if (!o.skipped.empty()) return o;
   if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
     o.fault = outcome.fault;

@@ -17,7 +17,7 @@ add_subdirectory(kernels/isolation/fixtures)
 
 # Found when ctest starts, not while building: a sanitized binary takes seconds to list its tests, and under
 # TSan may only start the way ctest was started (see ./run).
-set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
+set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1800)
 if(ASSAY_SANITIZE)
   # `ctest -L sanitizer-small` is what ./run test has time for: a binary of its own, a third of the build. `ctest -L
   # sanitizer` runs everything. TSan runs fibers some fifty times slower, so its small set stays at what can race.

@@ -181,6 +181,9 @@ Domain domain_of(const Variant& variant, Op op) {
   d.shortest = variant.limits.min_V;
   d.fewest_rows = std::max<std::int64_t>(1, variant.limits.min_rows);
   if (variant.limits.max_V > 0) d.longest = std::min(d.longest, variant.limits.max_V);
+  for (int i = 0; i < variant.limits.V_in.count; ++i)
+    d.sizes.push_back(variant.limits.V_in.all[static_cast<std::size_t>(i)]);
+  if (variant.limits.max_rows > 0) d.most_rows = std::min(d.most_rows, variant.limits.max_rows);
   d.dense =
       variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));
   d.finite = variant.limits.finite;

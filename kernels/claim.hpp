@@ -24,14 +24,18 @@ enum class Internals { f32, f16, bf16 };    // the type all arithmetic is done i
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
-enum class NegInfRows { nan, zero };        // a row of nothing but -inf
-enum class PosInfRows { nan, inf_only };    // NaN everywhere, or NaN at +inf and 0 elsewhere
+/// A row of nothing but -inf; any: nothing is promised of it, and it is not judged.
+enum class NegInfRows { nan, zero, any };
+/// A row with +inf: NaN everywhere; NaN at +inf and 0 elsewhere; nothing is promised.
+enum class PosInfRows { nan, inf_only, any };
+enum class NanRows { nan, any };  // a row with a NaN: NaN everywhere; nothing is promised
 /// Where top-k puts NaN; ignored: never taken, so that slots are left over (index -1) where k reaches them.
 enum class NanOrder { first, last, any, ignored };
 
 struct Policy {
   NegInfRows all_neg_inf = NegInfRows::nan;
   PosInfRows pos_inf = PosInfRows::nan;
+  NanRows nan = NanRows::nan;
   NanOrder nan_order = NanOrder::last;
 };
 
@@ -96,8 +100,8 @@ struct Claim {
   /// Nobody declared the height: `height` is the most there can be, and what the kernel does is measured.
   bool any_height = false;
   /// Says nothing of rows on which its bound is too weak to tell right from wrong: there its records are
-  /// `unsupported`. For variants of ours that show what 16-bit arithmetic, or one long chain, does; no declaration
-  /// has a word for it.
+  /// `unsupported`. For variants of ours that show what 16-bit arithmetic, or one long chain, does; no
+  /// declaration has a word for it.
   bool judgeable_rows_only = false;
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;
@@ -147,8 +151,13 @@ constexpr const char* name(Normalise n) { return n == Normalise::kept ? "kept" :
 constexpr const char* name(Select s) {
   return s == Select::logits ? "logits" : s == Select::probs ? "probs" : "none";
 }
-constexpr const char* name(NegInfRows r) { return r == NegInfRows::zero ? "zero" : "nan"; }
-constexpr const char* name(PosInfRows r) { return r == PosInfRows::inf_only ? "inf_only" : "nan"; }
+constexpr const char* name(NegInfRows r) {
+  return r == NegInfRows::zero ? "zero" : r == NegInfRows::nan ? "nan" : "any";
+}
+constexpr const char* name(PosInfRows r) {
+  return r == PosInfRows::inf_only ? "inf_only" : r == PosInfRows::nan ? "nan" : "any";
+}
+constexpr const char* name(NanRows r) { return r == NanRows::nan ? "nan" : "any"; }
 constexpr const char* name(NanOrder o) {
   return o == NanOrder::first  ? "first"
          : o == NanOrder::last ? "last"

@@ -61,6 +61,37 @@ double nats(std::string_view word, std::string_view value) {
     refuse(word, quoted(value) + " is no number of nats from 0 to 80");
   return x;
 }
+double magnitude(std::string_view word, std::string_view value) {
+  double x = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
+  if (error != std::errc() || end != value.data() + value.size() || !(x >= 1 && x <= 1e300))
+    refuse(word, quoted(value) + " is no number from 1 to 1e300");
+  return x;
+}
+/// "{64, 128, 1024}", or without the braces.
+RowLengths lengths(std::string_view word, std::string_view value) {
+  if (value.starts_with('{') && value.ends_with('}')) value = value.substr(1, value.size() - 2);
+  std::set<std::int64_t> all;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    std::string_view one = value.substr(at, end - at);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    all.insert(integer(word, one, 1, std::int64_t{1} << 40));
+    at = end + 1;
+  }
+  RowLengths l;
+  if (all.size() > RowLengths::kMost)
+    refuse(word, "more than " + std::to_string(RowLengths::kMost) + " lengths");
+  for (const std::int64_t one : all) l.all[static_cast<std::size_t>(l.count++)] = one;
+  return l;
+}
+std::string text_of(const RowLengths& l) {
+  std::string s;
+  for (int i = 0; i < l.count; ++i)
+    s += (i == 0 ? "{" : ", ") + std::to_string(l.all[static_cast<std::size_t>(i)]);
+  return s.empty() ? s : s + "}";
+}
 std::string shortest(double x) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
@@ -79,7 +110,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 29> kWords = {{
+constexpr std::array<Word, 35> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -119,12 +150,15 @@ constexpr std::array<Word, 29> kWords = {{
     {"select", "logits | probs", "what top-k ranks by",
      [](Text w, Text s, V& v) { v.claim.select = one_of(w, s, std::array{Select::logits, Select::probs}); },
      [](const V& v) { return S(name(v.claim.select)); }},
-    {"all_neg_inf", "nan | zero", "a row of nothing but -inf",
-     [](Text w, Text s, V& v) { v.claim.policy.all_neg_inf = one_of(w, s, std::array{NegInfRows::nan, NegInfRows::zero}); },
+    {"all_neg_inf", "nan | zero | any", "a row of nothing but -inf; any: not promised",
+     [](Text w, Text s, V& v) { v.claim.policy.all_neg_inf = one_of(w, s, std::array{NegInfRows::nan, NegInfRows::zero, NegInfRows::any}); },
      [](const V& v) { return S(name(v.claim.policy.all_neg_inf)); }},
-    {"pos_inf", "nan | inf_only", "a row with +inf: NaN, or NaN there and 0 elsewhere",
-     [](Text w, Text s, V& v) { v.claim.policy.pos_inf = one_of(w, s, std::array{PosInfRows::nan, PosInfRows::inf_only}); },
+    {"pos_inf", "nan | inf_only | any", "a row with +inf: NaN, or NaN there and 0 elsewhere; any: not promised",
+     [](Text w, Text s, V& v) { v.claim.policy.pos_inf = one_of(w, s, std::array{PosInfRows::nan, PosInfRows::inf_only, PosInfRows::any}); },
      [](const V& v) { return S(name(v.claim.policy.pos_inf)); }},
+    {"nan", "nan | any", "a row with a NaN among its logits: NaN; any: not promised",
+     [](Text w, Text s, V& v) { v.claim.policy.nan = one_of(w, s, std::array{NanRows::nan, NanRows::any}); },
+     [](const V& v) { return S(name(v.claim.policy.nan)); }},
     {"nan_order", "first | last | any | ignored", "where top-k puts NaN; ignored: nowhere, slots left over hold index -1",
      [](Text w, Text s, V& v) { v.claim.policy.nan_order = one_of(w, s, std::array{NanOrder::first, NanOrder::last, NanOrder::any, NanOrder::ignored}); },
      [](const V& v) { return S(name(v.claim.policy.nan_order)); }},
@@ -146,6 +180,21 @@ constexpr std::array<Word, 29> kWords = {{
     {"min_rows", "0 or more", "fewest rows of a launch; undeclared: 1, what no rows give is recorded",
      [](Text w, Text s, V& v) { v.limits.min_rows = integer(w, s, 0, std::int64_t{1} << 40); },
      [](const V& v) { return std::to_string(v.limits.min_rows); }},
+    {"max_rows", "1 or more", "most rows of a launch",
+     [](Text w, Text s, V& v) { v.limits.max_rows = integer(w, s, 1, std::int64_t{1} << 40); },
+     [](const V& v) { return std::to_string(v.limits.max_rows); }},
+    {"rows_multiple", "1 or more", "the number of rows is a multiple of this",
+     [](Text w, Text s, V& v) { v.limits.rows_multiple = integer(w, s, 1, 1 << 30); },
+     [](const V& v) { return std::to_string(v.limits.rows_multiple); }},
+    {"V_in", "lengths: 64, 128, 1024", "the only row lengths, at most 32 of them",
+     [](Text w, Text s, V& v) { v.limits.V_in = lengths(w, s); },
+     [](const V& v) { return text_of(v.limits.V_in); }},
+    {"max_elements", "1 or more", "rows x V is at most this",
+     [](Text w, Text s, V& v) { v.limits.max_elements = integer(w, s, 1, std::int64_t{1} << 60); },
+     [](const V& v) { return std::to_string(v.limits.max_elements); }},
+    {"max_abs", "1 or more: 1e20", "finite logits are at most this in size",
+     [](Text w, Text s, V& v) { v.limits.max_abs = magnitude(w, s); },
+     [](const V& v) { return shortest(v.limits.max_abs); }},
     {"V_multiple", "1 or more", "V is a multiple of this",
      [](Text w, Text s, V& v) { v.limits.V_multiple = integer(w, s, 1, 1 << 30); },
      [](const V& v) { return std::to_string(v.limits.V_multiple); }},
@@ -272,6 +321,14 @@ void settle(Variant& v, const std::set<Text>& given) {
     refuse("rescale_threshold", S("algorithm=") + name(c.algorithm) + " rescales nothing");
   if (v.limits.max_V > 0 && v.limits.min_V > v.limits.max_V)
     refuse("min_V", std::to_string(v.limits.min_V) + " exceeds max_V=" + std::to_string(v.limits.max_V));
+  const Limits& l = v.limits;
+  if (l.max_rows > 0 && l.min_rows > l.max_rows)
+    refuse("min_rows", std::to_string(l.min_rows) + " exceeds max_rows=" + std::to_string(l.max_rows));
+  for (int i = 0; i < l.V_in.count; ++i) {
+    const std::int64_t length = l.V_in.all[static_cast<std::size_t>(i)];
+    if (length < l.min_V || (l.max_V > 0 && length > l.max_V) || length % l.V_multiple != 0)
+      refuse("V_in", std::to_string(length) + " is not what min_V, max_V and V_multiple allow");
+  }
   const bool narrow = c.internals != Internals::f32;
   if (c.exp == Exp::half && !narrow) refuse("exp", "half needs internals=f16 or bf16");
   if ((c.exp == Exp::fast || c.exp == Exp::exp2_fma) && narrow)
@@ -303,9 +360,11 @@ void apply_declaration(std::string_view text, Variant& v) {
   }
   settle(changed, given);
   // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
-  static const std::set<Text> kCalls = {"normalizer", "max_V",     "min_V",  "min_rows",
-                                        "V_multiple", "alignment", "dense",  "finite",
-                                        "max_k",      "k_up_to_V", "stream", "in_place"};
+  static const std::set<Text> kCalls = {"normalizer",   "max_V",         "min_V",      "min_rows",
+                                        "max_rows",     "rows_multiple", "V_multiple", "V_in",
+                                        "max_elements", "max_abs",       "alignment",  "dense",
+                                        "finite",       "max_k",         "k_up_to_V",  "stream",
+                                        "in_place",     "all_neg_inf",   "pos_inf",    "nan"};
   for (const Text word : given)
     if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);

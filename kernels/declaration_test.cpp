@@ -52,8 +52,9 @@ std::string all_terms(const Variant& v) {
 }
 
 bool of_the_call(std::string_view pair) {
-  for (const char* word : {"in_place", "normalizer", "max_V", "min_V", "min_rows", "V_multiple", "alignment",
-                           "dense", "finite", "stream", "max_k"})
+  for (const char* word : {"in_place", "normalizer", "max_V", "min_V", "min_rows", "max_rows",
+                           "rows_multiple", "V_multiple", "V_in", "max_elements", "max_abs", "alignment",
+                           "dense", "finite", "stream", "max_k", "all_neg_inf", "pos_inf", "nan="})
     if (pair.starts_with(word)) return true;
   return false;
 }
@@ -81,7 +82,10 @@ TEST(Declaration, ChangesExactlyTheNamedTerm) {
                            "select=logits",
                            "select=probs",
                            "all_neg_inf=zero",
+                           "all_neg_inf=any",
                            "pos_inf=inf_only",
+                           "pos_inf=any",
+                           "nan=any",
                            "nan_order=first",
                            "nan_order=last",
                            "in_place=yes",
@@ -92,6 +96,11 @@ TEST(Declaration, ChangesExactlyTheNamedTerm) {
                            "min_V=32",
                            "min_rows=0",
                            "min_rows=8",
+                           "max_rows=65535",
+                           "rows_multiple=4",
+                           "V_in={64, 128, 1024}",
+                           "max_elements=2147483647",
+                           "max_abs=1e+20",
                            "V_multiple=8",
                            "alignment=16",
                            "dense=yes",

@@ -2,6 +2,7 @@
 // nothing else names it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -48,16 +49,34 @@ struct Buffers {
 
 class Launcher;
 
+/// A few row lengths, ascending.
+struct RowLengths {
+  static constexpr int kMost = 32;
+  std::array<std::int64_t, kMost> all{};
+  int count = 0;
+
+  constexpr bool contains(std::int64_t V) const {
+    for (int i = 0; i < count; ++i)
+      if (all[static_cast<std::size_t>(i)] == V) return true;
+    return false;
+  }
+};
+
 /// What a kernel is not made for. Outside, a case is `unsupported: domain`.
 struct Limits {
-  std::int64_t max_V = 0;       // 0: none
-  std::int64_t min_V = 0;       // shortest row
-  std::int64_t min_rows = 0;    // fewest rows of a launch
-  std::int64_t V_multiple = 1;  // V is a multiple of this
-  std::int64_t alignment = 0;   // bytes every row start is a multiple of; 0: that of its element
-  bool dense = false;           // rows lie V apart, without gaps
-  bool finite = false;          // finite logits only
-  bool k_up_to_V = false;       // k at most V: no slot of a top-k is ever empty
+  std::int64_t max_V = 0;          // 0: none
+  std::int64_t min_V = 0;          // shortest row
+  std::int64_t min_rows = 0;       // fewest rows of a launch
+  std::int64_t max_rows = 0;       // most rows of a launch; 0: any number
+  std::int64_t rows_multiple = 1;  // the number of rows is a multiple of this
+  std::int64_t V_multiple = 1;     // V is a multiple of this
+  RowLengths V_in = {};            // the only row lengths; none: any
+  std::int64_t max_elements = 0;   // most rows x V of a launch; 0: any number
+  double max_abs = 0;              // finite logits are no larger in size; 0: any
+  std::int64_t alignment = 0;      // bytes every row start is a multiple of; 0: that of its element
+  bool dense = false;              // rows lie V apart, without gaps
+  bool finite = false;             // finite logits only
+  bool k_up_to_V = false;          // k at most V: no slot of a top-k is ever empty
 };
 
 /// Of a kernel from elsewhere whose author promised nothing: empty rows, and no rows, were not promised.

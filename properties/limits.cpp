@@ -46,6 +46,7 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
   l.shift = std::move(prepared.own_shift);
   l.bounds = std::move(*prepared.bounds);
   l.outside = std::move(prepared.outside);
+  if (l.outside.empty()) l.outside = outside_values(variant, l.truth.x);
   if (!l.outside.empty()) return l;
   if (op == Op::lse || op == Op::log_softmax) {
     const LogBounds logs = log_bounds(l.terms, l.truth, l.bounds);

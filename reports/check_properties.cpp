@@ -56,6 +56,13 @@ std::string limited(const Variant& v) {
   if (l.max_V > 0 && l.max_V < 4096)
     return fmt::format("domain: max_V = {}, properties draw longer rows", l.max_V);
   if (l.min_V > 1) return fmt::format("domain: min_V = {}, properties draw shorter rows", l.min_V);
+  if (l.V_in.count > 0) return "domain: V_in: properties draw any V";
+  if (l.rows_multiple > 1) return "domain: rows_multiple: properties launch any number of rows";
+  if (l.max_rows > 0 && l.max_rows < 4096)
+    return fmt::format("domain: max_rows = {}, properties launch more", l.max_rows);
+  if (l.max_elements > 0 && l.max_elements < std::int64_t{1} << 24)
+    return fmt::format("domain: max_elements = {}, properties launch more", l.max_elements);
+  if (l.max_abs > 0) return fmt::format("domain: max_abs = {:g}, properties draw any value", l.max_abs);
   if (l.min_rows > 1) return fmt::format("domain: min_rows = {}, properties launch fewer", l.min_rows);
   if (l.V_multiple > 1) return "domain: properties draw any V";
   if (l.alignment > static_cast<std::int64_t>(size_of(v.dtype)))

@@ -10,6 +10,7 @@
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/siblings.hpp"
 #include "reference/error.hpp"
+#include "reports/python_candidates.hpp"
 
 namespace assay {
 namespace {
@@ -85,6 +86,23 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
   return targets;
 }
 
+std::vector<Target> python_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  const PythonCallable callable = python_callable(word, options.source);
+  for (Variant& v : load_python(callable, isolation_of(options))) {
+    v.origin = python_words(word, options.source, v);
+    PythonCallable one = callable;
+    one.types = {{v.dtype, v.out()}};
+    const auto make = [one, origin = v.origin, options] {
+      Variant made = declared(load_python(one, isolation_of(options)).at(0), options.source.declare);
+      made.origin = origin;
+      return made;
+    };
+    targets.push_back({declared(v, options.source.declare), with_options(v.origin, options), make});
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::vector<Target> resolve_targets(const TargetOptions& options) {
@@ -94,6 +112,8 @@ std::vector<Target> resolve_targets(const TargetOptions& options) {
       for (Target& t : source_targets(word, options)) targets.push_back(std::move(t));
     else if (is_library(word))
       for (Target& t : plugin_targets(word, options)) targets.push_back(std::move(t));
+    else if (is_python_callable(word))
+      for (Target& t : python_targets(word, options)) targets.push_back(std::move(t));
     else
       targets.push_back(key_target(word, options));
   }

@@ -1,4 +1,5 @@
-// What `assay check` is asked to judge: a registered key, a plugin, or source files that become one.
+// What `assay check` is asked to judge: a registered key, a plugin, source files that become one, or a Python
+// callable.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@
 namespace assay {
 
 struct TargetOptions {
-  std::vector<std::string> words;  // KEY, PLUGIN.so[#name], FILE.cu ...
+  std::vector<std::string> words;  // KEY, PLUGIN.so[#name], FILE.cu, FILE.py:FUNCTION ...
   SourceOptions source;            // --entry and its like; --declare for all of them
   double timeout_seconds = 20;
 };

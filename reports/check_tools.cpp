@@ -157,7 +157,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
     bench.emit(0, bench.unsupported(c, std::string("races: ") + e.what()));
     return;
   }
-  std::string sizes;
+  std::string sizes = fmt::format(" {}", conformance::nearest_rows(bench.variant().limits, 3));
   for (const std::int64_t usual : {1, 32, 64, 100, 1024})
     if (const std::int64_t V = conformance::nearest_V(bench.variant().limits, usual); V > 0)
       sizes += fmt::format(" {}", V);
@@ -207,7 +207,8 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<conformance::Unit> plan_races(const conformance::Planning& p) {
   const std::int64_t V = conformance::nearest_V(p.variant.limits, 259);
-  return {{{{"constant", V, 3, p.variant.op, 0}}, run_races, 1e8, true}};
+  const std::int64_t rows = conformance::nearest_rows(p.variant.limits, 3);
+  return {{{{"constant", V, rows, p.variant.op, 0}}, run_races, 1e8, true}};
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/contract.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/reproduce.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
@@ -39,7 +41,7 @@ struct Options {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require;
-  bool quick = false, full = false, sanitize = false, shared = false;
+  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
   int device = 0;
 };
 
@@ -54,6 +56,30 @@ void drop_sign_of_nan(std::string& text) {
   };
   for (std::size_t i = text.find("-nan"); i != text.npos; i = text.find("-nan", i + 1))
     if (!letter(i - 1) && !letter(i + 4)) text.erase(i, 1);
+}
+
+/// Single cases show no contract; a kernel of this project has declared all there is.
+bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
+  const conformance::Narrowing& n = o.narrow;
+  return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
+         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && !n.op;
+}
+
+/// Where each kernel is right, for programs: the page's table. An empty object where single cases were asked
+/// for.
+std::string contracts_of(const ReportData& data) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [key, contract] : data.contracts) {
+    nlohmann::json axes = nlohmann::json::array();
+    for (const conformance::Axis& a : contract.axes)
+      axes.push_back(
+          {{"axis", a.name}, {"state", name(a.state)}, {"within", a.within}, {"outside", a.outside}});
+    all[key] = {{"within", contract.within()},
+                {"declare", contract.found},
+                {"outside", contract.outside},
+                {"axes", std::move(axes)}};
+  }
+  return all.dump(2) + "\n";
 }
 
 ReportData check(const std::vector<Target>& targets, const Options& o) {
@@ -71,7 +97,18 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
     options.target = t.words;
     Progress progress;
     options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-    conformance::ConformanceResult result = conformance::run_conformance(t.make, options);
+    conformance::ConformanceResult result;
+    if (shows_contract(t, options)) {
+      // What the kernel brings and what the command adds: promises, and so no limits to be found.
+      conformance::ContractedResult within = run_within_contract(
+          t.make, options, declaration_of(t.variant),
+          [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
+      result = std::move(within.result);
+      for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
+      data.contracts[t.variant.key()] = std::move(within.contract);
+    } else {
+      result = conformance::run_conformance(t.make, options);
+    }
     data.planned += result.planned;
     data.executed += result.executed;
     for (Record& r : result.records) {
@@ -108,6 +145,7 @@ int run(Options& o) {
                  : o.full ? conformance::Extent::full
                           : conformance::Extent::normal;
   o.run.more = more_groups();
+  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
   seed_properties(o.run.seed);
   if (o.sanitize) o.run.also.push_back("sanitize");
   const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
@@ -133,13 +171,17 @@ int run(Options& o) {
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
   write_files({{out / "records.jsonl", lines},
+               {out / "contract.json", contracts_of(data)},
                {out / "summary.md", render_summary_markdown(data)},
                {out / "index.html", render_page(data)}});
   if (data.records.size() <= 3) fmt::print("{}", lines);
   fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   switch (verdict_of(data)) {
-    case Verdict::pass:
-      return kPassed;
+    case Verdict::pass: {
+      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
+                                       [](const auto& one) { return !one.second.found.empty(); });
+      return limited && !o.accept_limits ? kUndeclaredLimits : kPassed;
+    }
     case Verdict::fail:
     case Verdict::inconclusive:
       return kFailed;
@@ -157,7 +199,7 @@ void add_check_command(CLI::App& app, int& status) {
   conformance::Narrowing& n = o->run.narrow;
   CLI::App* c = app.add_subcommand(
       "check", "is it right? conformance, special values, bounds, determinism, call after call");
-  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], or FILE.cu ...")
+  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], FILE.cu, or FILE.py:FUNCTION ...")
       ->required();
   std::string names;
   for (const conformance::Group& g : conformance::groups())
@@ -168,7 +210,10 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_flag("--full", o->full, "everything there is");
   c->add_flag("--sanitize", o->sanitize, "and compute-sanitizer's four tools over a small set");
   c->add_option("--declare", o->targets.source.declare,
-                "what the author promises: \"exp=fast; ties=smaller_index\"");
+                "what the author promises: \"exp=fast; ties=smaller_index\"")
+      ->join(';');
+  c->add_flag("--accept-limits", o->accept_limits,
+              "exit 0, not 4, where the kernel is right within limits that nobody declared");
   c->add_option("--max-ulp", o->run.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
       ->check(unsaid(CLI::NonNegativeNumber));

@@ -1,6 +1,6 @@
 // The subcommands of assay. Each sets up its options on the parser and returns the exit status: 0 every
 // planned case passed, 1 a verdict failed, 2 the call or a file is wrong, 3 the environment lacks what was
-// required. InputError becomes 2 in run_assay.
+// required, 4 assay check: right within limits that nobody declared. InputError becomes 2 in run_assay.
 #pragma once
 
 namespace CLI {
@@ -13,6 +13,7 @@ inline constexpr int kPassed = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kBadCall = 2;
 inline constexpr int kEnvironment = 3;
+inline constexpr int kUndeclaredLimits = 4;
 
 /// The whole command line; what main calls, and what tests call.
 int run_assay(int argc, const char* const* argv);

@@ -88,12 +88,31 @@ std::string wanting(const std::vector<Record>& records) {
   return out;
 }
 
-std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick) {
+/// The verdict, and where it holds.
+std::string head_of(Verdict verdict, const std::string& key, const conformance::Contract* contract,
+                    const std::string& quick) {
+  const bool found = contract && !contract->found.empty();
+  if (verdict != Verdict::pass || !found) {
+    std::string out = fmt::format("{} {}{}\n", name(verdict), key, quick);
+    if (!contract) return out;
+    if (verdict == Verdict::pass) out += "  within: " + contract->within() + "\n";
+    if (found)
+      out += fmt::format("  looked at within: {} (nobody declared that; findings are inside it)\n",
+                         contract->within());
+    if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
+    return out;
+  }
+  return fmt::format("PASS within: {}\n  outside: {}\n  adopt with: --declare '{}'\n  {}{}\n",
+                     contract->within(), fmt::join(contract->outside, "; "), contract->found, key, quick);
+}
+
+std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick,
+                         const conformance::Contract* contract) {
   const Verdict verdict = verdict_alone(records);
   const bool pass = verdict == Verdict::pass;
-  std::string out = fmt::format("{} {}{}\n", name(verdict), key,
-                                pass && quick ? "; quick: " + lengths_tried(records) : "") +
-                    counts_of(records) + wanting(records);
+  std::string out =
+      head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "") +
+      counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
@@ -185,7 +204,9 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
     std::vector<Record> its;
     for (const Record& r : data.records)
       if (r.key == k.key) its.push_back(r);
-    out += verdict_text(k.key, its, data.quick);
+    const auto contract = data.contracts.find(k.key);
+    out +=
+        verdict_text(k.key, its, data.quick, contract == data.contracts.end() ? nullptr : &contract->second);
   }
   if (data.keys.size() > 1) out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);

@@ -70,6 +70,26 @@ std::string failing_cases(const std::vector<Record>& records) {
          "</details>";
 }
 
+/// Where the kernel is right, an axis a row.
+std::string contract_table(const assay::conformance::Contract& contract, bool right) {
+  using State = assay::conformance::Axis::State;
+  std::string out = std::string(right ? "<p>Right within: <b>" : "<p>Cases fail within: <b>") +
+                    escape(contract.within()) + "</b>.</p>";
+  if (right && !contract.found.empty())
+    out += "<p>To make it official: " + command("--declare '" + contract.found + "'") + "</p>";
+  if (!contract.outside.empty()) {
+    out += "<p>Outside it was seen:</p><ul>";
+    for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";
+    out += "</ul>";
+  }
+  std::string table = open_table({"axis", "state", "inside the contract", "seen outside"}, false) + "<tbody>";
+  for (const assay::conformance::Axis& a : contract.axes)
+    table += fmt::format("<tr><th>{}</th><td{}>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>",
+                         escape(a.name), a.state == State::wrong ? " class=\"bad\"" : "", name(a.state),
+                         escape(a.within), escape(a.outside));
+  return out + scroll(table + "</tbody></table>");
+}
+
 }  // namespace
 
 std::string conformance(const Context& c) {
@@ -88,6 +108,12 @@ std::string conformance(const Context& c) {
       out += fmt::format(
           "<p>A quick look: {}. The whole check tries them all, and more rows, layouts and calls.</p>",
           lengths_tried(its));
+    if (const auto contract = c.data.contracts.find(k.key); contract != c.data.contracts.end()) {
+      const bool right = std::all_of(its.begin(), its.end(), [](const Record& r) {
+        return r.status == Status::pass || r.status == Status::unsupported;
+      });
+      out += contract_table(contract->second, right);
+    }
     out += groups_table(its);
     if (const auto findings = assay::conformance::diagnose(its); !findings.empty())
       out += findings_list(findings);

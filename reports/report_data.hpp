@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/conformance/contract.hpp"
 #include "accuracy/record.hpp"
 #include "reports/functions_report.hpp"
 
@@ -76,6 +77,8 @@ struct ReportData {
   std::vector<std::pair<std::string, std::string>>
       environment;  // label, value; commit, machine, GPU, driver, ...
   std::vector<KeyInfo> keys;
+  /// Of assay check, by key: where the kernel is right. Empty where single cases were asked for.
+  std::map<std::string, conformance::Contract> contracts;
   std::vector<FamilyInfo> families;
   std::vector<Record> records;  // every planned case, in plan order, not_run ones included
   std::vector<Profile> profiles;

@@ -49,17 +49,23 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
           "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
       ->group(group);
   command
-      .add_option("--arg", o.args,
-                  "NAME=ROLE or NAME=VALUE of a parameter: N=rows, block=256, workspace_bytes='rows * 4'")
+      .add_option(
+          "--arg", o.args,
+          "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, block=256, tmp='workspace(rows * 4)'; "
+          "rows=1: a call has one row")
       ->group(group)
       ->allow_extra_args(false);
   command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);
   command.add_option("--nvcc-flags", o.nvcc_flags, "more words for nvcc; -D, -U and -I also with --host")
       ->group(group);
-  command.add_option("--types", o.dtypes, "what T in the entry stands for: f16,bf16,f32")
+  command
+      .add_option("--types", o.dtypes,
+                  "what T in the entry stands for, or a Python callable takes: f16,bf16,f32")
       ->group(group)
       ->delimiter(',');
   command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);
+  command.add_option("--python", o.python, "the interpreter of FILE.py:FUNCTION (python3 on PATH)")
+      ->group(group);
   command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);
 }
 

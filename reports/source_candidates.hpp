@@ -16,6 +16,7 @@ class App;
 namespace assay {
 
 /// Options that say how a source file is to be called and compiled. Words are checked when it is compiled.
+/// Some are a Python callable's as well.
 struct SourceOptions {
   std::string entry;
   std::vector<std::string> args;
@@ -26,9 +27,11 @@ struct SourceOptions {
   std::string name;
   std::string op;
   std::vector<std::string> dtypes;  // what T stands for
+  std::string python;               // the interpreter of a Python callable
 };
 
-/// --entry --arg --host --nvcc-flags --build-dir --name --types; --declare and --op belong to the verb.
+/// --entry --arg --host --nvcc-flags --build-dir --name --types --python; --declare and --op belong to the
+/// verb.
 void add_source_options(CLI::App& command, SourceOptions& options);
 
 /// True for FILE.cu, .cuh, .cpp, .cc, .cxx and .c, and for FILE.cu#name: one of the variants in it.

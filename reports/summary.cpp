@@ -161,6 +161,11 @@ std::string render_summary_markdown(const ReportData& data) {
   std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
                                 is_check(data) ? "conformance check" : "accuracy report", verdict, verdict,
                                 verdict_reason(data), counts_line(data));
+  for (const auto& [key, contract] : data.contracts) {
+    out += fmt::format("- {} within: {}\n", code(key), md(contract.within()));
+    if (!contract.found.empty())
+      out += fmt::format("- {} adopt with: {}\n", code(key), code("--declare '" + contract.found + "'"));
+  }
   if (const std::string line = resolution_line(data.records); !line.empty()) out += "- " + md(line) + "\n";
   for (const Reason& r : unsupported_reasons(data))
     out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),

@@ -178,10 +178,10 @@ Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutc
 
 Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
-  PartOptions options{{}, 0, kSeconds};
+  PartOptions options{{}, 0, bench.options().patience * kSeconds};
   const std::vector<std::int64_t> rows = chosen_rows(c);
   if (on_host(v.backend) || v.on_executor) {
-    const BlockOwners owners = block_owners(v, launcher, bench.problem(c), kSeconds);
+    const BlockOwners owners = block_owners(v, launcher, bench.problem(c), options.seconds);
     if (!owners.seen.ok()) return went_wrong(bench, c, owners.seen, owners.check);
     if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why, owners.wants);
     options.rows = rows;
@@ -208,7 +208,8 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     // waits for its device and its kernel's module.
     const auto launch_of = [&](std::int64_t V) {
       BigBuffers trial(v, problem_of(v, c.op, 1, V, c.k, V), low);
-      return launcher.launch_parts(v, trial.problem(), trial.parts(), {{}, 0, kSeconds});
+      return launcher.launch_parts(v, trial.problem(), trial.parts(),
+                                   {{}, 0, bench.options().patience * kSeconds});
     };
     launch_of(kTrial / 16);
     // Other cases are launched meanwhile, and a launch may wait for theirs: the shortest of a few says most.
@@ -245,7 +246,8 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
                       o.seconds, expected),
           FaultKind::time);
   }
-  return judged(bench, launcher, c, small(c.V), low, {{}, 0, full || named ? kFullSeconds : kSeconds});
+  return judged(bench, launcher, c, small(c.V), low,
+                {{}, 0, bench.options().patience * (full || named ? kFullSeconds : kSeconds)});
 }
 
 void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {

@@ -91,8 +91,10 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   const auto not_shown = [](std::string why, FaultKind wants = FaultKind::none) {
     return BlockOwners{0, std::move(why), wants};
   };
-  const std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
-  const std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
+  std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
+  most -= most % v.limits.rows_multiple;
+  std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
+  few -= few % v.limits.rows_multiple;
   if (problem.V > kLongest || few < kFewest)
     return not_shown(
         fmt::format("executor: rows of {} columns are too long to see which block owns them", problem.V));

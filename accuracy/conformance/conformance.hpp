@@ -81,6 +81,8 @@ struct ConformanceOptions {
   Narrowing narrow;
   std::int64_t most_elements = 0;  // cases of more are not planned; 0: all are
   std::uint64_t seed = 1;
+  /// Of the seconds that a launch of group `big` is given: less than 1 where a launch is to hang sooner.
+  double patience = 1;
   std::optional<double> max_ulp;  // the author's own promise, a check of its own
   int threads = 0;                // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default

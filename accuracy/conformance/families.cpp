@@ -48,6 +48,7 @@ std::vector<Unit> plan_families(const Planning& p) {
   for (const Family& f : families()) names.push_back(f.name);
   names.push_back(kLowest);
   names.push_back(kWidths);
+  names.push_back(kMagnitudes);
 
   FamilyLists lists;
   lists.families = families_of(p, names);
@@ -64,13 +65,15 @@ std::vector<Unit> plan_families(const Planning& p) {
   };
   lists.rows = [&](const std::string& name, Dtype dtype, std::int64_t V) {
     const Family* const family = find_family(name);
-    std::int64_t rows = family            ? report_rows(*family, dtype, V, p.extent == Extent::full)
-                        : name == kWidths ? kWidthRows
-                                          : 4;
+    std::int64_t rows = family                ? report_rows(*family, dtype, V, p.extent == Extent::full)
+                        : name == kWidths     ? kWidthRows
+                        : name == kMagnitudes ? (V > 2048 ? 4 : kMagnitudeRows)
+                                              : 4;
     if (quick && family) rows = std::min<std::int64_t>(rows, V > 2048 ? 1 : 8);
+    if (name == kMagnitudes && quick) rows = V > 1000 ? rows : V == 33 ? kMagnitudeRows : 8;
     // A family of several patterns has one in each row: at the start, at the end, in between.
     if (family && std::find(drawn.begin(), drawn.end(), V) != drawn.end())
-      rows = std::min<std::int64_t>(8, report_rows(*family, dtype, 1025, false));
+      rows = std::min<std::int64_t>(8, report_rows(*family, dtype, std::min<std::int64_t>(V, 1025), false));
     return rows_of(p, {rows});
   };
   lists.ks = [&](const Variant&, const std::string&, std::int64_t V) { return ks_for(p, V); };

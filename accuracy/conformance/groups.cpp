@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "accuracy/bounds.hpp"
+
 namespace assay::conformance {
 
 std::span<const Group> groups() {
@@ -26,6 +28,11 @@ std::span<const Group> groups() {
 std::int64_t nearest_V(const Limits& l, std::int64_t V) {
   // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
   if (V == 0) return 0;
+  if (l.V_in.count > 0) {
+    for (int i = 0; i < l.V_in.count; ++i)
+      if (l.V_in.all[static_cast<std::size_t>(i)] >= V) return l.V_in.all[static_cast<std::size_t>(i)];
+    return l.V_in.all[static_cast<std::size_t>(l.V_in.count - 1)];
+  }
   const std::int64_t multiple = (std::max(V, l.min_V) + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
   return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
 }
@@ -33,7 +40,7 @@ std::int64_t nearest_V(const Limits& l, std::int64_t V) {
 std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
   // So many rows of any length would fill the memory: such a kernel's cases say that they lie outside.
   constexpr std::int64_t kMost = 4096;
-  return rows == 0 || l.min_rows > kMost ? rows : std::max(rows, l.min_rows);
+  return l.min_rows > kMost || l.rows_multiple > kMost ? rows : allowed_rows(l, rows);
 }
 
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual) {

@@ -1,6 +1,7 @@
 #include "accuracy/conformance/inputs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -18,6 +19,7 @@ constexpr Family kMore[] = {
      "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
     {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
     {kWidths, "The largest logits beside powers of two: an index that is too narrow, or that means none."},
+    {kMagnitudes, "Every logit below -1e4, -1e5 ... -1e38: a finite stand-in for -inf that is too small."},
     {kMedley,
      "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
 };
@@ -49,6 +51,19 @@ Tensor widths(Dtype dtype, std::int64_t V, std::int64_t rows) {
     for (std::int64_t j = 0; j < V; ++j) t.set(r, j, -8 - 0.125 * static_cast<double>(j * 7 % 16));
     for (std::size_t n = 0; n < all.size(); ++n)
       t.set(r, all[(n + 5 * static_cast<std::size_t>(r)) % all.size()], 8 - 0.25 * static_cast<double>(n));
+  }
+  return t;
+}
+
+/// From 2 to 3.75 times the row's size below 0: far more than a nat apart, so that the largest is all there
+/// is.
+Tensor magnitudes(Dtype dtype, std::int64_t V, std::int64_t rows) {
+  Tensor t(dtype, rows, V);
+  const double most = max_finite(dtype);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double size = std::min(most / 4, std::pow(10.0, static_cast<double>(4 + r % kMagnitudeRows)));
+    for (std::int64_t j = 0; j < V; ++j)
+      t.set(r, j, -size * (2 + 0.25 * static_cast<double>((j + 3) * 5 % 8)));
   }
   return t;
 }
@@ -90,6 +105,7 @@ Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::in
   }
   if (family == kLowest) return lowest(dtype, V, rows);
   if (family == kWidths) return V == 0 ? Tensor(dtype, rows, 0) : widths(dtype, V, rows);
+  if (family == kMagnitudes) return magnitudes(dtype, V, rows);
   if (family == kMedley) return medley(dtype, V, rows, seed);
   if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
   const Family& normal = *find_family("normal_1");
@@ -118,7 +134,7 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
     for (std::int64_t step : {32, 96, 160, 224})
       for (std::int64_t V = step; V <= 1100; V += 128) around(sizes, V, 1);
     for (std::int64_t V = 256; V <= 8192; V *= 2) around(sizes, V, 2);
-    for (std::int64_t V : {1027, 1536, 3001, 4099, 6240, 12289, 32771, 50257}) sizes.insert(V);
+    for (std::int64_t V : {1027, 1536, 3001, 4099, 6240, 12289, 32771, 50257, 151936}) sizes.insert(V);
     return {sizes.begin(), sizes.end()};
   }
   for (std::int64_t V = 0; V <= 4096; ++V) sizes.insert(V);
@@ -136,7 +152,13 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
     sizes.insert(prime);
   around(sizes, 12288, 1);
   around(sizes, 14080, 1);
-  for (std::int64_t V : {6240, 12287, 30522, 32000, 40001, 49408, 50257, 50304, 128256}) sizes.insert(V);
+  for (std::int64_t V : {6240, 12287, 40001}) sizes.insert(V);
+  // Vocabularies of published models, padded ones among them.
+  for (std::int64_t V :
+       {21128,  28996,  30522,  32000,  32064,  32128,  49152,  49408,  50257,  50265,  50304,  50432,
+        51200,  51865,  64000,  65024,  92544,  100352, 102400, 128000, 128256, 129280, 131072, 151552,
+        151936, 152064, 163840, 200064, 201088, 202048, 250112, 250880, 256000, 262144})
+    sizes.insert(V);
   // Past a block of 1024 threads with 256 elements each.
   for (std::int64_t V : {262144, 300007, 524296}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};

@@ -15,6 +15,27 @@
 #include "reference/formats.hpp"
 
 namespace assay::conformance {
+
+// ---- where a case has its rows: group `layout` says so in its setups ----
+
+static std::int64_t size_of_element(const Record& r) {
+  const auto dtype = parse_dtype(r.dtype.substr(0, r.dtype.find(':')));
+  return dtype ? static_cast<std::int64_t>(size_of(*dtype)) : 4;
+}
+std::int64_t base_of(const Record& r) {
+  // The second launch of every case of `families`.
+  if (r.group == "families") return size_of_element(r);
+  if (r.setup.starts_with("offset_")) return std::stoi(r.setup.substr(7));
+  return r.setup == "probs_off" || r.setup == "logits_off" ? size_of_element(r) : 0;
+}
+std::int64_t pitch_of(const Record& r) {
+  const std::int64_t gap = r.group == "families" || r.setup == "pitch_logits" || r.setup == "pitch_probs" ? 3
+                           : r.setup == "pitch_both"                                                      ? 5
+                           : r.setup == "pitch_unequal"                                                   ? 8
+                                                                                                          : 0;
+  return (r.V + gap) * size_of_element(r);
+}
+
 namespace {
 
 bool one_of(const std::string& s, std::initializer_list<std::string_view> list) {
@@ -84,28 +105,6 @@ constexpr FamilyClass kClasses[] = {
        return one_of(f, {"uniform_80", "normal_10", "subnormal_out"});
      }},
 };
-
-// ---- where a case has its rows: group `layout` says so in its setups ----
-
-std::int64_t size_of_element(const Record& r) {
-  const auto dtype = parse_dtype(r.dtype.substr(0, r.dtype.find(':')));
-  return dtype ? static_cast<std::int64_t>(size_of(*dtype)) : 4;
-}
-/// Bytes from an aligned address to the first row.
-std::int64_t base_of(const Record& r) {
-  // The second launch of every case of `families`.
-  if (r.group == "families") return size_of_element(r);
-  if (r.setup.starts_with("offset_")) return std::stoi(r.setup.substr(7));
-  return r.setup == "probs_off" || r.setup == "logits_off" ? size_of_element(r) : 0;
-}
-/// Bytes from row to row; of the logits or the outputs, whichever is off more.
-std::int64_t pitch_of(const Record& r) {
-  const std::int64_t gap = r.group == "families" || r.setup == "pitch_logits" || r.setup == "pitch_probs" ? 3
-                           : r.setup == "pitch_both"                                                      ? 5
-                           : r.setup == "pitch_unequal"                                                   ? 8
-                                                                                                          : 0;
-  return (r.V + gap) * size_of_element(r);
-}
 
 // ---- sets of cases, a bit each ----
 

@@ -68,6 +68,11 @@ std::string place_of(const Record& r);
 /// "offset_6" is an "offset_", "pitch_both" a "pitch_".
 std::string setup_kind(const std::string& setup);
 
+/// Bytes from an aligned address to the case's first row.
+std::int64_t base_of(const Record& r);
+/// Bytes from row to row; of the logits or the outputs, whichever is off more.
+std::int64_t pitch_of(const Record& r);
+
 using Cases = std::vector<const Record*>;
 
 /// Of all rules the one of the fewest bits; "every case" where none says more. Neither list may be changed

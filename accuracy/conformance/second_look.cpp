@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
@@ -40,7 +41,8 @@ void confirm(Runner& run, const Variant& variant) {
       if (const double own = run.disturbed[at].own_seconds; own > 0 && took.count() < own / 2) {
         again.status = Status::inconclusive;
         again.reason = fmt::format(
-            "hung once, for {:.3g} s of its own time, and took {:.2g} s alone: state kept between calls, or a "
+            "hung once, for {:.3g} s of its own time, and took {:.2g} s alone: state kept between calls, or "
+            "a "
             "race",
             own, took.count());
       }
@@ -80,6 +82,8 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
     if (r.status != Status::fail || !by_itself || !r.behaves_like.empty() || !known || !op ||
         r.rows * r.V > 1 << 16)
       continue;
+    // No arithmetic makes NaN of a finite result.
+    if (r.worst && std::isnan(r.worst->got) && std::isfinite(r.worst->exact_hi)) continue;
     if (left-- == 0) return;
     const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
     const Problem p = problem_of(v, *op, r.rows, r.V, r.k, r.V);

@@ -31,6 +31,8 @@ namespace assay_adapter {
 constexpr int32_t kRefused = -1;
 /// The launcher threw, or the executor saw a fault.
 constexpr int32_t kThrew = -2;
+/// The launcher returned false.
+constexpr int32_t kSaidNo = -3;
 
 /// Why the last call on this thread did not return 0.
 inline std::string& fault() {
@@ -58,6 +60,7 @@ struct Needs {
   bool scale = false;
   bool m = false, d = false;  // it writes them whether they are asked for or not
   bool inout = false;         // the results go where the logits are
+  bool one_row = false;       // it takes one row: it is called for each
   int out_bytes = 0;          // of an element of its results; 0: it has none
   int index_bytes = 0;        // of its own indices
   int fixed_k = 0;
@@ -82,6 +85,18 @@ T number(int64_t n, const char* what) {
     throw Refused(std::string(what) + " = " + std::to_string(n) + " does not fit the entry's type");
   return t;
 }
+
+/// A number for a parameter whose integer type only the launcher's file knows.
+struct own_integer {
+  int64_t n;
+  explicit own_integer(int64_t of) : n(of) {}
+  template <class T>
+  operator T() const {
+    return number<T>(n, "a number");
+  }
+};
+
+inline int32_t status_of_success(bool success) { return success ? 0 : kSaidNo; }
 
 /// What a parameter is for; kParts spells it.
 #define ASSAY_PART(part) part,
@@ -162,7 +177,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   if (c.scale != 1 && !n.scale) throw Refused("scale is not 1, and the entry takes no scale");
   if (n.fixed_k && c.k != n.fixed_k)
     throw Refused("k = " + std::to_string(c.k) + ", and the entry's is " + std::to_string(n.fixed_k));
-  if (!n.pitches && a.rows > 1) {
+  if (!n.pitches && !n.one_row && a.rows > 1) {
     const bool dense_out = !c.values || a.out_pitch == c.values->shape[1];
     if (n.one_pitch ? c.values && a.in_pitch != a.out_pitch : a.in_pitch != a.V || !dense_out)
       throw Refused(n.one_pitch ? "pitches of input and output differ, and the entry takes one"
@@ -189,6 +204,26 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
 
 /// Bytes of an element.
 inline uint64_t element(const assay_tensor* t) { return t->dtype.bits / 8u; }
+
+/// One row of a call: of its own buffers, or of those that stand in for them.
+inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& n, int64_t row) {
+  Arguments a = all;
+  const auto r = static_cast<uint64_t>(row);
+  const auto at = [r](void* p, uint64_t bytes) -> void* {
+    return p ? static_cast<unsigned char*>(p) + r * bytes : nullptr;
+  };
+  a.rows = 1;
+  a.in = at(const_cast<void*>(all.in), static_cast<uint64_t>(all.in_pitch) * element(c.logits));
+  a.out = at(all.out, static_cast<uint64_t>(all.out_pitch) *
+                          (c.values ? element(c.values) : static_cast<uint64_t>(n.out_bytes)));
+  if (c.indices)
+    a.indices = at(all.indices, all.indices == c.indices->data
+                                    ? static_cast<uint64_t>(pitch_of(c.indices)) * element(c.indices)
+                                    : static_cast<uint64_t>(all.k) * static_cast<uint64_t>(n.index_bytes));
+  a.m = at(all.m, sizeof(float));
+  a.d = at(all.d, sizeof(float));
+  return a;
+}
 
 /// An index of one width as one of another; what does not fit becomes the least number, which is no index.
 template <class To, class From>
@@ -307,8 +342,12 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
     // Logits that lie where the results go already are left alone.
     if (needs.inout && call->values->data != call->logits->data)
       if (const int32_t e = copy_rows(*call)) return e;
-    if (const int32_t status = body(a)) {
-      fault() = "the entry returned " + std::to_string(status) + status_text(status);
+    int32_t status = needs.one_row ? 0 : body(a);
+    if (needs.one_row)
+      for (int64_t row = 0; row < a.rows && status == 0; ++row) status = body(row_of(a, *call, needs, row));
+    if (status) {
+      fault() = status == kSaidNo ? std::string("the entry returned false")
+                                  : "the entry returned " + std::to_string(status) + status_text(status);
       fault_kind() = "returned_status";
       return status;
     }

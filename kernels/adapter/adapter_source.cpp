@@ -1,14 +1,42 @@
 #include "kernels/adapter/adapter_source.hpp"
 
+#include "kernels/adapter/entry_tokens.hpp"
+
 namespace assay {
 namespace {
 
 /// Roles are the parts of adapter.h, in their order; a literal is written out.
 int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
 
+/// A formula of rows, V and k where a call is made: none of the file's macros can reach these names.
+std::string of_call(const std::string& formula) {
+  std::string t;
+  for (const EntryToken& token : entry_tokens(formula)) {
+    const Role r = token.is("rows") ? Role::rows
+                   : token.is("V")  ? Role::V
+                   : token.is("k")  ? Role::k
+                                    : Role::none;
+    t += r == Role::none
+             ? std::string(token.spelling)
+             : "::assay_adapter::value<int64_t, " + std::to_string(part(r)) + ">(assay_arguments)";
+  }
+  return t;
+}
+
 std::string call_argument(const Parameter& p) {
+  if (p.formula && p.scalar == Scalar::own_integer)
+    return "::assay_adapter::own_integer(" + of_call(p.literal) + ")";
+  if (p.formula)
+    return "::assay_adapter::number<" + p.base + ">(" + of_call(p.literal) + ", " +
+           c_string(p.name.empty() ? "a count" : p.name) + ")";
   if (p.role == Role::literal) return p.literal;
+  if (p.scalar == Scalar::own_integer && p.pointers == 0)
+    return "::assay_adapter::own_integer(::assay_adapter::value<int64_t, " + std::to_string(part(p.role)) +
+           ">(assay_arguments)) /* " + name(p.role) + " */";
   const std::string type = (p.read_only ? "const " : "") + p.base + (p.pointers > 0 ? "*" : "");
+  if (!p.offset.empty())
+    return "reinterpret_cast<" + type + ">(::assay_adapter::value<unsigned char*, " +
+           std::to_string(part(p.role)) + ">(assay_arguments) + (" + of_call(p.offset) + ")) /* workspace */";
   return "::assay_adapter::value<" + type + ", " + std::to_string(part(p.role)) + ">(assay_arguments) /* " +
          name(p.role) + " */";
 }
@@ -45,6 +73,7 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
   set("m", s.has(Role::m));
   set("d", s.has(Role::d));
   set("inout", s.has(Role::inout));
+  set("one_row", s.one_row);
   if (s.has(Role::out) || s.has(Role::inout))
     t += "  n.out_bytes = " + std::to_string(size_of(s.out)) + ";\n";
   if (const Parameter* p = s.find(Role::indices))
@@ -74,10 +103,14 @@ std::string after(const EntrySignature& s, const std::string& n) {
   std::string t = "static int32_t assay_run_" + n + "(const assay_call* assay_the_call) {\n";
   t += "  return ::assay_adapter::run(assay_the_call, assay_needs_" + n +
        "(), [](const ::assay_adapter::Arguments& assay_arguments) -> int32_t {\n    (void)assay_arguments;\n";
-  t += std::string("    ") + (s.returns_status ? "return static_cast<int32_t>(" : "") + s.function + "(";
+  t += std::string("    ") +
+       (s.returned == Returned::status    ? "return static_cast<int32_t>("
+        : s.returned == Returned::success ? "return ::assay_adapter::status_of_success("
+                                          : "") +
+       s.function + "(";
   for (std::size_t i = 0; i < s.parameters.size(); ++i)
     t += (i ? ",\n        " : "\n        ") + call_argument(s.parameters[i]);
-  t += s.returns_status ? "));\n" : ");\n    return 0;\n";
+  t += s.returned != Returned::nothing ? "));\n" : ");\n    return 0;\n";
   return t + "  });\n}\n";
 }
 

@@ -14,17 +14,22 @@ namespace assay {
 namespace {
 
 bool is_error(const std::string& line) {
-  return line.find("error") != line.npos || line.find("undefined reference") != line.npos;
+  return line.find("error: ") != line.npos || line.find("error : ") != line.npos ||
+         line.find("undefined reference") != line.npos;
 }
 bool says(const std::string& line, const char* words) { return line.find(words) != line.npos; }
 
-/// The message behind "error:", with plain quotes.
-std::string message_of(const std::string& line) {
-  const std::size_t at = line.find("error: ");
-  std::string s = at == line.npos ? line : line.substr(at + std::strlen("error: "));
+/// With plain quotes.
+std::string with_plain_quotes(std::string s) {
   for (const char* quote : {"\u2018", "\u2019"})
     for (std::size_t i = s.find(quote); i != s.npos; i = s.find(quote)) s.replace(i, 3, "'");
-  return s.substr(0, 300);
+  return s;
+}
+
+/// The message behind "error:".
+std::string message_of(const std::string& line) {
+  const std::size_t at = line.find("error: ");
+  return with_plain_quotes(at == line.npos ? line : line.substr(at + std::strlen("error: "))).substr(0, 300);
 }
 
 /// CUDA's word that a host compiler does not know; empty where the line speaks of something else.
@@ -43,6 +48,10 @@ std::string missing_word(const std::string& line) {
     for (const char* start : {"__", "cuda", "CUDA", "nvcuda", "atomic"})
       if (word.starts_with(start)) return word;
   }
+  // What the executor has a part of: its namespace says which.
+  for (const char* library : {"cub", "cooperative_groups"})
+    if (says(message, ("'assay::host::" + std::string(library) + "'").c_str()) && message.starts_with('\''))
+      return library + ("::" + message.substr(1, message.find('\'', 1) - 1));
   return {};
 }
 
@@ -85,15 +94,50 @@ void add_places(const std::string& text, const std::string& function, std::set<s
 
 }  // namespace
 
-std::string first_errors(const std::string& log) {
+std::string first_error(const std::string& log) {
   std::istringstream in(log);
-  std::string line, all;
-  for (int n = 0; n < 5 && std::getline(in, line);) {
+  std::string first;
+  int more = -1;
+  for (std::string line; std::getline(in, line);) {
     if (!is_error(line)) continue;
-    all += "\n  " + line.substr(0, 300);
-    ++n;
+    if (++more == 0) first = with_plain_quotes(line).substr(0, 300);
   }
-  return all;
+  const std::size_t link = first.find("undefined reference to ");
+  if (link != first.npos)
+    first = "nothing that is compiled here defines " +
+            first.substr(link + std::strlen("undefined reference to "));
+  return first + (more > 0 ? ", and " + std::to_string(more) + " more" : "");
+}
+
+bool in_adapter(const std::string& log) {
+  std::istringstream in(log);
+  for (std::string line; std::getline(in, line);)
+    if (const std::size_t at = line.find("error: "); at != line.npos)
+      return says(line.substr(0, at), "_adapter.c");
+  return false;
+}
+
+std::string behind_macro(const std::string& function, const std::string& source,
+                         const std::set<std::string>& texts) {
+  const std::string plain_name = function.substr(0, function.find('<'));
+  std::string maker;
+  for (const std::string& text : texts)
+    for (const SourceToken& t : source_tokens(text)) {
+      if (t.kind != SourceToken::directive) continue;
+      // #define NAME(
+      std::vector<SourceToken> words = source_tokens(t.spelling.substr(1));
+      std::erase_if(words, [](const SourceToken& w) { return w.kind == SourceToken::blank; });
+      if (words.size() < 2 || !words[0].is("define") || words[1].kind != SourceToken::word) continue;
+      const std::string name(words[1].spelling), line = std::to_string(t.line);
+      if (name == plain_name)
+        return source + ": " + quote_entry(name) + " is a macro (line " + line +
+               "): --entry takes the function that it makes or calls";
+      if (maker.empty() && t.spelling.find("##") != t.spelling.npos)
+        maker = quote_entry(name) + " (line " + line + ")";
+    }
+  if (maker.empty()) return {};
+  return source + ": has no function " + quote_entry(function) + ", which --entry names; the macro " + maker +
+         " makes names by ##: --entry takes one that a use of it makes";
 }
 
 std::string unspoken(const std::string& log) {
@@ -116,10 +160,10 @@ std::string misfit(const std::string& log, const std::string& function, const st
                    const std::set<std::string>& texts, const std::string& log_path) {
   std::istringstream in(log);
   std::string line;
+  // Only the adapter is called that, and all it does to the file is that one call.
+  if (!in_adapter(log)) return {};
   while (std::getline(in, line) && !says(line, "error: ")) {
   }
-  // Only the adapter is called that, and all it does to the file is that one call.
-  if (!in || !says(line.substr(0, line.find("error: ")), "_adapter.c")) return {};
   const std::string message = message_of(line);
   const std::string called = quote_entry(function);
   for (const char* amount : {"few", "many"})
@@ -146,8 +190,13 @@ std::string misfit(const std::string& log, const std::string& function, const st
     for (const std::string& p : places) all += (all.empty() ? "" : ", ") + quote_entry(p);
     return source + ": has no function " + called + ", but " + all + ": --entry takes the whole name";
   }
-  return source + " does not compile as --entry calls " + called + ": " + message + " (log: " + log_path +
-         ")";
+  bool deduced = true;
+  for (const char* words : {"deduce template", "no instance of function template"})
+    deduced &= !says(log, words);
+  return source + " does not compile as --entry calls " + called + ": " + message +
+         (deduced ? ""
+                  : "; the arguments of a template can be given, as in " + quote_entry(plain + "<float>")) +
+         " (log: " + log_path + ")";
 }
 
 }  // namespace assay

@@ -6,8 +6,17 @@
 
 namespace assay {
 
-/// The log's lines that tell most, five at most, each behind a line break.
-std::string first_errors(const std::string& log);
+/// The first error of a log, its place and its message; how many more there are. Empty where the log has
+/// none.
+std::string first_error(const std::string& log);
+
+/// True where the first error is in the adapter: in how the entry is called, not in the author's file.
+bool in_adapter(const std::string& log);
+
+/// Why there is no such function, where macros are at work: its name is one, or one makes names by ##. Empty
+/// where neither is so. `texts` and `source` as below.
+std::string behind_macro(const std::string& function, const std::string& source,
+                         const std::set<std::string>& texts);
 
 /// What the host executor does not speak, with its place: "my.cu:7:3: unsupported: executor: __viadd ...".
 /// Empty where nothing of the log is about that.

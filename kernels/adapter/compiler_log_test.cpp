@@ -52,5 +52,42 @@ TEST(CompilerLog, ReadsNvccsWordsOfAMisfit) {
   EXPECT_EQ(misfit("", "f", "my.cu", {}, "x.log"), "");
 }
 
+TEST(CompilerLog, TheFirstErrorInOneLine) {
+  EXPECT_EQ(
+      first_error(
+          "In file included from a:1:\nmy.cu:3:1: error: \u2018x\u2019 is wrong\n  x\nmy.cu:4:1: error: y\n"),
+      "my.cu:3:1: error: 'x' is wrong, and 1 more");
+  EXPECT_EQ(first_error("my.cu:2:10: fatal error: torch/extension.h: No such file or directory\n"),
+            "my.cu:2:10: fatal error: torch/extension.h: No such file or directory");
+  EXPECT_EQ(
+      first_error("/usr/bin/ld: /tmp/x.o: in function `f': x.cpp:3: undefined reference to `launch(int)'\n"),
+      "nothing that is compiled here defines `launch(int)'");
+  EXPECT_EQ(first_error("2 errors detected in the compilation of \"my.cu\".\n"), "");
+  EXPECT_TRUE(in_adapter("x-1_adapter.cu(39): error: no\nmy.cu(3): error: no\n"));
+  EXPECT_FALSE(in_adapter("my.cu(3): error: no\nx-1_adapter.cu(39): error: no\n"));
+  EXPECT_FALSE(in_adapter("undefined reference to `f'\n"));
+}
+
+TEST(CompilerLog, FunctionsThatMacrosMake) {
+  const std::set<std::string> pastes = {
+      "int a;\n#define MAKE(T) \\\n  void softmax_##T(T* x) {}\nMAKE(float)\n"};
+  EXPECT_EQ(behind_macro("softmax_half", "my.cu", pastes),
+            "my.cu: has no function 'softmax_half', which --entry names; the macro 'MAKE' (line 2) makes "
+            "names by ##: "
+            "--entry takes one that a use of it makes");
+  EXPECT_EQ(behind_macro("MAKE", "my.cu", pastes),
+            "my.cu: 'MAKE' is a macro (line 2): --entry takes the function that it makes or calls");
+  EXPECT_EQ(behind_macro("f", "my.cu", {"#define N 3\n#include <x>\n"}), "");
+}
+
+TEST(CompilerLog, ATemplateThatIsNotDeduced) {
+  EXPECT_EQ(misfit("x_adapter.cpp:4:7: error: no matching function for call to 'f(int)'\n"
+                   "note: couldn't deduce template parameter 'T'\n",
+                   "f", "my.cu", {}, "x.log"),
+            "my.cu does not compile as --entry calls 'f': no matching function for call to 'f(int)'; the "
+            "arguments of a "
+            "template can be given, as in 'f<float>' (log: x.log)");
+}
+
 }  // namespace
 }  // namespace assay

@@ -5,6 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/adapter/entry_lengths.hpp"
+#include "kernels/adapter/entry_names.hpp"
+#include "kernels/adapter/entry_questions.hpp"
 #include "kernels/adapter/entry_tokens.hpp"
 #include "kernels/adapter/size_formula.hpp"
 #include "reference/error.hpp"
@@ -18,94 +21,10 @@ constexpr const char* kRoleNames[] = {ASSAY_PARTS(ASSAY_PART) "literal"};
 constexpr int kRoles = static_cast<int>(Role::literal) + 1;
 static_assert(std::size(kRoleNames) == kRoles);
 
-struct Names {
-  Role role;
-  std::vector<std::string_view> names;  // lower case
-};
-const std::vector<Names>& pointer_names() {
-  static const std::vector<Names> all = {
-      {Role::in,
-       {"in", "inp", "input", "inputs", "x", "logits", "logit", "src", "source", "scores", "in_data",
-        "input_data"}},
-      {Role::out,
-       {"out",  "output",   "outputs",     "y",           "probs",     "prob",         "dst",
-        "dest", "values",   "vals",        "value",       "result",    "res",          "o",
-        "p",    "out_data", "output_data", "topk_values", "topk_vals", "topk_weights", "out_values"}},
-      {Role::inout, {"inout", "data", "in_out"}},
-      {Role::indices,
-       {"indices", "idx", "index", "inds", "ids", "topk_idx", "topk_indices", "topk_ids", "out_indices"}},
-      {Role::m, {"m", "max", "maxs", "maxes", "maxima", "row_max", "rowmax", "max_out", "m_out"}},
-      {Role::d, {"d", "sum", "sums", "row_sum", "rowsum", "denom", "normalizer", "sum_out"}},
-      {Role::workspace, {"workspace", "ws", "scratch", "tmp", "temp", "temp_storage", "d_temp_storage"}},
-  };
-  return all;
-}
-const std::vector<Names>& number_names() {
-  static const std::vector<Names> all = {
-      {Role::rows,
-       {"rows", "num_rows", "nrows", "n_rows", "row_count", "batch", "batch_size", "batches", "b", "bs",
-        "bsz", "outer", "outer_size", "tokens", "num_tokens", "n_tokens"}},
-      {Role::V, {"v",     "cols",  "num_cols",   "ncols",       "n_cols",  "columns", "c",
-                 "dim",   "vocab", "vocab_size", "row_length",  "row_len", "hidden",  "hidden_size",
-                 "width", "d",     "row_size",   "num_classes", "classes", "len",     "length"}},
-      {Role::k, {"k", "topk", "top_k", "num_topk"}},
-      {Role::workspace_bytes,
-       {"workspace_bytes", "workspace_size", "ws_bytes", "ws_size", "scratch_bytes", "temp_storage_bytes"}},
-  };
-  return all;
-}
-const std::vector<std::string_view> kScaleNames = {"scale", "softmax_scale", "sm_scale", "alpha"};
-const std::vector<std::string_view> kLseNames = {"lse", "logsumexp", "log_sum_exp", "lse_out"};
-
-bool is_one_of(std::string_view s, const std::vector<std::string_view>& all) {
-  return std::find(all.begin(), all.end(), s) != all.end();
-}
-Role look_up(std::string_view s, const std::vector<Names>& all) {
-  for (const Names& n : all)
-    if (is_one_of(s, n.names)) return n.role;
-  return Role::none;
-}
-
-/// In lower case, without what says only "a pointer, on the device": d_in, dev_in, in_ptr, in_.
-std::string plain_name(const Parameter& p) {
-  std::string s = p.name;
-  for (char& c : s)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  for (const std::string_view prefix : {"d_", "dev_", "g_", "p_"})
-    if (p.pointers > 0 && s.size() > prefix.size() && s.starts_with(prefix)) {
-      s.erase(0, prefix.size());
-      break;
-    }
-  for (const std::string_view suffix : {"_ptr", "_d", "_gpu", "_"})
-    if (s.size() > suffix.size() && s.ends_with(suffix)) {
-      s.erase(s.size() - suffix.size());
-      break;
-    }
-  return s;
-}
-
-/// in_pitch, ldx, output_row_stride, ...
-Role pitch_role(std::string_view name) {
-  if (name == "ldx" || name == "lda" || name == "ldi") return Role::in_pitch;
-  if (name == "ldy" || name == "ldb" || name == "ldo") return Role::out_pitch;
-  bool pitch = false, in = false, out = false;
-  while (!name.empty()) {
-    const std::size_t end = std::min(name.find('_'), name.size());
-    const std::string_view word = name.substr(0, end);
-    pitch |= word == "pitch" || word == "stride" || word == "ld" || word == "ldim";
-    const Role side = look_up(word, pointer_names());
-    in |= side == Role::in;
-    out |= side == Role::out;
-    name.remove_prefix(std::min(end + 1, name.size()));
-  }
-  if (!pitch || (in && out)) return Role::none;
-  return in ? Role::in_pitch : out ? Role::out_pitch : Role::pitch;
-}
-
 class Reader {
  public:
   Reader(EntrySignature& s, std::optional<Op> op, std::optional<Dtype> dtype)
-      : s_(s), op_(op), dtype_(dtype) {}
+      : s_(s), op_(op), dtype_(dtype), said_(s.parameters.size()) {}
 
   void read(const std::vector<EntryArgument>& arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -116,29 +35,25 @@ class Reader {
     }
     for (Parameter& p : s_.parameters)
       if (p.role == Role::none) from_name(p);
+    types_over_names();
     one_reading_left();
     settle_op();
-    lengths();
+    find_lengths(s_);
+    switches();
     check();
     settle_dtypes();
   }
 
  private:
-  /// "parameter 'block' (int)", or "parameter 3 (int, without a name)".
-  std::string describe(const Parameter& p) const {
-    return p.name.empty() ? "parameter " + place(p) + " (" + p.type + ", without a name)"
-                          : "parameter '" + p.name + "' (" + p.type + ")";
-  }
-  std::string place(const Parameter& p) const { return std::to_string(&p - s_.parameters.data() + 1); }
-  std::string handle(const Parameter& p) const { return p.name.empty() ? place(p) : p.name; }
-  [[noreturn]] void refuse(const Parameter& p, const std::string& why) const {
-    throw InputError("--entry: " + describe(p) + ": " + why);
-  }
+  std::string place(const Parameter& p) const { return entry_place(s_, p); }
+  std::string handle(const Parameter& p) const { return entry_handle(s_, p); }
+  [[noreturn]] void refuse(const Parameter& p, const std::string& why) const { refuse_entry(s_, p, why); }
 
   void take(const EntryArgument& a) {
     const auto role = std::find_if(std::begin(kRoleNames) + 1, std::end(kRoleNames) - 1,
                                    [&](const char* n) { return a.value == n; });
     const bool is_role = role != std::end(kRoleNames) - 1;
+    const bool room = a.value.starts_with("workspace(") && a.value.ends_with(")");
     if (!is_role && !is_plain_expression(a.value))
       throw InputError("--arg " + quote_entry(a.name + "=" + a.value) +
                        ": neither a role nor a value that can stand in a call");
@@ -147,6 +62,10 @@ class Reader {
       s_.workspace_bytes = a.value;
       if (p) p->role = Role::workspace_bytes;
       return;
+    }
+    if (a.name == "rows" && a.value == "1") {
+      s_.one_row = true;
+      if (!p) return;
     }
     if (!p && a.name == "k") {
       const auto [end, error] = std::from_chars(a.value.data(), a.value.data() + a.value.size(), s_.fixed_k);
@@ -157,17 +76,19 @@ class Reader {
     }
     if (!p)
       throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": the entry has no such parameter");
-    if (is_role) {
-      p->role = static_cast<Role>(role - std::begin(kRoleNames));
+    said_[static_cast<std::size_t>(p - s_.parameters.data())] = true;
+    if (is_role || room) {
+      p->role = room ? Role::workspace : static_cast<Role>(role - std::begin(kRoleNames));
+      if (room) p->bytes = a.value.substr(10, a.value.size() - 11);
       const bool to_pointer = p->role == Role::in || p->role == Role::out || p->role == Role::inout ||
                               p->role == Role::indices || p->role == Role::workspace || p->role == Role::m ||
                               p->role == Role::d;
       if (to_pointer != (p->pointers > 0) && p->role != Role::stream)
-        refuse(*p, "cannot be " + a.value + (to_pointer ? ", which is a pointer" : ", which is a number"));
+        refuse(*p, "cannot be " + std::string(name(p->role)) +
+                       (to_pointer ? ", which is a pointer" : ", which is a number"));
     } else {
       check_literal(*p, a);
-      p->role = Role::literal;
-      p->literal = a.value;
+      set_literal(*p, a.value);
     }
   }
   /// A number that the parameter's type does not hold would be cut short in silence.
@@ -211,23 +132,44 @@ class Reader {
     if (p.scalar == Scalar::stream && p.pointers == 0) {
       p.role = Role::stream;
     } else if (p.pointers > 0) {
-      p.role = look_up(n, pointer_names());
+      p.role = pointer_role(n);
       const bool integers = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
                             p.scalar == Scalar::u64;
-      if (p.role == Role::none && n == "stream" && p.scalar == Scalar::nothing) p.role = Role::stream;
-      if (p.role == Role::none && n == "s" && p.scalar == Scalar::nothing) p.role = Role::stream;
+      if (p.role == Role::none && (n == "stream" || n == "s") && p.scalar == Scalar::nothing)
+        p.role = Role::stream;
       // Where only the type tells: int* topk.
       if (p.role == Role::none && integers && !p.read_only) p.role = Role::indices;
       if (p.role != Role::indices && p.role != Role::workspace && integers) p.role = Role::none;
-      if (p.role == Role::none && is_one_of(n, kLseNames)) lse_ = &p;
+      if (p.role == Role::none && is_lse(n)) lse_ = &p;
     } else if (p.is_integer()) {
       // One letter is two things: m is a pointer to maxima or a number of rows, M and N are a matrix's sides.
       if (p.name == "N" || p.name == "n" || p.name == "M" || p.name == "m") return;
-      p.role = look_up(n, number_names());
-      if (p.role == Role::none) p.role = pitch_role(n);
-    } else if (p.scalar == Scalar::f32 && is_one_of(n, kScaleNames)) {
+      p.role = number_role(n);
+      std::string lower = p.name;
+      for (char& c : lower)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      if (p.role == Role::none) p.role = pitch_role(lower);
+    } else if (p.scalar == Scalar::f32 && is_scale(n)) {
       p.role = Role::scale;
     }
+  }
+  bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
+
+  /// A name never makes a result of what is const: (float* x, const float* y) reads y.
+  void types_over_names() {
+    Parameter *in = nullptr, *out = nullptr;
+    int reals = 0, pointers = 0;
+    for (Parameter& p : s_.parameters) {
+      if (p.role == Role::in && !said(p) && !p.read_only) in = &p;
+      if (p.role == Role::out && !said(p) && p.read_only) out = &p;
+      reals += is_real(p);
+      pointers += p.pointers > 0 && p.role != Role::stream;
+    }
+    if (in && out && reals == 2) std::swap(in->role, out->role);
+    // The only buffer there is holds the logits, and then the results.
+    if (reals == 1 && pointers == 1)
+      for (Parameter& p : s_.parameters)
+        if (is_real(p) && !p.read_only && !said(p) && &p != lse_) p.role = Role::inout;
   }
 
   static bool is_real(const Parameter& p) {
@@ -290,51 +232,37 @@ class Reader {
                      "=... says what it is, or --op softmax_topk");
   }
 
-  /// rows, V, and k where there is one, of numbers that could be several.
-  void lengths() {
-    Parameter *N = nullptr, *n = nullptr, *M = nullptr;
+  /// A bool that would make something else of softmax is off; what nobody named takes its default.
+  void switches() {
     for (Parameter& p : s_.parameters) {
-      if (p.role != Role::none || !p.is_integer()) continue;
-      if (p.name == "N") N = &p;
-      if (p.name == "n") n = &p;
-      if (p.name == "M" || p.name == "m") M = &p;
-    }
-    const auto free = [&](Role r) { return !s_.has(r); };
-    // A matrix is M x N, and n x m for those who count that way: only the usual order is read.
-    if (M && (N || n) && !(N && n) && M < (N ? N : n) && free(Role::rows) && free(Role::V)) {
-      M->role = Role::rows;
-      (N ? N : n)->role = Role::V;
-    } else if (N && n && free(Role::rows) && free(Role::V)) {
-      N->role = Role::rows;
-      n->role = Role::V;
-    } else {
-      for (Parameter* p : {M, N, n}) {
-        if (!p || (M && (N || n))) continue;
-        if (free(Role::rows) && !free(Role::V))
-          p->role = Role::rows;
-        else if (free(Role::V) && !free(Role::rows) && p != M)
-          p->role = Role::V;
-      }
-    }
-    // One number is left, and one thing to be.
-    if (Parameter* p = only([](const Parameter& q) { return q.is_integer() && q.name.empty(); })) {
-      if (free(Role::rows) != free(Role::V)) p->role = free(Role::rows) ? Role::rows : Role::V;
+      if (p.role != Role::none) continue;
+      const std::string n = plain_name(p);
+      if (p.pointers == 0 && p.scalar == Scalar::boolean && is_mask_switch(n))
+        set_literal(p, "false");
+      else if (p.pointers == 0 && p.scalar == Scalar::boolean && is_log_switch(n) &&
+               (s_.op == Op::softmax || s_.op == Op::log_softmax))
+        set_literal(p, s_.op == Op::log_softmax ? "true" : "false");
+      else if (!p.initial.empty() && is_plain_expression(p.initial) && knows_length(s_, Role::rows) &&
+               knows_length(s_, Role::V))
+        set_literal(p, p.initial);
     }
   }
-
+  std::vector<const Parameter*> undecided(bool pointers) const {
+    std::vector<const Parameter*> all = entry_undecided(s_, pointers);
+    std::erase(all, lse_);
+    return all;
+  }
   void need(Role r, const char* what) {
     if (s_.has(r)) return;
-    const Parameter* candidate = nullptr;
-    for (const Parameter& p : s_.parameters)
-      if (p.role == Role::none &&
-          (r == Role::rows || r == Role::V || r == Role::k ? p.is_integer() : p.pointers > 0)) {
-        candidate = &p;
-        break;
-      }
-    const std::string example = candidate ? handle(*candidate) : "NAME";
-    if (candidate)
-      refuse(*candidate, std::string("is it ") + what + "? --arg " + example + "=" + name(r) + " says so");
-    throw InputError(std::string("--entry: no parameter is ") + what + ": --arg " + example + "=" + name(r) +
+    const bool number = r == Role::k;
+    const std::vector<const Parameter*> all = undecided(!number);
+    if (all.size() > 1 && r == Role::in && !s_.has(Role::out) && s_.op != Op::normalizer)
+      ask_entry(s_, all, {Role::in, Role::out}, "the logits, and which the results");
+    if (all.size() > 1) ask_entry(s_, all, {r}, what);
+    if (all.size() == 1)
+      refuse(*all[0],
+             std::string("is it ") + what + "? --arg " + handle(*all[0]) + "=" + name(r) + " says so");
+    throw InputError(std::string("--entry: no parameter is ") + what + ": --arg NAME=" + name(r) +
                      " says which");
   }
 
@@ -346,16 +274,27 @@ class Reader {
       need(Role::out, "the results");
     }
     if (selects(s_.op)) need(Role::indices, "the indices");
-    need(Role::rows, "the number of rows");
-    need(Role::V, "the length of a row");
+    need_lengths(s_);
+    if (const Parameter* p = s_.find(Role::rows); p && s_.one_row)
+      refuse(*p, "is the number of rows, and --arg rows=1 says that a call has one: --arg " + handle(*p) +
+                     "=1 as well");
     if (selects(s_.op) && s_.fixed_k == 0) need(Role::k, "the k of top-k");
     for (const Parameter& p : s_.parameters) {
+      if (p.scalar == Scalar::none && p.role != Role::literal)
+        throw InputError(
+            "--entry: parameter " + place(p) + ": " + quote_entry(p.type) +
+            ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, "
+            "void*, cudaStream_t, ...); --arg " +
+            handle(p) + "=VALUE gives it a value");
       if (p.role == Role::none)
         refuse(p, "not known what it is for: --arg " + handle(p) + "=VALUE, or --arg " + handle(p) +
-                      "=ROLE (" + roles(p) + ")");
+                      "=ROLE (" + roles(p));
+      if (p.formula)
+        if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
+          throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
       if (p.role == Role::literal) continue;
       for (const Parameter& q : s_.parameters)
-        if (&q < &p && q.role == p.role)
+        if (&q < &p && q.role == p.role && !(said(p) && said(q)) && p.role != Role::workspace)
           refuse(p, std::string(name(p.role)) + " already is '" + handle(q) + "': --arg " + handle(p) +
                         "=... says what it is");
       types(p);
@@ -367,24 +306,46 @@ class Reader {
       if (const Parameter* p = s_.find(Role::pitch); p && s_.has(side))
         refuse(*p, std::string("beside ") + name(side) + ": --arg " + handle(*p) +
                        "=in_pitch or out_pitch says which");
-    if (s_.has(Role::workspace) && s_.workspace_bytes.empty())
-      refuse(*s_.find(Role::workspace),
-             "how many bytes? --arg workspace_bytes='rows * V * 4', of rows, V and k");
-    if (!s_.workspace_bytes.empty()) check_bytes();
+    workspaces();
   }
-  void check_bytes() const {
-    const std::string& text = s_.workspace_bytes;
+  /// One formula for all of them, one after the other, each at a multiple of 256.
+  void workspaces() {
+    Parameter* open = nullptr;
+    for (Parameter& p : s_.parameters) {
+      if (p.role != Role::workspace || !p.bytes.empty()) continue;
+      if (open || s_.workspace_bytes.empty())
+        refuse(p,
+               open ? "how many bytes? --arg " + handle(p) +
+                          "='workspace(rows * V * 4)', of rows, V and k, says it of one of several"
+                    : std::string("how many bytes? --arg workspace_bytes='rows * V * 4', of rows, V and k"));
+      open = &p;
+    }
+    if (open) open->bytes = s_.workspace_bytes;
+    if (!s_.workspace_bytes.empty()) check_bytes("workspace_bytes=", s_.workspace_bytes);
+    std::string before;
+    for (Parameter& p : s_.parameters) {
+      if (p.role != Role::workspace) continue;
+      if (&p != open) check_bytes(handle(p) + "=workspace", p.bytes);
+      p.offset = before;
+      s_.workspace_bytes = before.empty() ? p.bytes : before + " + (" + p.bytes + ")";
+      before += (before.empty() ? "((" : " + ((") + p.bytes + ") + 255) / 256 * 256";
+    }
+  }
+  void check_bytes(const std::string& what, const std::string& text) const {
     // What it is asked for: k is 0 where nothing is selected.
     const std::int64_t k = s_.fixed_k > 0 ? s_.fixed_k : selects(s_.op) ? 1 : 0;
     for (const std::int64_t rows : {0, 1, 65536})
       for (const std::int64_t V : {0, 1, 131072})
         if (const std::string why = size_formula(text, {rows, V, k}); !why.empty())
-          throw InputError("--arg workspace_bytes=" + quote_entry(text) + ": " + why);
+          throw InputError("--arg " + what + quote_entry(text) + ": " + why);
   }
 
   std::string roles(const Parameter& p) const {
-    if (p.pointers > 0) return "in, out, inout, indices, m, d, workspace, stream";
-    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes" : "scale";
+    if (p.pointers > 0)
+      return "in, out, inout, indices, m, d, workspace, stream), or, where it is written and not judged, "
+             "--arg " +
+             handle(p) + "='workspace(rows * V * 4)'";
+    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale)";
   }
 
   void types(const Parameter& p) const {
@@ -451,6 +412,7 @@ class Reader {
   std::optional<Op> op_;
   std::optional<Dtype> dtype_;
   Parameter* lse_ = nullptr;
+  std::vector<bool> said_;  // of parameters: --arg says what it is
 };
 
 }  // namespace

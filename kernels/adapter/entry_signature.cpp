@@ -54,15 +54,52 @@ struct NamedScalar {
   Scalar scalar;
 };
 constexpr NamedScalar kScalars[] = {
-    {"float", Scalar::f32},        {"double", Scalar::f64},         {"half", Scalar::f16},
-    {"__half", Scalar::f16},       {"nv_half", Scalar::f16},        {"__nv_half", Scalar::f16},
-    {"nv_bfloat16", Scalar::bf16}, {"__nv_bfloat16", Scalar::bf16}, {"int", Scalar::i32},
-    {"int32_t", Scalar::i32},      {"uint", Scalar::u32},           {"uint32_t", Scalar::u32},
-    {"int64_t", Scalar::i64},      {"uint64_t", Scalar::u64},       {"size_t", Scalar::u64},
-    {"ssize_t", Scalar::i64},      {"ptrdiff_t", Scalar::i64},      {"int16_t", Scalar::i16},
-    {"int8_t", Scalar::i8},        {"uint8_t", Scalar::i8},         {"byte", Scalar::i8},
-    {"bool", Scalar::boolean},     {"void", Scalar::nothing},       {"cudaStream_t", Scalar::stream},
+    {"float", Scalar::f32},
+    {"double", Scalar::f64},
+    {"half", Scalar::f16},
+    {"__half", Scalar::f16},
+    {"nv_half", Scalar::f16},
+    {"__nv_half", Scalar::f16},
+    {"nv_bfloat16", Scalar::bf16},
+    {"__nv_bfloat16", Scalar::bf16},
+    {"int", Scalar::i32},
+    {"int32_t", Scalar::i32},
+    {"uint", Scalar::u32},
+    {"uint32_t", Scalar::u32},
+    {"int64_t", Scalar::i64},
+    {"uint64_t", Scalar::u64},
+    {"size_t", Scalar::u64},
+    {"ssize_t", Scalar::i64},
+    {"ptrdiff_t", Scalar::i64},
+    {"int16_t", Scalar::i16},
+    {"int8_t", Scalar::i8},
+    {"uint8_t", Scalar::i8},
+    {"byte", Scalar::i8},
+    {"bool", Scalar::boolean},
+    {"void", Scalar::nothing},
+    {"cudaStream_t", Scalar::stream},
     {"CUstream", Scalar::stream},
+    {"float2", Scalar::f32},
+    {"float4", Scalar::f32},
+    {"half2", Scalar::f16},
+    {"__half2", Scalar::f16},
+    {"nv_bfloat162", Scalar::bf16},
+    {"__nv_bfloat162", Scalar::bf16},
+    {"bf16", Scalar::bf16},
+    {"bfloat16", Scalar::bf16},
+    {"fp16", Scalar::f16},
+    {"float16", Scalar::f16},
+    {"float32", Scalar::f32},
+    {"float32_t", Scalar::f32},
+    {"dim_t", Scalar::own_integer},
+    {"index_t", Scalar::own_integer},
+    {"idx_t", Scalar::own_integer},
+    {"IndexType", Scalar::own_integer},
+    {"index_type", Scalar::own_integer},
+    {"size_type", Scalar::own_integer},
+    {"offset_t", Scalar::own_integer},
+    {"len_t", Scalar::own_integer},
+    {"ulong", Scalar::u64},
 };
 
 /// The words of a type, without const and pointers; Scalar::none if nothing here knows it.
@@ -115,7 +152,9 @@ Tokens without_attributes(const Tokens& t) {
 Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std::size_t place) {
   Parameter p;
   const std::string where = "parameter " + std::to_string(place) + ": ";
+  const std::size_t all = to;
   to = find_outside(t, from, to, "=");  // a default argument
+  if (to + 1 < all) p.initial = join_tokens(t, to + 1, all);
   std::vector<std::string_view> words;
   std::size_t end_of_type = from;
   for (std::size_t i = from; i < to; ++i) {
@@ -161,7 +200,9 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
   }
   p.scalar = scalar_of(words);
   p.type = join_tokens(t, from, end_of_type);
-  if (words.empty() || p.scalar == Scalar::none)
+  // A word of the file's own may be given a value: its roles are asked for then.
+  const bool own = words.size() == 1 && !is_integer_word(words[0]) && !p.name.empty();
+  if (words.empty() || (p.scalar == Scalar::none && !own))
     refuse(where + quote_entry(join_tokens(t, from, to)) +
            ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
            "cudaStream_t, ...)");
@@ -193,12 +234,17 @@ void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
     refuse("a __global__ function cannot be called: give the function that launches it");
   if (t[i].is("std") && i + 2 < to && t[i + 1].is("::")) i += 2;
   const EntryToken& returned = t[i++];
-  if (any_of(returned, {"int", "cudaError_t", "int32_t", "cudaError"}))
-    s.returns_status = true;
+  if (any_of(returned,
+             {"int", "cudaError_t", "int32_t", "cudaError", "CUresult", "cublasStatus_t", "cudnnStatus_t"}))
+    s.returned = Returned::status;
+  else if (returned.is("bool"))
+    s.returned = Returned::success;
   else if (!returned.is("void"))
-    refuse("it returns " + quote_entry(returned.spelling) +
-           ": void, int or cudaError_t can be judged, as in "
-           "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'");
+    refuse(
+        "it returns " + quote_entry(returned.spelling) +
+        ": int and cudaError_t (0 is success) and bool (true is success) can be judged; say void where the "
+        "value is none of these, as in "
+        "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'");
   const std::size_t begin = i;
   bool wants_word = true;
   for (; i < to; ++i) {
@@ -234,8 +280,12 @@ std::string EntrySignature::limits() const {
   std::string s;
   const auto add = [&](const std::string& word) { s += (s.empty() ? "" : "; ") + word; };
   // One pitch for both sides, or a pitch of one side only: other layouts cannot be said in a call.
-  if (!has(Role::in_pitch) || (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax)))
+  if (one_row) {
+    // Each row is a call of its own: they may lie anywhere.
+  } else if (!has(Role::in_pitch) ||
+             (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax))) {
     add("dense=yes");
+  }
   if (const Parameter* V = find(Role::V)) {
     if (V->scalar == Scalar::i32) add("max_V=2147483647");
     if (V->scalar == Scalar::u32) add("max_V=4294967295");

@@ -27,7 +27,24 @@ enum class Role { ASSAY_PARTS(ASSAY_PART) literal };
 /// As in `--arg N=rows`.
 const char* name(Role r);
 
-enum class Scalar { none, f16, bf16, f32, f64, i8, i16, i32, u32, i64, u64, boolean, nothing, stream };
+/// `own_integer`: an integer type whose width only the file knows, such as dim_t. `none`: not known here.
+enum class Scalar {
+  none,
+  f16,
+  bf16,
+  f32,
+  f64,
+  i8,
+  i16,
+  i32,
+  u32,
+  i64,
+  u64,
+  own_integer,
+  boolean,
+  nothing,
+  stream
+};
 
 struct Parameter {
   Scalar scalar = Scalar::none;
@@ -37,17 +54,26 @@ struct Parameter {
   std::string base;        // what it is, or points to: "float", "unsigned int"
   std::string name;        // empty where there is none
   Role role = Role::none;
+  std::string initial;  // its default argument, as written
   std::string literal;
+  bool formula = false;       // the literal is of rows, V and k: rows*V
+  std::string bytes, offset;  // of a workspace: formulas
 
   bool is_integer() const {
-    return pointers == 0 && (scalar == Scalar::i8 || scalar == Scalar::i16 || scalar == Scalar::i32 ||
-                             scalar == Scalar::u32 || scalar == Scalar::i64 || scalar == Scalar::u64);
+    return pointers == 0 &&
+           (scalar == Scalar::i8 || scalar == Scalar::i16 || scalar == Scalar::i32 || scalar == Scalar::u32 ||
+            scalar == Scalar::i64 || scalar == Scalar::u64 || scalar == Scalar::own_integer);
   }
 };
 
+/// What a launcher's value says: a status (int, cudaError_t, cublasStatus_t) is 0 where all went well, a bool
+/// true.
+enum class Returned { nothing, status, success };
+
 struct EntrySignature {
-  std::string function;         // softmax, ns::softmax, softmax<float>
-  bool returns_status = false;  // int or cudaError_t, 0 where all went well; else void
+  std::string function;  // softmax, ns::softmax, softmax<float>
+  Returned returned = Returned::nothing;
+  bool one_row = false;  // a call has one row: it is called for each
   std::vector<Parameter> parameters;
   Op op = Op::softmax;
   Dtype in = Dtype::f32;

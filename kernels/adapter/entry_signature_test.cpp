@@ -32,7 +32,7 @@ TEST(EntrySignature, ReadsTheUsualOrder) {
   const EntrySignature s =
       parse_entry("void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)");
   EXPECT_EQ(s.function, "softmax");
-  EXPECT_FALSE(s.returns_status);
+  EXPECT_EQ(s.returned, Returned::nothing);
   EXPECT_EQ(roles(s), "in out rows V stream");
   EXPECT_EQ(s.op, Op::softmax);
   EXPECT_EQ(s.in, Dtype::f32);
@@ -167,7 +167,7 @@ TEST(EntrySignature, SkipsAttributesAndDefaults) {
         "int f(const float* in, float* out, int rows = int{1}, int V = {}, cudaStream_t s = cudaStream_t{})",
         "int f(const float* in, float* out, int rows = f({1, 2}, a[3]), int V = 7, cudaStream_t s = {})"}) {
     EXPECT_EQ(roles(entry), "in out rows V stream") << entry;
-    EXPECT_TRUE(parse_entry(entry).returns_status) << entry;
+    EXPECT_EQ(parse_entry(entry).returned, Returned::status) << entry;
   }
   EXPECT_EQ(refusal("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
   EXPECT_NE(

@@ -86,6 +86,7 @@ using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
 #define CUDART_ZERO_BF16 (__ushort_as_bfloat16(0x0000))
 #define CUDART_ONE_BF16 (__ushort_as_bfloat16(0x3f80))
 #define CUDART_VERSION 12000
+#define CUDA_VERSION CUDART_VERSION
 
 enum cudaError_t {
   cudaSuccess = 0,

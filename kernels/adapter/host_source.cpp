@@ -32,8 +32,20 @@ constexpr std::string_view kProvided[] = {"cuda.h",
                                           "sm_20_intrinsics.h",
                                           "sm_30_intrinsics.h",
                                           "cuda_device_runtime_api.h"};
+/// Headers with a file of the executor's own in their place.
+struct Replaced {
+  std::string_view header, by;
+};
+constexpr Replaced kReplaced[] = {{"cooperative_groups.h", "cooperative_groups.hpp"},
+                                  {"cooperative_groups/reduce.h", "cooperative_groups.hpp"},
+                                  {"cub/cub.cuh", "cub.hpp"},
+                                  {"cub/block/block_reduce.cuh", "cub.hpp"},
+                                  {"cub/warp/warp_reduce.cuh", "cub.hpp"},
+                                  {"cub/thread/thread_operators.cuh", "cub.hpp"},
+                                  {"cub/util_type.cuh", "cub.hpp"},
+                                  {"cub/version.cuh", "cub.hpp"}};
 /// Libraries and headers of what the executor does not speak, by how their names begin.
-constexpr std::string_view kForeign[] = {"cooperative_groups",
+constexpr std::string_view kForeign[] = {"cooperative_groups/",
                                          "cub/",
                                          "cuda/",
                                          "thrust/",
@@ -357,6 +369,8 @@ class Rewriter {
     if (!name.empty()) {
       const std::string_view file = name.substr(1);
       if (contains(kProvided, file)) return "/* " + std::string(file) + " */";
+      for (const Replaced& r : kReplaced)
+        if (file == r.header) return "#include \"kernels/host/" + std::string(r.by) + "\"";
       if (std::any_of(std::begin(kForeign), std::end(kForeign),
                       [&](std::string_view f) { return file.starts_with(f); }))
         return "#error " + std::string(kNotExecutable) + "<" + std::string(file) + ">";

@@ -151,8 +151,10 @@ void compile_step(const std::string& source, const std::vector<std::string>& wor
   if (status == 0) return;
   const std::string text = read(log);
   if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
-  throw InputError(source + " does not compile (" + words[0] + " ended with " + std::to_string(status) +
-                   ", log: " + log.string() + "):" + first_errors(text));
+  const std::string error = first_error(text);
+  throw InputError(source + " does not compile: " +
+                   (error.empty() ? words[0] + " ended with " + std::to_string(status) : error) +
+                   " (log: " + log.string() + ")");
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -262,13 +264,20 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
   try {
     compile_step(file.source, words, log);
   } catch (const InputError&) {
-    if (const std::string why = unknown_word(file, texts); !why.empty()) throw InputError(why);
+    // An error of the author's own file is told as it is.
+    const std::string text = read(log);
+    if (!in_adapter(text)) throw;
     std::set<std::string> contents;
     for (const fs::path& p : texts) contents.insert(read(p));
-    for (const EntrySignature& s : entries_of(file))
-      if (const std::string why = misfit(read(log), s.function, file.source, contents, log.string());
-          !why.empty())
-        throw InputError(why);
+    const std::string unknown = unknown_word(file, texts);
+    for (const EntrySignature& s : entries_of(file)) {
+      const std::string macro = behind_macro(s.function, file.source, contents);
+      const bool named = unknown.empty() || unknown.starts_with("--arg");
+      const std::string fits_not = misfit(text, s.function, file.source, contents, log.string());
+      const bool absent = !named || macro.find(" is a macro") != macro.npos;
+      for (const std::string& why : {absent ? macro : std::string(), unknown, fits_not})
+        if (!why.empty()) throw InputError(why);
+    }
     throw;
   }
   fs::rename(part, target);
@@ -295,6 +304,9 @@ CompiledFile compile_for_device(const OneFile& file) {
   if (!has_flag(flags, {"-arch", "--gpu-architecture", "-gencode", "--generate-code"}))
     words.push_back(gpu_architecture());
   if (!has_flag(flags, {"-std", "--std"})) words.push_back("-std=c++17");
+  // What extensions are usually built with.
+  for (const char* usual : {"--expt-relaxed-constexpr", "--extended-lambda"})
+    if (!has_flag(flags, {usual})) words.push_back(usual);
   words.insert(words.end(), flags.begin(), flags.end());
   Fingerprint f;
   f << joined(words) << version << adapter;

@@ -251,11 +251,76 @@ TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
 }
 
 TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
-  const std::string text = refusal(fixture(
-      "groups.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
-  EXPECT_NE(text.find("groups.cu:2"), std::string::npos) << text;
-  EXPECT_NE(text.find("unsupported: executor: <cooperative_groups.h>"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  for (const auto& [file, why] :
+       {std::pair("pipeline.cu", "unsupported: executor: <cuda_pipeline.h> (the host"),
+        std::pair("block_scan.cu", "unsupported: executor: cub::BlockScan (the host executor has no such")}) {
+    const std::string text = refusal(
+        fixture(file, "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string(file) + ":"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+TEST(OneFile, GroupsCubAndRowsOfAWarp) {
+  const auto worst = [](const char* file, const char* entry, const char* flags = "") {
+    OneFile f = fixture(file, entry);
+    f.nvcc_flags = flags;
+    const Loaded l(compile_one_file(f));
+    double all = l.plugin ? 0 : 1;
+    if (l.plugin)
+      for (const std::int64_t V : {1, 7, 100, 300})
+        all = std::max(all, worst_difference(l, l.plugin->variants[0], 5, V, V));
+    return all;
+  };
+  const char* const plain = "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)";
+  EXPECT_LT(worst("groups.cu", plain), 1e-6);
+  EXPECT_LT(worst("rows_of_a_warp.cu", plain), 1e-6);
+  EXPECT_LT(worst("rows_of_a_warp.cu", plain, "-DOLD_SHUFFLES"), 1e-6);
+  EXPECT_LT(
+      worst("cub_online.cu",
+            "void online_softmax(const float* x, float* y, int batch_size, int V, cudaStream_t stream)"),
+      1e-6);
+}
+
+TEST(OneFile, LaunchersAsPeopleWriteThem) {
+  const auto loaded = [](const char* entry, std::vector<std::string> arguments = {}) {
+    OneFile f = fixture("launchers.cu", entry);
+    f.args = std::move(arguments);
+    return Loaded(compile_one_file(f));
+  };
+  const auto declared = [](const Loaded& l) { return std::string(l.plugin->variants[0].declaration); };
+  const Loaded in_place = loaded("void in_place(float* x, int nrow, int ncol)");
+  EXPECT_LT(worst_difference(in_place, in_place.plugin->variants[0], 5, 40, 40), 1e-6);
+  EXPECT_EQ(declared(in_place), "dense=yes; max_V=2147483647; in_place=yes");
+  // Called for each row, which may lie apart.
+  const Loaded one = loaded("void one_row(const float* x, float* y, dim_t n)", {"n=V", "rows=1"});
+  EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 40), 1e-6);
+  EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 47), 1e-6);
+  EXPECT_EQ(declared(one), "");
+  const Loaded room = loaded(
+      "int with_room(const float* in, float* out, float* copy, float* sums, size_t nrows, size_t ncols, int "
+      "batch)",
+      {"copy=workspace(4*rows*V)", "sums=workspace(rows * 4)", "nrows=rows", "batch=rows"});
+  EXPECT_LT(worst_difference(room, room.plugin->variants[0], 5, 41, 41), 1e-6);
+  // A bool is true where all went well.
+  const Loaded counted = loaded("bool counted(const float* in, float* out, dim_t numel, dim_t dim)");
+  EXPECT_LT(worst_difference(counted, counted.plugin->variants[0], 5, 40, 40), 1e-6);
+  std::vector<float> buffer(13, 1.0f);
+  std::int64_t shape[2] = {1, 13}, strides[2] = {13, 1};
+  assay_tensor x{};
+  x.data = buffer.data();
+  x.device = {1, 0};
+  x.ndim = 2;
+  x.dtype = {2, 32, 1};
+  x.shape = shape;
+  x.strides = strides;
+  assay_call call{};
+  call.struct_size = sizeof call;
+  call.logits = call.values = &x;
+  call.scale = 1;
+  EXPECT_NE(counted.plugin->variants[0].run(&call), 0);
+  EXPECT_STREQ(counted.fault(), "the entry returned false");
 }
 
 TEST(OneFile, NamesWhatIsWrong) {
@@ -369,6 +434,46 @@ TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {
   ends("void few(const half* in, half* out, int rows, int V)", " does not compile as --entry calls 'few': ");
   EXPECT_EQ(refusal(fixture("places.cu", "void a::b::inner(const float* in, float* out, int rows, int V)")),
             "accepted");
+}
+
+TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
+  for (const char* entry :
+       {"void softmax_float(const float* in, float* out, int rows, int V, cudaStream_t s)",
+        "void launch<float>(const float* in, float* out, int rows, int V, cudaStream_t s)",
+        "void launch<float, 64>(const float* in, float* out, int rows, int V, cudaStream_t s)"}) {
+    const Loaded l(compile_one_file(fixture("extension.cu", entry)));
+    ASSERT_TRUE(l.plugin) << entry;
+    EXPECT_LT(worst_difference(l, l.plugin->variants[0], 3, 100, 100), 1e-6) << entry;
+  }
+  const auto says = [](const char* entry, const char* why, const char* flags = "") {
+    OneFile f = fixture("extension.cu", entry);
+    f.nvcc_flags = flags;
+    const std::string text = refusal(f);
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  says("void softmax_half(const half* in, half* out, int rows, int V)", "the macro 'DEFINE' (line ");
+  says("void DEFINE(const half* in, half* out, int rows, int V)", ": 'DEFINE' is a macro (line ");
+  says("void only_declared(const float* in, float* out, int rows, int V)",
+       "nothing that is compiled here defines `only_declared(");
+  // The file's own error is the reason, whatever the entry says.
+  says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:6:2: error: #error broken",
+       "-DBROKEN");
+}
+
+TEST(OneFile, NvccWithTheFlagsOfExtensions) {
+  try {
+    find_nvcc();
+  } catch (const std::exception& e) {
+    GTEST_SKIP() << e.what();
+  }
+  OneFile f = fixture("extension.cu",
+                      "void softmax_float(const float* in, float* out, int rows, int V, cudaStream_t s)");
+  f.host = false;
+  for (const char* flags : {"-lcublas -DUSE_CUBLAS", "-std=c++20 --extended-lambda"}) {
+    f.nvcc_flags = flags;
+    EXPECT_EQ(refusal(f), "accepted") << flags;
+  }
 }
 
 TEST(OneFile, NamesAWordThatTheExecutorDoesNotHave) {

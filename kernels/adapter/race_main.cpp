@@ -87,15 +87,16 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
 #undef main  // the kernel's file may have one of its own, which goes by another name
 int main(int argc, char** argv) {
   const assay_plugin* const plugin = assay_plugin_entry();
-  // Row lengths that the kernel is made for.
+  // The number of rows and the row lengths that the kernel is made for.
+  const std::int64_t rows = argc > 1 ? std::atoll(argv[1]) : 3;
   std::vector<std::int64_t> sizes;
-  for (int i = 1; i < argc; ++i) sizes.push_back(std::atoll(argv[i]));
+  for (int i = 2; i < argc; ++i) sizes.push_back(std::atoll(argv[i]));
   if (sizes.empty()) sizes = {1, 32, 64, 100, 1024};
   int launches = 0, worst = 0;
   for (std::uint32_t i = 0; i < plugin->variant_count; ++i)
     for (const std::int64_t V : sizes)
       for (const std::uint64_t schedule : {0, 1}) {
-        const int status = launch(plugin->variants[i], 3, V, schedule);
+        const int status = launch(plugin->variants[i], rows, V, schedule);
         worst = status > worst ? status : worst;
         ++launches;
       }

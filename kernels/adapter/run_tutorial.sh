@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Runs the shell blocks of a page one after another in an empty folder: run_tutorial.sh PAGE FOLDER. A block that begins
-# with "```sh expect=1" has to end with 1, any other with 0. `assay` and the package are taken from PATH and
-# CMAKE_PREFIX_PATH or assay_DIR.
+# with "```sh expect=1" has to end with 1, any other with 0. One with "needs=triton" is left out, and that is said, where
+# there is no GPU with torch and Triton. `assay` and the package are taken from PATH and CMAKE_PREFIX_PATH or assay_DIR.
 set -uo pipefail
 page=$(realpath "$1") folder=$2
 rm -rf "$folder"
 mkdir -p "$folder"
 cd "$folder" || exit 2
 export XDG_CACHE_HOME=$PWD/.cache
-awk -v n=0 '
+triton=0
+python3 -c 'import torch, triton; assert torch.cuda.is_available()' 2>/dev/null && triton=1
+awk -v n=0 -v triton=$triton '
+  /^```sh.*needs=triton/ && !triton { print "left out: a block that needs a GPU with torch and Triton"; next }
   /^```sh/ { n++; wanted = match($0, /expect=[0-9]+/) ? substr($0, RSTART + 7, RLENGTH - 7) : 0
              file = sprintf(".block-%02d-%d", n, wanted); printf "" > file; inside = 1; next }
   /^```/   { if (inside) close(file); inside = 0; next }

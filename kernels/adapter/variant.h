@@ -196,6 +196,8 @@ struct Launcher {
     if constexpr (std::is_void_v<R>) {
       function(value_of<A>(parts[i], a)...);
       return 0;
+    } else if constexpr (std::is_same_v<R, bool>) {
+      return status_of_success(function(value_of<A>(parts[i], a)...));
     } else {
       return static_cast<int32_t>(function(value_of<A>(parts[i], a)...));
     }

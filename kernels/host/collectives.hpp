@@ -1,5 +1,6 @@
-// What each lane gets from a warp collective, once every lane of its mask has arrived. All lanes' results
-// are computed at that moment: a lane that wakes late must not see what others bring to a later collective.
+// What each lane gets from a warp collective, once every live lane of its mask has arrived: `mask` below is
+// those. All lanes' results are computed at that moment: a lane that wakes late must not see what others
+// bring to a later collective.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace assay::executor {
 
-/// A shuffle's lane and the lane it reads, which its mask does not name.
+/// A shuffle's lane and the lane it reads, which takes no part.
 struct BadRead {
   unsigned lane, source;
 };

@@ -148,14 +148,15 @@ class Executor {
     lane.site = &site;
     warp.runnable &= ~bit;
     if (!(mask & bit)) fail("a thread calls a warp collective with a mask that does not name it");
-    if (mask & ~warp.alive) fail("a warp collective names a lane that has exited or does not exist");
     // Only __syncwarp orders memory: a kernel that leans on a shuffle or a vote for that has a race.
     if (kind == Collective::sync) sanitizers::release(&lane.arrival_edge);
     warp.offered[self] = value;
     warp.arguments[self] = argument;
     Warp::Group* const end = warp.groups.data() + warp.group_count;
-    Warp::Group* group =
-        std::find_if(warp.groups.data(), end, [&](const Warp::Group& g) { return g.mask == mask; });
+    // Lanes that have exited, or are past the block's end, are not waited for: masks that differ by those
+    // alone, as __activemask() gives them before and after an exit, are one.
+    Warp::Group* group = std::find_if(
+        warp.groups.data(), end, [&](const Warp::Group& g) { return ((g.mask ^ mask) & warp.alive) == 0; });
     if (group == end) {
       if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) fail_width(width);
       *group = {mask, 0, kind, width};
@@ -164,15 +165,11 @@ class Executor {
     if (group->op != kind || group->width != width)
       fail("lanes of one mask are in different warp collectives");
     group->arrived |= bit;
-    if (group->arrived == mask) {
-      *group = warp.groups[--warp.group_count];
-      if (const auto bad =
-              deliver(kind, mask, static_cast<unsigned>(width), warp.offered, warp.arguments, warp.results))
-        fail_read(lane.index - self, *bad);
-      if (kind == Collective::sync) order_memory(lane.index - self, mask);
-      warp.runnable |= mask;
-    } else {
-      yield(lane);
+    if (!complete(warp, *group)) yield(lane);
+    // Who arrives last closes the group; where an exit completed it, a lane that waited.
+    if (Warp::Group* const open = group_of(warp, bit)) {
+      warp.runnable &= ~bit;
+      close(warp, *open, lane.index - self);
     }
     if (kind == Collective::sync) sanitizers::acquire(&lane.wake_edge);
     return warp.results[self];
@@ -195,6 +192,27 @@ class Executor {
  private:
   Pool& pool() { return pools_[kPools == 1 ? 0 : which_]; }
   Lane& lane_at(std::size_t thread) { return *pool().lanes[thread]; }
+
+  /// CUDA asks a warp collective of those threads of its mask alone that have not exited.
+  static bool complete(const Warp& warp, const Warp::Group& group) {
+    return group.arrived == (group.mask & warp.alive);
+  }
+  /// The group that this lane waits in; null if none is left.
+  static Warp::Group* group_of(Warp& warp, unsigned bit) {
+    for (unsigned i = 0; i < warp.group_count; ++i)
+      if (warp.groups[i].arrived & bit) return &warp.groups[i];
+    return nullptr;
+  }
+  /// Gives every lane that arrived its result and lets it go on.
+  void close(Warp& warp, Warp::Group& open, unsigned base) {
+    const Warp::Group group = std::exchange(open, warp.groups[warp.group_count - 1]);
+    --warp.group_count;
+    if (const auto bad = deliver(group.op, group.arrived, static_cast<unsigned>(group.width), warp.offered,
+                                 warp.arguments, warp.results))
+      fail_read(base, *bad, group.mask >> bad->source & 1);
+    if (group.op == Collective::sync) order_memory(base, group.arrived);
+    warp.runnable |= group.arrived;
+  }
 
   /// What the lanes of the mask did before their __syncwarp is visible to all of them after it.
   void order_memory([[maybe_unused]] unsigned base, [[maybe_unused]] unsigned mask) {
@@ -336,11 +354,10 @@ class Executor {
     if (!error_.empty()) return;
     // An exited thread is no longer waited for at a block barrier (CUDA guide, __syncthreads).
     if (alive_ > 0 && arrived_ == alive_) open_barrier();
+    // Nor at a warp collective. One of those that wait closes it: the memory that its lanes order is theirs.
     for (unsigned i = 0; i < warp.group_count; ++i)
-      if (warp.groups[i].mask >> l & 1) {
-        describe("a thread exits that a warp collective waits for");
-        return;
-      }
+      if (const Warp::Group& g = warp.groups[i]; (g.mask >> l & 1) && complete(warp, g))
+        warp.runnable |= g.arrived & -g.arrived;
   }
 
   void run_block(const Dim3& index) {
@@ -419,9 +436,10 @@ class Executor {
     describe("a shuffle's width of " + std::to_string(width) + " is not a power of two up to 32");
     throw Abandon{};
   }
-  [[noreturn, gnu::cold, gnu::noinline]] void fail_read(unsigned base, BadRead bad) {
+  [[noreturn, gnu::cold, gnu::noinline]] void fail_read(unsigned base, BadRead bad, bool named) {
     describe("a shuffle of thread " + std::to_string(base + bad.lane) + " reads lane " +
-             std::to_string(bad.source) + ", which its mask does not name (undefined on a GPU)");
+             std::to_string(bad.source) + ", which " +
+             (named ? "has exited or does not exist" : "its mask does not name") + " (undefined on a GPU)");
     throw Abandon{};
   }
 

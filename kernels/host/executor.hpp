@@ -4,7 +4,7 @@
 // warps and blocks run is a seed.
 //
 // What it cannot show: the host libm's expf is not the device's; there is no weak memory model, no
-// asynchronous copy, no mma, CUB, cluster or cooperative grid. A record made here never stands in for one
+// asynchronous copy, no mma, cluster or cooperative grid. A record made here never stands in for one
 // made on a GPU. Under ThreadSanitizer atomics order memory, which on a GPU takes a fence: a missing
 // __threadfence is not seen.
 #pragma once

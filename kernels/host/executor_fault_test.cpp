@@ -95,25 +95,45 @@ TEST(Executor, BarrierMissedByThreadInShuffle) {
       });
 }
 
-TEST(Executor, CollectiveNamesExitedLane) {
-  const auto kernel = [] {
-    if (threadIdx.x == 3) return;
-    mark_next(0);
-    __shfl_down_sync(~0u, 1, 1);
-  };
-  expect_fault(32, {"warp collective", "__shfl_down_sync@0", "threads 3 have exited"}, kernel);
-  EXPECT_NE(fault_of(1, 32, kernel).find("a thread exits that a warp collective waits for"),
-            std::string::npos);
-  // Half of the warp has left before the other half calls.
-  expect_fault(64, {"names a lane that has exited or does not exist", "threads 16-63 have exited"}, [] {
-    if (threadIdx.x >= 32) return;
+TEST(Executor, ShuffleReadsALaneThatHasExited) {
+  expect_fault(32,
+               {"a shuffle of thread 2 reads lane 3, which has exited or does not exist",
+                "__shfl_down_sync@0", "threads 3 have exited"},
+               [] {
+                 if (threadIdx.x == 3) return;
+                 mark_next(0);
+                 __shfl_down_sync(~0u, 1, 1);
+               });
+  // Past the end of the block.
+  expect_fault(40, {"a shuffle of thread 32 reads lane 16, which has exited or does not exist"},
+               [] { __shfl_xor_sync(~0u, 1, 16); });
+}
+
+TEST(Executor, ExitsOfOthersDoNotExcuseALiveLane) {
+  // Lane 3 has left, lane 4 lives and waits elsewhere.
+  expect_fault(32,
+               {"no thread can go on", "threads 3 have exited", "threads 4 wait in __syncthreads@0",
+                "threads 0-2,5-31 wait in __ballot_sync@1"},
+               [] {
+                 if (threadIdx.x == 3) return;
+                 if (threadIdx.x == 4) {
+                   mark_next(0);
+                   __syncthreads();
+                   return;
+                 }
+                 mark_next(1);
+                 __ballot_sync(~0u, 1);
+               });
+  // The same of two warps at a barrier that a third has left.
+  expect_fault(96, {"divergent barrier", "threads 64-95 have exited"}, [] {
     __syncthreads();
-    if (threadIdx.x >= 16) return;
+    if (threadIdx.x >= 64) return;
     __syncthreads();
-    __ballot_sync(~0u, 1);
+    if (threadIdx.x < 32)
+      __syncthreads();
+    else
+      __syncthreads_or(0);
   });
-  // Lanes past the end of the block do not exist.
-  expect_fault(40, {"names a lane that has exited or does not exist", "__syncwarp"}, [] { __syncwarp(); });
 }
 
 TEST(Executor, MaskThatDoesNotNameItsCaller) {

@@ -86,6 +86,24 @@ TEST(Executor, RaceBetweenPartsOfWarp) {
     exchange_in_warp(true, true, 3u << threadIdx.x / 2 * 2);
   });  // rounds 2 and 3 leave the pair
 }
+TEST(Executor, RaceWithALaneThatHasExited) {
+  // Lane 31 leaves last, and so completes the others' __syncwarp; its own memory is not ordered by that.
+  EXPECT_RACE(1, 32, [] {
+    ASSAY_SHARED(int, tile, 1);
+    if (threadIdx.x == 31) {
+      tile[0] = 1;
+      return;
+    }
+    __syncwarp();
+    out[threadIdx.x] = tile[0];
+  });
+}
+TEST(Executor, SyncwarpOfTheLanesThatAreLeftOrdersMemory) {
+  EXPECT_NO_RACE(1, 32, [] {
+    if (threadIdx.x >= 28 || threadIdx.x < 4) return;
+    exchange_in_warp(true, true, ~0u);
+  });
+}
 TEST(Executor, RaceThroughShuffle) {
   // A shuffle moves a value; it does not order memory (CUDA guide, warp shuffle functions).
   EXPECT_RACE(1, 32, [] {

@@ -224,6 +224,7 @@ TEST(Executor, OsThreadsLaunchConcurrently) {
     // A fault of one OS thread's kernel leaves the other alone.
     faults[id] = fault_of(1, 32, [&] {
       if (threadIdx.x == id) __syncwarp();
+      __syncthreads();
     });
   };
   std::thread first(work, 0u), second(work, 1u);

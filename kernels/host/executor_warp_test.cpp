@@ -202,5 +202,52 @@ TEST(Executor, VotesMatchesAndReductions) {
     }
 }
 
+/// CUDA asks a warp collective of the threads of its mask that have not exited, and of no others.
+TEST(Executor, ExitedLanesAreNotWaitedFor) {
+  for (std::uint64_t seed = 0; seed < (kSlow ? 3 : 20); ++seed) {
+    const Seeded seeded(seed);
+    // Several rows to a warp: the lanes of the rows past the end leave, the others shuffle among themselves
+    // with the mask of the whole warp.
+    std::vector<unsigned> sums(32, 0);
+    const std::string fault = fault_of(1, 32, [&] {
+      const unsigned l = threadIdx.x;
+      if (l / 8 == 2) return;
+      unsigned v = l;
+      for (int o = 4; o > 0; o /= 2) v += __shfl_xor_sync(~0u, v, o, 8);
+      __syncwarp();
+      if (l / 8 == 0) return;
+      v += __shfl_sync(~0u, v, 0, 8);
+      sums[l] = v + (__ballot_sync(~0u, 1) == 0xff00ff00u) + (__all_sync(~0u, 1) != 0);
+    });
+    ASSERT_EQ(fault, "") << "seed " << seed;
+    for (unsigned l = 0; l < 32; ++l)
+      ASSERT_EQ(sums[l], l / 8 % 2 == 0 ? 0 : 2 * (8 * (l / 8 * 8) + 28) + 2) << "seed " << seed << " " << l;
+  }
+  // Lanes past the end of the block are none that could be waited for.
+  unsigned votes = 0;
+  EXPECT_EQ(fault_of(1, 40,
+                     [&] {
+                       __syncwarp();
+                       if (threadIdx.x >= 32) atomicOr(&votes, __ballot_sync(~0u, 1));
+                     }),
+            "");
+  EXPECT_EQ(votes, 0xffu);
+}
+
+TEST(Executor, ActiveMasksOfLanesThatSawOthersExit) {
+  // Some lanes ask before lane 5 leaves, some after: what they differ by is no live lane.
+  for (std::uint64_t seed = 0; seed < (kSlow ? 3 : 20); ++seed) {
+    const Seeded seeded(seed);
+    unsigned wrong = 0;
+    const std::string fault = fault_of(1, 32, [&] {
+      if (threadIdx.x == 5) return;
+      const unsigned v = __shfl_sync(__activemask(), threadIdx.x, 7);
+      if (v != 7) atomicAdd(&wrong, 1u);
+    });
+    ASSERT_EQ(fault, "") << "seed " << seed;
+    ASSERT_EQ(wrong, 0u) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace assay::host_test

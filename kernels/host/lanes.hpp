@@ -43,7 +43,8 @@ struct Lane : Context {
 /// A warp's threads as bit masks, and the collectives they wait in.
 struct Warp {
   unsigned alive = 0, runnable = 0, at_barrier = 0;
-  // Lanes waiting in a collective, grouped by their mask. Almost always one group, never more than lanes.
+  // Lanes waiting in a collective, grouped by their mask but for lanes that are not alive. Almost always one
+  // group, never more than lanes.
   struct Group {
     unsigned mask = 0, arrived = 0;
     Collective op = Collective::sync;

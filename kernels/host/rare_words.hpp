@@ -11,6 +11,28 @@
 
 namespace assay::ASSAY_BACKEND {
 
+// ---- warp words of code older than CUDA 9: of all live lanes of the warp ----
+
+#define ASSAY_OLD_SHUFFLE(name, A)                                                                  \
+  template <class T>                                                                                \
+  T name(T v, A argument, int width = 32, const executor::Site& site = executor::Site::current()) { \
+    return name##_sync(~0u, v, argument, width, site);                                              \
+  }
+ASSAY_OLD_SHUFFLE(__shfl, int)
+ASSAY_OLD_SHUFFLE(__shfl_up, unsigned)
+ASSAY_OLD_SHUFFLE(__shfl_down, unsigned)
+ASSAY_OLD_SHUFFLE(__shfl_xor, int)
+#undef ASSAY_OLD_SHUFFLE
+inline unsigned __ballot(int p, const executor::Site& site = executor::Site::current()) {
+  return __ballot_sync(~0u, p, site);
+}
+inline int __all(int p, const executor::Site& site = executor::Site::current()) {
+  return __all_sync(~0u, p, site);
+}
+inline int __any(int p, const executor::Site& site = executor::Site::current()) {
+  return __any_sync(~0u, p, site);
+}
+
 // ---- f16 and bf16 ----
 
 inline __half __double2half(double x) { return __half(half_bits::odd_float(x)); }

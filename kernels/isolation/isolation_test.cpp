@@ -77,6 +77,21 @@ TEST(Isolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
   }
 }
 
+/// A word of the kernel's own, such as an assertion, says no. A heap that glibc finds broken was written to.
+TEST(Isolation, ABrokenHeapIsAWriteAndNoWordOfTheKernel) {
+  ASSAY_NEEDS_FIXTURES();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer has a heap of its own";
+#endif
+  for (const auto& [name, kind] :
+       {std::pair("abort", FaultKind::died), std::pair("break_heap", FaultKind::own_memory_overrun)}) {
+    Trial t(2, 33);
+    const LaunchOutcome outcome = t.run(kernel(name));
+    EXPECT_EQ(outcome.ended, Ended::crashed) << outcome.fault;
+    EXPECT_EQ(outcome.kind, kind) << outcome.fault;
+  }
+}
+
 TEST(Isolation, AHangIsEnded) {
   ASSAY_NEEDS_FIXTURES();
   const IsolationOptions options{.timeout_seconds = 0.3};

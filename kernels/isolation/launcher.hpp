@@ -78,4 +78,8 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   std::function<void(Variant&)> declare_;
 };
 
+/// What a worker loads, as variants that share it; `shown` is what they are called in messages. Throws
+/// InputError.
+std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, const std::string& shown);
+
 }  // namespace assay::isolation

@@ -17,7 +17,8 @@
 namespace assay::isolation {
 
 inline constexpr std::uint64_t kMagic = 0x617373617920'0001;  // "assay", version 1
-inline constexpr int kSocket = 3;  // the worker's end, and the only descriptor it is given beside 0 to 2
+inline constexpr int kSocket = 3;   // the worker's end, and the only descriptor it is given beside 0 to 2
+inline constexpr int kLibrary = 4;  // but for the library that makes an interpreter a worker
 /// Exit status of a worker that can no longer speak: a kernel closed its socket.
 inline constexpr int kSpeechless = 113;
 
@@ -95,6 +96,8 @@ struct Loaded {
   Head head{.kind = Kind::loaded};
   std::uint32_t count = 0;  // entries
   Text<1024> error;         // empty: it could be loaded
+  std::int32_t lacks = 0;   // 1: the error is that this machine lacks something
+  Text<256> made_of;        // an interpreter's: versions, and where the tensors lie
 };
 
 struct Describe {

@@ -62,7 +62,16 @@ std::string PluginLibrary::open(const std::string& path) {
   }
   void* const symbol = dlsym(library, ASSAY_PLUGIN_SYMBOL);
   if (!symbol) return "has no symbol " ASSAY_PLUGIN_SYMBOL " (see kernels/plugin.h)";
-  const auto* const entry = reinterpret_cast<assay_plugin_entry_function>(symbol)();
+  if (std::string fault = read(reinterpret_cast<assay_plugin_entry_function>(symbol)()); !fault.empty())
+    return fault;
+  control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
+  choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
+  fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
+  fault_kind_ = reinterpret_cast<decltype(fault_kind_)>(dlsym(library, "assay_plugin_fault_kind"));
+  return {};
+}
+
+std::string PluginLibrary::read(const assay_plugin* entry) {
   if (!entry) return ASSAY_PLUGIN_SYMBOL "() returned NULL";
 
   constexpr std::uint32_t kPlugin = offsetof(assay_plugin, variants) + sizeof(void*);
@@ -93,10 +102,6 @@ std::string PluginLibrary::open(const std::string& path) {
     variants_.push_back(read_struct<assay_variant>(at, size));
     if (const std::string fault = fault_of(variants_.back()); !fault.empty()) return which + fault;
   }
-  control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
-  choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
-  fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
-  fault_kind_ = reinterpret_cast<decltype(fault_kind_)>(dlsym(library, "assay_plugin_fault_kind"));
   return {};
 }
 
@@ -114,23 +119,25 @@ Described PluginLibrary::describe(std::size_t entry) const {
   return d;
 }
 
-Said PluginLibrary::run(std::size_t entry, const Launch& request, int slot,
-                        const std::array<void*, kBuffers>& at, void* stream, int device) const {
-  const assay_variant& v = variants_[entry];
+Said PluginLibrary::said_of(std::int32_t status) const {
+  const char* const why = fault_ ? fault_() : nullptr;
+  const char* const word = fault_kind_ ? fault_kind_() : nullptr;
+  // A library that says no more returned an error of its own.
+  const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
+  return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
+          kind.value_or(FaultKind::other)};
+}
+
+Said PluginLibrary::run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
+                        int device) const {
+  const assay_variant& v = variants_[request.entry];
   PluginCall call(v, request.problem, at, request.normalizer != 0, device);
   call.call.workspace_bytes = request.slices[slot][5].payload;
   call.call.stream = stream;
   try {
     if (control_) control_(request.schedule, request.max_blocks);
     if (choose_) choose_(request.chosen.rows, request.chosen.count, request.chosen.per_block);
-    if (const std::int32_t status = v.run(&call.call); status != 0) {
-      const char* const why = fault_ ? fault_() : nullptr;
-      const char* const word = fault_kind_ ? fault_kind_() : nullptr;
-      // A library that says no more returned an error of its own.
-      const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
-      return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
-              kind.value_or(FaultKind::other)};
-    }
+    if (const std::int32_t status = v.run(&call.call); status != 0) return said_of(status);
   } catch (const std::exception& e) {
     return {std::string("threw an exception: ") + e.what(), FaultKind::threw};
   } catch (const abi::__forced_unwind&) {
@@ -141,11 +148,10 @@ Said PluginLibrary::run(std::size_t entry, const Launch& request, int slot,
   return {};
 }
 
-std::uint64_t PluginLibrary::workspace_bytes(std::size_t entry, const Problem& problem,
-                                             const std::array<void*, kBuffers>& at, int device) const {
+std::uint64_t PluginLibrary::workspace_bytes(std::size_t entry, const Problem& problem, int device) const {
   const assay_variant& v = variants_[entry];
   if (!v.workspace_bytes) return 0;
-  PluginCall call(v, problem, at, false, device);
+  PluginCall call(v, problem, {}, false, device);
   return v.workspace_bytes(&call.call);
 }
 

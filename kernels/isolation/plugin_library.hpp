@@ -6,28 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "kernels/isolation/message.hpp"
+#include "kernels/isolation/worker_kernels.hpp"
 #include "kernels/plugin.h"
 
 namespace assay::isolation {
 
-class PluginLibrary {
+class PluginLibrary : public WorkerKernels {
  public:
   /// One sentence of what is wrong with the library, or empty.
   std::string open(const std::string& path);
+  /// The same of what its entry returned, wherever that came from.
+  std::string read(const assay_plugin* entry);
 
-  std::size_t size() const { return variants_.size(); }
-  Described describe(std::size_t entry) const;
+  std::size_t size() const override { return variants_.size(); }
+  Described describe(std::size_t entry) const override;
+  Said run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
+           int device) const override;
+  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const override;
+  bool chooses() const override { return choose_ != nullptr; }
 
-  /// Calls the entry. Empty, or what it returned or threw.
-  Said run(std::size_t entry, const Launch& request, int slot, const std::array<void*, kBuffers>& at,
-           void* stream, int device) const;
-  /// Throws what the entry throws.
-  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem,
-                                const std::array<void*, kBuffers>& at, int device) const;
-  /// Whether the blocks of a launch can be chosen.
-  bool chooses() const { return choose_ != nullptr; }
-  bool on_device(std::size_t entry) const { return variants_[entry].device_type == 2; }
+ protected:
+  /// What a status other than 0 of the calling thread's last run means.
+  virtual Said said_of(std::int32_t status) const;
 
  private:
   std::vector<assay_variant> variants_;

@@ -55,6 +55,39 @@ Variant variant_of(const isolation::Described& d) {
 
 }  // namespace
 
+namespace isolation {
+
+std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, const std::string& shown) {
+  const std::uint32_t count = supervisor->load();
+
+  std::vector<Variant> all;
+  auto family = std::make_shared<std::vector<Entry>>();
+  std::set<std::string> keys;
+  for (std::uint32_t entry = 0; entry < count; ++entry) {
+    const Described d = supervisor->describe(entry);
+    Variant v;
+    try {
+      v = variant_of(d);
+    } catch (const InputError& e) {
+      throw InputError(shown + ": " + e.what());
+    }
+    if (!keys.insert(v.key()).second)
+      throw InputError(fmt::format("{}: two variants are called {}/{}", shown, v.variant, types_of(v)));
+    const bool on_device = d.device_type == 2;
+    if (d.needs_workspace)
+      v.workspace_bytes = [supervisor, entry, on_device](const Problem& p) {
+        return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
+      };
+    v.file = shown;
+    family->push_back({v, entry, on_device});
+    v.launcher = std::make_shared<WorkerLauncher>(supervisor, entry, on_device, v.own_stream, family);
+    all.push_back(std::move(v));
+  }
+  return all;
+}
+
+}  // namespace isolation
+
 std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions& options) {
   const auto [path, wanted] = split(text);
   std::error_code error;
@@ -64,38 +97,13 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
   const std::string absolute = std::filesystem::absolute(path).string();
   auto supervisor =
       std::make_shared<isolation::Supervisor>(isolation::Subject{true, absolute, path}, options);
-  const std::uint32_t count = supervisor->load();
-
-  std::vector<Variant> all;
-  auto family = std::make_shared<std::vector<isolation::Entry>>();
+  std::vector<Variant> all = isolation::variants_of(supervisor, path);
   std::multiset<std::string> names;
-  std::set<std::string> keys;
-  for (std::uint32_t entry = 0; entry < count; ++entry) {
-    const isolation::Described d = supervisor->describe(entry);
-    Variant v;
-    try {
-      v = variant_of(d);
-    } catch (const InputError& e) {
-      throw InputError(path + ": " + e.what());
-    }
-    if (!keys.insert(v.key()).second)
-      throw InputError(fmt::format("{}: two variants are called {}/{}", path, v.variant, types_of(v)));
-    names.insert(v.variant);
-    const bool on_device = d.device_type == 2;
-    if (d.needs_workspace)
-      v.workspace_bytes = [supervisor, entry, on_device](const Problem& p) {
-        return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
-      };
-    v.file = path;
-    family->push_back({v, entry, on_device});
-    v.launcher =
-        std::make_shared<isolation::WorkerLauncher>(supervisor, entry, on_device, v.own_stream, family);
-    all.push_back(std::move(v));
-  }
+  for (const Variant& v : all) names.insert(v.variant);
   std::vector<Variant> chosen;
   for (Variant& v : all) {
     const std::string with_types = v.variant + "/" + types_of(v);
-    if (count == 1)
+    if (all.size() == 1)
       v.origin = path;
     else
       v.origin = path + "#" + (names.count(v.variant) == 1 ? v.variant : with_types);

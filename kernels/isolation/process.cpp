@@ -15,7 +15,6 @@
 #include <system_error>
 #include <thread>
 
-#include "kernels/isolation/spawn.hpp"
 #include "kernels/isolation/worker_clock.hpp"
 
 namespace assay::isolation {
@@ -55,7 +54,7 @@ std::string signal_name(int number) {
 
 }  // namespace
 
-Process::Process(const std::string& executable) {
+Process::Process(const Command& command) {
   int pair[2], out[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     throw std::system_error(errno, std::generic_category(), "a socket for a worker");
@@ -72,7 +71,7 @@ Process::Process(const std::string& executable) {
         close(*fd);
         *fd = moved;
       }
-  const int error = spawn_worker(executable, pair[1], out[1], pid_);
+  const int error = spawn_worker(command, pair[1], out[1], pid_);
   close(pair[1]);
   close(out[1]);
   socket_ = pair[0];
@@ -81,7 +80,7 @@ Process::Process(const std::string& executable) {
   if (error != 0) {
     close(socket_);
     close(output_);
-    throw std::system_error(error, std::generic_category(), "starting " + executable);
+    throw std::system_error(error, std::generic_category(), "starting " + command.words[0]);
   }
 }
 
@@ -203,6 +202,13 @@ FaultKind Process::death_kind() const {
     // The host executor's vector types trap where their address is no multiple of their size.
     case SIGILL:
       return FaultKind::misaligned;
+    // An assertion is the kernel's own word; a heap or a stack that glibc finds broken is not.
+    case SIGABRT:
+      for (const char* const found :
+           {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free", "corrupted ",
+            "stack smashing detected", "malloc_consolidate(): "})
+        if (printed_.find(found) != std::string::npos) return FaultKind::own_memory_overrun;
+      return FaultKind::died;
     default:
       return FaultKind::died;
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/isolation/channel.hpp"
+#include "kernels/isolation/spawn.hpp"
 
 namespace assay::isolation {
 
@@ -19,8 +20,8 @@ std::string worker_executable(const std::string& wanted);
 
 class Process {
  public:
-  /// Starts `executable worker 3`. Throws InputError, std::system_error.
-  explicit Process(const std::string& executable);
+  /// Starts the command. Throws InputError, std::system_error.
+  explicit Process(const Command& command);
   /// Ends the worker and what it has started.
   ~Process();
   Process(const Process&) = delete;

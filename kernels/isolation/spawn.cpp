@@ -26,7 +26,7 @@ bool has_worker_verb = false;
 
 namespace {
 
-int spawn_here(const std::string& executable, int socket, int output, pid_t& pid) {
+int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   posix_spawn_file_actions_init(&files);
@@ -35,6 +35,7 @@ int spawn_here(const std::string& executable, int socket, int output, pid_t& pid
   posix_spawn_file_actions_adddup2(&files, output, 1);
   posix_spawn_file_actions_adddup2(&files, output, 2);
   posix_spawn_file_actions_adddup2(&files, socket, kSocket);
+  if (command.library >= 0) posix_spawn_file_actions_adddup2(&files, command.library, kLibrary);
   sigset_t none, every;
   sigemptyset(&none);
   sigfillset(&every);
@@ -42,9 +43,10 @@ int spawn_here(const std::string& executable, int socket, int output, pid_t& pid
   posix_spawnattr_setsigdefault(&how, &every);
   posix_spawnattr_setpgroup(&how, 0);
   posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string path = executable, verb = "worker", fd = std::to_string(kSocket);
-  char* const argv[] = {path.data(), verb.data(), fd.data(), nullptr};
-  const int error = posix_spawn(&pid, path.c_str(), &files, &how, argv, environ);
+  std::vector<char*> argv;
+  for (const std::string& word : command.words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const int error = posix_spawn(&pid, argv[0], &files, &how, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);
   return error;
@@ -94,8 +96,8 @@ bool runnable(const std::string& path) {
 
 }  // namespace
 
-int spawn_worker(const std::string& executable, int socket, int output, pid_t& pid) {
-  return Starter::instance().start([&] { return spawn_here(executable, socket, output, pid); });
+int spawn_worker(const Command& command, int socket, int output, pid_t& pid) {
+  return Starter::instance().start([&] { return spawn_here(command, socket, output, pid); });
 }
 
 std::string worker_executable(const std::string& wanted) {

@@ -13,8 +13,17 @@
 
 namespace assay::isolation {
 
+namespace {
+
+Command command_of(const Subject& subject, const IsolationOptions& options) {
+  if (!subject.command.words.empty()) return subject.command;
+  return {{worker_executable(options.worker), "worker", std::to_string(kSocket)}};
+}
+
+}  // namespace
+
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
-    : subject_(std::move(subject)), options_(options), executable_(worker_executable(options.worker)) {}
+    : subject_(std::move(subject)), options_(options), command_(command_of(subject_, options)) {}
 
 void Supervisor::start() {
   if (process_) return;
@@ -31,7 +40,7 @@ void Supervisor::start_once() {
   try {
     // A new one for each worker: something that an older one started may still write into the old.
     arena_ = std::make_unique<Arena>();
-    process_ = std::make_unique<Process>(executable_);
+    process_ = std::make_unique<Process>(command_);
     long length = 0;
     if (const auto heard = process_->hear(answer_, length, waiting()); heard != Process::Heard::message)
       lose(heard);
@@ -42,7 +51,7 @@ void Supervisor::start_once() {
   } catch (const Failure& f) {
     drop_worker();
     if (f.from_outside || f.ended == Ended::lost) throw;
-    throw InputError(executable_ + ": can not be used as a worker: " + f.text);
+    throw InputError(command_.words[0] + ": can not be used as a worker: " + f.text);
   } catch (const std::system_error& e) {
     drop_worker();
     // EACCES and its like are the caller's to mend; these pass.
@@ -57,14 +66,21 @@ void Supervisor::start_once() {
   request.plugin = subject_.plugin;
   request.device = selected_device();
   request.name.set(subject_.name);
+  const double allowed = std::exchange(allowed_, first_patience());
   try {
     const Loaded& loaded = ask<Loaded>(request, {arena_->descriptor()});
+    allowed_ = allowed;
     entries_ = loaded.count;
+    made_of_ = loaded.made_of.get();
     if (std::string error = loaded.error.get(); !error.empty()) {
+      if (subject_.plugin) error = shown() + ": " + error;
+      const bool lacks = loaded.lacks != 0;
       drop_worker();
-      throw InputError(subject_.plugin ? shown() + ": " + error : error);
+      if (lacks) throw EnvironmentError(error);
+      throw InputError(error);
     }
   } catch (const Failure& f) {
+    allowed_ = allowed;
     if (f.from_outside || f.ended == Ended::lost) throw;
     throw InputError(fmt::format("{}: {} while it was loaded: {}", shown(),
                                  f.ended == Ended::hung ? "hung" : "crashed", f.text));
@@ -141,6 +157,7 @@ void Supervisor::drop_worker() {
   process_.reset();
   device_.forget_worker();
   remembers_ = false;
+  shapes_.clear();
 }
 
 Disturbance Supervisor::disturbance() {
@@ -160,6 +177,21 @@ double Supervisor::patience() const {
   // A kernel that has hung once will do so again: what is left of its cases is not worth the full wait each
   // time.
   return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
+}
+
+double Supervisor::first_patience() const {
+  if (subject_.first_times <= 1) return patience();
+  const double most = std::min(times_, 1.0) * subject_.first_times * options_.timeout_seconds;
+  // What it has compiled, and how long that took, is known by the time it hangs.
+  return std::max(patience(), hung_ ? std::min(most, 20 * slowest_) : most);
+}
+
+bool Supervisor::first_of_its_shape(std::uint32_t entry, const Problem& p, const Images& images) {
+  return shapes_
+      .insert({entry, static_cast<std::int64_t>(p.op), p.rows, p.V, p.in_pitch, p.out_pitch, p.k,
+               static_cast<std::int64_t>(images.logits.offset()),
+               static_cast<std::int64_t>(images.probs.offset())})
+      .second;
 }
 
 Process::Patience Supervisor::waiting() {

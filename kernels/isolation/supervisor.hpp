@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Subject {
   bool plugin = false;
   std::string name;        // a key, or a shared object's absolute path
   std::string shown = {};  // what messages call it, if not by its name
+  Command command = {};    // of an interpreter that is to be the worker; no words: assay itself
+  /// Loading, and the first launch of a shape in a worker, may take so many times as long: they compile.
+  double first_times = 1;
 };
 
 using Outcomes = std::array<LaunchOutcome, 2>;
@@ -34,6 +38,8 @@ class Supervisor {
 
   /// Starts the worker. The number of entries; throws InputError: it can not be loaded.
   std::uint32_t load();
+  /// What the loaded worker said that its kernels are made of; empty if nothing.
+  const std::string& made_of() const { return made_of_; }
   /// What an entry says of itself. Throws InputError.
   Described describe(std::uint32_t entry);
   /// Bytes, asked once per problem. 0 after a failure, which the next launch reports.
@@ -67,7 +73,9 @@ class Supervisor {
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
-  double patience() const;  // seconds one answer may take
+  double patience() const;        // seconds one answer may take
+  double first_patience() const;  // where it may have to compile
+  bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
   Process::Patience waiting();
   std::string where(const Signal& signal) const;
 
@@ -90,13 +98,15 @@ class Supervisor {
 
   const Subject subject_;
   const IsolationOptions options_;
-  const std::string executable_;
+  const Command command_;
   std::mutex mutex_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Process> process_;
   DeviceSide device_;
   std::uint32_t entries_ = 0;
-  std::uint64_t base_ = 0;  // of the arena's regions, in the worker
+  std::string made_of_;
+  std::set<std::array<std::int64_t, 9>> shapes_;  // that the worker was given
+  std::uint64_t base_ = 0;                        // of the arena's regions, in the worker
   std::uint32_t sequence_ = 0;
   bool hung_ = false;       // it did, once
   double slowest_ = 0;      // seconds until an answer that came

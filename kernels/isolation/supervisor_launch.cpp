@@ -73,6 +73,8 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
         // A fiber a thread: 65,536 blocks of 256 threads take the executor ten seconds of an idle core.
         if (!on_device && problem.rows > kManyRows)
           allowed_ = patience() * (1 + static_cast<double>(problem.rows) / kManyRows);
+        if (subject_.first_times > 1 && first_of_its_shape(entry, problem, *images[0]))
+          allowed_ = std::max(allowed_, first_patience());
         again = on_device ? launch_on_device(request, variant, images, options, last, outcomes)
                           : launch_on_host(request, variant, images, options.page_end, last, outcomes);
       } catch (const Failure& f) {

@@ -81,7 +81,7 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     try {
       start();
       on_device_ = on_device;
-      allowed_ = times_ * options.seconds;
+      allowed_ = std::max(times_ * options.seconds, subject_.first_times > 1 ? first_patience() : 0);
       if (on_device)
         parts_on_device(request, buffers, outcome);
       else

@@ -1,188 +1,63 @@
 #include "kernels/isolation/worker.hpp"
 
-#include <cxxabi.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
-#include "kernels/device.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/executor.hpp"
-#include "kernels/isolation/bystanders.hpp"
 #include "kernels/isolation/candidates.hpp"
-#include "kernels/isolation/channel.hpp"
-#include "kernels/isolation/last_words.hpp"
 #include "kernels/isolation/plugin_library.hpp"
-#include "kernels/isolation/second_thread.hpp"
 #include "kernels/isolation/spawn.hpp"
-#include "kernels/isolation/worker_device.hpp"
-#include "kernels/isolation/worker_memory.hpp"
+#include "kernels/isolation/worker_loop.hpp"
 
 namespace assay {
 namespace isolation {
 namespace {
 
-class Worker {
+/// The kernels of a key's name, which are linked in.
+class RegisteredKernels : public WorkerKernels {
  public:
-  /// Serves until the supervisor is gone.
-  int serve() {
-    Greeting hello;
-    hello.largest = sizeof(Anything);
-    hello.base = memory_.reserve() ? memory_.base() : 0;
-    if (!answer(hello)) return kSpeechless;
-    for (;;) {
-      Anything request;
-      std::vector<int> descriptors;
-      const long length = receive(kSocket, request, &descriptors);
-      if (length == 0) return 0;
-      if (length < 0) return kSpeechless;
-      sequence_ = request.head.sequence;
-      if (!handle(request, length, descriptors)) return kSpeechless;
-    }
+  explicit RegisteredKernels(std::vector<const Variant*> all) : all_(std::move(all)) {}
+  std::size_t size() const override { return all_.size(); }
+  /// Nobody asks: the supervisor has them linked in as well.
+  Described describe(std::size_t) const override { return {}; }
+  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int) const override {
+    const Variant& v = *all_[entry];
+    return v.workspace_bytes ? v.workspace_bytes(problem) : 0;
   }
-
- private:
-  template <class Message>
-  bool answer(Message& m) {
-    m.head.sequence = sequence_;
-    return send(kSocket, m);
-  }
-
-  bool handle(const Anything& any, long length, const std::vector<int>& descriptors) {
-    if (const Load* r = as<Load>(any, length, sequence_)) {
-      if (!descriptors.empty()) memory_.adopt(descriptors[0]);
-      return load(*r);
-    }
-    if (const Describe* r = as<Describe>(any, length, sequence_)) {
-      Described d = library_.describe(r->entry);
-      return answer(d);
-    }
-    if (const Workspace* r = as<Workspace>(any, length, sequence_)) return needs(*r);
-    if (const Launch* r = as<Launch>(any, length, sequence_)) return launch(*r, descriptors);
-    if (const Settle* r = as<Settle>(any, length, sequence_)) {
-      Settled s;
-      if (r->on_device) device_.settle(s);
-      s.others = bystanders_.more();
-      return answer(s);
-    }
-    std::fprintf(stderr, "the supervisor sent what is no request\n");
-    return false;
-  }
-
-  bool load(const Load& r) {
-    Loaded l;
-    l.count = 1;
-    device_number_ = r.device;
-    // Before the library: a thread that its constructors start is a bystander as well.
-    second_.start();
-    bystanders_.count();
-    if (r.plugin) {
-      l.error.set(library_.open(r.name.get()));
-      l.count = static_cast<std::uint32_t>(library_.size());
-    } else {
-      registered_ = same_kernel(r.name.get());
-      l.count = static_cast<std::uint32_t>(registered_.size());
-      if (registered_.empty()) l.error.set(r.name.get() + ": this worker has no such key");
-    }
-    return answer(l);
-  }
-
-  bool needs(const Workspace& r) {
-    Needs n;
-    try {
-      const Variant* const own = registered(r.entry);
-      n.bytes = !own                   ? library_.workspace_bytes(r.entry, r.problem, {}, device_number_)
-                : own->workspace_bytes ? own->workspace_bytes(r.problem)
-                                       : 0;
-    } catch (const std::exception& e) {
-      n.fault.set(std::string("workspace_bytes threw an exception: ") + e.what());
-    } catch (const abi::__forced_unwind&) {
-      throw;
-    } catch (...) {
-      n.fault.set("workspace_bytes threw something that is not a std::exception");
-    }
-    return answer(n);
-  }
-
-  /// Null for a plugin's entry.
-  const Variant* registered(std::uint32_t entry) const {
-    return entry < registered_.size() ? registered_[entry] : nullptr;
-  }
-
-  Said call(const Launch& r, int slot, const std::array<void*, kBuffers>& at, void* stream) const {
-    const Variant* const own = registered(r.entry);
-    if (!own) return library_.run(r.entry, r, slot, at, stream, device_number_);
+  Said run(const Launch& r, int, const std::array<void*, kBuffers>& at, void* stream, int) const override {
+    const Variant& v = *all_[r.entry];
     const Buffers b{at[0], at[1], at[2], static_cast<float*>(at[3]), static_cast<float*>(at[4]), at[5]};
     if (r.on_device) {
-      own->run(r.problem, b, Stream{stream, r.max_blocks});
+      v.run(r.problem, b, Stream{stream, r.max_blocks});
       return {};
     }
-    const LaunchOutcome outcome = call_on_host(*own, r.problem, b, r.schedule, r.max_blocks);
+    const LaunchOutcome outcome = call_on_host(v, r.problem, b, r.schedule, r.max_blocks);
     return {outcome.fault, outcome.kind};
   }
-
-  bool launch(const Launch& r, const std::vector<int>& descriptors) {
-    Done d;
-    if (r.on_device) {
-      device_.launch(r, descriptors, device_number_, d,
-                     [&](int slot, const std::array<void*, kBuffers>& at, void* stream) {
-                       return call(r, slot, at, stream);
-                     });
-    } else {
-      launch_on_host(r, d);
-      d.others = bystanders_.more();
-    }
-    return answer(d);
+  bool chooses() const override { return true; }
+  void prepare(const Launch& r) const override {
+    executor::choose_blocks(
+        executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));
   }
+  std::uint64_t dispatch() const override { return executor::dispatch(); }
 
-  void launch_on_host(const Launch& r, Done& d) {
-    std::array<std::array<void*, kBuffers>, kSlots> at;
-    for (int i = 0; i < r.count; ++i) {
-      const int slot = r.count == 2 ? i : r.slot;
-      if (const std::string fault = memory_.map(slot, r.slices[slot], at[static_cast<std::size_t>(i)]);
-          !fault.empty()) {
-        d.say(i, {fault, FaultKind::memory});
-        return;
-      }
-      if (r.in_place) at[static_cast<std::size_t>(i)][1] = at[static_cast<std::size_t>(i)][0];
-    }
-    if (r.windows.repeated)
-      if (const std::string fault = memory_.repeat(r.windows); !fault.empty())
-        return d.say(0, {fault, FaultKind::memory});
-    if (r.chosen.count > 0 && registered_.empty() && !library_.chooses()) {
-      d.refused = 1;
-      return;
-    }
-    if (!registered_.empty())
-      executor::choose_blocks(
-          executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));
-    if (r.count == 1) {
-      d.say(0, call(r, r.slot, at[0], nullptr));
-      if (!registered_.empty()) d.dispatch = executor::dispatch();
-      return;
-    }
-    std::array<Said, 2> faults;
-    second_.both([&](int i) {
-      faults[static_cast<std::size_t>(i)] = call(r, i, at[static_cast<std::size_t>(i)], nullptr);
-    });
-    for (int i = 0; i < 2; ++i) d.say(i, faults[static_cast<std::size_t>(i)]);
-  }
-
-  std::uint32_t sequence_ = 0;
-  WorkerMemory memory_;
-  PluginLibrary library_;
-  std::vector<const Variant*> registered_;  // of a key; empty for a plugin
-  int device_number_ = 0;
-  SecondThread second_;
-  Bystanders bystanders_;
-  WorkerDevice device_;
+ private:
+  std::vector<const Variant*> all_;
 };
+
+std::unique_ptr<WorkerKernels> open_kernels(const Load& request, Loaded& loaded) {
+  const std::string name = request.name.get();
+  if (request.plugin) {
+    auto library = std::make_unique<PluginLibrary>();
+    loaded.error.set(library->open(name));
+    return library;
+  }
+  std::vector<const Variant*> all = same_kernel(name);
+  if (all.empty()) loaded.error.set(name + ": this worker has no such key");
+  return std::make_unique<RegisteredKernels>(std::move(all));
+}
 
 }  // namespace
 }  // namespace isolation
@@ -198,23 +73,7 @@ int run_worker(int argc, const char* const* argv) {
     std::fprintf(stderr, "assay: worker: is started by assay itself\n");
     return 2;
   }
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A supervisor that was gone before that could take effect has closed the socket: serve() ends at once.
-  Bystanders::adopt_orphans();
-  // Nothing else that the supervisor had open is this process's business.
-  syscall(SYS_close_range, static_cast<unsigned>(kSocket) + 1, ~0u, 0u);
-  // Where memory runs out, it is this process that goes.
-  if (std::FILE* f = std::fopen("/proc/self/oom_score_adj", "w")) {
-    std::fputs("1000", f);
-    std::fclose(f);
-  }
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-  std::setvbuf(stdout, nullptr, _IOLBF, 4096);
-  use_signal_stack();
-  report_signals(kSocket);
-  // Not destroyed: what a kernel left running may still use it.
-  return (new Worker)->serve();
+  return serve(open_kernels);
 }
 
 }  // namespace assay

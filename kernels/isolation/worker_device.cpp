@@ -192,7 +192,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
       said = {fault("launch", e), kind_of(e)};
     if (!said.text.empty()) {
-      no_memory = no_memory || nearly_full();
+      no_memory = no_memory || said.kind == FaultKind::memory || nearly_full();
       done.say(n, said);
     }
     why.clear();

@@ -1,0 +1,50 @@
+// The limits that explain why a kernel says no. Internal to this folder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accuracy/conformance/conformance.hpp"
+
+namespace assay::conformance {
+
+/// A word of a declaration, and what was seen where it does not hold.
+struct FoundLimit {
+  std::string word;     // "max_V=1024"
+  std::string outside;  // "V = 1025: an error (returned status 1)"
+};
+
+/// True where the launch, or the machine on its behalf, said no: an error returned, an exception, a launch
+/// that the machine refuses, an address that it refuses as misaligned, a trap, an exit of the process.
+/// Nothing is wrong in silence there. Not so a hang, a write or read outside the buffers, a race.
+bool says_no(const Record& r);
+
+/// A failing case.
+bool fails(const Record& r);
+
+/// Runs the cases of a narrowed plan under a declaration, quickly.
+using Pilot = std::function<std::vector<Record>(
+    const std::string& words, const std::vector<std::string>& groups, const Narrowing& narrow)>;
+
+/// The next limits that the failing records speak for, those of the launch first, then those of the values;
+/// none where what fails is no limit. `variant`: as judged in `records`; `may`: whether a word may be looked
+/// for.
+std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Record>& records,
+                                    const std::function<bool(const char* word)>& may, const Pilot& pilot);
+
+/// The same for what rows may hold: all -inf, +inf, NaN, large logits.
+std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
+                                          const std::function<bool(const char* word)>& may,
+                                          const Pilot& pilot);
+
+/// The class of exp that explains outputs which are off by more than an accurate exp: one whose error grows
+/// with the distance from the maximum, such as ex2.approx of a product. Looked for where nothing else fails.
+std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
+                                       const std::function<bool(const char* word)>& may, const Pilot& pilot);
+
+/// What the record's launch said, in a few words: "an error (returned status 9)".
+std::string what_it_said(const Record& r);
+
+}  // namespace assay::conformance

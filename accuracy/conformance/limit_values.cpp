@@ -1,0 +1,179 @@
+// Limits of the values: rows of nothing but -inf, +inf, NaN, and the size of finite logits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "accuracy/behaves_like.hpp"
+#include "accuracy/case.hpp"
+#include "accuracy/checker.hpp"
+#include "accuracy/conformance/groups.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/limit_search.hpp"
+#include "accuracy/guarded.hpp"
+#include "accuracy/row_judge.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// Logits of ordinary size are at most this: a mask that is added, -1e4, is one of them.
+constexpr int kOrdinary = 4;  // 10^4
+/// From here on no caller's number is lost: what comes back may be wrong in silence.
+constexpr int kAbsurd = 10;  // 10^10
+
+/// What comes back for the rows of a family that `wanted` chooses.
+struct Returned {
+  bool launched = false;
+  std::string first;    // of the first such row, in words
+  bool silent = false;  // a row of finite numbers, not all 0: nothing in it says that it is wrong
+};
+
+Returned returned_for(const Variant& v, const std::string& family, std::int64_t V, std::int64_t rows,
+                      const std::function<bool(const RowTruth&)>& wanted) {
+  Returned out;
+  const std::int64_t columns = nearest_V(v.limits, V), many = nearest_rows(v.limits, rows);
+  const Case inputs = make_case(family, v, columns, many, 1);
+  Problem p = problem_of(v, v.op, many, columns,
+                         selects(v.op) ? allowed_k(v, std::min(5, v.max_k), columns) : 0, columns);
+  GuardedLaunch launch(v, p, inputs.logits(), fitted(plain_layout(), v, p));
+  const LaunchOutcome outcome = launch.run();
+  out.launched = outcome.ok();
+  if (!outcome.ok()) {
+    out.first = outcome.fault;
+    return out;
+  }
+  for (std::int64_t r = 0; r < many; ++r) {
+    if (!wanted(inputs.truth(r))) continue;
+    std::vector<double> values;
+    for (std::int64_t j = 0; j < launch.problem().out_columns(); ++j)
+      values.push_back(decode(v.out(), launch.value_bits(r, j)));
+    if (out.first.empty()) out.first = describe_values(values);
+    const bool zero = std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });
+    out.silent |=
+        !zero && std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+  }
+  return out;
+}
+
+struct Special {
+  const char* family;
+  const char* word;  // of a declaration
+  std::array<const char*, 2> values;
+  const char* outside;
+  bool (*wanted)(const RowTruth& t);
+};
+constexpr Special kSpecial[] = {
+    {"all_neg_inf",
+     "all_neg_inf",
+     {"zero", "any"},
+     "a row of nothing but -inf",
+     [](const RowTruth& t) { return t.kind == RowKind::all_neg_inf; }},
+    {"pos_inf",
+     "pos_inf",
+     {"inf_only", "any"},
+     "a row with +inf",
+     [](const RowTruth& t) { return t.kind == RowKind::pos_inf; }},
+    {"nan", "nan", {"any", ""}, "a row with a NaN", [](const RowTruth& t) { return t.kind == RowKind::nan; }},
+};
+
+bool all_pass(const std::vector<Record>& records) {
+  return std::none_of(records.begin(), records.end(), fails);
+}
+
+Narrowing of_family(const std::string& family) {
+  Narrowing n;
+  n.family = family;
+  return n;
+}
+
+}  // namespace
+
+std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
+                                          const std::function<bool(const char* word)>& may,
+                                          const Pilot& pilot) {
+  // A kernel that is wrong for ordinary logits is not made right by a limit of them. (The group calls has
+  // special rows between ordinary ones.)
+  if (std::any_of(records.begin(), records.end(), [](const Record& r) {
+        return fails(r) && r.group != "calls" && (r.family == "constant" || r.family.starts_with("normal_"));
+      }))
+    return {};
+  std::vector<FoundLimit> found;
+  const auto failing = [&](const std::string& family) {
+    return std::any_of(records.begin(), records.end(), [&](const Record& r) {
+      return fails(r) && r.group == "families" && r.family == family;
+    });
+  };
+  std::string words;
+  const auto add = [&](std::string word, std::string outside) {
+    words += (words.empty() ? "" : "; ") + word;
+    found.push_back({std::move(word), std::move(outside)});
+  };
+  for (const Special& s : kSpecial) {
+    if (!failing(s.family) || !may(s.word)) continue;
+    const Returned back = returned_for(variant, s.family, 33, 8, s.wanted);
+    for (const char* const value : s.values) {
+      if (!*value) continue;
+      // What is not promised must show: a NaN among the outputs, or nothing but 0.
+      if (std::string(value) == "any" && (!back.launched || back.silent)) continue;
+      const std::string word = fmt::format("{}={}", s.word, value);
+      if (!all_pass(pilot(words.empty() ? word : words + "; " + word, {"families"}, of_family(s.family))))
+        continue;
+      add(word, fmt::format("{} gives {}", s.outside, back.first));
+      break;
+    }
+  }
+  const bool large = failing(kMagnitudes) || failing(kLowest) || failing("overflow") ||
+                     failing("exact_extremes") || failing("mixed_magnitudes") || failing("far_below");
+  if (large && may("max_abs")) {
+    const auto good_at = [&](int decade) {
+      const std::string word = fmt::format("max_abs=1e{}", decade);
+      const std::string all = words.empty() ? word : words + "; " + word;
+      return all_pass(pilot(all, {"families"}, of_family(kMagnitudes)));
+    };
+    const int most = static_cast<int>(std::floor(std::log10(max_finite(variant.dtype))));
+    int good = kOrdinary, bad = most + 1;
+    if (!good_at(good)) return found;
+    while (bad - good > 1) {
+      const int middle = good + (bad - good) / 2;
+      (good_at(middle) ? good : bad) = middle;
+    }
+    const double limit = std::pow(10.0, good);
+    const Returned back = returned_for(variant, kMagnitudes, 33, kMagnitudeRows, [&](const RowTruth& t) {
+      return !t.x.empty() && std::fabs(t.m) > limit;
+    });
+    if (back.launched && (good >= kAbsurd || !back.silent))
+      add(fmt::format("max_abs=1e{}", good),
+          fmt::format("logits beyond 1e{} give {}{}", good, back.first,
+                      back.silent ? ", and nothing says that it is wrong" : ""));
+  }
+  return found;
+}
+
+std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
+                                       const std::function<bool(const char* word)>& may, const Pilot& pilot) {
+  if (variant.claim.exp != Exp::accurate || variant.claim.internals != Internals::f32 || !may("exp"))
+    return {};
+  const Record* worst = nullptr;
+  std::vector<std::string> families;
+  for (const Record& r : records) {
+    if (!fails(r)) continue;
+    // Only where outputs are off, and only by a little.
+    const bool off = r.status == Status::fail && r.worst && std::isfinite(r.worst->got) &&
+                     std::all_of(r.checks.begin(), r.checks.end(), [](const CheckResult& c) {
+                       return c.failed == 0 || c.check == Check::element || c.check == Check::coherence ||
+                              c.check == Check::row_sum || c.check == Check::claim;
+                     });
+    if (!off) return {};
+    if (r.group != "families" || r.family == kProbeFamily) continue;
+    if (!worst || r.worst->ulp_error > worst->worst->ulp_error) worst = &r;
+    if (std::find(families.begin(), families.end(), r.family) == families.end()) families.push_back(r.family);
+  }
+  if (!worst) return {};
+  for (const std::string& family : families)
+    if (!all_pass(pilot("exp=fast", {"families"}, of_family(family)))) return {};
+  return {{"exp=fast", fmt::format("an exp that is {:.3g} ulp off at {:.3g} nats below the maximum",
+                                   worst->worst->ulp_error, std::fabs(worst->worst->distance))}};
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,114 @@
+#include "kernels/python/python_kernel.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/launcher.hpp"
+#include "kernels/python/embedded_worker.hpp"
+#include "reference/environment_error.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What Python runs: it loads the library, and of the files in there the worker.
+constexpr const char* kStart = R"(import ctypes, sys, types
+library = ctypes.CDLL("/proc/self/fd/4")
+library.assay_python_file.restype = ctypes.c_char_p
+path, n = ctypes.c_char_p(), 0
+while text := library.assay_python_file(n, ctypes.byref(path)):
+    name = path.value.decode().split("/")[-1][:-3]
+    sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, path.value.decode(), "exec"), vars(sys.modules[name]))
+    n += 1
+sys.modules["assay_worker"].main(library, sys.argv[1:])
+)";
+static_assert(isolation::kLibrary == 4);
+
+/// Loading, and the first launch of every shape, may compile: five minutes by the usual timeout.
+constexpr double kFirstTimes = 15;
+
+bool runnable(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string interpreter_of(const PythonCallable& c) {
+  const std::string wanted = c.interpreter.empty() ? "python3" : c.interpreter;
+  if (wanted.find('/') != wanted.npos) {
+    if (!runnable(wanted)) throw EnvironmentError("--python " + wanted + ": is no executable file");
+    return fs::absolute(wanted).string();
+  }
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (runnable(fs::path(folder) / wanted)) return (fs::path(folder) / wanted).string();
+  throw EnvironmentError(
+      wanted +
+      ": is not on PATH: install it (Debian: apt-get install python3 python3-numpy), or name "
+      "an interpreter with --python");
+}
+
+/// The library in a file of memory, made once.
+int worker_library() {
+  static const int file = [] {
+    const std::span<const char> bytes = embedded_worker();
+    const int made = memfd_create("libassay_python_worker.so", MFD_CLOEXEC);
+    // Away from the descriptors that a worker is given.
+    const int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 10);
+    if (made >= 0) close(made);
+    std::size_t done = 0;
+    while (fd >= 0 && done < bytes.size()) {
+      const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+      if (n <= 0) throw std::system_error(errno, std::generic_category(), "the library of a Python worker");
+      done += static_cast<std::size_t>(n);
+    }
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), "the library of a Python worker");
+    return fd;
+  }();
+  return file;
+}
+
+std::string types_of(const PythonCallable& c) {
+  std::string all;
+  for (const auto& [in, out] : c.types) {
+    if (!all.empty()) all += ' ';
+    all += name(in);
+    if (out != in) all += std::string(":") + name(out);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions& options) {
+  std::string place = c.place;
+  if (c.is_file) {
+    std::error_code error;
+    if (!fs::exists(place, error)) throw InputError(place + ": no such file");
+    if (!fs::is_regular_file(place, error)) throw InputError(place + ": not a file");
+    place = fs::absolute(place).lexically_normal().string();
+  }
+  const std::string python = interpreter_of(c);
+  const char* const where = c.host ? "host" : unavailable_reason(Backend::cuda).empty() ? "gpu" : "none";
+  isolation::Subject subject{true, place, c.shown};
+  subject.command = {{python, "-u", "-c", kStart, c.is_file ? "file" : "module", place, c.function, c.name,
+                      name(c.op), types_of(c), where},
+                     worker_library()};
+  subject.first_times = kFirstTimes;
+  const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
+  std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
+  for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + python + ")";
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,133 @@
+"""What the command line names: the callable, and which kind of tensors it takes."""
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import types
+
+# What a module is called where it is installed from.
+PACKAGES = {"cupy": "cupy-cuda12x", "cutlass": "nvidia-cutlass-dsl", "cuda": "cuda-python"}
+# A callable whose code names one of these takes its tensors; the first that is named counts.
+FRAMEWORKS = [("triton", "torch"), ("cutlass", "torch"), ("torch", "torch"), ("cupy", "cupy"), ("jax", "jax"),
+              ("numba.cuda", "dlpack"), ("numpy", "numpy"), ("numba", "numpy")]
+KINDS = ["numpy", "torch", "cupy", "jax", "dlpack"]
+GPU_ONLY = {"triton", "cutlass", "cupy", "numba.cuda"}
+
+
+class Refused(Exception):
+    """The target is wrong: one line that says why."""
+
+
+class Lacks(Exception):
+    """The target is right, and this Python lacks something: one line that says what to install."""
+
+
+def missing(name, who):
+    package = PACKAGES.get(name.split(".")[0], name.split(".")[0])
+    python = sys.executable
+    return Lacks(f"{who} imports {name}, which {python} does not have: {python} -m pip install {package}")
+
+
+def last_line(error):
+    """What Python says last of an exception that nobody caught."""
+    lines = str(error).strip().splitlines()
+    name = type(error).__qualname__
+    return f"{name}: {lines[0]}" if lines else name
+
+
+def import_module(name, who):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        known = name.split(".")[0] in {package.split(".")[0] for package, _ in FRAMEWORKS}
+        if error.name and not known and (name == error.name or name.startswith(error.name + ".")):
+            raise Refused(f"{sys.executable} finds no module {error.name} from {os.getcwd()}") from error
+        raise missing(error.name or "a module", who) from error
+
+
+def import_file(path, who):
+    folder, base = os.path.split(path)
+    name = os.path.splitext(base)[0]
+    sys.path.insert(0, folder)
+    # A file that is called like a module which is there already is not that module.
+    if name in sys.modules or name in getattr(sys, "stdlib_module_names", ()):
+        name = "assay_target_" + name
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # Nothing is left beside somebody's file.
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise missing(error.name or "a module", who) from error
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+def load(kind, place, function):
+    """(callable, module). Raises Refused or Lacks."""
+    who = os.path.basename(place) if kind == "file" else place
+    try:
+        module = import_file(place, who) if kind == "file" else import_module(place, who)
+    except (Refused, Lacks):
+        raise
+    except BaseException as error:
+        raise Refused("can not be imported: " + last_line(error)) from error
+    found = module
+    for part in function.split("."):
+        if not hasattr(found, part):
+            names = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")
+                     and getattr(v, "__module__", None) == module.__name__]
+            has = ": it has " + ", ".join(sorted(names)) if names else ""
+            raise Refused(f"{who} has no {function}{has}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise Refused(f"{who}: {function} is not callable")
+    return found, module
+
+
+def named_in(function, module):
+    """Names of the packages that the function's module refers to."""
+    names = set()
+    scope = dict(vars(module))
+    scope.update(getattr(inspect.unwrap(function), "__globals__", {}))
+    for value in list(scope.values()):
+        if isinstance(value, types.ModuleType):
+            names.add(value.__name__)
+        else:
+            of = (getattr(value, "__module__", None), type(value).__module__)
+            names.update(n for n in of if isinstance(n, str))
+    return names
+
+
+def framework(function, module):
+    """(kind of tensors, where it runs: "cuda", "host", or "either")."""
+    names = named_in(function, module)
+
+    def refers(package):
+        return any(n == package or n.startswith(package + ".") for n in names)
+
+    device = getattr(function, "assay_device", None) or getattr(module, "ASSAY_DEVICE", None)
+    if device not in (None, "cuda", "host"):
+        raise Refused(f"assay_device is {device!r}: known are cuda and host")
+    device = device or ("cuda" if any(refers(n) for n in GPU_ONLY) else "either")
+    said = getattr(function, "assay_tensors", None) or getattr(module, "ASSAY_TENSORS", None)
+    if said:
+        if said not in KINDS:
+            raise Refused(f"assay_tensors is {said!r}: known are " + ", ".join(KINDS))
+        return said, device
+    return next((kind for package, kind in FRAMEWORKS if refers(package)), "numpy"), device
+
+
+def parameters(function):
+    """(how many positional arguments it must have, names of all), or (1, ()) where Python can not tell."""
+    try:
+        all_of = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1, ()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in all_of if p.kind in positional and p.default is p.empty]
+    return sum(p.name not in ("stream", "scale") for p in needed), tuple(p.name for p in all_of)

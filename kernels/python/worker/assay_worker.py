@@ -1,0 +1,127 @@
+"""A Python process as a worker: the library has the loop, this has the callable."""
+import ctypes
+import os
+import platform
+import sys
+
+import assay_abi as abi
+import assay_tensors as tensors
+from assay_target import Lacks, Refused, framework, last_line, load, parameters
+
+
+class Kernel:
+    """The callable, as the worker's loop calls it."""
+
+    def __init__(self, library, function, kind, op):
+        self.library, self.function, self.op = library, function, op
+        self.framework = tensors.ALL[kind](library)
+        self.needed, names = parameters(function)
+        self.named = [n for n in ("stream", "scale") if n in names]
+        self.selects = op in ("topk", "softmax_topk")
+
+    def run(self, pointer):
+        try:
+            self.call(pointer.contents)
+            return 0
+        except tensors.Wrong as error:
+            self.say(str(error), "other")
+        except BaseException as error:
+            memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+            self.say("threw an exception: " + last_line(error), "memory" if memory else "threw")
+        return 1
+
+    def say(self, text, kind):
+        self.library.assay_python_say(text.encode(errors="replace"), kind.encode())
+
+    def call(self, call):
+        f = self.framework
+        flat = self.op == "lse"
+        logits = tensors.Buffer(self.library, call.logits, False)
+        outs = [tensors.Buffer(self.library, call.values, flat)]
+        if self.selects:
+            outs.append(tensors.Buffer(self.library, call.indices, False))
+        on = f.stream(call.stream, logits.device_id)
+        if on is None:
+            if call.stream and not f.own_stream and f.name != "dlpack":
+                self.library.assay_python_wait(call.stream)
+            self.enqueue(call, logits, outs)
+        else:
+            with on:
+                self.enqueue(call, logits, outs)
+
+    def enqueue(self, call, logits, outs):
+        f = self.framework
+        first = [f.wrap(logits)] + ([call.k] if self.selects else [])
+        more = {n: getattr(call, n) for n in self.named}
+        writes = self.needed > len(first)
+        wrapped = [f.wrap(b) for b in outs] if writes or f.name not in ("jax", "dlpack") else list(outs)
+        result = self.function(*first, *(wrapped if writes else ()), **more)
+        if result is None:
+            if not writes:
+                raise tensors.Wrong("returned None: a callable that takes no outputs returns them")
+            return
+        results = tuple(result) if self.selects else (result,)
+        if len(results) != len(outs):
+            raise tensors.Wrong(f"returned {len(results)} tensors: values and indices are the outputs")
+        for one, out, b in zip(results, wrapped, outs):
+            if one is not out:
+                f.put(one, out, b, call.stream)
+
+
+def device_of(kind, runs_on, where, kernel):
+    """Where the callable's tensors lie; `where` is what the command line and the machine say."""
+    if where == "host" or runs_on == "host" or kind == "numpy":
+        return abi.HOST
+    if runs_on == "cuda":
+        return abi.CUDA
+    if kind == "torch":
+        return abi.CUDA if where == "gpu" and kernel.framework.module.cuda.is_available() else abi.HOST
+    if kind == "jax":
+        gpu = where == "gpu" and kernel.framework.module.default_backend() in ("gpu", "cuda")
+        return abi.CUDA if gpu else abi.HOST
+    return abi.HOST
+
+
+def open_target(library, words):
+    """The plugin, and what it is made of."""
+    form, place, function, name, op, types, where = words
+    found, module = load(form, place, function)
+    kind, runs_on = framework(found, module)
+    kernel = Kernel(library, found, kind, op)
+    device = device_of(kind, runs_on, where, kernel)
+    variants = []
+    for pair in types.split():
+        taken, _, given = pair.partition(":")
+        for dtype in {taken, given or taken}:
+            kernel.framework.check_dtype(dtype)
+        variants.append(abi.Variant(
+            ctypes.sizeof(abi.Variant), abi.OPS.index(op), name.encode(), taken.encode(),
+            (given or taken).encode(), device, 0, None, abi.RUN(kernel.run), None))
+    memory = "host" if device == abi.HOST else "device"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return abi.plugin_of(variants), f"{python}, {kernel.framework.version()}, {memory} memory"
+
+
+def main(library, words):
+    abi.declare(library)
+    kept = []
+
+    def open_plugin():
+        try:
+            plugin, made_of = open_target(library, words)
+            kept.append(plugin)
+            library.assay_python_say(made_of.encode(), b"made_of")
+            return ctypes.addressof(plugin)
+        except Lacks as error:
+            library.assay_python_say(str(error).encode(errors="replace"), b"lacks")
+        except Refused as error:
+            library.assay_python_say(str(error).encode(errors="replace"), b"other")
+        except BaseException as error:
+            library.assay_python_say(last_line(error).encode(errors="replace"), b"other")
+        return 0
+
+    sys.argv = ["assay"]
+    callback = abi.OPEN(open_plugin)
+    status = library.assay_python_serve(callback)
+    # Threads that the callable left running are not waited for.
+    os._exit(status)

@@ -1,0 +1,160 @@
+// The worker's loop as a library that Python loads: it serves the supervisor, and calls back into Python for
+// what is loaded and launched. It travels in the command (embedded_worker.hpp), with worker/*.py in it.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "kernels/adapter/embedded.hpp"
+#include "kernels/isolation/plugin_library.hpp"
+#include "kernels/isolation/worker_loop.hpp"
+#include "kernels/plugin.h"
+#if defined(ASSAY_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+namespace assay::isolation {
+namespace {
+
+/// What Python said last on this thread, and of what kind.
+thread_local std::string said_text, said_kind;
+
+/// A callable: its variants in the layout of a plugin, its faults in its own words.
+class PythonKernels : public PluginLibrary {
+ protected:
+  Said said_of(std::int32_t) const override {
+    return {said_text, parse_fault_kind(said_kind).value_or(FaultKind::other)};
+  }
+};
+
+std::unique_ptr<WorkerKernels> open_python(const assay_plugin* (*open)(), Loaded& loaded) {
+  auto kernels = std::make_unique<PythonKernels>();
+  const assay_plugin* const plugin = open();
+  loaded.lacks = !plugin && said_kind == "lacks";
+  if (plugin) {
+    loaded.made_of.set(said_text);
+    loaded.error.set(kernels->read(plugin));
+  } else {
+    loaded.error.set(said_text);
+  }
+  return kernels;
+}
+
+/// DLPack's DLManagedTensor.
+struct Managed {
+  assay_tensor tensor;
+  void* context;
+  void (*deleter)(Managed*);
+};
+/// With the shape and strides that the tensor points to.
+struct Owned : Managed {
+  std::int64_t shape[2], strides[2];
+};
+
+std::size_t element_bytes(const assay_tensor& t) { return t.dtype.bits / 8u; }
+std::int64_t rows_of(const assay_tensor& t) { return t.ndim > 0 ? t.shape[0] : 1; }
+std::int64_t columns_of(const assay_tensor& t) { return t.ndim > 1 ? t.shape[1] : 1; }
+std::int64_t stride_of(const assay_tensor& t, int i) {
+  if (i >= t.ndim) return 1;
+  if (t.strides) return t.strides[i];
+  return i + 1 < t.ndim ? t.shape[1] : 1;
+}
+
+const char* copy_on_device(const assay_tensor& to, const assay_tensor& from, std::size_t size, void* stream) {
+#if defined(ASSAY_WITH_CUDA)
+  // A column is rows of one element.
+  const bool dense = columns_of(to) == 1 || (stride_of(to, 1) == 1 && stride_of(from, 1) == 1);
+  if (!dense) return "a tensor whose columns do not lie side by side";
+  const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * size; };
+  const void* const source = static_cast<const char*>(from.data) + from.byte_offset;
+  const auto on = static_cast<cudaStream_t>(stream);
+  cudaError_t e = cudaMemcpy2DAsync(to.data, bytes(stride_of(to, 0)), source, bytes(stride_of(from, 0)),
+                                    bytes(columns_of(to)), static_cast<std::size_t>(rows_of(to)),
+                                    cudaMemcpyDeviceToDevice, on);
+  // The result may be freed as soon as this has returned.
+  if (e == cudaSuccess) e = cudaStreamSynchronize(on);
+  return e == cudaSuccess ? nullptr : cudaGetErrorString(e);
+#else
+  (void)to, (void)from, (void)size, (void)stream;
+  return "a tensor on a device, which this build has no side for";
+#endif
+}
+
+void copy_on_host(const assay_tensor& to, const assay_tensor& from, std::size_t size) {
+  for (std::int64_t r = 0; r < rows_of(to); ++r)
+    for (std::int64_t c = 0; c < columns_of(to); ++c)
+      std::memcpy(static_cast<char*>(to.data) +
+                      static_cast<std::size_t>(r * stride_of(to, 0) + c * stride_of(to, 1)) * size,
+                  static_cast<const char*>(from.data) + from.byte_offset +
+                      static_cast<std::size_t>(r * stride_of(from, 0) + c * stride_of(from, 1)) * size,
+                  size);
+}
+
+}  // namespace
+}  // namespace assay::isolation
+
+/// The n-th of worker/*.py, in the order of their names: its text, and its name in `name`. Null: there is
+/// none.
+extern "C" ASSAY_EXPORT const char* assay_python_file(int n, const char** name) {
+  const auto& all = assay::embedded_texts();
+  if (n < 0 || static_cast<std::size_t>(n) >= all.size()) return nullptr;
+  *name = all[static_cast<std::size_t>(n)].path.data();
+  return all[static_cast<std::size_t>(n)].text.data();
+}
+
+/// Serves until the supervisor is gone. `open` returns the plugin, or null and has said why.
+extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)()) {
+  using namespace assay::isolation;
+  return serve([open](const Load&, Loaded& loaded) { return open_python(open, loaded); });
+}
+
+/// Why the calling thread's `open` or `run` is about to fail; of an `open` that does not: what it is made of.
+extern "C" ASSAY_EXPORT void assay_python_say(const char* text, const char* kind) {
+  assay::isolation::said_text = text;
+  assay::isolation::said_kind = kind;
+}
+
+/// A DLManagedTensor of the tensor, which frees itself and never the memory.
+extern "C" ASSAY_EXPORT void* assay_python_dlpack(const assay_tensor* tensor) {
+  using namespace assay::isolation;
+  auto* const m = static_cast<Owned*>(std::malloc(sizeof(Owned)));
+  if (!m) return nullptr;
+  m->tensor = *tensor;
+  m->context = nullptr;
+  m->deleter = [](Managed* own) { std::free(static_cast<Owned*>(own)); };
+  for (int i = 0; i < tensor->ndim && i < 2; ++i) {
+    m->shape[i] = tensor->shape[i];
+    m->strides[i] = tensor->strides[i];
+  }
+  m->tensor.shape = m->shape;
+  m->tensor.strides = m->strides;
+  return static_cast<Managed*>(m);
+}
+
+/// Copies a result, a DLManagedTensor, where the output lies. Null, or why not.
+extern "C" ASSAY_EXPORT const char* assay_python_copy(const assay_tensor* to, const void* result,
+                                                      void* stream) {
+  using namespace assay::isolation;
+  const assay_tensor& from = static_cast<const Managed*>(result)->tensor;
+  const bool column = from.ndim == 2 && to->ndim == 1 && from.shape[1] == 1;
+  if ((from.ndim != to->ndim && !column) || rows_of(from) != rows_of(*to) ||
+      columns_of(from) != columns_of(*to))
+    return "a tensor of another shape than the output's";
+  if (from.dtype.code != to->dtype.code || from.dtype.bits != to->dtype.bits || from.dtype.lanes != 1)
+    return "a tensor of another type than the output's";
+  if (from.device.device_type != to->device.device_type)
+    return "a tensor that lies elsewhere than the output";
+  if (to->device.device_type == 2) return copy_on_device(*to, from, element_bytes(*to), stream);
+  copy_on_host(*to, from, element_bytes(*to));
+  return nullptr;
+}
+
+/// Waits for what the stream was given so far.
+extern "C" ASSAY_EXPORT void assay_python_wait(void* stream) {
+#if defined(ASSAY_WITH_CUDA)
+  // What is wrong with the device is told by whoever asks for the launch's end.
+  (void)cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+#else
+  (void)stream;
+#endif
+}
