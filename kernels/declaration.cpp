@@ -322,6 +322,11 @@ void settle(Variant& v, const std::set<Text>& given) {
   if (v.limits.max_V > 0 && v.limits.min_V > v.limits.max_V)
     refuse("min_V", std::to_string(v.limits.min_V) + " exceeds max_V=" + std::to_string(v.limits.max_V));
   const Limits& l = v.limits;
+  const auto none = [](std::int64_t least, std::int64_t most, std::int64_t multiple) {
+    return most > 0 && (std::max<std::int64_t>(least, 1) + multiple - 1) / multiple * multiple > most;
+  };
+  if (none(l.min_V, l.max_V, l.V_multiple)) refuse("V_multiple", "no row length is left");
+  if (none(l.min_rows, l.max_rows, l.rows_multiple)) refuse("rows_multiple", "no number of rows is left");
   if (l.max_rows > 0 && l.min_rows > l.max_rows)
     refuse("min_rows", std::to_string(l.min_rows) + " exceeds max_rows=" + std::to_string(l.max_rows));
   for (int i = 0; i < l.V_in.count; ++i) {

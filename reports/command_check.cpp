@@ -62,7 +62,7 @@ void drop_sign_of_nan(std::string& text) {
 bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
   const conformance::Narrowing& n = o.narrow;
   return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
-         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && !n.op;
+         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
 }
 
 /// Where each kernel is right, for programs: the page's table. An empty object where single cases were asked
@@ -199,7 +199,8 @@ void add_check_command(CLI::App& app, int& status) {
   conformance::Narrowing& n = o->run.narrow;
   CLI::App* c = app.add_subcommand(
       "check", "is it right? conformance, special values, bounds, determinism, call after call");
-  c->add_option("target", o->targets.words, "a key of assay list, PLUGIN.so[#name], FILE.cu, or FILE.py:FUNCTION ...")
+  c->add_option("target", o->targets.words,
+                "a key of assay list, PLUGIN.so[#name], FILE.cu, or FILE.py:FUNCTION ...")
       ->required();
   std::string names;
   for (const conformance::Group& g : conformance::groups())

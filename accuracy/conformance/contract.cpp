@@ -51,7 +51,12 @@ class Search {
     const Variant variant = make_();
     bool whole = true;  // `last` is what the options ask for
     for (int round = 0; round < kRounds; ++round) {
-      if (std::none_of(last.records.begin(), last.records.end(), fails)) break;
+      if (std::none_of(last.records.begin(), last.records.end(), fails)) {
+        if (whole) break;
+        last = again(options_.extent);  // which has cases that the quick look has not
+        whole = true;
+        continue;
+      }
       const std::vector<FoundLimit> more = next(last.records);
       if (more.empty()) break;
       for (const FoundLimit& f : more) {

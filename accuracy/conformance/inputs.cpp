@@ -55,15 +55,15 @@ Tensor widths(Dtype dtype, std::int64_t V, std::int64_t rows) {
   return t;
 }
 
-/// From 2 to 3.75 times the row's size below 0: far more than a nat apart, so that the largest is all there
+/// Row e ends just inside 10^e; its logits are more than a thousand apart, so that the largest is all there
 /// is.
 Tensor magnitudes(Dtype dtype, std::int64_t V, std::int64_t rows) {
   Tensor t(dtype, rows, V);
-  const double most = max_finite(dtype);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const double size = std::min(most / 4, std::pow(10.0, static_cast<double>(4 + r % kMagnitudeRows)));
+    const double size =
+        std::min(max_finite(dtype), 0.999 * std::pow(10.0, static_cast<double>(5 + r % kMagnitudeRows)));
     for (std::int64_t j = 0; j < V; ++j)
-      t.set(r, j, -size * (2 + 0.25 * static_cast<double>((j + 3) * 5 % 8)));
+      t.set(r, j, -size * (1 - 0.0125 * static_cast<double>((j + 3) * 5 % 8)));
   }
   return t;
 }

@@ -102,7 +102,7 @@ std::vector<FoundLimit> limits_of(const Scan& s, const std::function<bool(const 
 /// promise, which a list would take back.
 std::vector<FoundLimit> listed_lengths(const Scan& s, const std::function<bool(const char*)>& may) {
   if (!may("V_in") || !may("V_multiple")) return {};
-  if (s.refused.empty() || s.good.size() < kPlaces || s.good.size() > RowLengths::kMost) return {};
+  if (s.refused.empty() || s.good.empty() || s.good.size() > RowLengths::kMost) return {};
   std::vector<std::int64_t> all;
   for (const auto& [n, r] : s.good) all.push_back(n);
   const auto& [first, record] = *s.refused.begin();
@@ -135,7 +135,12 @@ std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Reco
     if (!plain(r) || !fails(r) || !says_no(r)) continue;
     const bool misaligned = cause_of(r) == FaultKind::misaligned;
     const bool offset = r.group == "layout" && base_of(r) != 0;
-    if (!misaligned && !offset) continue;
+    // The same rows at an aligned address pass: it is the address that matters.
+    const bool aligned_passes =
+        offset && std::any_of(records.begin(), records.end(), [&](const Record& o) {
+          return o.group == "layout" && base_of(o) == 0 && o.V == r.V && o.rows == r.rows && passes(o);
+        });
+    if (!misaligned && !aligned_passes) continue;
     refused.push_back(&r);
     if (offset && !moved) moved = true, first = &r;
     if (!first) first = &r;
@@ -149,6 +154,11 @@ std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Reco
             [&](const Record& r) { return plain(r) && of_addresses(r) && passes(r) && !off(r, bytes); }) &&
         std::none_of(records.begin(), records.end(),
                      [&](const Record& r) { return plain(r) && r.group == "shapes" && passes(r); }))
+      return {};
+    // Wrong in silence at such an address is a fault, which the limit must not hide.
+    if (std::any_of(records.begin(), records.end(), [&](const Record& r) {
+          return plain(r) && r.group == "layout" && fails(r) && !says_no(r) && base_of(r) % bytes != 0;
+        }))
       return {};
     const std::int64_t base = base_of(*first);
     return {{fmt::format("alignment={}", bytes),
@@ -165,7 +175,8 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   for (const Record& r : records) {
     if (r.group != "layout") continue;
     if (r.setup.starts_with("pitch_")) {
-      if (passes(r)) return {};
+      // Silent there: a fault, and no limit.
+      if (taken(r)) return {};
       if (fails(r) && says_no(r) && !first) first = &r;
     } else {
       dense = dense || passes(r);
@@ -277,8 +288,11 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
     if (fails(r) && says_no(r)) add(lengths.refused, r.V, r);
   }
   settle(lengths);
-  if (lengths.refused.size() >= kPlaces && lengths.good.size() >= kPlaces) {
-    if (auto found = limits_of(lengths, may, [&](std::int64_t n) { return tried("shapes", n, few); });
+  if (lengths.refused.size() >= kPlaces && !lengths.good.empty()) {
+    const bool several = lengths.good.size() >= kPlaces;
+    if (auto found = several
+                         ? limits_of(lengths, may, [&](std::int64_t n) { return tried("shapes", n, few); })
+                         : std::vector<FoundLimit>();
         !found.empty())
       return found;
     if (auto found = listed_lengths(lengths, may); !found.empty()) return found;
@@ -290,18 +304,20 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
   if (auto found = k_limits(records, may); !found.empty()) return found;
   // Last, because every other limit shows in large problems too.
   if (may("max_elements")) {
-    std::int64_t good = 0, bad = 0;
+    std::int64_t good = 0, bad = 0, silent = 0;
     const Record* first = nullptr;
     for (const Record& r : records) {
       if (!plain(r)) continue;
-      if (passes(r)) good = std::max(good, r.rows * r.V);
-      if (r.group == "big" && fails(r) && says_no(r) && (!first || r.rows * r.V < bad))
-        first = &r, bad = r.rows * r.V;
+      const std::int64_t n = r.rows * r.V;
+      if (passes(r)) good = std::max(good, n);
+      if (r.group != "big" || !fails(r)) continue;
+      if (!says_no(r)) silent = silent ? std::min(silent, n) : n;
+      if (says_no(r) && (!first || n < bad)) first = &r, bad = n;
     }
-    if (first && bad > good && good > 0)
-      return {{fmt::format("max_elements={}",
-                           std::min<std::int64_t>(bad - 1, std::max<std::int64_t>(good, INT32_MAX))),
-               fmt::format("{} rows of {}: {}", first->rows, first->V, what_it_said(*first))}};
+    // Wrong below the refusal is a finding. The limit is what was seen to pass.
+    if (first && bad > good && good > 0 && !(silent && silent < bad))
+      return {{fmt::format("max_elements={}", good),
+               fmt::format("{} rows of {} {}", first->rows, first->V, what_it_said(*first))}};
   }
   return {};
 }
