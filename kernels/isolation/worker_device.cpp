@@ -49,6 +49,8 @@ FaultKind kind_of(cudaError_t e) {
     case cudaErrorInvalidConfiguration:
     case cudaErrorLaunchOutOfResources:
       return FaultKind::bad_launch;
+    case cudaErrorAssert:
+      return FaultKind::trap;
     case cudaErrorLaunchTimeout:
       return FaultKind::no_answer;
     default:
@@ -190,7 +192,8 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     Said said{why, FaultKind::other};
     if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
     if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
-      said = {fault("launch", e), kind_of(e)};
+      // More shared memory than there is, for one: nothing ran.
+      said = {fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
     if (!said.text.empty()) {
       no_memory = no_memory || said.kind == FaultKind::memory || nearly_full();
       done.say(n, said);
