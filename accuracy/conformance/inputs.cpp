@@ -19,7 +19,7 @@ constexpr Family kMore[] = {
      "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
     {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
     {kWidths, "The largest logits beside powers of two: an index that is too narrow, or that means none."},
-    {kMagnitudes, "Every logit below -1e4, -1e5 ... -1e38: a finite stand-in for -inf that is too small."},
+    {kMagnitudes, "Every logit near -1e5, -1e6 ... -1e38: a finite stand-in for -inf that is too small."},
     {kMedley,
      "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
 };
