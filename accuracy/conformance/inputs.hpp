@@ -28,8 +28,8 @@ inline constexpr const char* kWidths = "width_edges";
 inline constexpr std::int64_t kWidthRows = 8;
 /// Each row of another family, special rows between ordinary ones: what one row leaves behind for the next.
 inline constexpr const char* kMedley = "medley";
-/// Every logit just inside -10^e, from 91 to 99.9 % of it: e is 5 in the first row, and one more in each row up to
-/// the format's last. A stand-in for -inf, or a test for a mask, that a caller's numbers reach.
+/// Every logit just inside -10^e, from 91 to 99.9 % of it: e is 5 in the first row, and one more in each row
+/// up to the format's last. A stand-in for -inf, or a test for a mask, that a caller's numbers reach.
 inline constexpr const char* kMagnitudes = "magnitudes";
 inline constexpr std::int64_t kMagnitudeRows = 35;
 /// Of the group `big` alone: a row of -inf but for a few logits where an index may wrap.
