@@ -43,6 +43,7 @@ Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_
   p.rows = rows;
   p.V = V;
   p.k = selects(op) ? k : 0;
+  p.operands = variant.operands;
   p.in_pitch = pitch;
   p.out_pitch = p.out_columns() == V ? pitch : p.out_columns();
   return p;

@@ -28,12 +28,10 @@ void Image::Free::operator()(std::byte* p) const { std::free(p); }
 
 namespace {
 
-std::array<Image*, 6> all(Images& i) { return {&i.logits, &i.probs, &i.indices, &i.m, &i.d, &i.workspace}; }
-
 LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images,
                              const LaunchOptions& options) {
   // Under AddressSanitizer a kernel that touches a guard band stops with its own stack trace.
-  for (Image* i : all(images))
+  for (Image* i : buffers_of(images))
     if (!i->empty()) {
       sanitizers::forbid(i->data(), i->offset());
       sanitizers::forbid(i->payload() + i->payload_bytes(), i->size() - i->offset() - i->payload_bytes());
@@ -46,9 +44,14 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
   b.m = reinterpret_cast<float*>(at(images.m));
   b.d = reinterpret_cast<float*>(at(images.d));
   b.workspace = at(images.workspace);
+  b.mask = at(images.mask);
+  b.bias = at(images.bias);
+  b.lengths = at(images.lengths);
+  b.temperatures = reinterpret_cast<const float*>(at(images.temperatures));
+  b.gradients = at(images.gradients);
   LaunchOutcome outcome = call_on_host(variant, problem, b, options.schedule, options.max_blocks);
   outcome.dispatch = executor::dispatch();
-  for (Image* i : all(images))
+  for (Image* i : buffers_of(images))
     if (!i->empty()) sanitizers::allow(i->data(), i->size());
   return outcome;
 }
@@ -74,7 +77,7 @@ class DeviceMemory {
     void* data = nullptr;
     std::size_t size = 0;
   };
-  std::array<Slot, 6> slots_;
+  std::array<Slot, kBuffers> slots_;
 };
 
 LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, Images& images,
@@ -93,9 +96,9 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
     if (const cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); e != cudaSuccess)
       return fault("creating a stream", e);
   }
-  std::array<std::byte*, 6> on_device{};
-  const auto list = all(images);
-  for (int i = 0; i < 6; ++i) {
+  std::array<std::byte*, kBuffers> on_device{};
+  const auto list = buffers_of(images);
+  for (int i = 0; i < kBuffers; ++i) {
     const Image& image = *list[static_cast<std::size_t>(i)];
     if (image.empty()) continue;
     std::byte*& p = on_device[static_cast<std::size_t>(i)];
@@ -120,10 +123,15 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   b.m = reinterpret_cast<float*>(at(3));
   b.d = reinterpret_cast<float*>(at(4));
   b.workspace = at(5);
+  b.mask = at(6);
+  b.bias = at(7);
+  b.lengths = at(8);
+  b.temperatures = reinterpret_cast<const float*>(at(9));
+  b.gradients = at(10);
   variant.run(problem, b, Stream{stream, options.max_blocks});
   if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) return fault("launch", e);
   if (const cudaError_t e = cudaStreamSynchronize(stream); e != cudaSuccess) return fault("kernel", e);
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < kBuffers; ++i) {
     const Image& image = *list[static_cast<std::size_t>(i)];
     if (image.empty()) continue;
     if (const cudaError_t e = cudaMemcpy(image.data(), on_device[static_cast<std::size_t>(i)], image.size(),

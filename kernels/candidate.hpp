@@ -36,9 +36,15 @@ class Image {
   std::size_t size_ = 0, offset_ = 0, payload_ = 0;
 };
 
+/// In the order in which buffers are counted everywhere.
 struct Images {
-  Image logits, probs, indices, m, d, workspace;
+  Image logits, probs, indices, m, d, workspace, mask, bias, lengths, temperatures, gradients;
 };
+inline constexpr int kBuffers = 11;
+inline std::array<Image*, kBuffers> buffers_of(Images& i) {
+  return {&i.logits, &i.probs, &i.indices, &i.m,            &i.d,        &i.workspace,
+          &i.mask,   &i.bias,  &i.lengths, &i.temperatures, &i.gradients};
+}
 
 struct LaunchOptions {
   std::uint64_t schedule = 0;   // host executor: order of threads, warps and blocks; 0 is index order

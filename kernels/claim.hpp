@@ -21,6 +21,12 @@ enum class Division { ieee, approximate, reciprocal };
 enum class LogForm { shifted, absorb, any };
 enum class Normalise { recomputed, kept };  // output exp taken with the final maximum, or an older one
 enum class Internals { f32, f16, bf16 };    // the type all arithmetic is done in
+/// What numerators are kept in between the exp and the division: the type of the arithmetic or, narrower, that
+/// of the outputs.
+enum class Numerators { arithmetic, output };
+/// How scale x / temperature + bias is rounded: in any way, a scale folded into the exp too; in f32, every
+/// operation on its own, from left to right; in f32, the product and the sum as one fma.
+enum class LogitRounding { any, each, fma };
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
@@ -103,6 +109,10 @@ struct Claim {
   /// `unsupported`. For variants of ours that show what 16-bit arithmetic, or one long chain, does; no
   /// declaration has a word for it.
   bool judgeable_rows_only = false;
+  /// Added to the sum before the division: x / (d + epsilon).
+  double epsilon = 0;
+  Numerators numerators = Numerators::arithmetic;
+  LogitRounding logits = LogitRounding::any;
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
@@ -166,6 +176,10 @@ constexpr const char* name(NanOrder o) {
 }
 constexpr const char* name(Internals i) {
   return i == Internals::f32 ? "f32" : i == Internals::f16 ? "f16" : "bf16";
+}
+constexpr const char* name(Numerators n) { return n == Numerators::output ? "output" : "arithmetic"; }
+constexpr const char* name(LogitRounding r) {
+  return r == LogitRounding::each ? "each" : r == LogitRounding::fma ? "fma" : "any";
 }
 constexpr const char* name(Shift s) {
   return s == Shift::none ? "none" : s == Shift::subtract ? "subtract" : "any";

@@ -62,7 +62,8 @@ typedef enum assay_op {
   ASSAY_LSE = 2,
   ASSAY_NORMALIZER = 3,
   ASSAY_TOPK = 4,
-  ASSAY_SOFTMAX_TOPK = 5
+  ASSAY_SOFTMAX_TOPK = 5,
+  ASSAY_SOFTMAX_BACKWARD = 6 /* y in `logits`, dy in `gradients`: dx = y (dy - sum y dy) */
 } assay_op;
 
 /* One call. A tensor that the op does not have is NULL. */
@@ -77,8 +78,16 @@ typedef struct assay_call {
   void* workspace;             /* workspace_bytes() bytes, contents undefined */
   uint64_t workspace_bytes;
   void* stream;                /* cudaStream_t; NULL on host memory */
-  float scale;                 /* 1: logits are scale * x */
+  float scale;                 /* softmax is taken of scale * x / temperature + bias */
   int32_t k;
+  /* Of variants with operands; NULL where they have none of the kind. */
+  const assay_tensor* mask;         /* rows x V, strides as the logits' */
+  const assay_tensor* bias;         /* rows x V, strides as the logits'; or V elements, with ndim 1 */
+  const assay_tensor* lengths;      /* integers[rows] */
+  const assay_tensor* temperatures; /* f32[rows] */
+  const assay_tensor* gradients;    /* of a backward pass: rows x V, strides as the logits' */
+  float temperature;                /* 1 */
+  int32_t reserved;                 /* 0 */
 } assay_call;
 
 /* One kernel at one pair of types. */
@@ -97,6 +106,12 @@ typedef struct assay_variant {
   int32_t (*run)(const assay_call* call);
   /* NULL: none is needed. */
   uint64_t (*workspace_bytes)(const assay_call* call);
+  /* What `run` reads besides the logits, NULL or empty: nothing. Words with a space in between, of
+   *   scale temperature temperatures mask_keep:T mask_drop:T bias:D bias_row:D lengths:I causal
+   * with T one of u8, i32, f16, bf16, f32; D one of f16, bf16, f32; I one of i32, i64.
+   * A mask_keep leaves out what is 0, a mask_drop what is not; lengths leave out the columns from there on;
+   * causal leaves out, in row r, the columns after r mod V. */
+  const char* operands;
 } assay_variant;
 
 typedef struct assay_plugin {

@@ -45,6 +45,13 @@ struct Buffers {
   float* m = nullptr;
   float* d = nullptr;
   void* workspace = nullptr;
+  // Of Problem::operands. Rows of a mask and of a bias are as far apart as those of the logits.
+  const void* mask = nullptr;
+  const void* bias = nullptr;
+  const void* lengths = nullptr;
+  const float* temperatures = nullptr;
+  /// Of a backward pass: what comes down from the outputs, rows in_pitch apart.
+  const void* gradients = nullptr;
 };
 
 class Launcher;
@@ -101,6 +108,8 @@ struct Variant {
   /// Where the launches happen, if not in this process.
   std::shared_ptr<Launcher> launcher = {};
   Limits limits = {};
+  /// What it reads besides the logits.
+  Operands operands = {};
   /// False where the kernel writes no (m, d) beside its outputs.
   bool writes_normalizer = true;
   /// False: it takes no stream and works on the default one; what streams show is `unsupported`.

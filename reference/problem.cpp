@@ -16,6 +16,7 @@ std::string invalid_reason(const Problem& p) {
   if (p.rows > 0 && p.in_pitch > most / p.rows) return "rows x pitch exceeds 2^46 elements";
   if (selects(p.op) && p.k < 1) return "k must be 1 or more, got " + std::to_string(p.k);
   if (!std::isfinite(p.scale)) return "scale must be finite";
+  if (!(p.temperature > 0) || !std::isfinite(p.temperature)) return "temperature must be positive and finite";
   return {};
 }
 

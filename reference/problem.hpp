@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "reference/formats.hpp"
+#include "reference/operands.hpp"
 
 namespace assay {
 
-enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk };
+enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward };
 
-inline constexpr Op kOps[] = {Op::softmax,    Op::log_softmax, Op::lse,
-                              Op::normalizer, Op::topk,        Op::softmax_topk};
+inline constexpr Op kOps[] = {Op::softmax, Op::log_softmax,  Op::lse,             Op::normalizer,
+                              Op::topk,    Op::softmax_topk, Op::softmax_backward};
 
 constexpr const char* name(Op op) {
   switch (op) {
@@ -30,6 +31,8 @@ constexpr const char* name(Op op) {
       return "topk";
     case Op::softmax_topk:
       return "softmax_topk";
+    case Op::softmax_backward:
+      return "softmax_backward";
   }
   return "?";
 }
@@ -44,6 +47,8 @@ constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk;
 
 /// Logits are rows x V in `in`, rows `in_pitch` elements apart. Values written per row: V for softmax and
 /// log_softmax, one for lse, k for topk (logits) and softmax_topk (probabilities), rows `out_pitch` apart.
+/// softmax_backward: what a softmax wrote, y, stands where the logits do, and dy in the gradients; written are V
+/// values, dx = y (dy - sum y dy).
 struct Problem {
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
@@ -52,14 +57,16 @@ struct Problem {
   std::int64_t V = 0;
   std::int64_t in_pitch = 0;
   std::int64_t out_pitch = 0;
-  float scale = 1.0f;  // logits are fl(scale * x) in fp32
   int k = 0;
+  Operands operands = {};    // what it reads besides the logits
+  float scale = 1.0f;        // of operand::scale
+  float temperature = 1.0f;  // of operand::temperature
 
   /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const {
     if (selects(op)) return k;
     if (op == Op::lse) return V > 0 ? 1 : 0;
-    return op == Op::softmax || op == Op::log_softmax ? V : 0;
+    return op == Op::softmax || op == Op::log_softmax || op == Op::softmax_backward ? V : 0;
   }
   /// Bytes of one index: int32, or int64 above V = 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }

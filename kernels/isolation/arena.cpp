@@ -58,6 +58,14 @@ std::uint64_t alignment_of(const Variant& variant, const Problem& problem, int b
       return static_cast<std::uint64_t>(problem.index_bytes());
     case 5:
       return 256;  // as cudaMalloc gives it
+    case 6:
+      return std::max<std::uint64_t>(rows, size_of(problem.operands.mask));
+    case 7:
+      return std::max<std::uint64_t>(rows, size_of(problem.operands.bias));
+    case 8:
+      return problem.operands.length_bytes;
+    case 10:
+      return std::max<std::uint64_t>(rows, size_of(problem.in));
     default:
       return sizeof(float);
   }

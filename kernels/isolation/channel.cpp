@@ -7,7 +7,7 @@
 
 namespace assay::isolation {
 namespace {
-constexpr std::size_t kDescriptors = 16;
+constexpr std::size_t kDescriptors = 2 * kBuffers;
 }
 
 bool send_bytes(int socket, const void* message, std::size_t size, std::span<const int> descriptors) {

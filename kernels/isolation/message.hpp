@@ -66,12 +66,9 @@ struct Head {
 };
 
 /// Buffers of a launch, in the order of Images.
-inline constexpr int kBuffers = 6;
-inline constexpr std::array<const char*, kBuffers> kBufferNames = {"logits",     "values",   "indices",
-                                                                   "row maxima", "row sums", "workspace"};
-inline std::array<Image*, kBuffers> buffers_of(Images& i) {
-  return {&i.logits, &i.probs, &i.indices, &i.m, &i.d, &i.workspace};
-}
+inline constexpr std::array<const char*, kBuffers> kBufferNames = {
+    "logits", "values", "indices", "row maxima",   "row sums", "workspace",
+    "mask",   "bias",   "lengths", "temperatures", "gradients"};
 
 /// Each slot and buffer owns this many bytes of the arena's file and of the worker's addresses.
 inline constexpr std::uint64_t kRegion = std::uint64_t{1} << 36;
@@ -112,6 +109,7 @@ struct Described {
   std::int32_t takes_schedule = 0;   // its launches run on the host executor
   Text<72> name;
   Text<8> in, out;
+  Text<128> operands;
   Text<8192> declaration;
 };
 

@@ -27,7 +27,7 @@ struct PartBuffer {
 };
 
 /// In the order of Images: logits, values, indices, m, d, workspace.
-using PartBuffers = std::array<PartBuffer, 6>;
+using PartBuffers = std::array<PartBuffer, kBuffers>;
 
 struct PartOptions {
   /// Host executor: only the blocks that own these rows run, `rows_per_block` rows a block in turn with the

@@ -40,7 +40,25 @@ class PluginCall {
     call.d = vector(4);
     call.workspace = at[5];
     call.scale = p.scale;
+    call.temperature = p.temperature;
     call.k = p.k;
+    const Operands& o = p.operands;
+    call.mask = matrix(6, o.has(operand::any_mask), p.V, p.in_pitch, type_of(o.mask));
+    call.bias = matrix(7, o.has(operand::any_bias), p.V, p.in_pitch, type_of(o.bias));
+    if (o.has(operand::bias_row)) {
+      tensors_[7].tensor.ndim = 1;
+      tensors_[7].shape[0] = p.V;
+      tensors_[7].strides[0] = 1;
+    }
+    const auto column = [&](int i, bool present, assay_data_type type) {
+      const assay_tensor* t = matrix(i, present, 1, 1, type);
+      tensors_[i].tensor.ndim = 1;
+      return t;
+    };
+    call.lengths =
+        column(8, o.has(operand::lengths), {0, static_cast<std::uint8_t>(8 * o.length_bytes), 1});
+    call.temperatures = column(9, o.has(operand::temperatures), {2, 32, 1});
+    call.gradients = matrix(10, at[10] != nullptr, p.V, p.in_pitch, type_of(p.in));
   }
   PluginCall(const PluginCall&) = delete;
   PluginCall& operator=(const PluginCall&) = delete;
@@ -51,6 +69,11 @@ class PluginCall {
   static assay_data_type type_of(Dtype t) {
     return {static_cast<std::uint8_t>(t == Dtype::bf16 ? 4 : 2), static_cast<std::uint8_t>(8 * size_of(t)),
             1};
+  }
+  static assay_data_type type_of(MaskType t) {
+    if (t == MaskType::u8) return {1, 8, 1};
+    if (t == MaskType::i32) return {0, 32, 1};
+    return type_of(t == MaskType::f16 ? Dtype::f16 : t == MaskType::bf16 ? Dtype::bf16 : Dtype::f32);
   }
   struct Tensor {
     std::int64_t shape[2];
@@ -64,6 +87,7 @@ static_assert(static_cast<int>(Op::softmax) == ASSAY_SOFTMAX &&
               static_cast<int>(Op::lse) == ASSAY_LSE &&
               static_cast<int>(Op::normalizer) == ASSAY_NORMALIZER &&
               static_cast<int>(Op::topk) == ASSAY_TOPK &&
-              static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK);
+              static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK &&
+              static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD);
 
 }  // namespace assay::isolation

@@ -46,6 +46,9 @@ std::string fault_of(const assay_variant& v) {
   if (v.declaration &&
       strnlen(v.declaration, sizeof(Described::declaration)) >= sizeof(Described::declaration))
     return who + "has a declaration of more than 8191 characters";
+  if (v.operands && (strnlen(v.operands, sizeof(Described::operands)) >= sizeof(Described::operands) ||
+                     !parse_operands(v.operands)))
+    return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
   return {};
 }
 
@@ -116,6 +119,7 @@ Described PluginLibrary::describe(std::size_t entry) const {
   d.in.set(v.in_dtype);
   d.out.set(v.out_dtype ? v.out_dtype : v.in_dtype);
   if (v.declaration) d.declaration.set(v.declaration);
+  if (v.operands) d.operands.set(v.operands);
   return d;
 }
 

@@ -45,6 +45,9 @@ Variant variant_of(const isolation::Described& d) {
   v.writes_normalizer = false;
   v.declared = false;
   v.on_executor = d.takes_schedule != 0;
+  const auto operands = parse_operands(d.operands.get());
+  if (!operands) throw InputError("changed what it says of itself while it was read");
+  v.operands = *operands;
   try {
     apply_declaration(d.declaration.get(), v);
   } catch (const InputError& e) {

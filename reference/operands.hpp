@@ -1,0 +1,59 @@
+// What a launch reads besides the logits x. The softmax is taken of
+//
+//   z = scale x / temperature + bias,   and -inf where a mask, a length or the causal rule leaves x out.
+//
+// An operand that a launch does not have counts as neutral: scale and temperature 1, bias 0, nothing left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reference/formats.hpp"
+
+namespace assay {
+
+/// Bits of Operands::parts.
+namespace operand {
+inline constexpr std::uint32_t scale = 1;         // one number: z = scale x
+inline constexpr std::uint32_t temperature = 2;   // one number: z = x / temperature
+inline constexpr std::uint32_t temperatures = 4;  // f32[rows]: one for each row
+inline constexpr std::uint32_t mask_keep = 8;     // rows x V: 0 leaves the element out
+inline constexpr std::uint32_t mask_drop = 16;    // rows x V: anything but 0 leaves it out
+inline constexpr std::uint32_t bias = 32;         // rows x V: is added
+inline constexpr std::uint32_t bias_row = 64;     // V elements: are added to every row
+inline constexpr std::uint32_t lengths = 128;     // rows integers: columns from there on are left out
+/// Row r stands for position r mod V of a sequence of V: the columns after it are left out.
+inline constexpr std::uint32_t causal = 256;
+inline constexpr std::uint32_t any_mask = mask_keep | mask_drop;
+inline constexpr std::uint32_t any_bias = bias | bias_row;
+/// Those that hold a buffer.
+inline constexpr std::uint32_t buffers = temperatures | any_mask | any_bias | lengths;
+inline constexpr std::uint32_t all = 511;
+}  // namespace operand
+
+/// The type of a mask's elements.
+enum class MaskType : std::uint8_t { u8, i32, f16, bf16, f32 };
+constexpr std::size_t size_of(MaskType t) {
+  return t == MaskType::u8 ? 1 : t == MaskType::f16 || t == MaskType::bf16 ? 2 : 4;
+}
+
+/// Which operands a kernel takes, and of which types their elements are.
+struct Operands {
+  std::uint32_t parts = 0;  // of operand::
+  MaskType mask = MaskType::u8;
+  Dtype bias = Dtype::f32;
+  std::uint8_t length_bytes = 4;  // 4 or 8
+
+  constexpr bool has(std::uint32_t part) const { return (parts & part) != 0; }
+  constexpr bool none() const { return parts == 0; }
+};
+
+/// "scale mask_keep:u8 bias:f16 lengths:i32": the names in operand:: in their order, with the types of elements.
+std::string text_of(const Operands& o);
+/// The same, read; empty where it makes no sense: two masks, two kinds of bias or of temperature, no known type.
+std::optional<Operands> parse_operands(std::string_view text);
+
+}  // namespace assay
