@@ -327,6 +327,9 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
   r.log_sum = finite_or_infinite((b.b + t.log_error * (log_s + b.b + anchor) + anchor) * kInflate);
   const double lse = std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
   r.lse = (t.shifted ? r.log_sum + t.u * (lse + r.log_sum) : r.log_sum) * kInflate;
+  // All logits off by so much move lse by so much, and x - lse by twice that.
+  for (const double slack : row.slack) r.slack = std::max(r.slack, slack);
+  r.lse += 2 * r.slack;
   return r;
 }
 

@@ -97,6 +97,7 @@ Terms limited(Terms t, const SumLimit& limit);
 struct LogBounds {
   double log_sum = 0;  // of the computed ln s
   double lse = 0;      // of the computed m + ln s
+  double slack = 0;    // of a logit that the kernel makes itself: by how much it may differ
   /// Of log-softmax at an element with log-probability y and shift error sigma.
   double element(const Terms& t, double y, double sigma) const;
 };

@@ -13,10 +13,19 @@ Case::Case(std::string name, Tensor logits, Tier tier)
   prepare();
 }
 
+Case::Case(std::string name, Tensor stored, const EffectiveLogits& effective, Tier tier)
+    : family_(std::move(name)),
+      tier_(tier),
+      logits_(std::move(stored)),
+      effective_(std::make_shared<EffectiveLogits>(effective)) {
+  prepare();
+}
+
 const Case& Case::by_mpfr() const {
   if (tier_ == Tier::mpfr) return *this;
   std::call_once(mpfr_once_, [this] {
-    auto exact = std::make_unique<Case>(family_, logits_, Tier::mpfr);
+    auto exact = effective_ ? std::make_unique<Case>(family_, logits_, *effective_, Tier::mpfr)
+                            : std::make_unique<Case>(family_, logits_, Tier::mpfr);
     exact->seed_ = seed_;
     mpfr_ = std::move(exact);
   });
@@ -26,7 +35,17 @@ const Case& Case::by_mpfr() const {
 void Case::prepare() {
   OracleOptions options;
   options.tier = tier_;
-  truth_ = assay::truth(logits_, options);
+  if (effective_) {
+    const Tensor& z = effective_->z;
+    truth_.resize(static_cast<std::size_t>(z.rows));
+    for (std::int64_t r = 0; r < z.rows; ++r) {
+      RowTruth& t = truth_[static_cast<std::size_t>(r)];
+      t = row_truth(z.dtype, z.row(r), z.V, logits_.dtype, options);
+      if (loose()) t.slack.assign(effective_->slack.begin() + r * z.V, effective_->slack.begin() + (r + 1) * z.V);
+    }
+  } else {
+    truth_ = assay::truth(logits_, options);
+  }
   shift_.reserve(truth_.size());
   for (const RowTruth& t : truth_) shift_.push_back(shift_of(t, Dtype::f32, true));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/bounds.hpp"
+#include "accuracy/operand_values.hpp"
 #include "reference/inputs.hpp"
 
 namespace assay {
@@ -20,12 +21,20 @@ class Case {
   /// Logits from elsewhere, under a name for the record.
   Case(std::string name, Tensor logits, Tier tier = Tier::fast);
 
+  /// Logits that a kernel makes itself of `stored` ones: judged are those of `effective`, rounded to the stored
+  /// type.
+  Case(std::string name, Tensor stored, const EffectiveLogits& effective, Tier tier = Tier::fast);
+
   /// The same case with every enclosure from MPFR: for verdicts that this one's leave undecided. Made at the
   /// first call, by any thread.
   const Case& by_mpfr() const;
   Tier tier() const { return tier_; }
 
   const std::string& family() const { return family_; }
+  /// The logits that a kernel is judged by are not those that are stored.
+  bool transformed() const { return effective_ != nullptr; }
+  /// A kernel's own logits may differ from those it is judged by.
+  bool loose() const { return effective_ && !effective_->slack.empty(); }
   Dtype dtype() const { return logits_.dtype; }
   std::int64_t V() const { return logits_.V; }
   std::int64_t rows() const { return logits_.rows; }
@@ -43,6 +52,7 @@ class Case {
   std::uint64_t seed_ = 0;
   Tier tier_;
   Tensor logits_;
+  std::shared_ptr<const EffectiveLogits> effective_;
   std::vector<RowTruth> truth_;
   std::vector<RoundedShift> shift_;
   mutable std::once_flag mpfr_once_;

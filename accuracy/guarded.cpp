@@ -90,7 +90,7 @@ Layout fitted(Layout layout, const Variant& variant, const Problem& p) {
 }
 
 GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits,
-                             const Layout& layout)
+                             const Layout& layout, const OperandValues* values)
     : variant_(variant), problem_(problem), logits_(logits), layout_(layout) {
   Problem& p = problem_;
   p.in_pitch = p.V + layout.in_gap;
@@ -127,6 +127,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
     fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
   }
+  make_operands(values ? *values : OperandValues());
   if (variant.workspace_bytes) {
     if (const std::size_t n = variant.workspace_bytes(p); n > 0) {
       images_.workspace = Image(n, 0, layout.guard);
@@ -217,6 +218,7 @@ void GuardedLaunch::inspect(Tally& tally) const {
   judge_guard(tally, images_.m, 4, canary(Dtype::f32, layout_.poison), "row maxima");
   judge_guard(tally, images_.d, 4, canary(Dtype::f32, layout_.poison), "row sums");
   judge_guard(tally, images_.workspace, 4, canary(Dtype::f32, layout_.poison), "workspace");
+  inspect_operands(tally);
   const std::size_t in = size_of(p.in);
   judge_gaps(tally, images_.logits, in, p.V, p.in_pitch, in_gap(p.in, layout_.poison), "logits");
   judge_gaps(tally, images_.probs, size_of(p.out), p.out_columns(), p.out_pitch,

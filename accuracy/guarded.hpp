@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/checks.hpp"
+#include "accuracy/operand_values.hpp"
 #include "accuracy/written_rows.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/tensor.hpp"
@@ -39,7 +40,9 @@ Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
 /// One launch: the problem with its pitches, and its buffers.
 class GuardedLaunch final : public WrittenRows {
  public:
-  GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout);
+  /// `values`: what the variant's operands hold; null: neutral ones.
+  GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout,
+                const OperandValues* values = nullptr);
 
   LaunchOutcome run();
   /// Two launches of the same problem at the same time; the variant has a launcher.
@@ -74,6 +77,8 @@ class GuardedLaunch final : public WrittenRows {
   void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
   void judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
                    const char* what) const;
+  void make_operands(const OperandValues& values);
+  void inspect_operands(Tally& tally) const;
   void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
                   std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 
@@ -82,6 +87,7 @@ class GuardedLaunch final : public WrittenRows {
   const Tensor& logits_;
   Layout layout_;
   Images images_;
+  std::array<std::vector<std::byte>, 4> given_;  // payloads of mask, bias, lengths, temperatures
 };
 
 }  // namespace assay

@@ -7,7 +7,8 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
   PreparedRow row;
   if (op == Op::topk) return row;
   if (truth.kind == RowKind::finite || truth.kind == RowKind::masked) {
-    const bool plain = terms.arithmetic == Dtype::f32 && terms.shifted && !terms.exp2 && !terms.any_shift;
+    const bool plain = terms.arithmetic == Dtype::f32 && terms.shifted && !terms.exp2 && !terms.any_shift &&
+                       truth.slack.empty();
     if (plain && f32_shift)
       row.cached = f32_shift;
     else

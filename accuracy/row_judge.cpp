@@ -186,7 +186,9 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
         group_least_at = static_cast<std::int64_t>(j);
       }
     }
-    const double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
+    double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
+    // Logits that the kernel makes itself may come out in another order.
+    if (!t.slack.empty()) eps += c.shift->delta[first];
     if (least_at >= 0) {
       const double slack = order_slack(k, worst_eps + eps, t.d[first]);
       const double g = got.values[first];
@@ -221,13 +223,16 @@ void judge_range(const RowContext& c, const RowOutput& got) {
 void judge_argmax(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
+  const auto a = static_cast<std::size_t>(t.argmax);
   const double ga = got.values[static_cast<std::size_t>(t.argmax)];
   std::size_t largest = static_cast<std::size_t>(t.argmax);
   for (std::size_t j = 0; j < got.values.size(); ++j)
     if (got.values[j] > got.values[largest]) largest = j;
   // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum (eps(0) = 0); otherwise the exp's own
   // error.
-  const double numerators = 2 * k.eps(c.bounds->anchor) + (k.kept ? 4 * (k.exp_constant + lam(k.u)) : 0);
+  const double other_logits = t.slack.empty() ? 0 : c.shift->delta[a] + c.shift->delta[largest];
+  const double numerators =
+      2 * k.eps(c.bounds->anchor) + (k.kept ? 4 * (k.exp_constant + lam(k.u)) : 0) + other_logits;
   const double slack = numerators > 0 || k.D_own > k.u ? numerators + 2 * lam(k.D_own) + 2 * lam(k.u_out) : 0;
   const double floor = got.values[largest] * (1 - slack) - (slack > 0 ? 2 * c.bounds->w : 0);
   if (!c.tally.require(Check::argmax, ga >= floor) && c.tally.first(Check::argmax))

@@ -153,6 +153,7 @@ Variant describe(const char* name, const char* file) {
   v.op = V::op;
   if constexpr (requires { V::max_k; }) v.max_k = V::max_k;
   v.claim = claim_of<V, T>();
+  if constexpr (requires { V::template operands_for<T>(); }) v.operands = V::template operands_for<T>();
   v.file = file;
   v.run = [](const Problem& p, const Buffers& b, const Stream& s) {
     if (p.rows > 0 && (p.V > 0 || selects(p.op))) V::template run<T>(p, b, s);

@@ -110,7 +110,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 35> kWords = {{
+constexpr std::array<Word, 36> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -138,6 +138,9 @@ constexpr std::array<Word, 35> kWords = {{
     {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
      [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)), v.claim.any_height = false; },
      [](const V& v) { return S(v.claim.height.text()); }},
+    {"logits", "any | each | fma", "scale x / temperature + bias: rounded in any way; after every operation; the last two as one fma",
+     [](Text w, Text s, V& v) { v.claim.logits = one_of(w, s, std::array{LogitRounding::any, LogitRounding::each, LogitRounding::fma}); },
+     [](const V& v) { return S(name(v.claim.logits)); }},
     {"ftz", "yes | no", "results below the smallest normal number may be 0",
      [](Text w, Text s, V& v) { v.claim.ftz = yes_or_no(w, s); },
      [](const V& v) { return S(yes_or_no(v.claim.ftz)); }},

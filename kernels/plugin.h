@@ -107,10 +107,9 @@ typedef struct assay_variant {
   /* NULL: none is needed. */
   uint64_t (*workspace_bytes)(const assay_call* call);
   /* What `run` reads besides the logits, NULL or empty: nothing. Words with a space in between, of
-   *   scale temperature temperatures mask_keep:T mask_drop:T bias:D bias_row:D lengths:I causal
+   *   scale temperature temperatures mask_keep:T mask_drop:T bias:D bias_row:D lengths:I
    * with T one of u8, i32, f16, bf16, f32; D one of f16, bf16, f32; I one of i32, i64.
-   * A mask_keep leaves out what is 0, a mask_drop what is not; lengths leave out the columns from there on;
-   * causal leaves out, in row r, the columns after r mod V. */
+   * A mask_keep leaves out what is 0, a mask_drop what is not; lengths leave out the columns from there on. */
   const char* operands;
 } assay_variant;
 

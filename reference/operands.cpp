@@ -9,15 +9,14 @@ struct Named {
   std::uint32_t part;
   const char* name;
 };
-constexpr std::array<Named, 9> kNames = {{{operand::scale, "scale"},
+constexpr std::array<Named, 8> kNames = {{{operand::scale, "scale"},
                                           {operand::temperature, "temperature"},
                                           {operand::temperatures, "temperatures"},
                                           {operand::mask_keep, "mask_keep"},
                                           {operand::mask_drop, "mask_drop"},
                                           {operand::bias, "bias"},
                                           {operand::bias_row, "bias_row"},
-                                          {operand::lengths, "lengths"},
-                                          {operand::causal, "causal"}}};
+                                          {operand::lengths, "lengths"}}};
 constexpr std::array<const char*, 5> kMaskTypes = {"u8", "i32", "f16", "bf16", "f32"};
 
 /// The type behind the name, if the operand has one; false where it is none of its own.

@@ -1,6 +1,6 @@
 // What a launch reads besides the logits x. The softmax is taken of
 //
-//   z = scale x / temperature + bias,   and -inf where a mask, a length or the causal rule leaves x out.
+//   z = scale x / temperature + bias,   and -inf where a mask or a length leaves x out.
 //
 // An operand that a launch does not have counts as neutral: scale and temperature 1, bias 0, nothing left out.
 #pragma once
@@ -25,13 +25,10 @@ inline constexpr std::uint32_t mask_drop = 16;    // rows x V: anything but 0 le
 inline constexpr std::uint32_t bias = 32;         // rows x V: is added
 inline constexpr std::uint32_t bias_row = 64;     // V elements: are added to every row
 inline constexpr std::uint32_t lengths = 128;     // rows integers: columns from there on are left out
-/// Row r stands for position r mod V of a sequence of V: the columns after it are left out.
-inline constexpr std::uint32_t causal = 256;
 inline constexpr std::uint32_t any_mask = mask_keep | mask_drop;
 inline constexpr std::uint32_t any_bias = bias | bias_row;
 /// Those that hold a buffer.
 inline constexpr std::uint32_t buffers = temperatures | any_mask | any_bias | lengths;
-inline constexpr std::uint32_t all = 511;
 }  // namespace operand
 
 /// The type of a mask's elements.

@@ -44,6 +44,9 @@ struct RowTruth {
   std::vector<std::uint64_t> rounded;  // bits of p_i correctly rounded to the output dtype
   std::vector<std::int32_t> order;   // positions by descending logit, equal logits by smaller index, NaN last
   std::vector<std::int32_t> larger;  // number of distinct finite logits larger than x_i (0 for the maximum)
+  /// By how much the logits of a kernel may differ from x, where it makes them itself of others; empty: they are
+  /// x.
+  std::vector<double> slack;
   std::uint64_t lse_rounded = 0;     // bits of lse correctly rounded to the output dtype
   std::int64_t undecided = 0;        // roundings 4096 bits could not decide
   int bits = 0;                      // largest precision used; 53: the fast tier

@@ -139,13 +139,14 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   return r;
 }
 
-Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
+Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+                    const OperandValues* values) const {
   if (const std::string why = outside(c, layout); !why.empty()) {
     const Limits& l = variant_of(c).limits;
     const bool empty = (c.V == 0 && l.min_V > 0) || (c.rows == 0 && l.min_rows > 0);
     return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
   }
-  GuardedLaunch launch = prepare(c, inputs, layout);
+  GuardedLaunch launch = prepare(c, inputs, layout, values);
   const LaunchOutcome outcome = run(launch);
   return judge(c, inputs, launch, outcome);
 }

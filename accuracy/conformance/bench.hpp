@@ -63,8 +63,10 @@ class Bench {
   Problem problem(const ConformanceCase& c) const;
   /// The layout with the gaps and the offset that declared limits ask for.
   Layout fit(const ConformanceCase& c, const Layout& layout) const;
-  GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-    return {variant_of(c), problem(c), inputs.logits(), fit(c, layout)};
+  /// `values`: what the operands hold; null: neutral ones.
+  GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+                        const OperandValues* values = nullptr) const {
+    return {variant_of(c), problem(c), inputs.logits(), fit(c, layout), values};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
@@ -73,7 +75,8 @@ class Bench {
 
   /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.
-  Record judge(const ConformanceCase& c, const Case& inputs, const Layout& layout) const;
+  Record judge(const ConformanceCase& c, const Case& inputs, const Layout& layout,
+               const OperandValues* values = nullptr) const;
   Record judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
                const LaunchOutcome& outcome) const;
 

@@ -137,6 +137,7 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   compact.rows = static_cast<std::int64_t>(small.rows.size());
   compact.V = small.inputs.V();
   BigBuffers big(bench.variant(), bench.problem(c), low);
+  if (!big.no_room().empty()) return bench.unsupported(c, big.no_room());
   for (std::size_t i = 0; i < small.rows.size(); ++i)
     big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
   const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);

@@ -8,7 +8,10 @@
 namespace assay::conformance {
 namespace {
 
-enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace };
+enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace, kMask, kBias, kLengths, kTemperatures };
+
+/// Up to so many bytes of an operand are written out on the host.
+constexpr std::uint64_t kWritten = std::uint64_t{64} << 20;
 
 /// Outputs hold NaN, and no index, until they are written.
 constexpr std::uint64_t kUnwritten = ~std::uint64_t{0};
@@ -39,6 +42,30 @@ BigBuffers::BigBuffers(const Variant& v, const Problem& p, double low) : p_(p) {
   set(kM, pair ? 1 : 0, sizeof(float), kUnwritten);
   set(kD, pair ? 1 : 0, sizeof(float), kUnwritten);
   parts_[kWorkspace] = {v.workspace_bytes ? v.workspace_bytes(p) : 0, 1, kUnwritten, {}, {}};
+  neutral_operands(p.operands, on_device(v));
+}
+
+void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
+  const auto set = [&](int b, std::int64_t elements, std::size_t element, std::uint64_t fill) {
+    PartBuffer& buffer = parts_[static_cast<std::size_t>(b)];
+    buffer = {static_cast<std::uint64_t>(elements) * element, element, fill, {}, {}};
+    if (fill == 0 || on_device) return;
+    if (buffer.payload > kWritten) {
+      no_room_ = "memory: an operand of so many elements is not kept on the host";
+      return;
+    }
+    Part all{0, std::vector<std::byte>(buffer.payload)};
+    for (std::size_t i = 0; i < all.bytes.size(); i += element) std::memcpy(all.bytes.data() + i, &fill, element);
+    buffer.given.push_back(std::move(all));
+  };
+  const auto one = [](MaskType t) -> std::uint64_t {
+    return t == MaskType::f16 ? 0x3c00 : t == MaskType::bf16 ? 0x3f80 : t == MaskType::f32 ? 0x3f800000 : 1;
+  };
+  if (o.has(operand::any_mask))
+    set(kMask, p_.rows * p_.V, size_of(o.mask), o.has(operand::mask_keep) ? one(o.mask) : 0);
+  if (o.has(operand::any_bias)) set(kBias, o.has(operand::bias_row) ? p_.V : p_.rows * p_.V, size_of(o.bias), 0);
+  if (o.has(operand::lengths)) set(kLengths, p_.rows, o.length_bytes, static_cast<std::uint64_t>(p_.V));
+  if (o.has(operand::temperatures)) set(kTemperatures, p_.rows, sizeof(float), 0x3f800000);
 }
 
 void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_row,

@@ -19,6 +19,8 @@ class BigBuffers {
 
   const Problem& problem() const { return p_; }
   PartBuffers& parts() { return parts_; }
+  /// Empty, or why the operands cannot be made neutral: on the host, memory holds zeros or what is written there.
+  const std::string& no_room() const { return no_room_; }
 
   /// One of the rows that are judged: its logits, at these ascending columns or at all of them, and its
   /// outputs there. Rows ascend.
@@ -40,7 +42,10 @@ class BigBuffers {
   std::vector<std::byte> bytes_of(const Chosen& c, int buffer) const;
 
   Problem p_;
+  void neutral_operands(const Operands& o, bool on_device);
+
   PartBuffers parts_;
+  std::string no_room_;
   std::vector<Chosen> chosen_;
 };
 

@@ -11,6 +11,7 @@ std::span<const Group> groups() {
       {"families", "Every input family: ordinary rows, wide ranges, ties and special values.", plan_families},
       {"shapes", "Every row length to 4096 and those where a dispatch may change: tails, tiles, vectors.",
        plan_shapes},
+      {"operands", "Scale, temperature, mask, bias and lengths: the softmax of the logits that they make.", plan_operands},
       {"rows", "No row, one, and more than a grid's dimensions or the machine holds at once.", plan_rows},
       {"layout",
        "Pitch, alignment, guard bands, the end of a page, in place: reads and writes beside the rows.",

@@ -21,6 +21,7 @@ std::vector<Unit> plan_streams(const Planning& p);
 std::vector<Unit> plan_batch(const Planning& p);
 std::vector<Unit> plan_schedules(const Planning& p);
 std::vector<Unit> plan_big(const Planning& p);
+std::vector<Unit> plan_operands(const Planning& p);
 
 /// The row length that a kernel is made for nearest to V: the next multiple, the shortest or the longest. 0
 /// stays 0.

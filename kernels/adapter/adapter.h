@@ -74,7 +74,8 @@ struct Arguments {
   void *out = nullptr, *indices = nullptr, *m = nullptr, *d = nullptr, *workspace = nullptr;
   uint64_t workspace_bytes = 0;
   void* stream = nullptr;
-  float scale = 1;
+  float scale = 1, temperature = 1;
+  const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
 };
 
 /// A number as the launcher's own type, never cut short.
@@ -116,7 +117,11 @@ A value_of(Part part, const Arguments& a) {
                     : part == Part::workspace ? a.workspace
                     : part == Part::m         ? a.m
                     : part == Part::d         ? a.d
-                                              : a.out;
+                    : part == Part::mask_keep || part == Part::mask_drop ? a.mask
+                    : part == Part::bias || part == Part::bias_row       ? a.bias
+                    : part == Part::lengths                              ? a.lengths
+                    : part == Part::temperature                          ? a.temperatures
+                                                                         : a.out;
     return reinterpret_cast<A>(const_cast<void*>(p));
   } else if constexpr (std::is_integral_v<A>) {
     const int64_t n = part == Part::rows              ? a.rows
@@ -128,7 +133,7 @@ A value_of(Part part, const Arguments& a) {
                                                       : a.in_pitch;
     return number<A>(n, kParts[static_cast<int>(part)]);
   } else {
-    return static_cast<A>(a.scale);
+    return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
   }
 }
 /// The same for adapters that stand behind a file that may define any macro: no name of a member is in sight.
@@ -174,6 +179,12 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   a.out = c.values ? c.values->data : nullptr;
   a.stream = c.stream;
   a.scale = c.scale;
+  a.temperature = c.temperature;
+  const auto data_of = [](const assay_tensor* t) -> const void* { return t ? t->data : nullptr; };
+  a.mask = data_of(c.mask);
+  a.bias = data_of(c.bias);
+  a.lengths = data_of(c.lengths);
+  a.temperatures = data_of(c.temperatures);
   if (c.scale != 1 && !n.scale) throw Refused("scale is not 1, and the entry takes no scale");
   if (n.fixed_k && c.k != n.fixed_k)
     throw Refused("k = " + std::to_string(c.k) + ", and the entry's is " + std::to_string(n.fixed_k));
@@ -222,6 +233,15 @@ inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& 
                                     : static_cast<uint64_t>(all.k) * static_cast<uint64_t>(n.index_bytes));
   a.m = at(all.m, sizeof(float));
   a.d = at(all.d, sizeof(float));
+  const auto operand = [&](const void* p, const assay_tensor* t) -> const void* {
+    // One bias for all rows has one dimension.
+    if (!t || (t->ndim == 1 && t == c.bias)) return p;
+    return at(const_cast<void*>(p), static_cast<uint64_t>(t->ndim == 1 ? 1 : pitch_of(t)) * element(t));
+  };
+  a.mask = operand(all.mask, c.mask);
+  a.bias = operand(all.bias, c.bias);
+  a.lengths = operand(all.lengths, c.lengths);
+  a.temperatures = operand(all.temperatures, c.temperatures);
   return a;
 }
 

@@ -94,6 +94,8 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
   t += "  v.name = " + c_string(file.name) + ";\n";
   t += std::string("  v.in_dtype = \"") + name(s.in) + "\";\n  v.out_dtype = \"" + name(s.out) + "\";\n";
   t += "  v.declaration = " + c_string(with_limits(file.declaration, s, file.host)) + ";\n";
+  if (const std::string operands = text_of(s.operands()); !operands.empty())
+    t += "  v.operands = " + c_string(operands) + ";\n";
   t += "  v.run = assay_run_" + n + ";\n  v.workspace_bytes = assay_bytes_" + n + ";\n";
   t += "  return ::assay_adapter::add(v);\n}();\n\n";
   return t;

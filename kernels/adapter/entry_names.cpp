@@ -205,7 +205,31 @@ bool may_be_count(std::string_view name) {
   return is_one_of(name, {"size", "count", "datasize", "inputsize"});
 }
 bool is_scale(std::string_view name) {
-  return is_one_of(name, {"scale", "softmaxscale", "smscale", "alpha"});
+  return is_one_of(name, {"scale", "softmaxscale", "smscale", "alpha", "scaling", "scalefactor", "scalingfactor", "qkscale",
+                          "attnscale", "invtemperature", "inversetemperature", "invtemp"});
+}
+bool is_temperature(std::string_view name) { return is_one_of(name, {"temperature", "temp", "tau"}); }
+bool is_mask(std::string_view name) {
+  return is_one_of(name, {"mask", "attnmask", "attentionmask", "attrmask", "masks", "paddingmask", "padmask",
+                          "inputmask", "keymask", "maskdata", "softmaxmask", "srcmask", "qkmask"});
+}
+Role operand_role(const Parameter& p, std::string_view name) {
+  const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;
+  const bool integer = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
+                       p.scalar == Scalar::u64;
+  if (real && is_one_of(name, {"attnbias", "attentionbias", "additivemask", "addmask", "relbias",
+                               "relativebias", "positionbias", "posbias", "biasmatrix", "alibi"}))
+    return Role::bias;
+  if (p.scalar == Scalar::f32 && is_one_of(name, {"temperatures", "temperature", "temps"})) return Role::temperature;
+  if (integer && is_one_of(name, {"lengths", "lens", "seqlens", "seqlengths", "sequencelengths", "validlens",
+                                  "validlengths", "validlen", "rowlengths", "rowlens", "kvlens", "contextlens",
+                                  "actuallengths", "actualseqlens", "numvalid"}))
+    return Role::lengths;
+  return Role::none;
+}
+bool is_operand(Role r) {
+  return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||
+         r == Role::lengths || r == Role::temperature;
 }
 bool is_lse(std::string_view name) { return is_one_of(name, {"lse", "logsumexp", "lseout"}); }
 bool is_mask_switch(std::string_view name) { return is_one_of(name, {"causal", "iscausal", "maskfuture"}); }

@@ -28,6 +28,13 @@ bool is_count(std::string_view name);
 /// rows * V, where both are parameters too: size, count.
 bool may_be_count(std::string_view name);
 bool is_scale(std::string_view name);
+bool is_temperature(std::string_view name);
+/// A mask of some kind: which, its name does not say.
+bool is_mask(std::string_view name);
+/// Of a const pointer: bias, bias_row, lengths or temperature, where name and type say so; else none.
+Role operand_role(const Parameter& p, std::string_view name);
+/// What is read besides the logits.
+bool is_operand(Role r);
 bool is_lse(std::string_view name);
 /// A bool that turns softmax into something else: causal, is_log.
 bool is_mask_switch(std::string_view name);

@@ -82,8 +82,8 @@ class Reader {
       if (room) p->bytes = a.value.substr(10, a.value.size() - 11);
       const bool to_pointer = p->role == Role::in || p->role == Role::out || p->role == Role::inout ||
                               p->role == Role::indices || p->role == Role::workspace || p->role == Role::m ||
-                              p->role == Role::d;
-      if (to_pointer != (p->pointers > 0) && p->role != Role::stream)
+                              p->role == Role::d || (is_operand(p->role) && p->role != Role::temperature);
+      if (to_pointer != (p->pointers > 0) && p->role != Role::stream && p->role != Role::temperature)
         refuse(*p, "cannot be " + std::string(name(p->role)) +
                        (to_pointer ? ", which is a pointer" : ", which is a number"));
     } else {
@@ -131,6 +131,8 @@ class Reader {
     const std::string n = plain_name(p);
     if (p.scalar == Scalar::stream && p.pointers == 0) {
       p.role = Role::stream;
+    } else if (p.pointers > 0 && p.read_only && operand_role(p, n) != Role::none) {
+      p.role = operand_role(p, n);
     } else if (p.pointers > 0) {
       p.role = pointer_role(n);
       const bool integers = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
@@ -151,6 +153,8 @@ class Reader {
       if (p.role == Role::none) p.role = pitch_role(lower);
     } else if (p.scalar == Scalar::f32 && is_scale(n)) {
       p.role = Role::scale;
+    } else if (p.scalar == Scalar::f32 && is_temperature(n)) {
+      p.role = Role::temperature;
     }
   }
   bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
@@ -160,6 +164,7 @@ class Reader {
     Parameter *in = nullptr, *out = nullptr;
     int reals = 0, pointers = 0;
     for (Parameter& p : s_.parameters) {
+      if (is_operand(p.role)) continue;
       if (p.role == Role::in && !said(p) && !p.read_only) in = &p;
       if (p.role == Role::out && !said(p) && p.read_only) out = &p;
       reals += is_real(p);
@@ -181,7 +186,7 @@ class Reader {
   Parameter* only(F f) {
     Parameter* found = nullptr;
     for (Parameter& p : s_.parameters)
-      if (p.role == Role::none && &p != lse_ && f(p)) {
+      if (p.role == Role::none && &p != lse_ && !(p.read_only && is_mask(plain_name(p))) && f(p)) {
         if (found) return nullptr;
         found = &p;
       }
@@ -286,6 +291,8 @@ class Reader {
             ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, "
             "void*, cudaStream_t, ...); --arg " +
             handle(p) + "=VALUE gives it a value");
+      if (p.role == Role::none && p.pointers > 0 && p.read_only && is_mask(plain_name(p)))
+        refuse(p, mask_question(p));
       if (p.role == Role::none)
         refuse(p, "not known what it is for: --arg " + handle(p) + "=VALUE, or --arg " + handle(p) +
                       "=ROLE (" + roles(p));
@@ -293,6 +300,9 @@ class Reader {
         if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
           throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
       if (p.role == Role::literal) continue;
+      if (is_operand(p.role) && (selects(s_.op) || s_.op == Op::normalizer))
+        refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
+                      name(s_.op));
       for (const Parameter& q : s_.parameters)
         if (&q < &p && q.role == p.role && !(said(p) && said(q)) && p.role != Role::workspace)
           refuse(p, std::string(name(p.role)) + " already is '" + handle(q) + "': --arg " + handle(p) +
@@ -306,6 +316,9 @@ class Reader {
       if (const Parameter* p = s_.find(Role::pitch); p && s_.has(side))
         refuse(*p, std::string("beside ") + name(side) + ": --arg " + handle(*p) +
                        "=in_pitch or out_pitch says which");
+    for (const auto& [one, other] : {std::pair(Role::mask_keep, Role::mask_drop), std::pair(Role::bias, Role::bias_row)})
+      if (const Parameter* p = s_.find(one); p && s_.has(other))
+        refuse(*p, std::string("beside ") + name(other) + ": a launch has one of them");
     workspaces();
   }
   /// One formula for all of them, one after the other, each at a multiple of 256.
@@ -340,12 +353,22 @@ class Reader {
           throw InputError("--arg " + what + quote_entry(text) + ": " + why);
   }
 
+  /// Masks mean one of three things, and nothing but their author's word says which.
+  std::string mask_question(const Parameter& p) const {
+    const bool real = is_real(p);
+    const std::string is = "--arg " + handle(p) + "=";
+    return "a mask: what does it mean? " + (real ? is + "bias: it is added; " : std::string()) + is +
+           "mask_keep: what is 0 is left out; " + is + "mask_drop: what is not 0 is left out";
+  }
+
   std::string roles(const Parameter& p) const {
+    if (p.pointers > 0 && p.read_only)
+      return "in, bias, bias_row, mask_keep, mask_drop, lengths, temperature)";
     if (p.pointers > 0)
       return "in, out, inout, indices, m, d, workspace, stream), or, where it is written and not judged, "
              "--arg " +
              handle(p) + "='workspace(rows * V * 4)'";
-    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale)";
+    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale, temperature)";
   }
 
   void types(const Parameter& p) const {
@@ -380,6 +403,23 @@ class Reader {
         one_of({Scalar::f32, Scalar::f64}, "a float");
         break;
       case Role::workspace:
+        break;
+      case Role::temperature:
+        one_of({Scalar::f32, Scalar::f64}, "a float, or a pointer to float, one for each row");
+        if (p.pointers > 0 && p.scalar != Scalar::f32) refuse(p, "temperatures are floats");
+        break;
+      case Role::bias:
+      case Role::bias_row:
+        one_of({Scalar::f16, Scalar::bf16, Scalar::f32}, "a pointer to half, bfloat16 or float");
+        break;
+      case Role::mask_keep:
+      case Role::mask_drop:
+        one_of({Scalar::boolean, Scalar::i8, Scalar::i32, Scalar::u32, Scalar::f16, Scalar::bf16,
+                Scalar::f32},
+               "a pointer to bool, bytes, 32-bit integers, half, bfloat16 or float");
+        break;
+      case Role::lengths:
+        one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64}, "a pointer to 32-bit or 64-bit integers");
         break;
       default:
         if (!p.is_integer()) refuse(p, std::string(name(p.role)) + " is an integer");

@@ -298,6 +298,45 @@ std::string EntrySignature::limits() const {
   return s;
 }
 
+Operands EntrySignature::operands() const {
+  Operands o;
+  if (selects(op) || op == Op::normalizer) return o;
+  const auto real = [](Scalar s) {
+    return s == Scalar::f16 ? Dtype::f16 : s == Scalar::bf16 ? Dtype::bf16 : Dtype::f32;
+  };
+  for (const Parameter& p : parameters) {
+    switch (p.role) {
+      case Role::scale:
+        o.parts |= operand::scale;
+        break;
+      case Role::temperature:
+        o.parts |= p.pointers > 0 ? operand::temperatures : operand::temperature;
+        break;
+      case Role::mask_keep:
+      case Role::mask_drop:
+        o.parts |= p.role == Role::mask_keep ? operand::mask_keep : operand::mask_drop;
+        o.mask = p.scalar == Scalar::f16    ? MaskType::f16
+                 : p.scalar == Scalar::bf16 ? MaskType::bf16
+                 : p.scalar == Scalar::f32  ? MaskType::f32
+                 : p.scalar == Scalar::i32 || p.scalar == Scalar::u32 ? MaskType::i32
+                                                                      : MaskType::u8;
+        break;
+      case Role::bias:
+      case Role::bias_row:
+        o.parts |= p.role == Role::bias ? operand::bias : operand::bias_row;
+        o.bias = real(p.scalar);
+        break;
+      case Role::lengths:
+        o.parts |= operand::lengths;
+        o.length_bytes = p.scalar == Scalar::i64 || p.scalar == Scalar::u64 ? 8 : 4;
+        break;
+      default:
+        break;
+    }
+  }
+  return o;
+}
+
 EntryArgument parse_entry_argument(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())

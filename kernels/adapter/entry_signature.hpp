@@ -85,6 +85,8 @@ struct EntrySignature {
   bool has(Role r) const { return find(r) != nullptr; }
   /// What the signature itself says about the domain, as words of a declaration: "dense=yes; max_V=...".
   std::string limits() const;
+  /// What it reads besides the logits, by its parameters' roles and types.
+  Operands operands() const;
 };
 
 /// `--arg name=value`: the parameter's name, or its place counted from 1; a role, or an expression.

@@ -49,7 +49,7 @@ struct Workspace {
   uint64_t (*bytes)(int64_t rows, int64_t V, int64_t k);
 };
 /// The launcher's parameters in order: in out inout indices rows V k in_pitch out_pitch pitch stream
-/// workspace workspace_bytes m d scale.
+/// workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature.
 constexpr Order order(const char* roles) { return {roles}; }
 /// softmax, log_softmax, lse, normalizer, topk, softmax_topk.
 constexpr OpName op(const char* name) { return {name}; }
@@ -115,6 +115,20 @@ constexpr bool is_const_pointer() {
   return std::is_pointer_v<A> && std::is_const_v<std::remove_pointer_t<A>>;
 }
 
+/// Bytes of what A points to; 0 for a void*.
+template <class A>
+constexpr std::size_t size_of_target() {
+  using E = std::remove_pointer_t<A>;
+  if constexpr (std::is_void_v<E> || std::is_function_v<E>)
+    return 0;
+  else if constexpr (!std::is_pointer_v<A>)
+    return sizeof(A);
+  else if constexpr (std::is_arithmetic_v<E>)
+    return sizeof(E);
+  else
+    return 0;
+}
+
 template <class R, class... A>
 struct Launcher {
   using Function = R (*)(A...);
@@ -171,6 +185,26 @@ struct Launcher {
         if (std::strcmp(extras.op, kNames[i]) == 0) return i;
     if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
     return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
+  }
+  /// What it reads besides the logits, in the words of plugin.h.
+  std::string operands() const {
+    std::string s;
+    if (op() != ASSAY_SOFTMAX && op() != ASSAY_LOG_SOFTMAX && op() != ASSAY_LSE) return s;
+    std::size_t i = 0;
+    const auto one = [&](bool pointer, const char* real, std::size_t bytes, Part p) {
+      std::string word;
+      const std::string integer = bytes == 8 ? "i64" : bytes == 4 ? "i32" : "u8";
+      if (p == Part::scale) word = "scale";
+      if (p == Part::temperature) word = pointer ? "temperatures" : "temperature";
+      if (p == Part::mask_keep || p == Part::mask_drop || p == Part::bias || p == Part::bias_row)
+        word = std::string(kParts[static_cast<int>(p)]) + ":" + (real ? real : integer);
+      if (p == Part::lengths) word = "lengths:" + integer;
+      if (!word.empty()) s += (s.empty() ? "" : " ") + word;
+    };
+    (one(std::is_pointer_v<A>, DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value,
+         size_of_target<A>(), parts[i++]),
+     ...);
+    return s;
   }
   std::string declaration() const {
     std::string s = extras.declaration ? extras.declaration : "";
@@ -306,6 +340,7 @@ struct Registration {
     v.in_dtype = l.dtype(true) ? l.dtype(true) : "f32";
     v.out_dtype = l.dtype(false);
     v.declaration = registered().keep(l.declaration());
+    v.operands = registered().keep(l.operands());
     v.run = run;
     v.workspace_bytes = workspace_bytes;
     return assay_adapter::add(v);
