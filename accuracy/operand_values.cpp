@@ -28,15 +28,15 @@ class Draws {
   std::mt19937_64 bits_;
 };
 
-void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, Draw how, Draws& draws) {
-  keep.assign(static_cast<std::size_t>(rows * V), how == Draw::long_tails ? 1 : 0);
+void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
+  keep.assign(static_cast<std::size_t>(rows * V), how == OperandDraw::long_tails ? 1 : 0);
   for (std::int64_t r = 0; r < rows && V > 0; ++r) {
     std::uint8_t* const row = keep.data() + r * V;
-    if (how == Draw::ordinary)
+    if (how == OperandDraw::ordinary)
       for (std::int64_t j = 0; j < V; ++j) row[j] = draws.half();
-    if (how == Draw::few_left)
+    if (how == OperandDraw::few_left)
       for (std::int64_t n = draws.below(3); n >= 0; --n) row[draws.half() ? V - 1 : draws.below(V)] = 1;
-    if (how == Draw::long_tails) {
+    if (how == OperandDraw::long_tails) {
       const std::int64_t left = 1 + draws.below(std::min<std::int64_t>(V, 40));
       if (r % 2 == 0)
         std::fill(row + (V - left) + (left == V ? 1 : 0), row + V, 0);
@@ -48,11 +48,11 @@ void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t 
   }
 }
 
-void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, Draw how, Draws& draws) {
+void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t most = std::max<std::int64_t>(V, 1);
-    const std::int64_t n = how == Draw::few_left     ? 1 + draws.below(std::min<std::int64_t>(most, 3))
-                           : how == Draw::long_tails ? most - draws.below(std::min<std::int64_t>(most, 33))
+    const std::int64_t n = how == OperandDraw::few_left     ? 1 + draws.below(std::min<std::int64_t>(most, 3))
+                           : how == OperandDraw::long_tails ? most - draws.below(std::min<std::int64_t>(most, 33))
                                                      : 1 + draws.below(most);
     v.lengths.push_back(std::min(n, V));
     // What a mask leaves must lie before the row's end.
@@ -73,12 +73,12 @@ double slack_of(const OperandValues& v, float temperature, double q, double z) {
 
 }  // namespace
 
-OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, Draw how) {
+OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, OperandDraw how) {
   Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 + static_cast<std::uint64_t>(rows));
   OperandValues v;
   // 1 / sqrt(128), and what is no power of two either.
-  if (o.has(operand::scale)) v.scale = how == Draw::few_left ? 1.7f : 0.088388346f;
-  if (o.has(operand::temperature)) v.temperature = how == Draw::few_left ? 0.3f : 1.3f;
+  if (o.has(operand::scale)) v.scale = how == OperandDraw::few_left ? 1.7f : 0.088388346f;
+  if (o.has(operand::temperature)) v.temperature = how == OperandDraw::few_left ? 0.3f : 1.3f;
   if (o.has(operand::temperatures))
     for (std::int64_t r = 0; r < rows; ++r) v.temperatures.push_back(static_cast<float>(0.25 + 2 * draws.uniform()));
   if (o.has(operand::any_mask)) draw_keep(v.keep, rows, V, how, draws);
@@ -87,7 +87,7 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
     for (std::int64_t r = 0; r < v.bias.rows; ++r)
       for (std::int64_t j = 0; j < V; ++j) v.bias.set(r, j, 2 * draws.normal());
     // An additive mask: -inf here and there, never everywhere.
-    if (o.has(operand::bias) && !o.has(operand::any_mask) && how != Draw::ordinary)
+    if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary)
       for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t j = 1 + draws.below(std::max<std::int64_t>(V, 1)); j < V; ++j)
           v.bias.set(r, j, static_cast<double>(kMinusInf));

@@ -21,7 +21,7 @@ struct OperandValues {
 };
 
 /// Which values are drawn: ordinary ones, or one operand at a time against the ends of its range.
-enum class Draw {
+enum class OperandDraw {
   ordinary,    // half of the elements left out, a bias of N(0, 4), lengths from 1 to V
   few_left,    // one to three elements of a row are left, at its end too
   long_tails,  // only the last elements of a row are left out, and the first of the next
@@ -29,7 +29,7 @@ enum class Draw {
 
 /// Values for every operand that the kernel takes, the same for the same seed. At least one element of a row is
 /// left.
-OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, Draw draw);
+OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, OperandDraw draw);
 
 /// The logits the softmax is taken of, and how far those of a kernel may be from them.
 struct EffectiveLogits {

@@ -12,14 +12,14 @@ namespace {
 
 struct Setup {
   const char* name;
-  Draw draw;
+  OperandDraw draw;
 };
-constexpr Setup kSetups[] = {{"ordinary", Draw::ordinary}, {"few_left", Draw::few_left}, {"long_tails", Draw::long_tails}};
+constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary}, {"few_left", OperandDraw::few_left}, {"long_tails", OperandDraw::long_tails}};
 
-Draw draw_of(const std::string& setup) {
+OperandDraw draw_of(const std::string& setup) {
   for (const Setup& s : kSetups)
     if (setup == s.name) return s.draw;
-  return Draw::ordinary;
+  return OperandDraw::ordinary;
 }
 
 void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
@@ -52,7 +52,7 @@ std::vector<Unit> plan_operands(const Planning& p) {
   for (const std::int64_t V : sizes_of(p, lengths))
     for (const Setup& setup : kSetups) {
       if (!p.narrow.setup.empty() && p.narrow.setup != setup.name) continue;
-      if (p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup.draw == Draw::ordinary) continue;
+      if (p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup.draw == OperandDraw::ordinary) continue;
       Unit u{{}, run_operands, 0};
       for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
         for (const std::int64_t rows : rows_of(p, {V <= 4096 ? 5 : 2})) {

@@ -172,7 +172,7 @@ TEST(Operands, ADeclaredRoundingIsHeld) {
   v.claim.logits = LogitRounding::fma;
   EXPECT_EQ(failed(check(v)), 0);
   const Tensor x = make_rows("normal_3", Dtype::f32, 1000, 2, 1);
-  const OperandValues values = drawn_operands(v.operands, 2, 1000, 1, Draw::ordinary);
+  const OperandValues values = drawn_operands(v.operands, 2, 1000, 1, OperandDraw::ordinary);
   const EffectiveLogits fma = effective_logits(x, values, LogitRounding::fma);
   const EffectiveLogits each = effective_logits(x, values, LogitRounding::each);
   const EffectiveLogits any = effective_logits(x, values, LogitRounding::any);
