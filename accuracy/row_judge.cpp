@@ -144,8 +144,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
     double bound = k.eps(c.shift->f[j]) + fixed + lam(b.w / g);
     if (k.kept)
       bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.kept_slope();
-    else if (k.any_shift)
-      bound += c.shift->delta[j];
+    if (!t.slack.empty() || (k.any_shift && !k.kept)) bound += c.shift->delta[j];
     // Four doubles of 2^-52 relative width and as many operations enter the error; x - m itself is rounded.
     const double slack = 0x1p-48 + 0x1p-52 * std::fabs(t.d[j]);
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "kernels/neutral_operands.hpp"
 #include "properties/algebra.hpp"
 
 namespace assay {
@@ -29,6 +30,7 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions
   p.rows = logits.rows;
   p.V = logits.V;
   p.k = selects(op) ? options.k : 0;
+  p.operands = variant.operands;
   const std::int64_t gap = variant.limits.dense ? 0 : options.gap;
   p.in_pitch = p.V + gap;
   p.out_pitch = p.out_columns() + gap;
@@ -51,6 +53,7 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions
   if (const std::size_t n = variant.workspace_bytes ? variant.workspace_bytes(p) : 0; n > 0)
     images.workspace = poisoned(n);
 
+  add_neutral_operands(images, p, 512);
   if (const LaunchOutcome outcome = launch(variant, p, images, options.launch); !outcome.ok())
     throw std::runtime_error(variant.key() + ": " + outcome.fault);
 

@@ -85,7 +85,7 @@ TEST(Plugin, EveryMalformedOneIsRefusedInOneLine) {
     {"null_entry", "assay_plugin_entry() returned NULL"},
     {"newer", "speaks version 2 of the ABI, this assay speaks 1"},
     {"small_plugin", "assay_plugin.struct_size is 8, version 1 has 24"},
-    {"small_variant", "variant 0 has struct_size 16, not 56 to 64"},
+    {"small_variant", "variant 0 has struct_size 16, not 56 to 72"},
     {"no_variants", "has no variants"},
     {"bad_name", "variant 0 is called 'my softmax': names are letters, digits, '_' and '-'"},
     {"bad_dtype", "variant 0 ('c99_softmax') has dtype 'fp8': known are f16, bf16, f32, f64"},
