@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/device.hpp"
 #include "reports/commands.hpp"
 
 namespace assay {
@@ -19,11 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A file of kernels/adapter/examples/adopt, and what its first lines promise: "// entry: DECLARATION",
-/// "// arg: NAME=ROLE" where names do not say it, "// exit: STATUS", "// within: CONTRACT", and "// declare:
+/// "// needs: device" where the host executor cannot run it, "// arg: NAME=ROLE" where names do not say it, "// exit: STATUS", "// within: CONTRACT", and "// declare:
 /// WORDS" where limits are to be found.
 struct Example {
   fs::path path;
-  std::string entry, arg, exit, within, declare;
+  std::string entry, arg, exit, within, declare, needs;
 };
 void PrintTo(const Example& e, std::ostream* o) { *o << e.path.filename().string(); }
 
@@ -32,12 +33,13 @@ std::vector<Example> examples() {
   std::error_code none;  // a bundle has no sources
   for (const auto& at : fs::directory_iterator(ASSAY_SOURCE_DIR "/kernels/adapter/examples/adopt", none)) {
     if (at.path().extension() != ".cu") continue;
-    Example e{at.path(), {}, {}, {}, {}, {}};
+    Example e{at.path(), {}, {}, {}, {}, {}, {}};
     std::ifstream in(e.path);
     for (std::string line; std::getline(in, line) && line.starts_with("//");)
       for (const auto& [word, into] :
            {std::pair("// entry: ", &e.entry), std::pair("// arg: ", &e.arg), std::pair("// exit: ", &e.exit),
-            std::pair("// within: ", &e.within), std::pair("// declare: ", &e.declare)})
+            std::pair("// within: ", &e.within), std::pair("// declare: ", &e.declare),
+            std::pair("// needs: ", &e.needs)})
         if (line.starts_with(word)) *into = line.substr(std::string(word).size());
     all.push_back(e);
   }
@@ -53,8 +55,9 @@ struct Ran {
 Ran check(const Example& e, const std::vector<std::string>& more = {}) {
   const fs::path out = fs::temp_directory_path() /
                        ("assay-adopt-" + e.path.stem().string() + "-" + std::to_string(::getpid()));
-  std::vector<std::string> words = {"assay",   "check", e.path.string(), "--host",    "--quick",
+  std::vector<std::string> words = {"assay",   "check", e.path.string(), "--quick",
                                     "--entry", e.entry, "--out",         out.string()};
+  if (e.needs.empty()) words.push_back("--host");
   if (!e.arg.empty()) words.insert(words.end(), {"--arg", e.arg});
   words.insert(words.end(), more.begin(), more.end());
   std::vector<const char*> argv;
@@ -77,6 +80,8 @@ TEST_P(AdoptExamples, GetTheirContract) {
   const Example& e = GetParam();
   ASSERT_NE(e.entry, "");
   ASSERT_NE(e.within, "");
+  if (const std::string why = unavailable_reason(Backend::cuda); e.needs == "device" && !why.empty())
+    GTEST_SKIP() << "its blocks read each other's memory, which only a GPU does: " << why;
   const Ran ran = check(e);
   EXPECT_EQ(std::to_string(ran.status), e.exit) << ran.text;
   EXPECT_NE(ran.text.find("within: " + e.within + "\n"), std::string::npos) << ran.text;
