@@ -17,10 +17,9 @@ struct Part {
 
 __device__ Part merge(Part a, Part b) {
   const float m = fmaxf(a.m, b.m);
-  // Nothing but -inf on both sides stays the identity.
-  if (m == -INFINITY && a.d == a.d && b.d == b.d) return {m, 0.0f};
-  const float left = a.m == -INFINITY ? 0.0f : a.d * expf(a.m - m);
-  const float right = b.m == -INFINITY ? 0.0f : b.d * expf(b.m - m);
+  // A part of nothing but -inf has the sum 0, or NaN where it holds one.
+  const float left = a.m == -INFINITY ? a.d : a.d * expf(a.m - m);
+  const float right = b.m == -INFINITY ? b.d : b.d * expf(b.m - m);
   return {m, left + right};
 }
 
