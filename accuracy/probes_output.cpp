@@ -141,11 +141,11 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       ++exp.judged;
       const double most = exp_error_below_zero(terms, t) + numerator_slack + rescales;
       if (!(std::fabs(off) - 0x1p-48 <= most))
-        exp.refute(fmt::format("one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
-                               "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp{} is "
-                               "within {:.4g} u",
-                               t, e, std::fabs(off) / terms.u, kept ? ", rescaled at most twice," : "",
-                               most / terms.u));
+        exp.refute(fmt::format(
+            "one 0 beside exps that vanish: the divisor is 1, so the output at {} is the "
+            "numerator itself; it is {:a}, {:.4g} u from e^t, where the claimed exp{} is "
+            "within {:.4g} u",
+            t, e, std::fabs(off) / terms.u, kept ? ", rescaled at most twice," : "", most / terms.u));
       OneNumerator over(terms.arithmetic), times(terms.arithmetic);
       over.see(e, 1, 1, beside);
       times.see(e, 1, 1, beside);
@@ -170,9 +170,10 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
                                                  : std::fabs(std::log(p * n / e)) - 0x1p-48 <=
                                                        2 * lam(terms.D) + terms.eta / p + 2 * rescales;
         if (!holds && kept && first.empty())
-          first = fmt::format("{} zeros beside a numerator that is {:a} when it stands alone: the output is {:a}, "
-                              "further from the quotient than two rescales and the division can be",
-                              n, e, p);
+          first = fmt::format(
+              "{} zeros beside a numerator that is {:a} when it stands alone: the output is {:a}, "
+              "further from the quotient than two rescales and the division can be",
+              n, e, p);
         if (!holds && first.empty())
           first = fmt::format(
               "{} zeros beside a numerator that is {:a} when it stands alone: {} is {:a}, the output is {:a}",
@@ -276,11 +277,14 @@ Observation numerators(const Variant& v, const Terms& terms) {
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 64);
   if (!landed(o, got)) return o;
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  // Of a smaller k the rest of the row does not come back.
+  const bool whole = !selects(v.op) || got.k >= static_cast<int>(rows[0].size());
   std::int64_t differ = 0, seen = 0;
   for (const auto& [t, at] : columns)
     for (int r = 0; r < 2; ++r)
       for (std::int64_t j : at) {
         const double first = got.at(0, at.front()), p = got.at(r, j);
+        if (!whole && (std::isnan(first) || std::isnan(p))) continue;  // not selected
         ++seen;
         differ += !same(first, p);
         if (v.claim.normalise == Normalise::kept) continue;
@@ -292,6 +296,10 @@ Observation numerators(const Variant& v, const Terms& terms) {
                           "function of x - m",
                           t, first, at.front(), p, j, r ? "last" : "first"));
       }
+  if (seen == 0) {
+    o.skipped = "k is too small to show two places of one logit";
+    return o;
+  }
   o.trait = differ ? "numerators kept" : "numerators recomputed";
   o.sharper = !differ && v.claim.normalise == Normalise::kept;
   o.saw = fmt::format("{} of {} outputs depend on their column or on the place of the maximum", differ, seen);

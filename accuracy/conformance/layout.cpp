@@ -30,6 +30,9 @@ std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
   for (std::int64_t bytes = shift; bytes < 16 * shift / element + shift && bytes < 16; bytes += shift)
     add(fmt::format("offset_{}", bytes),
         {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
+  // Whole vectors off what an allocator gives.
+  for (std::int64_t bytes = 16; bytes <= 128; bytes *= 2)
+    add(fmt::format("offset_{}", bytes), {.offset = bytes / shift, .poison = 1});
   // The logits aligned and the outputs not, and the other way round.
   add("probs_off", {.out_offset = 1, .poison = 1});
   add("logits_off", {.offset = 1, .out_offset = -1, .poison = 0});

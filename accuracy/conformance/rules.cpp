@@ -279,7 +279,7 @@ class Search {
     const bool crashes =
         std::any_of(bad_.begin(), bad_.end(), [](const Record* r) { return r->status == Status::crashed; });
     if (std::any_of(bad.begin(), bad.end(), [](const std::string& p) { return p.starts_with("offset_"); }))
-      for (const int bytes : {16, 8, 4}) {
+      for (const int bytes : {128, 64, 32, 16, 8, 4}) {
         add(Pattern::base_alignment, fmt::format("base address off a multiple of {} bytes", bytes), 3 + which,
             0, [bytes](const Record& r) { return base_of(r) % bytes != 0; });
         if (crashes)
