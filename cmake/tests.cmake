@@ -6,7 +6,7 @@ add_executable(assay_tests ${test_sources})
 # They include kernel headers, and with them nvcc's #pragma unroll.
 set_source_files_properties(kernels/row_walk_test.cpp kernels/row_divisor_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
-target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck GTest::gtest_main)
+target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck ZLIB::ZLIB GTest::gtest_main)
 # What is tested is compiled as everywhere; a third of the tests' own compile time is the optimiser's.
 target_compile_options(assay_tests PRIVATE -O1)
 # What the vectorizer does with roundings is one of its tests.
@@ -24,7 +24,7 @@ if(ASSAY_SANITIZE)
   set(small reports/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
     kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp)
   if(NOT ASSAY_SANITIZE STREQUAL "thread")
-    list(APPEND small reference/npy_test.cpp kernels/host/half_test.cpp accuracy/checker_test.cpp
+    list(APPEND small reference/npy_test.cpp reference/tensor_file_test.cpp kernels/host/half_test.cpp accuracy/checker_test.cpp
       accuracy/record_test.cpp reference/fast_row_test.cpp accuracy/fast_judge_test.cpp)
   endif()
   # The report's driver without its pages and commands.
@@ -34,7 +34,7 @@ if(ASSAY_SANITIZE)
   add_executable(assay_sanitizer_tests ${small})
   target_include_directories(assay_sanitizer_tests PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(assay_sanitizer_tests PRIVATE
-    assay_conformance assay_mutants rapidcheck GTest::gtest_main nlohmann_json::nlohmann_json assay_fmt)
+    assay_conformance assay_mutants rapidcheck ZLIB::ZLIB GTest::gtest_main nlohmann_json::nlohmann_json assay_fmt)
   target_compile_definitions(assay_sanitizer_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(assay_sanitizer_tests ${discovery} LABELS sanitizer-small)
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)

@@ -131,13 +131,12 @@ TEST_F(Npy, WrongHeadersAreNamed) {
     expect_refused(write(npy(dict, std::string(8, '\0'))), "bad header");
   expect_refused(write(npy(dictionary("<f4", "(2,)") + "x", std::string(8, '\0'))), "bad header");
   expect_refused(write(npy(dictionary("<f4", "()"), std::string(4, '\0'))), "no dimension");
-  expect_refused(write(npy(dictionary(">f4", "(1, 2)"), std::string(8, '\0'))), "'>f4' is big-endian");
-  for (const char* descr : {"<i4", "|u1", "<f16", "<c8", "|f4", "=f4"})
+  for (const char* descr : {"<i4", ">i4", "|u1", "<f16", "<c8", "|f4", "=f4"})
     expect_refused(write(npy(dictionary(descr, "(1,)"), std::string(4, '\0'))),
                    "'" + std::string(descr) + "'");
   expect_refused(write(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")),
                  "dtype '[('a', '<f4')]' is not supported");
-  expect_refused(write(npy(dictionary("<f4", "(1, 2)", "True"), std::string(8, '\0'))), "Fortran order");
+  expect_refused(write(npy(dictionary("<f\n4", "(1, 2)"), std::string(8, '\0'))), "'<f?4' is not supported");
 }
 
 TEST_F(Npy, WrongSizesAreNamed) {

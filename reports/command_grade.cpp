@@ -10,6 +10,7 @@
 
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
+#include "reference/tensor_file.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/manifest.hpp"
@@ -26,6 +27,19 @@ struct Options {
   GradeOptions grade;
 };
 
+/// "bf16", or "f32:bf16" where the outputs have another type than the logits.
+void take_dtype(const std::string& word, Graded& g) {
+  const std::size_t colon = word.find(':');
+  g.dtype = parse_dtype(word.substr(0, colon));
+  bool good = g.dtype && *g.dtype != Dtype::f64;
+  if (colon != word.npos) {
+    g.out_dtype = parse_dtype(word.substr(colon + 1));
+    good = good && g.out_dtype;
+  }
+  if (!good)
+    throw InputError("--dtype " + word + ": f16, bf16 or f32, or of logits and outputs, as in f32:bf16");
+}
+
 /// What of one file of logits is to be judged, and as which op.
 std::vector<Graded> one_file(Options& o) {
   if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
@@ -40,17 +54,14 @@ std::vector<Graded> one_file(Options& o) {
   if (!selects(o.grade.op) && !o.indices.empty())
     throw InputError(fmt::format("--indices: --op {} has none", name(o.grade.op)));
   Graded g;
-  g.name = std::filesystem::path(o.logits).stem().string();
+  g.name = file_of(o.logits).stem().string();
   g.why = "Logits and outputs that were handed in.";
   g.logits = o.logits;
   g.values = values;
   g.indices = o.indices;
-  if (!o.dtype.empty()) {
-    g.dtype = parse_dtype(o.dtype);
-    if (!g.dtype || *g.dtype == Dtype::f64) throw InputError("--dtype " + o.dtype + ": f16, bf16 or f32");
-  }
+  if (!o.dtype.empty()) take_dtype(o.dtype, g);
   for (const std::string& file : {values, o.indices})
-    if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file, ignored))
+    if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored))
       throw InputError(file + ": no such file");
   return {g};
 }
@@ -102,12 +113,14 @@ void add_grade_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("grade", "judge outputs that were made elsewhere, by anything");
   c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
-  c->add_option("--logits", o->logits, ".npy: rows of logits, f16, f32, or bf16 as uint16");
-  c->add_option("--probs", o->probs, ".npy: their softmax, in any of these or f64");
-  c->add_option("--values", o->values, ".npy: log-probabilities, lse, or top-k's logits");
-  c->add_option("--indices", o->indices, ".npy: top-k's indices, int32 or int64");
+  c->add_option("--logits", o->logits,
+                "FILE or FILE:NAME, .npy, .npz or .safetensors: rows of logits, f16, bf16 or f32");
+  c->add_option("--probs", o->probs, "likewise: their softmax, in any of these or f64");
+  c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
+  c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
   c->add_option("--op", o->op, "softmax, log_softmax, lse, topk, softmax_topk (by the files given)");
-  c->add_option("--dtype", o->dtype, "of the logits; bf16: uint16 files hold its bits");
+  c->add_option("--dtype", o->dtype,
+                "of the logits, or logits:outputs as f32:bf16; bf16: uint16, int16 and V2 hold its bits");
   c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
   c->add_option("--max-ulp", o->grade.max_ulp,
                 "the author's own promise: no element further from the exact value than so many ulp")
@@ -117,7 +130,13 @@ void add_grade_command(CLI::App& app, int& status) {
       ->check(unsaid(CLI::Range(1, 1024)));
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html")
       ->capture_default_str();
-  c->footer("Words of --declare:\n" + declaration_words());
+  c->footer(
+      "Of a file of several arrays FILE:NAME takes one; without a name it is the only one, or the one "
+      "called\n"
+      "logits, probs, values or indices like the option. NumPy has no bf16: a file of its bits, made by\n"
+      "x.view(torch.uint16), x.view(torch.int16) or ml_dtypes, is read with --dtype bf16.\n\n"
+      "Words of --declare:\n" +
+      declaration_words());
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -117,7 +117,9 @@ void add_report_command(CLI::App& app, int& status) {
       ->check(whole);
   c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
   c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str()->check(whole)->check(natural);
-  c->add_option("--logits", s.logits, "judge on the rows of this .npy file instead of the families");
+  c->add_option(
+      "--logits", s.logits,
+      "judge on the rows of this FILE or FILE:NAME (.npy, .npz, .safetensors) instead of the families");
   c->add_option("--oracle", o->oracle,
                 "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();

@@ -165,6 +165,20 @@ TEST_F(Grade, TakesPairsOfTypes) {
   EXPECT_EQ(records().at(0)["key"], "outputs/f16:f64@plugin");
 }
 
+TEST_F(Grade, BitsOfBf16BesideOtherLogits) {
+  Tensor x(Dtype::f32, 4, 33);
+  for (std::int64_t i = 0; i < 4 * 33; ++i) x.set(i / 33, i % 33, static_cast<double>(i * 37 % 101) / 16);
+  write_npy(folder / "x.npy", x);
+  write_npy(folder / "y.npy", softmax_of(x, strangers::in_double, Dtype::bf16), Bf16::as_u2);
+  const std::vector<std::string> words = {"grade",   "--logits", at("x.npy"), "--probs",   at("y.npy"),
+                                          "--dtype", "f32:bf16", "--out",     at("graded")};
+  const Outcome o = call(words);
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(records().at(0)["key"], "outputs/f32:bf16@plugin");
+  EXPECT_EQ(records().at(0)["reproduce"],
+            "assay grade --logits " + at("x.npy") + " --probs " + at("y.npy") + " --dtype f32:bf16");
+}
+
 TEST_F(Grade, TakesTopK) {
   Tensor x(Dtype::f32, 2, 9), values(Dtype::f32, 2, 3);
   IndexMatrix at3{2, 3, {}};
@@ -197,9 +211,10 @@ TEST_F(Grade, BadFilesAreOneLineAndExit2) {
   write_npy(folder / "y.npy", y);
   write_npy(folder / "wide.npy", wide);
   write_npy(folder / "bits.npy", bits, Bf16::as_u2);
-  std::string fortran = read_file(folder / "x.npy");
-  fortran.replace(fortran.find("False"), 5, "True ");
-  std::ofstream(folder / "fortran.npy", std::ios::binary) << fortran;
+  std::string cut = read_file(folder / "x.npy");
+  std::ofstream(folder / "cut.npy", std::ios::binary) << cut.substr(0, cut.size() - 1);
+  std::ofstream(folder / "cut.npz", std::ios::binary) << "PK\3\4" << cut;
+  std::ofstream(folder / "cut.safetensors", std::ios::binary) << cut.substr(10);
   std::ofstream(folder / "text.npy") << "0.5 0.5\n";
   struct Bad {
     std::vector<std::string> words;
@@ -208,13 +223,20 @@ TEST_F(Grade, BadFilesAreOneLineAndExit2) {
   const std::string out = at("graded");
   const std::vector<Bad> bad = {
       {{"grade", "--logits", at("x.npy"), "--probs", at("y.npy")}, "is 3 x 9, must be 3 x 10"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("fortran.npy")}, "is in Fortran order"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.npy")}, "truncated"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.npz")}, "not a whole .npz file"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.safetensors")},
+       "cut.safetensors: truncated in the header"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("bits.npy")}, "say --dtype f32:bf16"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("y.npy"), "--dtype", "f32:f8"}, "--dtype f32:f8"},
+      {{"grade", "--logits", at("x.npy"), "--probs", at("x.npy"), "--dtype", "f32:f16"},
+       "holds f32, not f16"},
       {{"grade", "--logits", at("x.npy"), "--probs", at("text.npy")}, "not an .npy file"},
       {{"grade", "--logits", at("x.npy"), "--probs", at("no.npy")}, "no such file"},
       {{"grade", "--logits", at("wide.npy"), "--probs", at("wide.npy")}, "f64 logits"},
       {{"grade", "--logits", at("bits.npy"), "--probs", at("bits.npy")}, "--dtype bf16"},
       {{"grade", "--logits", at("x.npy"), "--probs", at("x.npy"), "--dtype", "f16"}, "holds f32, not f16"},
-      {{"grade", "--logits", at("x.npy"), "--indices", at("x.npy")}, "indices are '<i4' or '<i8'"},
+      {{"grade", "--logits", at("x.npy"), "--indices", at("x.npy")}, "indices are int32 or int64"},
       {{"grade", "--logits", at("x.npy")}, "--probs"},
       {{"grade", "--logits", at("x.npy"), "--values", at("x.npy")}, "--op"},
       {{"grade"}, "a folder of assay inputs"},

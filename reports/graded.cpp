@@ -10,8 +10,8 @@
 #include "accuracy/checker.hpp"
 #include "accuracy/reproduce.hpp"
 #include "kernels/declaration.hpp"
-#include "reference/npy.hpp"
 #include "reference/parallel.hpp"
+#include "reference/tensor_file.hpp"
 #include "reports/report.hpp"
 
 namespace assay {
@@ -46,18 +46,18 @@ class StoredRows final : public WrittenRows {
   std::int64_t first_;
 };
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
-  throw InputError(file.string() + ": " + reason);
+/// In "x.npz:values" the values, where the user named no array of "x.npz".
+const char* usual_name(Op op) { return op == Op::softmax || op == Op::softmax_topk ? "probs" : "values"; }
+
+Tensor read_floats(const std::string& where, const char* usual, std::optional<Dtype> said,
+                   const std::string& say) {
+  const Bf16 bf16 = said == Dtype::bf16 ? Bf16::as_u2 : Bf16::refused;
+  return tensor_of(read_stored(where, usual), bf16, say);
 }
 
-Tensor read_floats(const std::filesystem::path& file, bool bf16) {
-  try {
-    return read_npy(file, bf16 ? Bf16::as_u2 : Bf16::refused);
-  } catch (const InputError& e) {
-    const std::string line = e.what();
-    if (line.find("'<u2'") == std::string::npos || bf16) throw;
-    throw InputError(line + "; if it holds the bits of bf16, say --dtype bf16");
-  }
+void must_hold(const std::string& where, const Tensor& t, std::optional<Dtype> said) {
+  if (said && t.dtype != *said)
+    refuse_file(where, fmt::format("holds {}, not {}", name(t.dtype), name(*said)));
 }
 
 /// The files of one case, of shapes that fit each other.
@@ -70,28 +70,31 @@ struct Loaded {
 
 Loaded load(const Graded& g, Op op) {
   Loaded l;
-  const bool bf16 = g.dtype == Dtype::bf16;
-  l.logits = read_floats(g.logits, bf16);
-  if (g.dtype && l.logits.dtype != *g.dtype)
-    fail(g.logits, fmt::format("holds {}, not {}", name(l.logits.dtype), name(*g.dtype)));
+  l.logits = read_floats(g.logits, "logits", g.dtype, "--dtype bf16");
+  must_hold(g.logits, l.logits, g.dtype);
   if (l.logits.dtype == Dtype::f64)
-    fail(g.logits, "holds f64 logits: bounds are derived for arithmetic in f32 and narrower");
-  if (l.logits.rows == 0 || l.logits.V == 0) fail(g.logits, "holds no element to judge");
-  const auto shaped = [&](const std::filesystem::path& file, std::int64_t rows, std::int64_t columns,
+    refuse_file(g.logits, "holds f64 logits: bounds are derived for arithmetic in f32 and narrower");
+  if (l.logits.rows == 0 || l.logits.V == 0) refuse_file(g.logits, "holds no element to judge");
+  const auto shaped = [&](const std::string& file, std::int64_t rows, std::int64_t columns,
                           std::int64_t want) {
     if (rows == l.logits.rows && columns == want) return;
-    fail(file, fmt::format("is {} x {}, must be {} x {}: {} has {} rows of {}", rows, columns, l.logits.rows,
-                           want, g.logits.string(), l.logits.rows, l.logits.V));
+    refuse_file(file, fmt::format("is {} x {}, must be {} x {}: {} has {} rows of {}", rows, columns,
+                                  l.logits.rows, want, g.logits, l.logits.rows, l.logits.V));
   };
   if (!g.indices.empty()) {
-    l.indices = read_npy_indices(g.indices);
+    l.indices = indices_of(read_stored(g.indices, "indices"));
     if (l.indices->k < 1 || l.indices->k > INT32_MAX)
-      fail(g.indices, fmt::format("has {} columns", l.indices->k));
+      refuse_file(g.indices, fmt::format("has {} columns", l.indices->k));
     shaped(g.indices, l.indices->rows, l.indices->k, l.indices->k);
     l.k = static_cast<int>(l.indices->k);
   }
   if (!g.values.empty()) {
-    l.values = read_floats(g.values, bf16);
+    const std::optional<Dtype> said = g.out_dtype ? g.out_dtype : g.dtype;
+    const std::string logits_type = name(l.logits.dtype);
+    l.values =
+        read_floats(g.values, usual_name(op), said,
+                    l.logits.dtype == Dtype::bf16 ? "--dtype bf16" : "--dtype " + logits_type + ":bf16");
+    must_hold(g.values, *l.values, g.out_dtype);
     // A vector of one lse a row is one dimension.
     if (op == Op::lse && l.values->rows == 1 && l.values->V == l.logits.rows)
       std::swap(l.values->rows, l.values->V);
@@ -119,12 +122,13 @@ Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
 std::string command_line(const Graded& g, const GradeOptions& o) {
   const bool probs = o.op == Op::softmax || o.op == Op::softmax_topk;
   Repeat again;
-  again.words = "grade --logits " + shell_quoted(g.logits.string());
-  if (!g.values.empty())
-    again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values.string());
-  if (!g.indices.empty()) again.words += " --indices " + shell_quoted(g.indices.string());
+  again.words = "grade --logits " + shell_quoted(g.logits);
+  if (!g.values.empty()) again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values);
+  if (!g.indices.empty()) again.words += " --indices " + shell_quoted(g.indices);
+  // One more word than the dtype that every case's line may have.
+  if (g.out_dtype) again.words += fmt::format(" --dtype {}:{}", name(*g.dtype), name(*g.out_dtype));
   if (o.op != Op::softmax) again.op = o.op;
-  if (g.dtype == Dtype::bf16) again.dtype = g.dtype;
+  if (g.dtype == Dtype::bf16 && !g.out_dtype) again.dtype = g.dtype;
   again.declare = o.declaration;
   again.max_ulp = o.max_ulp;
   return reproduce(again);
@@ -148,12 +152,12 @@ class Grading {
  private:
   void grade_one(std::size_t i) {
     const Graded& g = cases_[i];
-    for (const std::filesystem::path& file : {g.values, g.indices})
-      if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file, ignored)) {
+    for (const std::string& file : {g.values, g.indices})
+      if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored)) {
         // Whoever ran the inputs left one out.
         const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
         Record r = blank_record(v, g.name, options_.op, 0, 0, 0, g.seed);
-        r.reason = file.string() + ": no such file";
+        r.reason = file + ": no such file";
         r.reproduce = command_line(g, options_);
         keep(i, v, std::move(r));
         return;

@@ -1,5 +1,5 @@
-// Outputs made elsewhere, by anything: read from .npy files beside their logits and judged like a kernel's,
-// but for what needs a launch.
+// Outputs made elsewhere, by anything: read from files beside their logits and judged like a kernel's, but
+// for what needs a launch.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,14 @@
 
 namespace assay {
 
-/// One file of logits and what was made of it. `values` holds probabilities, log-probabilities, lse or top-k
-/// values; empty paths were not given.
+/// Logits and what was made of them, each a FILE or FILE:NAME (reference/tensor_file.hpp). `values` holds
+/// probabilities, log-probabilities, lse or top-k values; what is empty was not given.
 struct Graded {
   std::string name, why;  // of the record's family
-  std::filesystem::path logits, values, indices;
-  std::optional<Dtype> dtype = {};  // of the logits; bf16 travels as uint16
+  std::string logits, values, indices;
+  std::optional<Dtype> dtype = {};  // of the logits; files of bf16's bits are taken as bf16 only by this word
   std::uint64_t seed = 0;
+  std::optional<Dtype> out_dtype = {};  // of the values, likewise; where it is empty the logits' word holds
 };
 
 struct GradeOptions {

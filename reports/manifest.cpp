@@ -80,8 +80,8 @@ std::vector<Graded> outputs_of(const Manifest& m, const std::filesystem::path& f
   std::vector<Graded> all;
   for (const Manifest::Entry& e : m.entries) {
     const std::filesystem::path logits = folder / e.file;
-    Graded g{e.family, e.attacks, logits, values_beside(logits, m.op), {}, e.dtype, m.seed};
-    if (selects(m.op)) g.indices = indices_beside(logits);
+    Graded g{e.family, e.attacks, logits.string(), values_beside(logits, m.op).string(), "", e.dtype, m.seed};
+    if (selects(m.op)) g.indices = indices_beside(logits).string();
     all.push_back(std::move(g));
   }
   return all;

@@ -11,7 +11,7 @@
 #include "accuracy/conformance/family_units.hpp"
 #include "accuracy/probes.hpp"
 #include "reference/error.hpp"
-#include "reference/npy.hpp"
+#include "reference/tensor_file.hpp"
 
 namespace assay {
 namespace {
@@ -121,7 +121,9 @@ Plan make_plan(const Selection& s) {
   plan.families = select_families(s);
   conformance::FamilyLists lists;
   if (!s.logits.empty()) {
-    const Tensor t = read_npy(s.logits);
+    const bool bf16 = std::all_of(plan.keys.begin(), plan.keys.end(),
+                                  [](const Variant* v) { return v->dtype == Dtype::bf16; });
+    const Tensor t = tensor_of(read_stored(s.logits, "logits"), bf16 ? Bf16::as_u2 : Bf16::refused);
     if (t.rows == 0 || t.V == 0) throw InputError(s.logits + ": holds no logits");
     if (t.V > kMostV)
       throw InputError(fmt::format("{}: rows of {} are longer than {}", s.logits, t.V, kMostV));

@@ -24,13 +24,13 @@ struct Selection {
   std::optional<int> k;
   std::optional<std::int64_t> pitch;  // distance between row starts in the first launch; V by default
   std::optional<std::string> op;
-  std::string logits;  // .npy file in place of families
+  std::string logits;  // FILE or FILE:NAME in place of families
   std::uint64_t seed = 1;
   bool full = false;
   Tier tier = Tier::fast;  // of the oracle; verdicts are the same
 };
 
-/// The family name of rows from an .npy file.
+/// The family name of rows from a file.
 inline constexpr const char* kLogitsFamily = "logits";
 
 struct Plan {

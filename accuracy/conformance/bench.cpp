@@ -12,7 +12,7 @@
 #include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict.hpp"
-#include "reference/npy.hpp"
+#include "reference/tensor_file.hpp"
 
 namespace assay::conformance {
 
@@ -64,7 +64,8 @@ Record Bench::unsupported(const ConformanceCase& c, const std::string& reason, F
 Case Bench::inputs(const ConformanceCase& c, std::int64_t rows) const {
   if (options_.logits.empty())
     return Case(c.family, make_rows(c.family, variant_of(c).dtype, c.V, rows, options_.seed), options_.tier);
-  Tensor t = read_npy(options_.logits);
+  const Bf16 bf16 = variant_of(c).dtype == Dtype::bf16 ? Bf16::as_u2 : Bf16::refused;
+  Tensor t = tensor_of(read_stored(options_.logits, "logits"), bf16);
   t.rows = std::min(t.rows, rows);
   t.bytes.resize(static_cast<std::size_t>(t.rows * t.V) * size_of(t.dtype));
   return Case(c.family, std::move(t), options_.tier);
