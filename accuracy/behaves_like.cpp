@@ -28,7 +28,7 @@ struct Step {
   void (*apply)(Claim&);
 };
 std::int64_t serial(std::int64_t V) { return V; }
-constexpr std::array<Step, 22> kSteps = {{
+constexpr std::array<Step, 23> kSteps = {{
     {Of::arithmetic, "exp=exp2_fma", [](Claim& c) { c.exp = Exp::exp2_fma; }},
     {Of::arithmetic, "exp=fast", [](Claim& c) { c.exp = Exp::fast; }},
     {Of::arithmetic, "division=reciprocal", [](Claim& c) { c.division = Division::reciprocal; }},
@@ -41,6 +41,8 @@ constexpr std::array<Step, 22> kSteps = {{
      [](Claim& c) { c.algorithm = Algorithm::safe, c.shift = Shift::subtract; }},
     {Of::arithmetic, "log_form=absorb", [](Claim& c) { c.log_form = LogForm::absorb; }},
     {Of::arithmetic, "normalise=kept", [](Claim& c) { c.normalise = Normalise::kept; }},
+    {Of::arithmetic, "numerators=output",
+     [](Claim& c) { c.numerators = Numerators::output, c.normalise = Normalise::recomputed; }},
     {Of::arithmetic, "algorithm=naive",
      [](Claim& c) {
        c.algorithm = Algorithm::naive, c.shift = Shift::none, c.normalise = Normalise::recomputed;
@@ -64,6 +66,9 @@ bool possible(const Claim& c) {
   const bool narrow = c.internals != Internals::f32;
   if (narrow && (c.exp == Exp::fast || c.exp == Exp::exp2_fma)) return false;
   if (c.exp == Exp::exp2_fma && c.shift != Shift::subtract) return false;
+  if (c.numerators == Numerators::output &&
+      (c.normalise == Normalise::kept || c.algorithm == Algorithm::naive || c.rescale_threshold > 0))
+    return false;
   return (c.algorithm == Algorithm::naive) == (c.shift == Shift::none);
 }
 
@@ -81,6 +86,9 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
       continue;
     Variant after = v;
     s.apply(after.claim);
+    if (after.claim.numerators != v.claim.numerators &&
+        (op != Op::softmax || !terms_of(after.claim, v.backend, v.out(), c.V()).stored))
+      continue;
     const bool height = std::string_view(s.words) == "height=V" && v.claim.height &&
                         (v.claim.any_height || v.claim.height(c.V()) != serial(c.V()));
     if (height || declaration_of(after) != declaration_of(before)) out.push_back(&s);
@@ -145,6 +153,8 @@ std::string claimed_class(const Variant& v) {
                     name(c.exp), name(c.division), name(c.internals));
     if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));
     if (c.rescale_threshold > 0) s += fmt::format(", rescales put off by {:.3g} nats", c.rescale_threshold);
+    if (c.epsilon > 0) s += fmt::format(", epsilon {:g}", c.epsilon);
+    if (c.numerators == Numerators::output) s += ", numerators stored as the outputs are";
     if (!logs) s += c.normalise == Normalise::kept ? ", numerators kept" : ", numerators recomputed";
     if (v.op == Op::log_softmax) s += fmt::format(", log form {}", name(c.log_form));
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "accuracy/divisor.hpp"
 #include "accuracy/functions/function_table.hpp"
 
 namespace assay {
@@ -110,8 +111,8 @@ class LazyPaths {
 /// taken by descending probability; e0 is a term's log-error before the additions.
 class HeadAndTail {
  public:
-  /// `grown`: p (e^e0 - 1) of every term.
-  HeadAndTail(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown)
+  /// `grown`: p (e^e0 - 1) of every term; `share`: of epsilon, which is one more.
+  HeadAndTail(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share)
       : lam_u_(lam(t.u)), h_(h) {
     for (const std::int32_t position : row.order) {
       const auto i = static_cast<std::size_t>(position);
@@ -119,6 +120,9 @@ class HeadAndTail {
       least_.push_back((least_.empty() ? 0 : least_.back()) + row.lo[i]);
       most_.push_back((most_.empty() ? 0 : most_.back()) + row.hi[i] + grown[i]);
     }
+    if (share == 0 || least_.empty()) return;
+    least_.push_back(least_.back() + share * (1 - 0x1p-40));
+    most_.push_back(most_.back() + share * (1 + growth(lam_u_)));
   }
 
   /// Bounds |ln(computed sum / exact)|: the least over heads of 1, 2, 4, ... terms. An addition errs by no more
@@ -145,15 +149,16 @@ class HeadAndTail {
 };
 
 /// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v): the bound is
-/// largest where the largest terms are the deepest.
-double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0) {
-  double excess = 0;
+/// largest where the largest terms are the deepest. Epsilon may be as deep as any.
+double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0, double share) {
+  double excess = share * growth((h + 1) * lam(t.u));
+  const auto leaves = static_cast<double>(row.finite + (share > 0));
   std::int64_t k = 0;
   for (const std::int32_t position : row.order) {
     const auto i = static_cast<std::size_t>(position);
     if (!std::isfinite(row.d[i])) break;
     ++k;
-    const double depth = std::min(h, static_cast<double>(row.finite - k) + std::floor(std::log2(k)));
+    const double depth = std::min(h, leaves - static_cast<double>(k) + std::floor(std::log2(k)));
     const double by = e0[i] + depth * lam(t.u);
     excess += by < 1 ? row.hi[i] * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
   }
@@ -165,7 +170,7 @@ double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector
 double lam(double t) { return t < 1 ? -std::log1p(-t) : std::numeric_limits<double>::infinity(); }
 
 Terms limited(Terms t, const SumLimit& limit) {
-  t.h = std::min(t.h, limit.height);
+  t.h = std::min(t.h, limit.height + (t.epsilon > 0));
   t.rescales = std::min(t.rescales, limit.rescales);
   if (limit.shifted_logs) t.any_log_form = false;
   return t;
@@ -206,6 +211,13 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   t.w_quotient =
       (claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(t.arithmetic) + t.flush;
   t.h = claim.height ? static_cast<double>(claim.height(V)) : 0;
+  if (claim.epsilon > 0) {
+    t.epsilon = claim.epsilon;
+    t.w_epsilon = 0.5 * min_subnormal(t.arithmetic) + t.flush;
+    t.h += 1;
+  }
+  t.stored = claim.numerators == Numerators::output && unit_roundoff(out) > t.u;
+  t.numerators = t.stored ? out : t.arithmetic;
   t.online = claim.algorithm == Algorithm::online;
   t.tau = t.online ? claim.rescale_threshold : 0;
   t.shifted = claim.shift != Shift::none;
@@ -223,8 +235,11 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.A.resize(n);
   const bool rescaled = t.online || t.kept;
   const auto finite = static_cast<double>(row.finite);
+  r.anchor = anchor_of(row, shift);
+  r.epsilon = relative_epsilon(t, r.anchor);
+  r.share = r.epsilon / row.s.lo;
   // Adding the identity, or 0, is exact: no path has more roundings than the row has other terms.
-  const double h = std::min(t.h, std::max(0.0, finite - 1));
+  const double h = std::min(t.h, std::max(0.0, finite - 1) + (r.epsilon > 0));
   const double tree = h * lam(t.u);
   const bool is_long = h > kShortSum && t.tau == 0 && !row.order.empty();
   // Successive shifts are each off by u of their length; as a product with log2e by more.
@@ -232,6 +247,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   const LazyPaths paths(t, row);
   double excess = 0;      // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
   double own_excess = 0;  // sum p_i (e^own_i - 1), own_i the log-error of its numerator
+  double total = 0;       // sum p_i: 1, but for the share of epsilon
+  double stored = 0, most_stored = 0;  // absolute errors of stored numerators: their sum, and the largest
   double range_top = 0;
   std::vector<double> before, grown_before;  // the additions: log-error of every term, and p (e^it - 1)
   if (is_long) before.assign(n, 0), grown_before.assign(n, 0);
@@ -240,6 +257,12 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
     const bool vanishes = std::isinf(shift.f[i]);
     double own = vanishes ? 0 : sigma + t.eps(shift.f[i]);
+    if (t.stored && !vanishes) {
+      const StoredNumerator numerator = stored_numerator(t, shift.f[i], t.any_shift ? sigma : 0);
+      own = sigma + numerator.relative;
+      stored += numerator.absolute;
+      most_stored = std::max(most_stored, numerator.absolute);
+    }
     double beta = own;
     if (rescaled) {
       const Path path = paths.of(i);
@@ -255,8 +278,11 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
         }
       }
       if (p > 0) r.K_max = std::max(r.K_max, path.exps);
+      // The sum may be of the stored numerators, which nothing rescales.
+      if (t.stored) beta = std::max(beta, own);
     }
     r.A[i] = own;
+    total += row.lo[i];
     if (p > 0) {
       // Past 1 the product p e^beta is formed as one exponential: on far rows p is the smallest double and
       // beta is huge.
@@ -269,7 +295,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       range_top = std::max(range_top, row.d[i] + own);
     }
   }
-  r.anchor = row.argmax >= 0 ? shift.f[static_cast<std::size_t>(row.argmax)] : 0;
+  // Epsilon is a term with no exp: its own rounding, and the additions.
+  if (r.share > 0) excess += r.share * growth(lam(t.u) + tree);
   // Naive's terms are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m = e^lse.
   const double scale =
       t.shifted ? row.s.lo * std::exp(std::min(0.0, r.anchor)) : std::exp(std::min(700.0, row.lse.lo));
@@ -277,8 +304,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   const double plain = std::log1p(excess);
   double relative = plain;
   if (is_long) {
-    double sharper = HeadAndTail(t, row, h, grown_before).best();
-    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before));
+    double sharper = HeadAndTail(t, row, h, grown_before, r.share).best();
+    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before, r.share));
     relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam(t.u)));
   }
   // The sum of an online kernel is moved to the numerators' scale by one more exp and product.
@@ -289,20 +316,29 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   // Where results are flushed, the products of those rescales too.
   const double subnormals =
       (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
-  const double absolute = lam(finite * subnormals * r.eta_s * std::exp(2 * (plain + last_step)));
+  const double besides = r.share > 0 || t.stored ? (stored + (r.share > 0 ? t.w_epsilon : 0)) / scale : 0;
+  const double absolute = lam((finite * subnormals * r.eta_s + besides) * std::exp(2 * (plain + last_step)));
   const double inflated = inflate(static_cast<double>(n));
   r.b = finite_or_infinite((relative + absolute) * inflated);
   r.rounding = lam(t.u_out);
   const double common = lam(t.D) + r.rounding + r.b;
-  const double exps = std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s;
+  double exps = std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s;
+  if (t.stored) exps += std::exp(common) * most_stored / scale;
   r.w = finite_or_infinite((exps + t.w_out) * inflated);
   r.w_quotient = finite_or_infinite((exps + t.w_quotient) * inflated);
   for (double& A : r.A) A = (A + common) * kInflate;
   // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
   const double divided = lam(t.D) + r.rounding;
-  const double apart = rescaled ? r.b + std::log1p(own_excess) : std::min(tree, r.b + std::log1p(own_excess));
+  const double own = std::log1p(r.share > 0 ? own_excess / total : own_excess);
+  double apart = r.b + own;
+  if (!rescaled && !t.stored) {
+    // The exps weigh more or less beside epsilon.
+    const double beside = own + absolute + lam(t.u) + (r.share > 0 ? lam(t.w_epsilon / t.epsilon) : 0);
+    apart = std::min(apart, tree + (r.share > 0 ? r.share * beside * std::exp(beside) : 0));
+  }
   r.row_sum = finite_or_infinite((std::expm1(apart + divided) + finite * r.w) * inflated);
-  r.range_top = t.unit_maximum() || !rescaled ? (t.D_own > t.u ? 1 + t.D : 1) : std::exp(range_top + common);
+  r.range_top = t.unit_maximum() || (!rescaled && !t.stored) ? (t.D_own > t.u ? 1 + t.D : 1)
+                                                             : std::exp(range_top + common);
   return r;
 }
 
@@ -314,7 +350,8 @@ double order_slack(const Terms& t, double eps, double d) {
                             (t.kept || t.any_shift ? 2 * std::fabs(d) * t.kept_slope() : 0);
   // Where numerators are in order, correct roundings keep them so; where they may not be, a difference in
   // their last place can become one in the output's.
-  return numerators > 0 || t.D_own > t.u ? numerators + 2 * lam(t.D_own) + 2 * lam(t.u_out) : 0;
+  if (!(numerators > 0) && !(t.D_own > t.u)) return 0;
+  return numerators + 2 * lam(t.D_own) + 2 * lam(t.u_out) + (t.stored ? 2 * lam(t.u_out) : 0);
 }
 
 LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {

@@ -30,7 +30,10 @@ struct Terms {
   double w_out = 0;         // absolute error of the output where it is subnormal
   double w_quotient = 0;    // of the quotient alone, before it is rounded to a narrower output
   double flush = 0;         // results below it may be 0: the smallest normal number, or 0
-  double h = 0;             // additions on the highest path
+  double h = 0;             // additions on the highest path, that of epsilon among them
+  double epsilon = 0;       // added to the sum
+  double w_epsilon = 0;     // absolute error of epsilon in the arithmetic
+  bool stored = false;      // numerators are kept in the outputs' narrower type
   double rescales = std::numeric_limits<double>::infinity();  // of one term, at most
   double tau = 0;             // how far the reference of a partial sum may lie below its maximum
   bool online = false;        // partial sums are rescaled
@@ -44,6 +47,7 @@ struct Terms {
   bool narrows = false;       // the last step rounds a wider result to the output's format
   bool monotone_exp = false;  // the exp was found monotone over every input
   Dtype arithmetic = Dtype::f32;
+  Dtype numerators = Dtype::f32;  // what they are stored in, where they are
 
   /// Log-error per nat that a kept exp's shifts in steps add: each is rounded; as a product with log2e twice.
   double kept_slope() const { return exp2 ? 2.2245 * u : u; }
@@ -76,8 +80,11 @@ struct RowBounds {
   double row_sum = 0;     // bounds |sum of stored outputs - 1|
   double range_top = 1;   // no output may be larger
   double K_max = 0;
+  double epsilon = 0;     // relative to e^anchor, as s is
+  double share = 0;       // of epsilon in the divisor: the outputs add up to 1 less this
   std::vector<double> A;  // log-error bound of every element
 };
+/// `row`: as the claim has it, with epsilon in its sum (accuracy/divisor.hpp).
 RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift);
 
 /// Head and tail help sums of more additions than this; shorter ones are bounded by their height alone, which

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accuracy/bounds.hpp"
+#include "accuracy/divisor.hpp"
 #include "reference/inputs.hpp"
 
 namespace assay {
@@ -17,6 +18,7 @@ namespace {
 using Real = long double;
 
 struct Expected {
+  Real largest = 0;  // of the errors of stored numerators, which a mean of few may be far below
   Real anchor = 0, eta_s = 0, b = 0, w = 0, row_sum = 0, range_top = 1, log_sum = 0, lse = 0;
   std::vector<Real> A, log_softmax;
   bool usable = true;  // false: past lam's pole, nothing to compare
@@ -71,14 +73,25 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     return round_to(c.internals == Internals::f16 ? Dtype::f16 : Dtype::bf16, v - static_cast<double>(m));
   };
   e.anchor = argument(static_cast<double>(m));
+  // Section 5a: epsilon is one more term.
+  const bool more = c.epsilon > 0;
+  const Real epsilon = c.epsilon * std::exp(-e.anchor);
+  s += epsilon;
+  const Real share = epsilon / s;
   const Real lse = m + std::log(s);
+  // Numerators as they are stored: every number that the exp may give, rounded.
+  const bool stored =
+      c.numerators == Numerators::output && out != Dtype::f32 && c.internals == Internals::f32;
+  const auto in_output = [&](Real y) -> Real { return round_to(out, std::max(0.0, static_cast<double>(y))); };
+  Real all_stored = 0, most_stored = 0;
 
   const bool rescaled = c.algorithm == Algorithm::online || c.normalise == Normalise::kept;
   const Real tau = c.algorithm == Algorithm::online ? c.rescale_threshold : 0;
   // No path has more additions than the row has other terms.
   Real finite = 0;
   for (double v : x) finite += std::isfinite(v);
-  const Real additions = std::min(h, std::max<Real>(0, finite - 1));
+  const Real additions = std::min(h + more, std::max<Real>(0, finite - 1) + more);
+  h += more;
   Real sum_beta = 0, sum_own = 0, most_exps = 0, top = -INFINITY;
   std::vector<Real> own(n), sigma(n), before_additions(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -86,6 +99,17 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     const bool gone = std::isinf(f);
     sigma[i] = naive || gone ? 0 : std::fabs(f - e.anchor - d);
     own[i] = gone ? 0 : sigma[i] + eps(f);
+    if (stored && !gone) {
+      const Real exact = std::exp(f);
+      const Real hi = in_output(exact * std::exp(eps(f)) + eta),
+                 lo = in_output(exact * std::exp(-eps(f)) - eta);
+      if (lo >= (out == Dtype::f16 ? 0x1p-14L : 0x1p-126L)) {
+        own[i] = sigma[i] + std::max({eps(f), std::log(hi / exact), std::log(exact / lo)});
+      } else {
+        all_stored += std::max(hi - exact, exact - lo);
+        most_stored = std::max(most_stored, std::max(hi - exact, exact - lo));
+      }
+    }
     Real beta = own[i];
     if (rescaled && !gone) {
       // THEOREM_ONLINE.md: how many exps and products, over what length.
@@ -111,12 +135,14 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
         own[i] += std::fabs(d) * u + std::min<Real>(2, products) * (eps0 + lam_(u));
       if (p > 0x1p-1074L) most_exps = std::max(most_exps, exps);
     }
+    if (stored) beta = std::max(beta, own[i]), e.largest = std::max(e.largest, own[i]);
     before_additions[i] = beta;
     beta += additions * lam_(u);
     sum_beta += p * std::expm1(beta);
     sum_own += p * std::expm1(own[i]);
     top = std::max(top, d + own[i]);
   }
+  sum_beta += share * std::expm1(lam_(u) + additions * lam_(u));
   Real b1 = std::log1p(sum_beta);
   Real sharper = b1;
   if (additions > 64 && tau == 0) {
@@ -127,8 +153,8 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     const auto p = [&](std::size_t k) { return std::exp(static_cast<Real>(x[order[k]]) - m) / s; };
     const auto grown = [&](std::size_t k) { return p(k) * std::exp(before_additions[order[k]]); };
     Real least = INFINITY;
-    for (std::size_t r = 1; r < static_cast<std::size_t>(finite); r *= 2) {
-      Real heads = 0, of_heads = 0, tails = 0;
+    for (std::size_t r = 1; r < static_cast<std::size_t>(finite) + more; r *= 2) {
+      Real heads = 0, of_heads = 0, tails = share * std::exp(lam_(u));
       for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k)
         if (k < r) heads += p(k), of_heads += grown(k);
         else tails += grown(k);
@@ -138,10 +164,10 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
       least = std::min(least, std::max(above, below));
     }
     if (2 * additions > finite) {
-      Real deep = 0;
+      Real deep = share * std::expm1((additions + 1) * lam_(u));
       for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k) {
         const auto rank = static_cast<Real>(k + 1);
-        const Real depth = std::min(additions, finite - rank + std::floor(std::log2(rank)));
+        const Real depth = std::min(additions, finite + more - rank + std::floor(std::log2(rank)));
         deep += grown(k) * std::exp(depth * lam_(u)) - p(k);
       }
       least = std::min(least, std::log1p(deep));
@@ -151,17 +177,22 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
   if (exp2 && rescaled) b1 += eps(e.anchor) + lam_(u), sharper += eps(e.anchor) + lam_(u);
   const Real scale = naive ? std::exp(lse) : s * std::exp(std::min<Real>(0, e.anchor));
   e.eta_s = eta / scale;
+  const Real besides = (all_stored + (more ? tiny / 2 : 0)) / scale;
   const Real absolute =
-      finite * (1 + std::min<Real>(2, most_exps)) * std::exp(tau) * e.eta_s * std::exp(2 * b1);
+      (finite * (1 + std::min<Real>(2, most_exps)) * std::exp(tau) * e.eta_s + besides) * std::exp(2 * b1);
   e.usable = absolute < 0.9L;
   e.b = sharper + lam_(absolute);
   const Real common = lam_(D) + lam_(u_out) + e.b;
   e.w = (c.normalise == Normalise::kept ? 4 : 1) * e.eta_s * std::exp(common) + w_out;
-  const Real apart =
-      rescaled ? e.b + std::log1p(sum_own) : std::min(additions * lam_(u), e.b + std::log1p(sum_own));
+  e.w += most_stored / scale * std::exp(common);
+  const Real of_exps = std::log1p(sum_own / (1 - share));
+  const Real beside = of_exps + lam_(absolute) + lam_(u) + (more ? lam_(tiny / 2 / c.epsilon) : 0);
+  const Real apart = rescaled || stored
+                         ? e.b + of_exps
+                         : std::min(additions * lam_(u) + share * beside * std::exp(beside), e.b + of_exps);
   e.row_sum = std::expm1(apart + lam_(D) + lam_(u_out)) + finite * e.w;
   const bool unit = c.shift == Shift::subtract && !exp2 && tau == 0;
-  e.range_top = unit || !rescaled ? (blunt ? 1 + D : 1) : std::exp(top + common);
+  e.range_top = unit || (!rescaled && !stored) ? (blunt ? 1 + D : 1) : std::exp(top + common);
 
   const Real log_s = naive ? std::fabs(lse) : std::log(s);
   const Real anchor = naive ? 0 : std::fabs(e.anchor);
@@ -213,6 +244,17 @@ std::vector<Named> classes() {
       [](Claim& c) { c.algorithm = Algorithm::online, c.rescale_threshold = 2, c.exp = Exp::fast; });
   add("Kept", [](Claim& c) { c.algorithm = Algorithm::online, c.normalise = Normalise::kept; });
   add("Absorb", [](Claim& c) { c.algorithm = Algorithm::online, c.log_form = LogForm::absorb; });
+  add("SafeEpsilon", [](Claim& c) { c.epsilon = 1e-6; });
+  add("SafeEpsilonSerial", [](Claim& c) { c.epsilon = 0.01, c.height = [](std::int64_t V) { return V; }; });
+  add("NaiveEpsilon",
+      [](Claim& c) { c.algorithm = Algorithm::naive, c.shift = Shift::none, c.epsilon = 1e-4; });
+  add("OnlineEpsilon", [](Claim& c) { c.algorithm = Algorithm::online, c.epsilon = 1e-3; });
+  add("SafeExp2Epsilon", [](Claim& c) { c.exp = Exp::exp2_fma, c.epsilon = 1e-2; });
+  add("Stored", [](Claim& c) { c.numerators = Numerators::output; });
+  add("StoredOnlineFast", [](Claim& c) {
+    c.algorithm = Algorithm::online, c.exp = Exp::fast, c.numerators = Numerators::output;
+  });
+  add("StoredEpsilon", [](Claim& c) { c.numerators = Numerators::output, c.epsilon = 1e-5; });
   add("Half", [](Claim& c) { c.exp = Exp::half, c.internals = Internals::f16; });
   add("HalfSerial", [](Claim& c) {
     c.exp = Exp::half, c.internals = Internals::f16, c.height = [](std::int64_t V) { return V; };
@@ -253,8 +295,8 @@ void compare(const Named& c, Backend backend, const Tensor& logits) {
   const Terms t = terms_of(c.claim, backend, logits.dtype, logits.V);
   const auto h = static_cast<Real>(c.claim.height(logits.V));
   for (std::size_t r = 0; r < truths.size(); ++r) {
-    const RowTruth& row = truths[r];
-    if (row.kind != RowKind::finite && row.kind != RowKind::masked) continue;
+    if (truths[r].kind != RowKind::finite && truths[r].kind != RowKind::masked) continue;
+    const RowTruth row = t.epsilon > 0 ? with_epsilon(truths[r], t, shift_of(truths[r], t)) : truths[r];
     const std::string where = std::string(c.name) + ", " + name(backend) + ", " + name(logits.dtype) +
                               ", V " + std::to_string(logits.V) + ", row " + std::to_string(r);
     const RoundedShift shift = shift_of(row, t);
@@ -262,23 +304,24 @@ void compare(const Named& c, Backend backend, const Tensor& logits) {
     if (!outside_domain(c.claim, row, got.b).empty()) continue;
     const Expected want = expected(c.claim, backend, logits.dtype, row.x, h);
     if (!want.usable) continue;
+    const Real most = std::max(want.b, want.largest);
     EXPECT_NEAR(got.anchor, static_cast<double>(want.anchor),
                 1e-15 * (1 + std::fabs(static_cast<double>(want.anchor))))
         << where;
     EXPECT_NEAR(got.eta_s / static_cast<double>(want.eta_s), 1, 1e-13) << where;
-    expect_close(got.b, want.b, want.b, where + ": b");
-    expect_close(got.w, want.w, want.b, where + ": w");
-    expect_close(got.row_sum, want.row_sum, want.row_sum, where + ": row sum");
-    expect_close(got.range_top, want.range_top, want.b, where + ": range");
+    expect_close(got.b, want.b, most, where + ": b");
+    expect_close(got.w, want.w, most, where + ": w");
+    expect_close(got.row_sum, want.row_sum, std::max(want.row_sum, most), where + ": row sum");
+    expect_close(got.range_top, want.range_top, most, where + ": range");
     const LogBounds logs = log_bounds(t, row, got);
-    expect_close(logs.log_sum, want.log_sum, want.b, where + ": log sum");
-    expect_close(logs.lse, want.lse, want.b, where + ": lse");
+    expect_close(logs.log_sum, want.log_sum, most, where + ": log sum");
+    expect_close(logs.lse, want.lse, most, where + ": lse");
     for (std::size_t j = 0; j < row.x.size(); ++j) {
       if (std::isinf(row.d[j])) continue;
-      expect_close(got.A[j], want.A[j], want.b, where + ": A of " + std::to_string(j));
+      expect_close(got.A[j], want.A[j], most, where + ": A of " + std::to_string(j));
       const double y = row.d[j] - std::log(row.s.lo);
       const double sigma = t.shifted ? std::fabs(shift.delta[j]) : 0;
-      expect_close(logs.element(t, y, sigma), want.log_softmax[j], want.b,
+      expect_close(logs.element(t, y, sigma), want.log_softmax[j], most,
                    where + ": log-softmax of " + std::to_string(j));
       if (testing::Test::HasFailure()) return;  // one row says enough
     }

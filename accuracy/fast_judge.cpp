@@ -91,6 +91,8 @@ std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
   if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift otherwise";
   if (claim.shift != Shift::subtract) return "no maximum is subtracted";
   if (claim.exp == Exp::exp2_fma) return "exp2 of an FMA rounds the shift otherwise";
+  if (claim.epsilon > 0) return "epsilon in the divisor";
+  if (claim.numerators != Numerators::arithmetic) return "numerators that are stored in the output's type";
   if (claim.normalise != Normalise::recomputed) return "kept exps";
   if (claim.exp == Exp::half) return "hexp in fp32 arithmetic has no declared error";
   // Below, no sum of 2^26 terms can overflow: every row is in the domain.

@@ -1,5 +1,7 @@
 #include "accuracy/judged_row.hpp"
 
+#include "accuracy/divisor.hpp"
+
 namespace assay {
 
 PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op,
@@ -13,9 +15,10 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
       row.cached = f32_shift;
     else
       row.own_shift = shift_of(truth, terms);
-    row.bounds = row_bounds(terms, truth, row.shift());
+    if (terms.epsilon > 0) row.own_truth = with_epsilon(truth, terms, row.shift());
+    row.bounds = row_bounds(terms, row.truth(truth), row.shift());
   }
-  row.outside = outside_domain(claim, truth, row.bounds ? row.bounds->b : 0);
+  row.outside = outside_domain(claim, row.truth(truth), row.bounds ? row.bounds->b : 0);
   return row;
 }
 
@@ -23,10 +26,9 @@ void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out,
                const PreparedRow& prepared, Op op, const RowOutput& got, Tally& tally,
                ErrorStatistics& statistics, ElementObserver* observer) {
   const RowBounds* const bounds = prepared.bounds ? &*prepared.bounds : nullptr;
-  const RowContext c{claim,      terms,   rounded,
-                     out,        row,     bounds,
-                     bounds ? &prepared.shift() : nullptr,
-                     tally,      statistics, observer};
+  const RowCase judged{&prepared.truth(*row.truth), row.row};
+  const RowContext c{claim, terms,      rounded, out, judged, bounds, bounds ? &prepared.shift() : nullptr,
+                     tally, statistics, observer};
   if (selects(op))
     judge_topk(c, op, got);
   else if (op == Op::log_softmax || op == Op::lse)

@@ -14,8 +14,10 @@ struct PreparedRow {
   std::optional<RowBounds> bounds;  // empty where a policy decides, not a bound: special rows, op topk
   RoundedShift own_shift;           // empty where a cached one serves
   const RoundedShift* cached = nullptr;
+  std::optional<RowTruth> own_truth;  // where epsilon is in the sum
   std::string outside;  // why the claim says nothing of the row; empty where it does
 
+  const RowTruth& truth(const RowTruth& plain) const { return own_truth ? *own_truth : plain; }
   const RoundedShift& shift() const { return cached ? *cached : own_shift; }
 };
 

@@ -15,7 +15,7 @@ double up(double x, double units) { return x * (1 + units * kUnit) + std::numeri
 
 }  // namespace
 
-Enclosure log_sum_truth(const RowTruth& row) {
+Enclosure log_sum_truth(const RowTruth& row, double more) {
   // s = c + T: c logits equal to the maximum, T the terms below it. log and log1p of the C library are within
   // 2 ulp, 4 units.
   double count = 0, lo = 0, hi = 0;
@@ -28,7 +28,7 @@ Enclosure log_sum_truth(const RowTruth& row) {
     }
   }
   const auto n = static_cast<double>(row.x.size());
-  const double tail_lo = down(lo * row.s.lo, n + 4), tail_hi = up(hi * row.s.hi, n + 4);
+  const double tail_lo = down(lo * row.s.lo + more, n + 12), tail_hi = up(hi * row.s.hi + more, n + 12);
   const Enclosure by_tail{down(down(std::log(count), 4) + down(std::log1p(tail_lo / count), 6), 2),
                           up(up(std::log(count), 4) + up(std::log1p(tail_hi / count), 6), 2)};
   const Enclosure by_sum{std::max(0.0, down(std::log(row.s.lo), 4)), up(std::log(row.s.hi), 4)};

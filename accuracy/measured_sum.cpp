@@ -33,15 +33,20 @@ double just_below(Dtype dtype, double x) {
 /// d of one row, from below, whatever the kernel shows of it; empty where it shows too little.
 std::optional<double> least_sum(const Variant& v, const Terms& terms, const Output& got, std::int64_t row,
                                 std::int64_t leaf) {
+  // That of d + epsilon: its own rounding, and that of epsilon.
+  const double epsilon = terms.epsilon > 0 ? 2 * lam(terms.u) : 0;
   if (v.op == Op::lse || v.op == Op::log_softmax) {
     if (v.out() != Dtype::f32) return {};
     // The maximum is 0: lse is ln d, and log-softmax there its negative. The log errs relatively.
     const double log_sum = v.op == Op::lse ? got.at(row, 0) : -got.at(row, leaf);
-    return std::exp(log_sum * (1 - 2 * terms.log_error));
+    return std::exp(log_sum * (1 - 2 * terms.log_error)) * (1 - epsilon) - terms.epsilon;
   }
   if (got.d.empty()) return {};
   // Where no sum is written, one over the output at the 0 is it, but for the division.
-  const double slack = got.slack > 0 ? lam(terms.D) + lam(terms.u_out) : 0;
+  // One that is written may have epsilon in it, or not.
+  const double slack = v.writes_normalizer && got.slack > 0 ? got.slack
+                       : got.slack > 0                      ? lam(terms.D) + lam(terms.u_out) + 2 * epsilon
+                                                            : 0;
   if (slack > 0x1p-18) return {};
   return got.sum(row) * (1 - slack);
 }
@@ -141,6 +146,11 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
   };
   read(leaf, 0);
   for (std::size_t i = 0; i < y.size(); ++i) read(columns[i], y[i]);
+  if (terms.epsilon > 0) {
+    // What they share is d + epsilon, rounded once.
+    d.lo = std::max(0.0, d.lo * (1 - 2 * terms.u) - terms.epsilon * (1 + terms.u));
+    d.hi = d.hi * (1 + 2 * terms.u) - terms.epsilon * (1 - terms.u);
+  }
   return d;
 }
 
@@ -230,6 +240,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   if (V < 2) return {1, "one term"};
   if (V > kLongestMeasured) return not_measured(fmt::format("rows of {} are too long to measure", V));
   const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+  if (terms.stored) return not_measured("the sum may be of numerators in 16 bits");
   if (terms.narrow) return not_measured("a 16-bit sum does not hold the rows that would show it");
   // Of a row whose maximum is 0 the largest term is e^0 = 1, whatever the shift, unless rescales are put off
   // so far that the sum refers to another logit.

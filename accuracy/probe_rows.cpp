@@ -108,9 +108,16 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
       o.d.push_back(logits.V > 0 ? 1 / value[top] : 0);
     }
   }
+  const Terms t = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
   if (!run.has_normalizer()) {
-    const Terms t = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
     o.slack = t.unit_maximum() ? lam(t.D) + lam(t.u_out) : kInf;
+    // What the division shows is d + epsilon, with a rounding of its own.
+    if (t.epsilon > 0) {
+      for (double& d : o.d) d -= t.epsilon;
+      o.slack = (o.slack + lam(t.u)) * (1 + 2 * t.epsilon);
+    }
+  } else if (t.epsilon > 0) {
+    o.slack = t.shifted ? std::log1p(2 * t.epsilon) + lam(t.u) : kInf;  // with it or without
   }
   return o;
 }

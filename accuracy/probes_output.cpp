@@ -372,9 +372,12 @@ Observation far_divisor(const Variant& v) {
 }  // namespace
 
 void probe_outputs(const Variant& v, std::vector<Observation>& out) {
+  constexpr const char* kBeside = "epsilon in the divisor: no row divides by a number that is known exactly";
   const Terms terms = terms_of(v.claim, v.backend, v.out(), 64);
   Observation exp{.probe = "numerator_exp"}, division{.probe = "division"};
-  if (terms.u_out != 0) {
+  if (terms.epsilon > 0) {
+    exp.skipped = division.skipped = kBeside;
+  } else if (terms.u_out != 0) {
     exp.skipped = division.skipped =
         fmt::format("a {} output hides {} numerators", name(v.out()), name(terms.arithmetic));
   } else {
@@ -384,7 +387,9 @@ void probe_outputs(const Variant& v, std::vector<Observation>& out) {
   }
   out.push_back(std::move(exp));
   out.push_back(std::move(division));
-  if (terms.u_out == 0)
+  if (terms.epsilon > 0)
+    out.push_back({.probe = "numerators", .skipped = kBeside});
+  else if (terms.u_out == 0)
     out.push_back(numerators(v, terms));
   else
     out.push_back(

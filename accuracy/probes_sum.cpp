@@ -29,6 +29,9 @@ Observation accumulator(const Variant& v, const Terms& terms) {
     if (!landed(o, got)) return o;
     // One over an output is the sum but for the division: near an integer it is that integer.
     double d = got.sum(0);
+    // Partial sums with epsilon in them are no integers: each addition may round.
+    const double rounded =
+        terms.epsilon > 0 ? got.slack + terms_of(v.claim, v.backend, v.out(), n).h * lam(terms.u) : 0;
     if (got.slack > 0x1p-12) {
       // Outputs of 16 bits tell no sum from the next, but they are all 1 / n, rounded once more.
       if (!terms.unit_maximum() || selects(v.op) || v.op != Op::softmax) {
@@ -36,8 +39,8 @@ Observation accumulator(const Variant& v, const Terms& terms) {
         return o;
       }
       if (n > exact_to) continue;
-      const double slack = 2 * lam(terms.D) + (terms.narrows ? 0 : 2 * lam(terms.u_out));
-      const double quotient = 1 / static_cast<double>(n);
+      const double slack = 2 * lam(terms.D) + (terms.narrows ? 0 : 2 * lam(terms.u_out)) + rounded;
+      const double quotient = 1 / (static_cast<double>(n) + terms.epsilon);
       const double lo = round_to(v.out(), quotient * (1 - slack)), hi = round_to(v.out(), quotient * (1 + slack));
       const double p = got.at(0, n / 2);
       ++o.judged;
@@ -49,6 +52,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
       continue;
     }
     if (got.slack > 0 && std::fabs(d - std::round(d)) <= d * got.slack) d = std::round(d);
+    if (std::fabs(d - static_cast<double>(n)) <= static_cast<double>(n) * rounded) d = static_cast<double>(n);
     for (int f = 0; f < 3; ++f) {
       const double precision = std::ldexp(1.0, format(kFormats[f]).precision);
       const bool holds = static_cast<double>(n) <= precision ? d == static_cast<double>(n)
@@ -82,6 +86,9 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   return o;
 }
 
+/// Of ln d, where d is what is left of a divisor within its bound once epsilon, 0.01 at most, is taken off.
+double sum_bound(const Terms& terms, const RowBounds& bounds) { return bounds.b * (1 + 2 * terms.epsilon); }
+
 struct ExpClass {
   const char* name;
   Exp exp;
@@ -92,7 +99,8 @@ constexpr ExpClass kExps[] = {
 /// A kernel that writes no sum shows it as its largest output, fl(1 / d): the numerator of the maximum is 1.
 bool shows_quotient(const Variant& v, const Terms& terms) {
   return (v.op == Op::softmax || v.op == Op::softmax_topk) && terms.arithmetic == Dtype::f32 &&
-         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift;
+         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift &&
+         terms.epsilon == 0;
 }
 
 /// What the division beside that one rounding may lose, in the log: nothing where it is correctly rounded.
@@ -112,8 +120,10 @@ Observation sum_exp(const Variant& v, const Terms& terms) {
   const Output trial = launch_on(v, sparse_rows(v.dtype, 2, {{{0, 0.0}, {1, -1.0}}}), 1);
   if (!landed(o, trial)) return o;
   const bool quotient = trial.slack > 0;
-  if (quotient && !shows_quotient(v, terms)) {
-    o.skipped = "the kernel writes no sum";
+  if (terms.stored || (quotient && !shows_quotient(v, terms))) {
+    o.skipped = terms.epsilon > 0 ? "epsilon stands beside the sum"
+                : terms.stored    ? "the sum may be of stored numerators"
+                                  : "the kernel writes no sum";
     return o;
   }
   std::vector<Pair> pairs;
@@ -262,7 +272,7 @@ void left_out(const Variant& v, Observation& o) {
     for (std::size_t r = 0; r < depths.size(); ++r) {
       const auto row = static_cast<std::int64_t>(r);
       const RowTruth truth = truth_of(logits, row);
-      const double most = row_bounds(terms, truth, shift_of(truth, terms)).b;
+      const double most = sum_bound(terms, row_bounds(terms, truth, shift_of(truth, terms)));
       const double ln_d = std::log(got.sum(row));
       const double error =
           std::max(std::fabs(ln_d - std::log(truth.s.lo)), std::fabs(ln_d - std::log(truth.s.hi)));
@@ -311,7 +321,7 @@ Observation height(const Variant& v) {
       const double chain = std::isfinite(error) ? 1 + (error - got.slack - 0x1p-40 - one) / lam(terms.u) : 0;
       const auto proved = static_cast<std::int64_t>(std::max(0.0, std::ceil(chain)));
       ++o.judged;
-      if (!(error - got.slack - 0x1p-40 <= claimed.b))
+      if (!(error - got.slack - 0x1p-40 <= sum_bound(terms, claimed)))
         o.refute(fmt::format(
             "a 0 {} {} logits at {}, each below half an ulp of 1: d = {:.9g} where {:.9g} is "
             "exact, ln d off by {:.4g}; a sum of height {} is off by at most {:.4g}, so some "
@@ -358,7 +368,7 @@ Observation order(const Variant& v) {
     const RowBounds bounds = row_bounds(terms, truth, shift_of(truth, terms));
     const double error = std::fabs(std::log(got.sum(r)) - std::log(truth.s.lo));
     ++o.judged;
-    if (!(error - got.slack - 0x1p-40 <= bounds.b))
+    if (!(error - got.slack - 0x1p-40 <= sum_bound(terms, bounds)))
       o.refute(
           fmt::format("a ramp of {} logits {} over {} nats: ln d is off by {:.4g}, and the claimed class "
                       "by at most {:.4g}",

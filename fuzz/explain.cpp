@@ -101,6 +101,7 @@ class RowText {
       return s + (columns > 8 ? " ...\n" : "\n");
     }
     const PreparedRow prepared = prepare_row(v_.claim, terms_, truth_, op_);
+    const RowTruth& exact = prepared.truth(truth_);
     const RoundedShift& shift = prepared.shift();
     const RowBounds& bounds = *prepared.bounds;
     std::string s = fmt::format(
@@ -110,12 +111,12 @@ class RowText {
     double sum = 0;
     for (std::int64_t j = 0; j < columns; ++j) sum += decode(v_.out(), run_->value_bits(row_, j));
     s += fmt::format("  outputs     sum to {} ({:+.3g})\n", number(sum), sum - 1);
-    for (const Element& e : worst(shift, bounds)) {
+    for (const Element& e : worst(exact, shift, bounds)) {
       const auto j = static_cast<std::size_t>(e.j);
       s += fmt::format("  column {}: {}\n", e.j, e.failed ? "FAILS" : "within its bound");
       s += fmt::format("    logit {:a} ({}), x - m = {}, fl(x - m) = {}\n", truth_.x[j], number(truth_.x[j]),
                        number(truth_.d[j]), number(shift.f[j]));
-      s += fmt::format("    exact {}\n", interval(truth_.lo[j], truth_.hi[j]));
+      s += fmt::format("    exact {}\n", interval(exact.lo[j], exact.hi[j]));
       s += fmt::format("    got   {:.17g} ({:a}), {:.4g} ulp off, {:.4g} of the bound\n", e.got, e.got, e.ulp,
                        e.ratio);
       s += fmt::format(
@@ -127,9 +128,10 @@ class RowText {
   }
 
   /// Elements that fail, then those that use most of their bound.
-  std::vector<Element> worst(const RoundedShift& shift, const RowBounds& bounds) const {
+  std::vector<Element> worst(const RowTruth& exact, const RoundedShift& shift,
+                             const RowBounds& bounds) const {
     std::vector<Element> list;
-    const RowCase row_case{&truth_, row_};
+    const RowCase row_case{&exact, row_};
     for (std::int64_t j = 0; j < run_->problem().out_columns(); ++j) {
       Tally tally;
       ErrorStatistics statistics;

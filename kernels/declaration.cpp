@@ -61,6 +61,13 @@ double nats(std::string_view word, std::string_view value) {
     refuse(word, quoted(value) + " is no number of nats from 0 to 80");
   return x;
 }
+double added(std::string_view word, std::string_view value) {
+  double x = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
+  if (error != std::errc() || end != value.data() + value.size() || !(x >= 0 && x <= 0.01))
+    refuse(word, quoted(value) + " is no number from 0 to 0.01");
+  return x;
+}
 double magnitude(std::string_view word, std::string_view value) {
   double x = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
@@ -97,6 +104,24 @@ std::string shortest(double x) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
 }
 
+/// "1e-6", as it is written, and not "1e-06".
+std::string written(double x) {
+  std::string s = shortest(x);
+  if (const std::size_t at = s.find("e-0"); at != std::string::npos) s.erase(at + 2, 1);
+  return s;
+}
+
+/// The outputs' type, by that word or by its name.
+Numerators numerators_of(std::string_view word, std::string_view value, const Variant& v) {
+  const bool type = value == name(Dtype::f16) || value == name(Dtype::bf16);
+  const bool narrow = v.out() == Dtype::f16 || v.out() == Dtype::bf16;
+  if (type && narrow && value != name(v.out()))
+    refuse(word,
+           quoted(value) + " is not the outputs' type, " + name(v.out()) + "; numerators=output is either");
+  return type ? Numerators::output
+              : one_of(word, value, std::array{Numerators::arithmetic, Numerators::output});
+}
+
 using V = Variant;
 using S = std::string;
 using Text = std::string_view;
@@ -110,7 +135,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 36> kWords = {{
+constexpr std::array<Word, 38> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -135,6 +160,12 @@ constexpr std::array<Word, 36> kWords = {{
     {"rescale_threshold", "nats, 0 to 80", "an online sum is rescaled only when the maximum has grown by this much",
      [](Text w, Text s, V& v) { v.claim.rescale_threshold = nats(w, s); },
      [](const V& v) { return shortest(v.claim.rescale_threshold); }},
+    {"epsilon", "0 to 0.01: 1e-6", "added to the sum before the division: exp(x - m) / (d + epsilon)",
+     [](Text w, Text s, V& v) { v.claim.epsilon = added(w, s); },
+     [](const V& v) { return written(v.claim.epsilon); }},
+    {"numerators", "arithmetic | output", "what exps are stored in before the division: output, or f16, bf16: the outputs' type",
+     [](Text w, Text s, V& v) { v.claim.numerators = numerators_of(w, s, v); },
+     [](const V& v) { return S(name(v.claim.numerators)); }},
     {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
      [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)), v.claim.any_height = false; },
      [](const V& v) { return S(v.claim.height.text()); }},
@@ -322,6 +353,14 @@ void settle(Variant& v, const std::set<Text>& given) {
     refuse("shift", S("none is not what algorithm=") + name(c.algorithm) + " does");
   if (c.rescale_threshold > 0 && c.algorithm != Algorithm::online)
     refuse("rescale_threshold", S("algorithm=") + name(c.algorithm) + " rescales nothing");
+  if (c.numerators == Numerators::output) {
+    // Stored exps are those of the row's maximum, and at most 1.
+    if (given.contains("normalise") && c.normalise == Normalise::kept)
+      refuse("numerators", "output is not what normalise=kept does");
+    if (c.algorithm == Algorithm::naive || c.rescale_threshold > 0)
+      refuse("numerators", "output needs exps of x - m, which are at most 1");
+    c.normalise = Normalise::recomputed;
+  }
   if (v.limits.max_V > 0 && v.limits.min_V > v.limits.max_V)
     refuse("min_V", std::to_string(v.limits.min_V) + " exceeds max_V=" + std::to_string(v.limits.max_V));
   const Limits& l = v.limits;
@@ -378,6 +417,18 @@ void apply_declaration(std::string_view text, Variant& v) {
   v = std::move(changed);
 }
 
+void refuse_idle_words(const Variant& v) {
+  if (v.claim.numerators != Numerators::output) return;
+  if (v.op != Op::softmax) refuse("numerators", S("output is of a softmax; the operation is ") + name(v.op));
+  const Internals internals = v.claim.internals;
+  const Dtype arithmetic = internals == Internals::f32   ? Dtype::f32
+                           : internals == Internals::f16 ? Dtype::f16
+                                                         : Dtype::bf16;
+  if (!(unit_roundoff(v.out()) > unit_roundoff(arithmetic)))
+    refuse("numerators",
+           S("the outputs are ") + name(v.out()) + ", no narrower than the arithmetic: leave the word out");
+}
+
 std::string declaration_words() {
   S s;
   for (const Word& w : kWords) {
@@ -398,6 +449,7 @@ std::string declaration_of(const Variant& v) {
     nothing.claim.normalise = Normalise::recomputed;
     nothing.claim.policy.pos_inf = PosInfRows::inf_only;
   }
+  if (v.claim.numerators == Numerators::output) nothing.claim.normalise = Normalise::recomputed;
   S s;
   for (const Word& w : kWords) {
     const S value = w.get(v);

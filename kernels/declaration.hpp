@@ -16,6 +16,11 @@ namespace assay {
 /// as it was.
 void apply_declaration(std::string_view text, Variant& v);
 
+/// Throws InputError where a word of the claim means nothing of this kernel: numerators=output where the
+/// outputs are no narrower than the arithmetic. Not asked of a kernel's other types and operations, which
+/// share its words.
+void refuse_idle_words(const Variant& v);
+
 /// A line per word: its values and what they mean, for --help.
 std::string declaration_words();
 

@@ -235,7 +235,8 @@ TEST(Declaration, FormulasAreIntegersRoundedUp) {
 TEST(Declaration, ComesBackFromItsText) {
   for (const char* text : {"", "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536",
                            "algorithm=naive; division=ieee", "internals=bf16; exp=half; height=log2(V)+1",
-                           "rescale_threshold=0.1; normalizer=yes; alignment=16; dense=yes"}) {
+                           "rescale_threshold=0.1; normalizer=yes; alignment=16; dense=yes",
+                           "epsilon=1e-6; exp=fast", "numerators=output; algorithm=safe"}) {
     const Variant v = declared(text);
     EXPECT_EQ(all_terms(declared(declaration_of(v))), all_terms(v)) << text;
   }
@@ -245,6 +246,42 @@ TEST(Declaration, HelpNamesEveryWord) {
   const std::string help = declaration_words();
   for (const char* word : {"algorithm=", "height=", "ftz=", "max_k=", "nan_order="})
     EXPECT_NE(help.find(word), std::string::npos) << word;
+}
+
+TEST(Declaration, EpsilonIsASmallNumber) {
+  EXPECT_EQ(declared("epsilon=1e-6").claim.epsilon, 1e-6);
+  EXPECT_EQ(declaration_of(declared("epsilon=0.000001")), "epsilon=1e-6");
+  EXPECT_EQ(declaration_of(declared("epsilon=1e-12")), "epsilon=1e-12");
+  EXPECT_EQ(declaration_of(declared("epsilon=0.01")), "epsilon=0.01");
+  EXPECT_EQ(declaration_of(declared("epsilon=0")), "");
+  for (const char* text : {"epsilon=-1e-6", "epsilon=0.1", "epsilon=nan", "epsilon=1e-6f", "epsilon=inf"})
+    EXPECT_NE(refusal(text).find("is no number from 0 to 0.01"), std::string::npos) << text;
+}
+
+TEST(Declaration, StoredNumeratorsAreOfTheOutputsType) {
+  Variant half = stranger();
+  half.dtype = Dtype::f16;
+  for (const char* text : {"numerators=output", "numerators=f16"}) {
+    Variant v = half;
+    apply_declaration(text, v);
+    EXPECT_EQ(v.claim.numerators, Numerators::output);
+    EXPECT_EQ(v.claim.normalise, Normalise::recomputed);
+    EXPECT_EQ(declaration_of(v), "numerators=output");
+    refuse_idle_words(v);
+    v.op = Op::lse;
+    EXPECT_THROW(refuse_idle_words(v), InputError);
+  }
+  Variant v = half;
+  EXPECT_THROW(apply_declaration("numerators=bf16", v), InputError);
+  EXPECT_THROW(apply_declaration("numerators=f64", v), InputError);
+  // Types and operations beside this one share its words; what is judged itself must have a use for them.
+  EXPECT_THROW(refuse_idle_words(declared("numerators=output")), InputError);
+  v.claim.internals = Internals::f16;
+  v.claim.numerators = Numerators::output;
+  EXPECT_THROW(refuse_idle_words(v), InputError);
+  EXPECT_NE(refusal("numerators=output; normalise=kept"), "");
+  EXPECT_NE(refusal("numerators=output; algorithm=naive"), "");
+  EXPECT_NE(refusal("numerators=output; algorithm=online; rescale_threshold=5"), "");
 }
 
 TEST(Declaration, SurvivesAnyBytes) {

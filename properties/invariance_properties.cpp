@@ -143,7 +143,9 @@ void inserted_minus_infinity(const Variant& v) {
   if (!wrong.empty()) RC_FAIL(wrong);
 }
 
-bool splits(const Variant& v) { return v.does(Op::normalizer) && v.claim.exp != Exp::exp2_fma; }
+bool splits(const Variant& v) {
+  return v.does(Op::normalizer) && v.claim.exp != Exp::exp2_fma && v.claim.epsilon == 0;
+}
 /// (m, d) of two parts, merged by ⊕, against (m, d) of the whole row: m exactly, d within the bounds of both
 /// parts, of the merge and of the whole.
 void split_against_whole(const Variant& v) {

@@ -45,6 +45,7 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
   PreparedRow prepared = prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op);
   l.shift = std::move(prepared.own_shift);
   l.bounds = std::move(*prepared.bounds);
+  if (prepared.own_truth) l.truth = std::move(*prepared.own_truth);
   l.outside = std::move(prepared.outside);
   if (l.outside.empty()) l.outside = outside_values(variant, l.truth.x);
   if (!l.outside.empty()) return l;
@@ -54,7 +55,7 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
       l.value = {logarithm(l, variant.out(), l.truth.lse, logs.lse)};
       return l;
     }
-    const Enclosure log_sum = log_sum_truth(l.truth);
+    const Enclosure log_sum = log_sum_truth(l.truth, l.bounds.epsilon);
     for (std::size_t j = 0; j < row.logits.size(); ++j) {
       const Enclosure y = log_prob_truth(l.truth, log_sum, static_cast<std::int64_t>(j));
       l.value.push_back(

@@ -83,7 +83,7 @@ void sums_to_one(const Variant& v) {
   const Answer answer = run(v, v.op, tensor_of({row}));
   long double sum = 0;  // of up to 2^12 values: 2^-52 is below any bound
   for (std::int64_t j = 0; j < answer.problem.V; ++j) sum += static_cast<long double>(answer.value(0, j));
-  RC_ASSERT(std::fabs(static_cast<double>(sum - 1)) <= l.bounds.row_sum + 0x1p-50);
+  RC_ASSERT(std::fabs(static_cast<double>(sum - 1) + l.bounds.share) <= l.bounds.row_sum + 0x1p-50);
 }
 
 /// (m, d) of every prefix of a row in one launch: row j keeps x[0..j) and is -inf after it. m is exact, d
@@ -116,12 +116,17 @@ void normalizer_of_every_prefix(const Variant& v) {
     const double m = l.terms.shifted ? l.truth.m : 0;
     const double exact = l.terms.shifted ? std::log(l.truth.s.lo) + l.bounds.anchor : l.truth.lse.lo;
     const double error = std::fabs(std::log(static_cast<double>(got.d)) - exact);
-    if (!(static_cast<double>(got.m) == m) || !(error <= l.bounds.b + 0x1p-48 * (1 + std::fabs(exact))))
+    // With or without epsilon.
+    const double may_lack = l.bounds.share > 0 ? 2 * lam(l.bounds.share) : 0;
+    if (!(static_cast<double>(got.m) == m) ||
+        !(error <= l.bounds.b + may_lack + 0x1p-48 * (1 + std::fabs(exact))))
       RC_FAIL(fmt::format("prefix {}: ({:a}, {:a}), but m = {:a} and ln d = {:.17g} within {:.3g}", j, got.m,
                           got.d, m, exact, l.bounds.b));
     if (!online || !l.terms.unit_maximum()) continue;
     RC_TAG(std::string("1 <= d <= j"));
-    if (!(got.d >= 1.0f && static_cast<double>(got.d) <= static_cast<double>(l.truth.finite)))
+    const double most = (static_cast<double>(l.truth.finite) + l.bounds.epsilon) * (1 + 2 * l.terms.u);
+    if (!(got.d >= 1.0f &&
+          static_cast<double>(got.d) <= (l.bounds.epsilon > 0 ? most : static_cast<double>(l.truth.finite))))
       RC_FAIL(fmt::format("prefix {}: d = {:a} is outside [1, {}]", j, got.d, l.truth.finite));
   }
 }

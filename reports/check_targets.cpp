@@ -32,6 +32,7 @@ Variant declared(Variant v, const std::string& text) {
     one.declared = true;
   };
   declare(v);
+  refuse_idle_words(v);
   if (auto* const launcher = dynamic_cast<SiblingLauncher*>(v.launcher.get()))
     launcher->declare_siblings(declare);
   return v;

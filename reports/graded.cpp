@@ -115,6 +115,7 @@ Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
   v.writes_normalizer = false;
   v.declared = false;
   apply_declaration(o.declaration, v);
+  refuse_idle_words(v);
   v.max_k = k;
   return v;
 }

@@ -87,7 +87,8 @@ class Search {
     };
     if (auto found = next_limits(v, records, may, pilot); !found.empty()) return found;
     if (auto found = next_value_limits(v, records, may, pilot); !found.empty()) return found;
-    return next_exp_class(v, records, may, pilot);
+    if (auto found = next_exp_class(v, records, may, pilot); !found.empty()) return found;
+    return next_divisor_class(v, records, may, pilot);
   }
 
   /// All groups of the check, under what is found so far.
@@ -265,7 +266,12 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   c.axes.push_back(axis("size of logits", of(family(kMagnitudes)),
                         l.max_abs > 0 ? fmt::format("logits of at most {:g}", l.max_abs) : "any finite logit",
                         l.max_abs > 0, any_of({"max_abs"})));
-  if (any_of({"exp"})) c.axes.push_back(axis("arithmetic", {}, "an exp as exact as __expf", true, true));
+  std::vector<std::string> arithmetic;
+  if (any_of({"exp"})) arithmetic.push_back("an exp as exact as __expf");
+  if (any_of({"epsilon"})) arithmetic.push_back(fmt::format("{:g} added to the sum", v.claim.epsilon));
+  if (any_of({"numerators"})) arithmetic.push_back(fmt::format("numerators stored as {}", name(v.out())));
+  if (!arithmetic.empty())
+    c.axes.push_back(axis("arithmetic", {}, fmt::format("{}", fmt::join(arithmetic, ", ")), true, true));
   const Seen in_place = of([](const Record& r) { return r.group == "layout" && r.setup == "in_place"; });
   c.axes.push_back(axis("in place", in_place, v.claim.in_place ? "outputs may lie over the logits" : "",
                         v.claim.in_place, false));

@@ -24,6 +24,12 @@ bool says_no(const Record& r);
 /// A failing case.
 bool fails(const Record& r);
 
+/// No case fails.
+bool all_pass(const std::vector<Record>& records);
+
+/// The cases of one family.
+Narrowing of_family(const std::string& family);
+
 /// Runs the cases of a narrowed plan under a declaration, quickly.
 using Pilot = std::function<std::vector<Record>(
     const std::string& words, const std::vector<std::string>& groups, const Narrowing& narrow)>;
@@ -43,6 +49,12 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
 /// with the distance from the maximum, such as ex2.approx of a product. Looked for where nothing else fails.
 std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
                                        const std::function<bool(const char* word)>& may, const Pilot& pilot);
+
+/// What explains outputs that are off by what stands in the divisor, or in the numerators: a small number
+/// added to the sum, or exps that are stored in the outputs' type before they are divided. Looked for last.
+std::vector<FoundLimit> next_divisor_class(const Variant& variant, const std::vector<Record>& records,
+                                           const std::function<bool(const char* word)>& may,
+                                           const Pilot& pilot);
 
 /// What the record's launch said, in a few words: "an error (returned status 9)".
 std::string what_it_said(const Record& r);

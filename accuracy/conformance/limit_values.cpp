@@ -79,6 +79,8 @@ constexpr Special kSpecial[] = {
     {"nan", "nan", {"any", ""}, "a row with a NaN", [](const RowTruth& t) { return t.kind == RowKind::nan; }},
 };
 
+}  // namespace
+
 bool all_pass(const std::vector<Record>& records) {
   return std::none_of(records.begin(), records.end(), fails);
 }
@@ -88,8 +90,6 @@ Narrowing of_family(const std::string& family) {
   n.family = family;
   return n;
 }
-
-}  // namespace
 
 std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
                                           const std::function<bool(const char* word)>& may,
