@@ -39,7 +39,9 @@ Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
 /// One launch: the problem with its pitches, and its buffers.
 class GuardedLaunch final : public WrittenRows {
  public:
-  GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout);
+  /// `gradients`: of a backward pass; they outlive the launch, as the logits do.
+  GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout,
+                const Tensor* gradients = nullptr);
 
   LaunchOutcome run();
   /// Two launches of the same problem at the same time; the variant has a launcher.
@@ -77,9 +79,14 @@ class GuardedLaunch final : public WrittenRows {
   void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
                   std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 
+  /// Lays out the gradients as the logits are.
+  void place_gradients();
+  void judge_gradients(Tally& tally) const;
+
   const Variant& variant_;
   Problem problem_;
   const Tensor& logits_;
+  const Tensor* gradients_;
   Layout layout_;
   Images images_;
 };

@@ -64,7 +64,8 @@ class Bench {
   /// The layout with the gaps and the offset that declared limits ask for.
   Layout fit(const ConformanceCase& c, const Layout& layout) const;
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout) const {
-    return {variant_of(c), problem(c), inputs.logits(), fit(c, layout)};
+    const Case& seen = as_seen_by(c.op, inputs);
+    return {variant_of(c), problem(c), seen.logits(), fit(c, layout), seen.gradients()};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
