@@ -148,7 +148,10 @@ std::string claimed_class(const Variant& v) {
   const Claim& c = v.claim;
   std::string s;
   const bool logs = v.op == Op::lse || v.op == Op::log_softmax;
-  if (v.op != Op::topk) {
+  if (v.op == Op::softmax_backward) {
+    s = fmt::format("sum {}", name(c.internals));
+    if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));
+  } else if (v.op != Op::topk) {
     s = fmt::format("{}, shift {}, exp {}, division {}, sum {}", name(c.algorithm), name(c.shift),
                     name(c.exp), name(c.division), name(c.internals));
     if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));

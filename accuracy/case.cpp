@@ -1,5 +1,7 @@
 #include "accuracy/case.hpp"
 
+#include "accuracy/backward_case.hpp"
+
 namespace assay {
 
 Case::Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
@@ -30,6 +32,20 @@ const Case& Case::by_mpfr() const {
     mpfr_ = std::move(exact);
   });
   return *mpfr_;
+}
+
+const Case& Case::backward() const {
+  if (gradients_) return *this;
+  std::call_once(backward_once_, [this] {
+    BackwardInputs in = backward_inputs(logits_, truth_);
+    std::unique_ptr<Case> made(new Case);
+    made->family_ = family_;
+    made->seed_ = seed_;
+    made->logits_ = std::move(in.y);
+    made->gradients_ = std::make_unique<const Tensor>(std::move(in.dy));
+    backward_ = std::move(made);
+  });
+  return *backward_;
 }
 
 void Case::prepare() {

@@ -45,18 +45,29 @@ class Case {
   const RoundedShift& shift(std::int64_t row) const { return shift_[static_cast<std::size_t>(row)]; }
   std::int64_t undecided() const;
 
+  /// The backward pass whose y a softmax makes of these logits (backward_case.hpp). Made at the first call,
+  /// by any thread. Of such a case logits() are y, gradients() are dy, and there is no truth(row).
+  const Case& backward() const;
+  /// Null where the case is none of a backward pass.
+  const Tensor* gradients() const { return gradients_.get(); }
+
  private:
+  Case() = default;
   void prepare();
 
   std::string family_;
   std::uint64_t seed_ = 0;
-  Tier tier_;
+  Tier tier_ = Tier::mpfr;
   Tensor logits_;
   std::shared_ptr<const EffectiveLogits> effective_;
   std::vector<RowTruth> truth_;
   std::vector<RoundedShift> shift_;
-  mutable std::once_flag mpfr_once_;
-  mutable std::unique_ptr<const Case> mpfr_;
+  std::unique_ptr<const Tensor> gradients_;
+  mutable std::once_flag mpfr_once_, backward_once_;
+  mutable std::unique_ptr<const Case> mpfr_, backward_;
 };
+
+/// The case as an op sees it: its backward pass where it is one.
+inline const Case& as_seen_by(Op op, const Case& c) { return op == Op::softmax_backward ? c.backward() : c; }
 
 }  // namespace assay

@@ -135,8 +135,8 @@ class Launches {
         again_(fitted(hostile_layout(), variant, p)),
         p_(p),
         again_p_(first_rows(p)),
-        plain_(variant, p_, c.logits(), first_),
-        hostile_(variant, again_p_, c.logits(), again_),
+        plain_(variant, p_, c.logits(), first_, {c.gradients()}),
+        hostile_(variant, again_p_, c.logits(), again_, {c.gradients()}),
         plain_outcome_(plain_.run()) {
     // A worker that died will die again.
     if (lived(plain_outcome_)) hostile_outcome_ = hostile_.run();
@@ -155,7 +155,7 @@ class Launches {
 
   /// Of outputs that failed; long ones are not judged a second time.
   NearestClass nearest(Op op) const {
-    if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged) return {};
+    if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged || op == Op::softmax_backward) return {};
     return nearest_class(variant_, case_, op, plain_);
   }
 
@@ -211,7 +211,7 @@ class Launches {
         Layout again = as_first ? first_ : again_;
         again.poison = 1 - again.poison;
         again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
-        GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again);
+        GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again, {case_.gradients()});
         same = inspect(j, repeated, repeated.run()) &&
                j.same_outputs(as_first ? plain_ : hostile_, repeated, &where);
       }
@@ -245,7 +245,7 @@ Record outside(Record r, const std::string& why, const Variant& variant, const C
   Layout layout = plain_layout();
   layout.in_gap = p.in_pitch - p.V;
   layout.out_gap = p.out_pitch - p.out_columns();
-  GuardedLaunch launch(variant, p, c.logits(), layout);
+  GuardedLaunch launch(variant, p, c.logits(), layout, {c.gradients()});
   const LaunchOutcome outcome = launch.run();
   if (outcome.ok()) {
     if (p.rows > 0 && p.out_columns() > 0) {
@@ -280,7 +280,9 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
 Record judge_written(const Variant& variant, const Case& c, Op op, int k, const WrittenRows& written,
                      const CheckOptions& options) {
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
-  if (const std::string why = unjudgeable(variant, written.problem()); !why.empty()) {
+  std::string cannot = unjudgeable(variant, written.problem());
+  if (op == Op::softmax_backward && !c.gradients()) cannot = "op: of a backward pass dy is needed, too";
+  if (const std::string why = cannot; !why.empty()) {
     r.status = Status::unsupported;
     r.reason = why;
     return r;
@@ -301,7 +303,8 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
   return r;
 }
 
-Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options) {
+Record check_case(const Variant& variant, const Case& given, Op op, int k, const CheckOptions& options) {
+  const Case& c = as_seen_by(op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   if (!variant.does(op)) {
     r.status = Status::unsupported;

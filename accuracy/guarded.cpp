@@ -90,8 +90,8 @@ Layout fitted(Layout layout, const Variant& variant, const Problem& p) {
 }
 
 GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits,
-                             const Layout& layout, const OperandValues* values)
-    : variant_(variant), problem_(problem), logits_(logits), layout_(layout) {
+                             const Layout& layout, const Beside& beside)
+    : variant_(variant), problem_(problem), logits_(logits), gradients_(beside.gradients), layout_(layout) {
   Problem& p = problem_;
   p.in_pitch = p.V + layout.in_gap;
   p.out_pitch = p.out_columns() + layout.out_gap;
@@ -109,6 +109,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     if (p.V > 0)
       std::memcpy(images_.logits.payload() + bytes(r * p.in_pitch, in), logits.row(r), bytes(p.V, in));
 
+  place_gradients();
   if (layout.launch.in_place) p.out_pitch = p.in_pitch;
   if (p.op != Op::normalizer && !layout.launch.in_place) {
     images_.probs =
@@ -120,14 +121,14 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
     images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), out_off * size, layout.guard);
     fill(images_.indices, size, index_poison(layout.poison), index_canary(layout.poison));
   }
-  const bool beside = variant.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
-  if (beside || p.op == Op::normalizer) {
+  const bool pair = variant.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
+  if (pair || p.op == Op::normalizer) {
     images_.m = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
     images_.d = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
     fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
     fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
   }
-  make_operands(values ? *values : OperandValues());
+  make_operands(beside.operands ? *beside.operands : OperandValues());
   if (variant.workspace_bytes) {
     if (const std::size_t n = variant.workspace_bytes(p); n > 0) {
       images_.workspace = Image(n, 0, layout.guard);
@@ -135,6 +136,33 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
            canary(Dtype::f32, layout.poison));
     }
   }
+}
+
+void GuardedLaunch::place_gradients() {
+  if (!gradients_) return;
+  const Problem& p = problem_;
+  const std::size_t in = size_of(p.in), pitch = static_cast<std::size_t>(p.in_pitch) * in;
+  images_.gradients = Image(static_cast<std::size_t>(extent(p.rows, p.V, p.in_pitch)) * in,
+                            static_cast<std::size_t>(layout_.offset) * in, layout_.guard);
+  fill(images_.gradients, in, in_gap(p.in, layout_.poison), canary(p.in, layout_.poison));
+  for (std::int64_t r = 0; r < p.rows; ++r)
+    if (p.V > 0)
+      std::memcpy(images_.gradients.payload() + static_cast<std::size_t>(r) * pitch, gradients_->row(r),
+                  static_cast<std::size_t>(p.V) * in);
+}
+
+void GuardedLaunch::judge_gradients(Tally& tally) const {
+  if (!gradients_) return;
+  const Problem& p = problem_;
+  const std::size_t in = size_of(p.in), pitch = static_cast<std::size_t>(p.in_pitch) * in;
+  judge_guard(tally, images_.gradients, in, canary(p.in, layout_.poison), "gradients");
+  judge_gaps(tally, images_.gradients, in, p.V, p.in_pitch, in_gap(p.in, layout_.poison), "gradients");
+  for (std::int64_t r = 0; r < p.rows && p.V > 0; ++r)
+    if (!tally.require(Check::inputs,
+                       std::memcmp(images_.gradients.payload() + static_cast<std::size_t>(r) * pitch,
+                                   gradients_->row(r), static_cast<std::size_t>(p.V) * in) == 0) &&
+        tally.first(Check::inputs))
+      tally.at(Check::inputs).detail = fmt::format("row {} of the gradients was changed", r);
 }
 
 void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
@@ -225,6 +253,7 @@ void GuardedLaunch::inspect(Tally& tally) const {
              poison(p.out, layout_.poison), "values");
   judge_gaps(tally, images_.indices, static_cast<std::size_t>(p.index_bytes()), p.k, p.out_pitch,
              index_poison(layout_.poison), "indices");
+  judge_gradients(tally);
   if (layout_.launch.in_place) return;
   for (std::int64_t r = 0; r < p.rows; ++r) {
     const bool same =

@@ -37,12 +37,17 @@ Layout hostile_layout();
 /// dense, wider ones where rows must be aligned.
 Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
 
+/// What a launch reads beside the logits; it outlives the launch, as they do. Null: no gradients, neutral operands.
+struct Beside {
+  const Tensor* gradients = nullptr;  // of a backward pass
+  const OperandValues* operands = nullptr;
+};
+
 /// One launch: the problem with its pitches, and its buffers.
 class GuardedLaunch final : public WrittenRows {
  public:
-  /// `values`: what the variant's operands hold; null: neutral ones.
   GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout,
-                const OperandValues* values = nullptr);
+                const Beside& beside = {});
 
   LaunchOutcome run();
   /// Two launches of the same problem at the same time; the variant has a launcher.
@@ -82,9 +87,14 @@ class GuardedLaunch final : public WrittenRows {
   void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
                   std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 
+  /// Lays out the gradients as the logits are.
+  void place_gradients();
+  void judge_gradients(Tally& tally) const;
+
   const Variant& variant_;
   Problem problem_;
   const Tensor& logits_;
+  const Tensor* gradients_;
   Layout layout_;
   Images images_;
   std::array<std::vector<std::byte>, 4> given_;  // payloads of mask, bias, lengths, temperatures

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accuracy/backward_judge.hpp"
 #include "accuracy/judged_row.hpp"
 
 namespace assay {
@@ -88,7 +89,6 @@ bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std
 }
 
 void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) {
-  const RowTruth& t = case_.truth(row);
   RowOutput got;
   const std::int64_t columns = run.has_values() ? run.problem().out_columns() : 0;
   values_.resize(static_cast<std::size_t>(columns));
@@ -112,6 +112,11 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
     got.d = static_cast<double>(run.d(row));
   }
 
+  if (op_ == Op::softmax_backward) {
+    judge_backward_row(row, got, first);
+    return;
+  }
+  const RowTruth& t = case_.truth(row);
   const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
   std::string why = prepared.outside;
   if (why.empty()) why = outside_values(variant_, t.x);
@@ -145,6 +150,38 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
           "--declare 'log_form=shifted' to be judged there",
           t.lse.lo, largest_absorbing_lse(variant_.claim));
   }
+}
+
+void Judgement::judge_backward_row(std::int64_t row, const RowOutput& got, bool first) {
+  const Tensor &y = case_.logits(), &dy = *case_.gradients();
+  const BackwardRow r = backward_row(y, dy, row);
+  std::string why = r.special ? std::string() : outside_backward(variant_.claim, r);
+  if (why.empty()) why = outside_values(variant_, r.y);
+  if (why.empty()) why = outside_values(variant_, r.dy);
+  if (first && (r.special || !why.empty())) note_returned(row, got);
+  if (!why.empty()) {
+    if (!first) return;
+    ++rows_outside;
+    if (outside_reason.empty()) outside_reason = why;
+    return;
+  }
+  if (first) ++rows_judged;
+  ErrorStatistics ignored;
+  const BackwardContext c{
+      terms_, variant_.out(), row, r, tally, first ? statistics : ignored, first ? observer_ : nullptr};
+  if (r.special) {
+    judge_special_backward(c, got.values);
+    return;
+  }
+  judge_backward(c, got.values, got.bits, [&] {
+    std::vector<NamedSum> beside;
+    for (const std::int64_t other : {row - 1, row + 1})
+      if (other >= 0 && other < case_.rows())
+        if (const BackwardRow o = backward_row(y, dy, other); !o.special)
+          beside.push_back({fmt::format("row {}", other), o.s.lo});
+    return beside;
+  });
+  if (max_ulp_ && first) judge_promise({nullptr, row});
 }
 
 void Judgement::judge_promise(const RowCase& row) {

@@ -46,6 +46,7 @@ class Judgement {
 
  private:
   void judge_one(const WrittenRows& run, std::int64_t row, bool first);
+  void judge_backward_row(std::int64_t row, const RowOutput& got, bool first);
   void judge_promise(const RowCase& row);
   void note_returned(std::int64_t row, const RowOutput& got);
 

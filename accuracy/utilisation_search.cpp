@@ -217,6 +217,7 @@ struct Best {
 
 std::string not_searched(const Variant& variant) {
   if (variant.op == Op::topk) return "op topk has no bound: it is right or wrong";
+  if (variant.op == Op::softmax_backward) return "a search draws logits, and a backward pass has none";
   return {};
 }
 

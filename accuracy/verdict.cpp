@@ -63,7 +63,10 @@ class Verdict {
       if (sharp.ended() || !only_of_the_sum(sharp.j->tally)) return concluded(judged({}));
     }
 
-    MeasuredSum seen = options_.measure ? options_.measure(0) : MeasuredSum{0, "outputs alone"};
+    // What is measured is a sum of exps.
+    MeasuredSum seen = op_ == Op::softmax_backward ? MeasuredSum{0, "a backward pass has a sum of products"}
+                       : options_.measure          ? options_.measure(0)
+                                                   : MeasuredSum{0, "outputs alone"};
     if (refutes(seen)) return refuted(seen);
     if (seen.height > 0) {
       bool outside = false;

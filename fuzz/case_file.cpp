@@ -99,6 +99,8 @@ CaseFile parsed(const json& j) {
   if (!parse_op(op)) throw InputError("op: '" + op + "' is not one");
   if (!parse_dtype(dtype)) throw InputError("dtype: '" + dtype + "' is not one");
   c.op = *parse_op(op);
+  if (c.op == Op::softmax_backward)
+    throw InputError("op: a case file holds logits, and a backward pass has none");
   const std::int64_t rows = whole(j, "rows", 0, kMostInFile), V = whole(j, "V", 0, kMostInFile);
   if (V > 0 && rows > kMostInFile / V) throw InputError("rows x V is too large for a case file");
   const json& logits = field_of(j, "logits");

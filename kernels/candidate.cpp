@@ -170,6 +170,9 @@ std::string cannot_launch(const Variant& variant) {
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options) {
+  // Not the kernel's doing: whoever launches it this way has no rows of a backward pass.
+  if (problem.op == Op::softmax_backward && problem.rows * problem.V > 0 && images.gradients.empty())
+    return lost_for_want(FaultKind::other, "a backward pass was given no gradients");
   if (variant.launcher) return variant.launcher->launch(variant, problem, images, options);
   if (!variant.run) return {variant.key() + " has no launcher", Ended::fault};
   if (variant.backend != Backend::cuda) return launch_on_host(variant, problem, images, options);

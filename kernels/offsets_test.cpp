@@ -67,7 +67,7 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
     };
     float m[2], d[2];
     Buffers b;
-    b.logits = logits.data();
+    b.logits = b.gradients = logits.data();
     b.probs = probs.data();
     b.indices = selects(v.op) ? indices.data() : nullptr;
     b.m = v.op == Op::topk ? nullptr : m;
@@ -79,7 +79,7 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
     clear();
     p.rows = 1;
     Buffers far = b;
-    far.logits = logits.data() + static_cast<std::size_t>(pitch) * element;
+    far.logits = far.gradients = logits.data() + static_cast<std::size_t>(pitch) * element;
     far.probs = probs.data() + static_cast<std::size_t>(pitch) * element;
     v.run(p, far, {});
     std::uint64_t alone[V];

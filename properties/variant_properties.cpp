@@ -30,8 +30,10 @@ const std::vector<VariantProperty>& variant_properties() {
 Outcome outcome_of(const VariantProperty& property, const std::vector<const Variant*>& keys,
                    const std::string& subject, bool shrink) {
   std::vector<const Variant*> those;
-  std::copy_if(keys.begin(), keys.end(), std::back_inserter(those),
-               [&](const Variant* v) { return property.applies(*v); });
+  std::copy_if(keys.begin(), keys.end(), std::back_inserter(those), [&](const Variant* v) {
+    // Rows are drawn as logits.
+    return v->op != Op::softmax_backward && property.applies(*v);
+  });
   if (those.empty())
     return {fmt::format("property {} of {}: it applies to no key", property.name, subject), ""};
   std::map<const Variant*, int> tried;

@@ -55,7 +55,8 @@ void add_adapter_command(CLI::App& app, int& status) {
   add_source_options(*c, o->file);
   c->add_option("--declare", o->file.declare, "what the author promises: \"exp=fast; height=V/256+13\"");
   c->add_option("--op", o->file.op,
-                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, where the entry leaves it open");
+                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, where the "
+                "entry leaves it open");
   c->add_option("--out", o->out, "where the shared object goes (otherwise its path in the cache is printed)");
   c->add_option("--source", o->source_out,
                 "write the adapter's source here instead, for a compiler of your own");

@@ -235,6 +235,11 @@ int run(const Options& o) {
       ++absent;
       continue;
     }
+    if (op.value_or(v.op) == Op::softmax_backward) {
+      fmt::print("{}: not searched: genomes are logits, and a backward pass has none\n", v.key());
+      ++absent;
+      continue;
+    }
     const Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
     found += outcome.found;
     judged += outcome.judged;

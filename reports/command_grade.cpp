@@ -69,7 +69,7 @@ std::vector<Graded> one_file(Options& o) {
 int run(Options& o) {
   if (!o.op.empty()) {
     const auto op = parse_op(o.op);
-    if (!op || *op == Op::normalizer)
+    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
       throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
     o.grade.op = *op;
   }

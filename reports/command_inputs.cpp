@@ -28,7 +28,7 @@ struct Options {
 int run(const Options& o) {
   Manifest m;
   const auto op = parse_op(o.op);
-  if (!op || *op == Op::normalizer)
+  if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
     throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
   if (o.k < 1) throw InputError("--k: must be 1 or more");
   if (o.rows && *o.rows < 1) throw InputError("--rows: must be 1 or more");

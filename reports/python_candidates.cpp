@@ -71,7 +71,7 @@ PythonCallable python_callable(const std::string& word, const SourceOptions& o) 
       if (letter == '.') letter = '_';
   if (!o.op.empty()) {
     const std::optional<Op> op = parse_op(o.op);
-    if (!op || *op == Op::normalizer)
+    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
       throw InputError("--op " + o.op +
                        ": a Python callable does softmax, log_softmax, lse, topk or softmax_topk");
     c.op = *op;

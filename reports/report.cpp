@@ -102,14 +102,17 @@ KeyInfo key_info(const Variant& v) {
   k.algorithm = sums ? name(c.algorithm) : "selection";
   if (c.rescale_threshold > 0) k.algorithm += ", late";
   if (v.op == Op::log_softmax) k.algorithm += std::string(", ") + name(c.log_form);
-  k.exp = sums ? name(c.exp) : "none";
-  k.division = sums ? name(c.division) : "none";
+  const bool exps = sums && v.op != Op::softmax_backward;
+  if (sums && !exps) k.algorithm = "backward";
+  k.exp = exps ? name(c.exp) : "none";
+  k.division = exps ? name(c.division) : "none";
   k.internals = sums ? name(c.internals) : "none";
   // Loads of a row that fits into registers, and of the longest.
   const int least = c.loads(1), most = c.loads(std::int64_t{1} << 40);
   k.accesses = least == most ? fmt::format("{}+{}", least, c.stores(1))
                              : fmt::format("{} to {}+{}", least, most, c.stores(1));
-  k.policy = !sums ? fmt::format("NaN ranks {}", name(c.policy.nan_order))
+  k.policy = !sums   ? fmt::format("NaN ranks {}", name(c.policy.nan_order))
+             : !exps ? "NaN: NaN; inf: nothing finite"
              : v.op == Op::lse
                  ? fmt::format("all -inf: -inf; +inf: {}; NaN: NaN",
                                c.policy.pos_inf == PosInfRows::nan ? "NaN" : "+inf")

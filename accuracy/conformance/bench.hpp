@@ -66,7 +66,8 @@ class Bench {
   /// `values`: what the operands hold; null: neutral ones.
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                         const OperandValues* values = nullptr) const {
-    return {variant_of(c), problem(c), inputs.logits(), fit(c, layout), values};
+    const Case& seen = as_seen_by(c.op, inputs);
+    return {variant_of(c), problem(c), seen.logits(), fit(c, layout), {seen.gradients(), values}};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;

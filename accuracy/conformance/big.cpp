@@ -275,6 +275,8 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_big(const Planning& p) {
   std::vector<Unit> units;
+  // Its parts have no gradients.
+  if (op_of(p) == Op::softmax_backward) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
   // The memory is there, but not in a moment.
   if (device && p.extent == Extent::quick && !p.named) return units;

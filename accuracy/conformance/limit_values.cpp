@@ -37,7 +37,8 @@ Returned returned_for(const Variant& v, const std::string& family, std::int64_t 
   const Case inputs = make_case(family, v, columns, many, 1);
   Problem p = problem_of(v, v.op, many, columns,
                          selects(v.op) ? allowed_k(v, std::min(5, v.max_k), columns) : 0, columns);
-  GuardedLaunch launch(v, p, inputs.logits(), fitted(plain_layout(), v, p));
+  const Case& seen = as_seen_by(v.op, inputs);
+  GuardedLaunch launch(v, p, seen.logits(), fitted(plain_layout(), v, p), {seen.gradients()});
   const LaunchOutcome outcome = launch.run();
   out.launched = outcome.ok();
   if (!outcome.ok()) {

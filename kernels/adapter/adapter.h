@@ -70,7 +70,7 @@ struct Needs {
 /// One call, as a launcher sees it.
 struct Arguments {
   int64_t rows = 0, V = 0, k = 0, in_pitch = 0, out_pitch = 0;
-  const void* in = nullptr;
+  const void *in = nullptr, *gradients = nullptr;
   void *out = nullptr, *indices = nullptr, *m = nullptr, *d = nullptr, *workspace = nullptr;
   uint64_t workspace_bytes = 0;
   void* stream = nullptr;
@@ -117,6 +117,7 @@ A value_of(Part part, const Arguments& a) {
                     : part == Part::workspace ? a.workspace
                     : part == Part::m         ? a.m
                     : part == Part::d         ? a.d
+                    : part == Part::gradients ? a.gradients
                     : part == Part::mask_keep || part == Part::mask_drop ? a.mask
                     : part == Part::bias || part == Part::bias_row       ? a.bias
                     : part == Part::lengths                              ? a.lengths
@@ -176,6 +177,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   a.in_pitch = pitch_of(c.logits);
   a.out_pitch = pitch_of(c.values);
   a.in = c.logits->data;
+  a.gradients = c.gradients ? c.gradients->data : nullptr;
   a.out = c.values ? c.values->data : nullptr;
   a.stream = c.stream;
   a.scale = c.scale;
@@ -225,6 +227,7 @@ inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& 
   };
   a.rows = 1;
   a.in = at(const_cast<void*>(all.in), static_cast<uint64_t>(all.in_pitch) * element(c.logits));
+  a.gradients = at(const_cast<void*>(all.gradients), static_cast<uint64_t>(all.in_pitch) * element(c.logits));
   a.out = at(all.out, static_cast<uint64_t>(all.out_pitch) *
                           (c.values ? element(c.values) : static_cast<uint64_t>(n.out_bytes)));
   if (c.indices)

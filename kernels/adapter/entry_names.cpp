@@ -232,6 +232,49 @@ bool is_operand(Role r) {
          r == Role::lengths || r == Role::temperature;
 }
 bool is_lse(std::string_view name) { return is_one_of(name, {"lse", "logsumexp", "lseout"}); }
+bool says_backward(std::string_view function) {
+  for (const char* word : {"backward", "bwd", "grad", "backprop"})
+    if (function.find(word) != function.npos) return true;
+  return false;
+}
+Role backward_role(std::string_view name, bool read_only) {
+  if (!read_only)
+    return is_one_of(name, {"dx",         "dinp",    "din",        "dinput",  "dinputs", "gradinput",
+                            "gradinputs", "gradin",  "gradx",      "gradi",   "xgrad",   "inputgrad",
+                            "dlogits",    "dlogit",  "gradlogits", "dpreatt", "dscores", "gradscores",
+                            "dsrc",       "gradsrc", "bottomdiff", "diffsrc", "out",     "output"})
+               ? Role::out
+               : Role::none;
+  if (is_one_of(name,
+                {"dy",         "dout",     "doutput",  "doutputs",  "gradoutput", "gradoutputs", "gradout",
+                 "grad",       "grads",    "gradient", "gradients", "grady",      "grado",       "ygrad",
+                 "outputgrad", "outgrad",  "gout",     "go",        "dprobs",     "datt",        "dp",
+                 "gradprobs",  "upstream", "topdiff",  "diffdst",   "deltas"}))
+    return Role::gradients;
+  if (is_one_of(name, {"y",
+                       "output",
+                       "outputs",
+                       "out",
+                       "softmaxresults",
+                       "softmaxresult",
+                       "softmaxoutput",
+                       "softmaxout",
+                       "softmax",
+                       "probs",
+                       "prob",
+                       "probabilities",
+                       "p",
+                       "att",
+                       "result",
+                       "results",
+                       "attnprobs",
+                       "yout",
+                       "outdata",
+                       "top",
+                       "dst"}))
+    return Role::in;
+  return Role::none;
+}
 bool is_mask_switch(std::string_view name) { return is_one_of(name, {"causal", "iscausal", "maskfuture"}); }
 bool is_log_switch(std::string_view name) {
   return is_one_of(name, {"log", "islog", "uselog", "logsoftmax", "islogsoftmax"});

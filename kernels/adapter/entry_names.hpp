@@ -36,6 +36,11 @@ Role operand_role(const Parameter& p, std::string_view name);
 /// What is read besides the logits.
 bool is_operand(Role r);
 bool is_lse(std::string_view name);
+/// Of a function's name in lower case: it is a backward pass.
+bool says_backward(std::string_view function);
+/// What a pointer of a backward pass is: gradients, in (what the softmax wrote) or out. Role::none where the
+/// name does not say it.
+Role backward_role(std::string_view name, bool read_only);
 /// A bool that turns softmax into something else: causal, is_log.
 bool is_mask_switch(std::string_view name);
 bool is_log_switch(std::string_view name);

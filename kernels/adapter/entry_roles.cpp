@@ -33,8 +33,12 @@ class Reader {
           throw InputError("--arg " + quote_entry(arguments[i].name) + " is given twice");
       take(arguments[i]);
     }
-    for (Parameter& p : s_.parameters)
-      if (p.role == Role::none) from_name(p);
+    backward_ =
+        op_ ? *op_ == Op::softmax_backward : s_.has(Role::gradients) || says_backward(lower(s_.function));
+    for (Parameter& p : s_.parameters) {
+      if (backward_ && p.role == Role::none && is_real(p)) backward_from_name(p);
+      if (p.role == Role::none && !(backward_ && is_real(p) && p.read_only)) from_name(p);
+    }
     types_over_names();
     one_reading_left();
     settle_op();
@@ -81,8 +85,9 @@ class Reader {
       p->role = room ? Role::workspace : static_cast<Role>(role - std::begin(kRoleNames));
       if (room) p->bytes = a.value.substr(10, a.value.size() - 11);
       const bool to_pointer = p->role == Role::in || p->role == Role::out || p->role == Role::inout ||
-                              p->role == Role::indices || p->role == Role::workspace || p->role == Role::m ||
-                              p->role == Role::d || (is_operand(p->role) && p->role != Role::temperature);
+                              p->role == Role::gradients || p->role == Role::indices ||
+                              p->role == Role::workspace || p->role == Role::m || p->role == Role::d ||
+                              (is_operand(p->role) && p->role != Role::temperature);
       if (to_pointer != (p->pointers > 0) && p->role != Role::stream && p->role != Role::temperature)
         refuse(*p, "cannot be " + std::string(name(p->role)) +
                        (to_pointer ? ", which is a pointer" : ", which is a number"));
@@ -127,6 +132,16 @@ class Reader {
     return nullptr;
   }
 
+  /// d_output is the gradient of the output, unless d_ stands before every buffer: then it says "device".
+  void backward_from_name(Parameter& p) {
+    const bool device = std::all_of(s_.parameters.begin(), s_.parameters.end(), [](const Parameter& q) {
+      return !is_real(q) || lower(q.name).starts_with("d_");
+    });
+    std::string whole = lower(p.name);
+    std::erase(whole, '_');
+    if (!device) p.role = backward_role(whole, p.read_only);
+    if (p.role == Role::none) p.role = backward_role(plain_name(p), p.read_only);
+  }
   void from_name(Parameter& p) {
     const std::string n = plain_name(p);
     if (p.scalar == Scalar::stream && p.pointers == 0) {
@@ -193,8 +208,21 @@ class Reader {
     return found;
   }
 
+  /// y and dy are both const: where one is known the other is what is left.
+  void one_reading_left_backward() {
+    for (const Role r : {Role::gradients, Role::in})
+      if (!s_.has(r) && s_.has(r == Role::in ? Role::gradients : Role::in))
+        if (Parameter* p = only([](const Parameter& q) { return is_real(q) && q.read_only; })) p->role = r;
+  }
+  static std::string lower(std::string s) {
+    for (char& c : s)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return s;
+  }
+
   void one_reading_left() {
-    if (!s_.has(Role::in) && !s_.has(Role::inout))
+    if (backward_) one_reading_left_backward();
+    if (!backward_ && !s_.has(Role::in) && !s_.has(Role::inout))
       if (Parameter* p = only([](const Parameter& q) { return is_real(q) && q.read_only; }))
         p->role = Role::in;
     if (!s_.has(Role::out) && !s_.has(Role::inout)) {
@@ -214,10 +242,10 @@ class Reader {
       s_.op = Op::lse;
     } else if (op_) {
       s_.op = *op_;
+    } else if (backward_) {
+      s_.op = Op::softmax_backward;
     } else {
-      std::string f = s_.function;
-      for (char& c : f)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      const std::string f = lower(s_.function);
       const auto says = [&](const char* a, const char* b) {
         return f.find(a) != f.npos || f.find(b) != f.npos;
       };
@@ -261,6 +289,8 @@ class Reader {
     if (s_.has(r)) return;
     const bool number = r == Role::k;
     const std::vector<const Parameter*> all = undecided(!number);
+    if (all.size() > 1 && backward_ && (r == Role::in || r == Role::gradients))
+      ask_entry(s_, all, {Role::in, Role::gradients}, "what the softmax wrote, and which the gradients");
     if (all.size() > 1 && r == Role::in && !s_.has(Role::out) && s_.op != Op::normalizer)
       ask_entry(s_, all, {Role::in, Role::out}, "the logits, and which the results");
     if (all.size() > 1) ask_entry(s_, all, {r}, what);
@@ -272,7 +302,10 @@ class Reader {
   }
 
   void check() {
-    if (!s_.has(Role::inout)) need(Role::in, "the logits");
+    if (!s_.has(Role::inout)) need(Role::in, backward_ ? "what the softmax wrote" : "the logits");
+    if (backward_) need(Role::gradients, "the gradients");
+    if (const Parameter* p = s_.find(Role::gradients); p && !backward_)
+      refuse(*p, std::string(name(s_.op)) + " has no gradients: --op softmax_backward has");
     if (s_.op == Op::normalizer) {
       if (!s_.has(Role::m) && !s_.has(Role::d)) need(Role::m, "the rows' maxima");
     } else if (!s_.has(Role::inout)) {
@@ -300,7 +333,7 @@ class Reader {
         if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
           throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
       if (p.role == Role::literal) continue;
-      if (is_operand(p.role) && (selects(s_.op) || s_.op == Op::normalizer))
+      if (is_operand(p.role) && (selects(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
         refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
                       name(s_.op));
       for (const Parameter& q : s_.parameters)
@@ -362,10 +395,12 @@ class Reader {
   }
 
   std::string roles(const Parameter& p) const {
+    if (p.pointers > 0 && p.read_only && backward_) return "in, gradients)";
     if (p.pointers > 0 && p.read_only)
       return "in, bias, bias_row, mask_keep, mask_drop, lengths, temperature)";
     if (p.pointers > 0)
-      return "in, out, inout, indices, m, d, workspace, stream), or, where it is written and not judged, "
+      return std::string("in, out, inout, ") + (backward_ ? "gradients, " : "") +
+             "indices, m, d, workspace, stream), or, where it is written and not judged, "
              "--arg " +
              handle(p) + "='workspace(rows * V * 4)'";
     return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale, temperature)";
@@ -383,6 +418,7 @@ class Reader {
           refuse(p, "is const and cannot be written: --arg " + handle(p) + "=in if it is the input");
         [[fallthrough]];
       case Role::in:
+      case Role::gradients:
         one_of({Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64, Scalar::nothing},
                "a pointer to half, bfloat16 or float");
         break;
@@ -445,6 +481,8 @@ class Reader {
     const Parameter* in = s_.find(Role::in);
     if (!in) in = s_.find(Role::inout);
     s_.in = s_.out = dtype_of(*in);
+    if (const Parameter* p = s_.find(Role::gradients); p && dtype_of(*p) != s_.in)
+      refuse(*p, "gradients of another type than what the softmax wrote cannot be judged");
     if (const Parameter* out = s_.find(Role::out)) s_.out = dtype_of(*out);
   }
 
@@ -452,6 +490,7 @@ class Reader {
   std::optional<Op> op_;
   std::optional<Dtype> dtype_;
   Parameter* lse_ = nullptr;
+  bool backward_ = false;   // y and dy are read, dx is written
   std::vector<bool> said_;  // of parameters: --arg says what it is
 };
 

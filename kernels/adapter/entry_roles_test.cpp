@@ -42,6 +42,42 @@ TEST(EntryRoles, NamesOfRowsAndColumnsDecideInAnyOrder) {
       }
 }
 
+TEST(EntryRoles, ABackwardPassReadsWhatTheSoftmaxWroteAndTheGradients) {
+  const char* const kEntries[] = {
+      "void softmax_backward(float* dx, const float* dy, const float* y, int rows, int V)",
+      "void softmax_bwd(half* grad_input, const half* grad_output, const half* output, int rows, int cols)",
+      "void softmax_backward(float* d_input, const float* d_output, const float* output, int rows, int V)",
+      "void softmax_backward(float* d_dx, const float* d_dy, const float* d_y, int rows, int V)",
+      "void softmaxGrad(float* dinp, const float* dout, const float* softmax_results, int rows, int cols)",
+      "void softmax_grad(float* grad_x, const float* grads, const float* probs, int n_rows, int n_cols)"};
+  for (const char* entry : kEntries) {
+    EXPECT_EQ(read(entry), "out gradients in rows V") << entry;
+    EXPECT_EQ(parse_entry(entry, {}, {}).op, Op::softmax_backward) << entry;
+  }
+  // One that is known leaves the other.
+  EXPECT_EQ(read("void softmax_backward(float* dx, const float* a, const float* y, int rows, int V)"),
+            "out gradients in rows V");
+  EXPECT_EQ(
+      read("void f(float* dx, const float* dy, const float* y, int rows, int V)", {}, Op::softmax_backward),
+      "out gradients in rows V");
+  EXPECT_EQ(read("void f(float* a, const float* b, const float* c, int rows, int V)",
+                 {{"b", "gradients"}, {"c", "in"}}),
+            "out gradients in rows V");
+  EXPECT_NE(read("void softmax_backward(float* dx, const float* a, const float* b, int rows, int V)")
+                .find("gradients"),
+            std::string::npos);
+  EXPECT_NE(read("void softmax_backward(float* dx, const float* dy, int rows, int V)")
+                .find("what the softmax wrote"),
+            std::string::npos);
+  EXPECT_NE(read("void softmax(float* out, const float* in, const float* g, int rows, int V)",
+                 {{"g", "gradients"}}, Op::softmax)
+                .find("softmax has no gradients"),
+            std::string::npos);
+  EXPECT_NE(read("void softmax_backward(float* dx, const half* dy, const float* y, int rows, int V)")
+                .find("another type"),
+            std::string::npos);
+}
+
 TEST(EntryRoles, HeadsAndSequencesAreFactorsOfTheRows) {
   EXPECT_EQ(read("void f(float* inout, int batch_size, int nhead, int from_seq_len, int to_seq_len, "
                  "cudaStream_t s)"),

@@ -300,7 +300,7 @@ std::string EntrySignature::limits() const {
 
 Operands EntrySignature::operands() const {
   Operands o;
-  if (selects(op) || op == Op::normalizer) return o;
+  if (selects(op) || op == Op::normalizer || op == Op::softmax_backward) return o;
   const auto real = [](Scalar s) {
     return s == Scalar::f16 ? Dtype::f16 : s == Scalar::bf16 ? Dtype::bf16 : Dtype::f32;
   };

@@ -2,7 +2,8 @@
  * that calls it. `pitch` is the distance between rows of inputs and of outputs at once, `inout` a buffer that
  * holds the logits and then the results. A `mask_keep` leaves out what is 0, a `mask_drop` what is not; a `bias` is
  * added, a `bias_row` to every row; `lengths` say how many elements of a row count; a `temperature` divides, one
- * number or one of each row. */
+ * number or one of each row. Of a backward pass `in` is what the softmax wrote, `gradients` what comes down from
+ * there. */
 #ifndef ASSAY_PARTS_H
 #define ASSAY_PARTS_H
 
@@ -10,6 +11,6 @@
   part(none) part(in) part(out) part(inout) part(indices) part(rows) part(V) part(k) part(in_pitch)  \
       part(out_pitch) part(pitch) part(stream) part(workspace) part(workspace_bytes) part(m) part(d) \
           part(scale) part(mask_keep) part(mask_drop) part(bias) part(bias_row) part(lengths)          \
-              part(temperature)
+              part(temperature) part(gradients)
 
 #endif

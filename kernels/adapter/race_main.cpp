@@ -56,8 +56,9 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
                                  : V,
              out_bits, 2),
       indices(rows, k, 32, 0);
-  Matrix m(rows, 1, 32, 2), d(rows, 1, 32, 2);
+  Matrix m(rows, 1, 32, 2), d(rows, 1, 32, 2), gradients(rows, V, in_bits, 2);
   logits.fill(in_bits);
+  gradients.fill(in_bits);
   assay_call call{};
   call.struct_size = sizeof call;
   call.op = v.op;
@@ -68,6 +69,7 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
     call.m = &m.tensor;
     call.d = &d.tensor;
   }
+  if (v.op == ASSAY_SOFTMAX_BACKWARD) call.gradients = &gradients.tensor;
   call.scale = 1;
   call.k = static_cast<std::int32_t>(k);
   std::vector<unsigned char> workspace(v.workspace_bytes ? v.workspace_bytes(&call) + 256 : 256);

@@ -54,6 +54,7 @@ AccessCounts count_accesses(const Variant& counted, const Problem& p, std::span<
   if (static_cast<std::int64_t>(logits.size()) < p.rows * p.V * size)
     throw std::invalid_argument("count_accesses: fewer logits than rows x V");
   std::vector<std::byte> in(logits.begin(), logits.end());
+  std::vector<std::byte> gradients(p.op == Op::softmax_backward ? in : std::vector<std::byte>());
   std::vector<std::byte> probs(
       static_cast<std::size_t>(p.rows * std::max(out_columns, p.out_pitch) * out_size));
   std::vector<std::byte> indices(
@@ -63,18 +64,20 @@ AccessCounts count_accesses(const Variant& counted, const Problem& p, std::span<
       counted.workspace_bytes ? (counted.workspace_bytes(p) + sizeof(float) - 1) / sizeof(float) : 0);
   Buffers b;
   b.logits = in.data();
+  b.gradients = gradients.empty() ? nullptr : gradients.data();
   b.probs = p.op == Op::normalizer ? nullptr : probs.data();
   b.indices = selects(p.op) ? indices.data() : nullptr;
   b.m = m.data();
   b.d = d.data();
   b.workspace = workspace.empty() ? nullptr : workspace.data();
 
-  std::array<access_counter::Range, 6> ranges{{{in.data(), in.size()},
+  std::array<access_counter::Range, 7> ranges{{{in.data(), in.size()},
                                                {probs.data(), probs.size()},
                                                {indices.data(), indices.size()},
                                                {m.data(), m.size() * sizeof(float)},
                                                {d.data(), d.size() * sizeof(float)},
-                                               {workspace.data(), workspace.size() * sizeof(float)}}};
+                                               {workspace.data(), workspace.size() * sizeof(float)},
+                                               {gradients.data(), gradients.size()}}};
   LaunchOutcome outcome;
   {
     const Watching watching(ranges);
@@ -87,7 +90,8 @@ AccessCounts count_accesses(const Variant& counted, const Problem& p, std::span<
     return AccessBytes{ranges[static_cast<std::size_t>(i)].loaded,
                        ranges[static_cast<std::size_t>(i)].stored};
   };
-  c.logits = bytes(0);
+  // What the gradients are read counts with what the other input is.
+  c.logits = {bytes(0).loaded + bytes(6).loaded, bytes(0).stored + bytes(6).stored};
   c.probs = bytes(1);
   c.indices = bytes(2);
   c.normalizer = {bytes(3).loaded + bytes(4).loaded, bytes(3).stored + bytes(4).stored};
