@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLocal = 30;  // bytes of a local header's fixed part
 constexpr std::uint32_t kLocalMark = 0x04034b50;
+constexpr std::uint64_t kMostOfOne = 1032;  // deflate makes no more bytes of one: zlib's technical details
 constexpr std::uint16_t kStored = 0, kDeflated = 8, kEncrypted = 1;
 
 }  // namespace
@@ -74,6 +75,8 @@ ZipMemberBytes::ZipMemberBytes(ZipFile& zip, const ZipMember& m, const std::stri
   if (end - m.header - kLocal < names || end - m.header - kLocal - names < m.compressed) outside();
   if (m.method == kStored && m.compressed != m.size)
     refuse_file(place, fmt::format("damaged: {} bytes are stored as {}", m.size, m.compressed));
+  if (m.method == kDeflated && m.size / kMostOfOne > m.compressed)
+    refuse_file(place, fmt::format("damaged: {} bytes can not come of {}", m.size, m.compressed));
   file_.window(m.header + kLocal + names, m.compressed);
   if (m.method == kDeflated) inflater_ = std::make_unique<Inflater>();
   left_ = m.size;

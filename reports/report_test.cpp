@@ -13,6 +13,7 @@
 
 #include "kernels/device.hpp"
 #include "reference/npy.hpp"
+#include "reference/tensor_file_test.hpp"
 #include "reports/commands.hpp"
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
@@ -220,6 +221,23 @@ TEST_F(ReportFiles, JudgesOnAnyNpy) {
   const Outcome one = call(nlohmann::json::parse(first)["reproduce"].get<std::string>() + " --out " +
                            (folder / "p").string());
   EXPECT_EQ(read_file(folder / "p/records.jsonl"), first + "\n");
+}
+
+// Of bf16 keys alone, two bytes that NumPy calls an integer are bf16; of others the line says what to type.
+TEST_F(ReportFiles, JudgesOnOneArrayOfAnNpz) {
+  const std::string bits = test_files::raw<std::uint16_t>({0x3f80, 0x4000, 0xc000, 0x3f00});
+  std::ofstream(folder / "x.npz", std::ios::binary)
+      << test_files::zip({{"mine.npy", test_files::npy("<u2", "(2, 2)", bits), 8}, {"b.npy", "never read"}});
+  const std::string words = "assay report --logits " + (folder / "x.npz").string() + ":mine --out ";
+  const Outcome o = call(words + (folder / "o").string() + " --key safe_block/bf16@host");
+  ASSERT_EQ(o.status, kPassed) << o.err;
+  const std::string record = read_file(folder / "o/records.jsonl");
+  EXPECT_EQ(nlohmann::json::parse(record)["V"], 2);
+  call(nlohmann::json::parse(record)["reproduce"].get<std::string>() + " --out " + (folder / "p").string());
+  EXPECT_EQ(read_file(folder / "p/records.jsonl"), record);
+  const Outcome all = call(words + (folder / "q").string());
+  EXPECT_EQ(all.status, kBadCall);
+  EXPECT_NE(all.err.find("say --dtype bf16"), std::string::npos) << all.err;
 }
 
 TEST_F(ReportFiles, PitchIsPartOfTheCase) {
