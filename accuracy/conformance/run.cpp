@@ -3,6 +3,7 @@
 
 #include "accuracy/conformance/runner.hpp"
 #include "accuracy/conformance/second_look.hpp"
+#include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 
@@ -49,8 +50,12 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
   return plan;
 }
 
-/// Every worker of a device has a context of its own, half a second to make.
+/// Every worker of a device has a context of its own, half a second to make; that of an interpreter takes
+/// longer, for what it loads there.
 int threads_for(const Variant& v, const ConformanceOptions& options) {
+  const auto* const costly = dynamic_cast<const CostlyLauncher*>(v.launcher.get());
+  const int most = costly ? costly->most_workers() : 0;
+  if (options.threads <= 0 && most > 0) return std::min(thread_count(0), most);
   const bool few = options.threads <= 0 && !on_host(v.backend) && options.extent == Extent::quick;
   return few ? std::min(thread_count(0), 8) : thread_count(options.threads);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/isolation/costly.hpp"
 #include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/siblings.hpp"
 #include "kernels/isolation/supervisor.hpp"
@@ -16,7 +17,7 @@ struct Entry {
   bool on_device = false;
 };
 
-class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher {
+class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher, public CostlyLauncher {
  public:
   /// `own_stream`: the entry works on the stream that it is given. `family`: the kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
@@ -65,6 +66,7 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   void restart() override { supervisor_->restart(); }
   Disturbance disturbance() override { return supervisor_->disturbance(); }
   void be_patient(double times) override { supervisor_->be_patient(times); }
+  int most_workers() const override { return on_device_ ? supervisor_->most_workers() : 0; }
   PartOutcome launch_parts(const Variant& variant, const Problem& problem, PartBuffers& buffers,
                            const PartOptions& options) override {
     return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);

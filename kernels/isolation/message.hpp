@@ -35,6 +35,11 @@ enum class Kind : std::uint32_t {
   settle,     // supervisor: is anything still at work?
   settled,    // worker
   signal,     // worker, out of a signal handler: its last words
+  warm,       // a process that forks workers (warm_message.hpp): it is ready
+  fork,       // supervisor
+  forked,     // warm process
+  reap,       // supervisor
+  reaped,     // warm process
 };
 
 /// Text in a message: cut off where it does not fit, read safely whatever the bytes are.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "kernels/isolation/worker_clock.hpp"
 
@@ -54,7 +55,7 @@ std::string signal_name(int number) {
 
 }  // namespace
 
-Process::Process(const Command& command) {
+Process::Process(std::shared_ptr<Parent> parent) : parent_(std::move(parent)) {
   int pair[2], out[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     throw std::system_error(errno, std::generic_category(), "a socket for a worker");
@@ -71,7 +72,7 @@ Process::Process(const Command& command) {
         close(*fd);
         *fd = moved;
       }
-  const int error = spawn_worker(command, pair[1], out[1], pid_);
+  const int error = parent_->start(pair[1], out[1], pid_);
   close(pair[1]);
   close(out[1]);
   socket_ = pair[0];
@@ -80,7 +81,7 @@ Process::Process(const Command& command) {
   if (error != 0) {
     close(socket_);
     close(output_);
-    throw std::system_error(error, std::generic_category(), "starting " + command.words[0]);
+    throw std::system_error(error, std::generic_category(), "starting " + parent_->name());
   }
 }
 
@@ -142,12 +143,6 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
   }
 }
 
-bool Process::exited() const {
-  siginfo_t info{};
-  const int r = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-  return r != 0 || info.si_pid == pid_;
-}
-
 bool Process::killed() const {
   if (!reaped_ || outlived_ || signal_ || !WIFSIGNALED(status_)) return false;
   const int by = WTERMSIG(status_);
@@ -168,7 +163,7 @@ void Process::end() {
   // One that hangs in its driver may take its time; a supervisor does not wait for ever.
   const auto last = Clock::now() + std::chrono::seconds(30);
   auto pause = std::chrono::microseconds(50);
-  while (waitpid(pid_, &status_, WNOHANG) == 0 && Clock::now() < last) {
+  while (!parent_->reap(pid_, status_) && Clock::now() < last) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(5000));
   }

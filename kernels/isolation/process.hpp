@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,8 +21,8 @@ std::string worker_executable(const std::string& wanted);
 
 class Process {
  public:
-  /// Starts the command. Throws InputError, std::system_error.
-  explicit Process(const Command& command);
+  /// Has a worker started. Throws std::system_error.
+  explicit Process(std::shared_ptr<Parent> parent);
   /// Ends the worker and what it has started.
   ~Process();
   Process(const Process&) = delete;
@@ -52,6 +53,7 @@ class Process {
   /// Ends the worker if it still runs and says in words how it ended, without the last thing it printed:
   /// "segmentation fault", "exited with status 3".
   std::string death();
+  pid_t pid() const { return pid_; }
   /// After `death`: by a signal that anybody may send, and that no supervisor here did.
   bool killed() const;
   /// The same as a kind; after death().
@@ -64,8 +66,9 @@ class Process {
  private:
   void drain();
   void end();
-  bool exited() const;
+  bool exited() const { return parent_->exited(pid_); }
 
+  const std::shared_ptr<Parent> parent_;
   pid_t pid_ = -1;
   int socket_ = -1;
   int output_ = -1;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -96,9 +97,17 @@ bool runnable(const std::string& path) {
 
 }  // namespace
 
-int spawn_worker(const Command& command, int socket, int output, pid_t& pid) {
-  return Starter::instance().start([&] { return spawn_here(command, socket, output, pid); });
+int Spawner::start(int socket, int output, pid_t& pid) {
+  return Starter::instance().start([&] { return spawn_here(command_, socket, output, pid); });
 }
+
+bool Spawner::exited(pid_t pid) {
+  siginfo_t info{};
+  const int r = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  return r != 0 || info.si_pid == pid;
+}
+
+bool Spawner::reap(pid_t pid, int& status) { return waitpid(pid, &status, WNOHANG) != 0; }
 
 std::string worker_executable(const std::string& wanted) {
   const char* const from_environment = std::getenv("ASSAY_WORKER");

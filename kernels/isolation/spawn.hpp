@@ -4,7 +4,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "kernels/isolation/parent.hpp"
 
 namespace assay::isolation {
 
@@ -17,11 +20,20 @@ struct Command {
   int library = -1;                // the descriptor that it gets as kLibrary; none: -1
 };
 
-/// Runs the command in a process group of its own, with `socket` as descriptor 3, `output` as standard output
-/// and error, an empty standard input, and no blocked or ignored signals. 0 or an errno.
+/// Runs the command for every worker, with an empty standard input and no blocked or ignored signals.
 ///
 /// Workers ask the kernel to end them with their parent, and there "parent" is the thread that started them:
 /// so all are started by one thread that lives as long as the process.
-int spawn_worker(const Command& command, int socket, int output, pid_t& pid);
+class Spawner : public Parent {
+ public:
+  explicit Spawner(Command command) : command_(std::move(command)) {}
+  int start(int socket, int output, pid_t& pid) override;
+  bool exited(pid_t pid) override;
+  bool reap(pid_t pid, int& status) override;
+  std::string name() const override { return command_.words[0]; }
+
+ private:
+  const Command command_;
+};
 
 }  // namespace assay::isolation

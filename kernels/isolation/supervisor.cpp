@@ -23,7 +23,9 @@ Command command_of(const Subject& subject, const IsolationOptions& options) {
 }  // namespace
 
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
-    : subject_(std::move(subject)), options_(options), command_(command_of(subject_, options)) {}
+    : subject_(std::move(subject)),
+      options_(options),
+      spawner_(std::make_shared<Spawner>(command_of(subject_, options))) {}
 
 void Supervisor::start() {
   if (process_) return;
@@ -35,12 +37,24 @@ void Supervisor::start() {
   }
 }
 
+std::unique_ptr<Process> Supervisor::new_process() {
+  const double allowed = first_patience();
+  const Process::Patience patience{allowed, allowed + on_the_wall()};
+  if (subject_.warm && subject_.warm->ready(patience)) try {
+      return std::make_unique<Process>(subject_.warm);
+    } catch (const std::system_error&) {
+      // It may be gone by now. Where it is not, the machine lacks something.
+      if (subject_.warm->ready(patience)) throw;
+    }
+  return std::make_unique<Process>(spawner_);
+}
+
 void Supervisor::start_once() {
   std::uint64_t base = 0;
   try {
     // A new one for each worker: something that an older one started may still write into the old.
     arena_ = std::make_unique<Arena>();
-    process_ = std::make_unique<Process>(command_);
+    process_ = new_process();
     long length = 0;
     if (const auto heard = process_->hear(answer_, length, waiting()); heard != Process::Heard::message)
       lose(heard);
@@ -51,7 +65,7 @@ void Supervisor::start_once() {
   } catch (const Failure& f) {
     drop_worker();
     if (f.from_outside || f.ended == Ended::lost) throw;
-    throw InputError(command_.words[0] + ": can not be used as a worker: " + f.text);
+    throw InputError(spawner_->name() + ": can not be used as a worker: " + f.text);
   } catch (const std::system_error& e) {
     drop_worker();
     // EACCES and its like are the caller's to mend; these pass.
@@ -194,11 +208,12 @@ bool Supervisor::first_of_its_shape(std::uint32_t entry, const Problem& p, const
       .second;
 }
 
+/// So much longer that a worker with a thirtieth of a processor, or of a device, still gets its time.
+double Supervisor::on_the_wall() const { return std::max(60.0, 30 * options_.timeout_seconds); }
+
 Process::Patience Supervisor::waiting() {
-  // On the wall so much longer that a worker with a thirtieth of a processor, or of a device, still gets its
-  // time.
   const double patient = patience();
-  Process::Patience p{patient, patient + std::max(60.0, 30 * options_.timeout_seconds)};
+  Process::Patience p{patient, patient + on_the_wall()};
   if (on_device_) p.share = [this] { return device_.share(); };
   return p;
 }

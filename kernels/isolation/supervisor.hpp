@@ -16,6 +16,7 @@
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/process.hpp"
+#include "kernels/isolation/warm_process.hpp"
 
 namespace assay::isolation {
 
@@ -25,6 +26,10 @@ struct Subject {
   std::string name;        // a key, or a shared object's absolute path
   std::string shown = {};  // what messages call it, if not by its name
   Command command = {};    // of an interpreter that is to be the worker; no words: assay itself
+  /// Forks the workers where it can; else, and where there is none, `command` is run for each.
+  std::shared_ptr<WarmProcess> warm = {};
+  /// Workers beside each other that are worth their start; 0: as many as there are threads.
+  int most_workers = 0;
   /// Loading, and the first launch of a shape in a worker, may take so many times as long: they compile.
   double first_times = 1;
 };
@@ -54,6 +59,7 @@ class Supervisor {
   void restart();
   Disturbance disturbance();
   void be_patient(double times);
+  int most_workers() const { return subject_.most_workers; }
 
  private:
   /// The worker did not answer: it is gone now.
@@ -68,6 +74,7 @@ class Supervisor {
   /// Throws InputError, or a Failure that is lost: a worker is not to be had now.
   void start();
   void start_once();
+  std::unique_ptr<Process> new_process();
   const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
   template <class Answer, class Request>
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
@@ -75,6 +82,7 @@ class Supervisor {
   void drop_worker();
   double patience() const;        // seconds one answer may take
   double first_patience() const;  // where it may have to compile
+  double on_the_wall() const;     // seconds beyond that, by the clock
   bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
   Process::Patience waiting();
   std::string where(const Signal& signal) const;
@@ -98,7 +106,7 @@ class Supervisor {
 
   const Subject subject_;
   const IsolationOptions options_;
-  const Command command_;
+  const std::shared_ptr<Spawner> spawner_;
   std::mutex mutex_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Process> process_;

@@ -154,10 +154,9 @@ class Worker {
 
 }  // namespace
 
-int serve(const OpenKernels& open) {
+void confine() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // A supervisor that was gone before that could take effect has closed the socket: serve() ends at once.
-  Bystanders::adopt_orphans();
   // Nothing else that the supervisor had open is this process's business.
   syscall(SYS_close_range, static_cast<unsigned>(kSocket) + 1, ~0u, 0u);
   // Where memory runs out, it is this process that goes.
@@ -168,6 +167,14 @@ int serve(const OpenKernels& open) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   std::setvbuf(stdout, nullptr, _IOLBF, 4096);
+}
+
+int serve(const OpenKernels& open, bool forked) {
+  if (forked)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a fork does not inherit it
+  else
+    confine();
+  Bystanders::adopt_orphans();
   use_signal_stack();
   report_signals(kSocket);
   // Not destroyed: what a kernel left running may still use it.

@@ -7,6 +7,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <sstream>
 #include <system_error>
 
@@ -32,10 +35,14 @@ while text := library.assay_python_file(n, ctypes.byref(path)):
     n += 1
 sys.modules["assay_worker"].main(library, sys.argv[1:])
 )";
-static_assert(isolation::kLibrary == 4);
+static_assert(isolation::kSocket == 3 && isolation::kLibrary == 4);
+constexpr int kStartWords = 4;  // in front of those that it is given
 
 /// Loading, and the first launch of every shape, may compile: five minutes by the usual timeout.
 constexpr double kFirstTimes = 15;
+
+/// On a GPU each worker makes a context and loads its kernels, and they share the GPU.
+constexpr int kMostOnDevice = 3;
 
 bool runnable(const fs::path& path) {
   std::error_code ignored;
@@ -88,6 +95,28 @@ std::string types_of(const PythonCallable& c) {
   return all;
 }
 
+/// When a file was written last; a module may change as well, but is not looked for.
+std::string stamp_of(const PythonCallable& c, const std::string& place) {
+  std::error_code error;
+  return c.is_file ? std::to_string(fs::last_write_time(place, error).time_since_epoch().count()) : "";
+}
+
+/// The process that forks the workers of this command: one for all who ask while somebody has it.
+std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each,
+                                                     const std::string& stamp) {
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, std::weak_ptr<isolation::WarmProcess>> all;
+  isolation::Command forks = each;
+  forks.words.insert(forks.words.begin() + kStartWords, "forks");
+  std::vector<std::string> key = forks.words;
+  key.push_back(stamp);
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::erase_if(all, [](const auto& one) { return one.second.expired(); });
+  std::shared_ptr<isolation::WarmProcess> warm = all[key].lock();
+  if (!warm) all[key] = warm = std::make_shared<isolation::WarmProcess>(forks);
+  return warm;
+}
+
 }  // namespace
 
 std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions& options) {
@@ -105,9 +134,13 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
                       name(c.op), types_of(c), where},
                      worker_library()};
   subject.first_times = kFirstTimes;
+  subject.most_workers = kMostOnDevice;
+  const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place));
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
-  for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + python + ")";
+  std::string each = warm->declines();
+  if (!each.empty()) each = "; a new interpreter for each worker: " + each;
+  for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + python + each + ")";
   return all;
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/isolation/plugin_library.hpp"
+#include "kernels/isolation/warm_loop.hpp"
 #include "kernels/isolation/worker_loop.hpp"
 #include "kernels/plugin.h"
 #if defined(ASSAY_WITH_CUDA)
@@ -102,10 +103,32 @@ extern "C" ASSAY_EXPORT const char* assay_python_file(int n, const char** name) 
   return all[static_cast<std::size_t>(n)].text.data();
 }
 
-/// Serves until the supervisor is gone. `open` returns the plugin, or null and has said why.
-extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)()) {
+/// Serves until the supervisor is gone. `open` returns the plugin, or null and has said why. `forked`: by a
+/// process that was confined.
+extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)(), int forked) {
   using namespace assay::isolation;
-  return serve([open](const Load&, Loaded& loaded) { return open_python(open, loaded); });
+  return serve([open](const Load&, Loaded& loaded) { return open_python(open, loaded); }, forked != 0);
+}
+
+/// For a process that forks workers: what comes before anything of a stranger is loaded.
+extern "C" ASSAY_EXPORT void assay_python_confine() { assay::isolation::confine(); }
+
+/// `declines`: why it must not be forked; empty: it may. 0: the supervisor is gone.
+extern "C" ASSAY_EXPORT int assay_python_warm(const char* declines) {
+  return assay::isolation::say_warm(declines);
+}
+
+/// Waits until a worker is wanted. 0: the supervisor is gone.
+extern "C" ASSAY_EXPORT int assay_python_wanted(assay::isolation::Wanted* wanted) {
+  return assay::isolation::next_wanted(*wanted);
+}
+
+/// After the fork, in the parent (0: the supervisor is gone) and in the worker.
+extern "C" ASSAY_EXPORT int assay_python_forked(const assay::isolation::Wanted* wanted, int pid, int error) {
+  return assay::isolation::say_forked(*wanted, pid, error);
+}
+extern "C" ASSAY_EXPORT void assay_python_become_worker(const assay::isolation::Wanted* wanted) {
+  assay::isolation::become_worker(*wanted);
 }
 
 /// Why the calling thread's `open` or `run` is about to fail; of an `open` that does not: what it is made of.

@@ -41,6 +41,7 @@ class Call(ctypes.Structure):
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Call))
 HOST, CUDA = 1, 2
+SOCKET = 3  # of the supervisor: what is above it, an import has opened
 OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk"]
 
 
@@ -57,6 +58,12 @@ class Variant(ctypes.Structure):
         ("run", RUN),
         ("workspace_bytes", ctypes.c_void_p),
     ]
+
+
+class Wanted(ctypes.Structure):
+    """The descriptors of a worker that is to be forked."""
+
+    _fields_ = [("socket", ctypes.c_int), ("output", ctypes.c_int)]
 
 
 class Plugin(ctypes.Structure):
@@ -82,7 +89,7 @@ def plugin_of(variants):
 
 def declare(library):
     """The types of what the worker's library exports."""
-    library.assay_python_serve.argtypes = [OPEN]
+    library.assay_python_serve.argtypes = [OPEN, ctypes.c_int]
     library.assay_python_serve.restype = ctypes.c_int
     library.assay_python_say.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.assay_python_say.restype = None
@@ -92,4 +99,14 @@ def declare(library):
     library.assay_python_copy.restype = ctypes.c_char_p
     library.assay_python_wait.argtypes = [ctypes.c_void_p]
     library.assay_python_wait.restype = None
+    library.assay_python_confine.argtypes = []
+    library.assay_python_confine.restype = None
+    library.assay_python_warm.argtypes = [ctypes.c_char_p]
+    library.assay_python_warm.restype = ctypes.c_int
+    library.assay_python_wanted.argtypes = [ctypes.POINTER(Wanted)]
+    library.assay_python_wanted.restype = ctypes.c_int
+    library.assay_python_forked.argtypes = [ctypes.POINTER(Wanted), ctypes.c_int, ctypes.c_int]
+    library.assay_python_forked.restype = ctypes.c_int
+    library.assay_python_become_worker.argtypes = [ctypes.POINTER(Wanted)]
+    library.assay_python_become_worker.restype = None
     return library

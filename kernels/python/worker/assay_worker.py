@@ -6,6 +6,7 @@ import sys
 
 import assay_abi as abi
 import assay_tensors as tensors
+import assay_warm
 from assay_target import Lacks, Refused, framework, last_line, load, parameters
 
 
@@ -82,33 +83,58 @@ def device_of(kind, runs_on, where, kernel):
     return abi.HOST
 
 
-def open_target(library, words):
-    """The plugin, and what it is made of."""
-    form, place, function, name, op, types, where = words
-    found, module = load(form, place, function)
-    kind, runs_on = framework(found, module)
-    kernel = Kernel(library, found, kind, op)
-    device = device_of(kind, runs_on, where, kernel)
-    variants = []
-    for pair in types.split():
-        taken, _, given = pair.partition(":")
-        for dtype in {taken, given or taken}:
-            kernel.framework.check_dtype(dtype)
-        variants.append(abi.Variant(
-            ctypes.sizeof(abi.Variant), abi.OPS.index(op), name.encode(), taken.encode(),
-            (given or taken).encode(), device, 0, None, abi.RUN(kernel.run), None))
-    memory = "host" if device == abi.HOST else "device"
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    return abi.plugin_of(variants), f"{python}, {kernel.framework.version()}, {memory} memory"
+class Target:
+    """What the words name, imported: nothing of it has met a device yet."""
+
+    def __init__(self, library, words):
+        form, place, function, self.name, self.op, self.types, self.where = words
+        found, module = load(form, place, function)
+        self.kind, self.runs_on = framework(found, module)
+        self.kernel = Kernel(library, found, self.kind, self.op)
+
+    def plugin(self):
+        """The plugin, and what it is made of."""
+        kernel = self.kernel
+        device = device_of(self.kind, self.runs_on, self.where, kernel)
+        variants = []
+        for pair in self.types.split():
+            taken, _, given = pair.partition(":")
+            for dtype in {taken, given or taken}:
+                kernel.framework.check_dtype(dtype)
+            variants.append(abi.Variant(
+                ctypes.sizeof(abi.Variant), abi.OPS.index(self.op), self.name.encode(), taken.encode(),
+                (given or taken).encode(), device, 0, None, abi.RUN(kernel.run), None))
+        memory = "host" if device == abi.HOST else "device"
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        return abi.plugin_of(variants), f"{python}, {kernel.framework.version()}, {memory} memory"
+
+
+def imported(library, words):
+    """(target, None), or (None, what its import raised)."""
+    try:
+        return Target(library, words), None
+    except BaseException as error:
+        return None, error
 
 
 def main(library, words):
     abi.declare(library)
-    kept = []
+    sys.argv = ["assay"]
+    # torch.compile has few kernels to make here: processes that help, and import torch each, cost more.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    kept, ready = [], None
+    if words[0] == "forks":
+        words = words[1:]
+        library.assay_python_confine()
+        ready = imported(library, words)
+        assay_warm.fork_workers(library)
 
     def open_plugin():
         try:
-            plugin, made_of = open_target(library, words)
+            target, failed = ready or imported(library, words)
+            if failed:
+                raise failed
+            plugin, made_of = target.plugin()
             kept.append(plugin)
             library.assay_python_say(made_of.encode(), b"made_of")
             return ctypes.addressof(plugin)
@@ -120,8 +146,7 @@ def main(library, words):
             library.assay_python_say(last_line(error).encode(errors="replace"), b"other")
         return 0
 
-    sys.argv = ["assay"]
     callback = abi.OPEN(open_plugin)
-    status = library.assay_python_serve(callback)
+    status = library.assay_python_serve(callback, ready is not None)
     # Threads that the callable left running are not waited for.
     os._exit(status)

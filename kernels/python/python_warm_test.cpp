@@ -1,0 +1,219 @@
+// The process that forks the workers of a callable: what it saves, what it must not change, and where it is
+// left alone.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "kernels/isolation/costly.hpp"
+#include "kernels/isolation/isolation_test.hpp"
+#include "kernels/python/python_test.hpp"
+#include "reference/error.hpp"
+#include "reference/test_folder.hpp"
+
+namespace assay {
+namespace {
+
+using isolation::Trial;
+
+/// An interpreter that leaves a line for each of its starts.
+class Counted {
+ public:
+  Counted() {
+    std::ofstream(path()) << "#!/bin/sh\necho >> '" << (folder_.path() / "starts").string() << "'\nexec "
+                          << test_python() << " \"$@\"\n";
+    std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
+  }
+  std::string path() const { return folder_.path() / "python"; }
+  std::filesystem::path folder() const { return folder_.path(); }
+  int starts() const {
+    std::ifstream file(folder_.path() / "starts");
+    int n = 0;
+    for (std::string line; std::getline(file, line);) ++n;
+    return n;
+  }
+
+ private:
+  const TestFolder folder_;
+};
+
+Variant state(const Counted& python, const std::string& function, const IsolationOptions& options = {}) {
+  PythonCallable c = callable("states.py", function);
+  c.interpreter = python.path();
+  return load_python(c, options).at(0);
+}
+
+/// What a launch of so many rows says.
+std::string said(const Variant& v, std::int64_t rows = 3) {
+  Trial t(rows, 9);
+  return t.run(v).fault;
+}
+
+/// A worker, and the process that it was forked by.
+struct Pair {
+  pid_t worker = 0, parent = 0;
+};
+Pair processes_of(const Variant& v) {
+  const std::string text = said(v), head = "threw an exception: ValueError: ";
+  EXPECT_TRUE(text.starts_with(head)) << text;
+  Pair p;
+  std::istringstream(text.substr(std::min(head.size(), text.size()))) >> p.worker >> p.parent;
+  return p;
+}
+/// Not even as one that waits to be asked how it ended.
+bool gone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+TEST(PythonWarm, AWorkerMoreIsAFork) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const Counted python;
+  const Variant v = state(python, "counts"), again = state(python, "counts");
+  for (int n = 0; n < 3; ++n) {
+    v.launcher->restart();
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 1");
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 2");
+  }
+  EXPECT_EQ(said(again), "threw an exception: ValueError: call 1");
+  EXPECT_EQ(python.starts(), 1);
+  EXPECT_EQ(v.file.find("a new interpreter"), std::string::npos) << v.file;
+}
+
+TEST(PythonWarm, NothingIsLeftOfAWorkerThatCrashed) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const Counted python;
+  const Variant v = state(python, "counts");
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 1");
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 2");
+    EXPECT_EQ(said(v, 5), "segmentation fault: a write at address 0x10, near a null pointer");
+  }
+  EXPECT_EQ(python.starts(), 1);
+}
+
+TEST(PythonWarm, AHungWorkerIsEndedAlone) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const Counted python;
+  const Variant v = state(python, "hangs", {.timeout_seconds = 0.1});
+  const Variant beside = state(python, "hangs");
+  Trial before(2, 9), hung(5, 9), after(2, 9), next(2, 9);
+  EXPECT_EQ(before.run(beside).fault, "");
+  EXPECT_EQ(hung.run(v).ended, Ended::hung);
+  EXPECT_EQ(after.run(beside).fault, "");
+  EXPECT_EQ(next.run(v).fault, "");
+  EXPECT_TRUE(after.right());
+  EXPECT_TRUE(next.right());
+  EXPECT_EQ(python.starts(), 1);
+}
+
+TEST(PythonWarm, NoProcessIsLeft) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const Counted python;
+  Pair first, second;
+  {
+    const Variant v = state(python, "processes");
+    first = processes_of(v);
+    EXPECT_NE(first.parent, getpid());
+    EXPECT_FALSE(gone(first.worker));
+    v.launcher->restart();
+    EXPECT_TRUE(gone(first.worker));
+    second = processes_of(v);
+    EXPECT_NE(second.worker, first.worker);
+    EXPECT_EQ(second.parent, first.parent);
+  }
+  EXPECT_TRUE(gone(second.worker));
+  EXPECT_TRUE(gone(second.parent));
+}
+
+TEST(PythonWarm, WithoutItWorkersAreStartedOneByOne) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const Counted python;
+  const Variant v = state(python, "ends_its_parent");
+  Trial t(3, 33), again(3, 33);
+  EXPECT_EQ(t.run(v).fault, "");
+  EXPECT_TRUE(t.right());
+  v.launcher->restart();
+  EXPECT_EQ(again.run(v).fault, "");
+  EXPECT_TRUE(again.right());
+  EXPECT_EQ(python.starts(), 3);
+}
+
+TEST(PythonWarm, AnImportThatMustNotBeForkedIsRepeated) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const struct {
+    const char *import, *why;
+  } all[] = {
+      {"import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+       "importing it starts threads"},
+      {"import subprocess\nkept = subprocess.Popen(['sleep', '60'])", "importing it starts processes"},
+      {"kept = open('/dev/zero')", "importing it leaves /dev/zero open"},
+      {"import mmap\nkept = mmap.mmap(-1, 4096)", "importing it makes memory that processes share"},
+      {"import sys, types\ncuda = types.SimpleNamespace(is_initialized=lambda: True)\n"
+       "sys.modules['torch'] = types.SimpleNamespace(cuda=cuda)",
+       "importing it initialises CUDA"},
+      {"import sys, types\nsys.modules['jax'] = types.SimpleNamespace()", "jax can not be forked"},
+  };
+  for (const auto& one : all) {
+    const Counted python;
+    const std::string path = python.folder() / "target.py";
+    std::ofstream(path) << one.import << "\nASSAY_TENSORS = 'dlpack'\ncalls = 0\ndef f(x, out):\n"
+                        << "    global calls\n    calls += 1\n    raise ValueError(f'call {calls}')\n";
+    PythonCallable c = callable("target.py", "f");
+    c.place = path;
+    c.interpreter = python.path();
+    const Variant v = load_python(c).at(0);
+    EXPECT_TRUE(v.file.ends_with(std::string("; a new interpreter for each worker: ") + one.why + ")"))
+        << v.file;
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 1") << one.why;
+    v.launcher->restart();
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 1") << one.why;
+    EXPECT_EQ(python.starts(), 3) << one.why;
+  }
+}
+
+// OpenBLAS has threads from its import on, and ends them for a fork.
+TEST(PythonWarm, NumpyAndTorchAreForked) {
+  const Counted python;
+  for (const char* const module : {"numpy", "torch"}) {
+    if (!python_imports(module)) continue;
+    PythonCallable c = callable(std::string(module) + "_rows.py", "into");
+    c.interpreter = python.path();
+    c.host = true;
+    const int before = python.starts();
+    const Variant v = load_python(c).at(0);
+    for (int n = 0; n < 2; ++n) {
+      v.launcher->restart();
+      Trial t(3, 33);
+      EXPECT_EQ(t.run(v).fault, "") << module;
+      EXPECT_TRUE(t.right()) << module;
+    }
+    EXPECT_EQ(python.starts(), before + 1) << v.file;
+  }
+}
+
+TEST(PythonWarm, AnImportThatEndsItsProcessIsACrash) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const TestFolder folder;
+  PythonCallable c = callable("target.py", "f");
+  c.place = folder.path() / "target.py";
+  std::ofstream(c.place) << "import os\nos._exit(3)\n";
+  try {
+    load_python(c);
+    FAIL() << "it was loaded";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(), "target.py:f: crashed while it was loaded: exited with status 3");
+  }
+}
+
+TEST(PythonWarm, FewWorkersShareAGpu) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const auto most = [](const char* file) {
+    return dynamic_cast<CostlyLauncher&>(*load_python(callable(file, "right")).at(0).launcher).most_workers();
+  };
+  EXPECT_EQ(most("raw_rows.py"), 0);
+  EXPECT_GT(most("device_rows.py"), 0);
+}
+
+}  // namespace
+}  // namespace assay

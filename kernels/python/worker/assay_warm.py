@@ -1,0 +1,107 @@
+"""A process that has imported the target, and forks the workers: each begins where the import ended."""
+import ctypes
+import gc
+import os
+import sys
+import warnings
+
+import assay_abi as abi
+
+# Frameworks whose own word is that a process which has imported them must not fork.
+NEVER = ("jax", "tensorflow")
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def fork_quietly():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def keeps_threads():
+    """True if threads are left that a fork would cut off. A library that can be forked ends its own when a
+    fork is announced, as OpenBLAS does: so one is made, of a process that ends at once."""
+    if threads() == 1:
+        return False
+    pid = fork_quietly()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return threads() > 1
+
+
+def keeps_processes():
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return True
+    except ChildProcessError:
+        return False
+
+
+def open_file():
+    """What the import left open: a device with its driver's state, a pipe, a file with one position for all.
+    Empty: nothing."""
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            name = os.readlink("/proc/self/fd/" + number)
+        except OSError:
+            continue  # of the listing itself
+        if int(number) > abi.SOCKET and name not in ("/dev/null", "/dev/urandom", "/dev/random"):
+            return name
+    return ""
+
+
+def shares_memory():
+    """True if workers would write into the same memory."""
+    with open("/proc/self/maps") as maps:
+        return any(line.split(maxsplit=2)[1].startswith("rw-s") for line in maps)
+
+
+def declines():
+    """Why this process must not be forked; empty: it may."""
+    known = [name for name in NEVER if name in sys.modules]
+    if known:
+        return f"{known[0]} can not be forked"
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_initialized():
+        return "importing it initialises CUDA"
+    if left := open_file():
+        return f"importing it leaves {left} open"
+    if shares_memory():
+        return "importing it makes memory that processes share"
+    if keeps_processes():
+        return "importing it starts processes"
+    if keeps_threads():
+        return "importing it starts threads"
+    return ""
+
+
+def why_not():
+    try:
+        return declines()
+    except BaseException as error:
+        return f"it could not be seen whether it may be forked: {type(error).__name__}"
+
+
+def fork_workers(library):
+    """Returns in each worker, and in nobody else."""
+    if not library.assay_python_warm(why_not().encode(errors="replace")):
+        os._exit(0)
+    # The collector would touch, and so copy, what all workers have from here.
+    gc.freeze()
+    wanted = abi.Wanted()
+    while library.assay_python_wanted(ctypes.byref(wanted)):
+        error = 0
+        try:
+            pid = os.fork()
+        except OSError as failure:
+            pid, error = -1, failure.errno
+        if pid == 0:
+            library.assay_python_become_worker(ctypes.byref(wanted))
+            return
+        if not library.assay_python_forked(ctypes.byref(wanted), pid, error):
+            break
+    os._exit(0)
