@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
 
 #include "accuracy/checker.hpp"
 #include "accuracy/judgement.hpp"
@@ -101,15 +103,19 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
   return out;
 }
 
-/// Passed, and something was judged; passed under a bound that tells nothing; or nothing could be judged: all
-/// rows lie outside that class's domain.
+/// Passed, and something was judged; passed under a bound that tells nothing; or it could not be judged: all
+/// rows lie outside that class's domain, or one of `wrong` does, the rows that are to be explained.
 enum class Fit { none, passes, weak, outside };
-Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run) {
+Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run,
+        const std::set<std::int64_t>& wrong) {
   v.claim = claim;
   Judgement j(v, c, op, nullptr);
   j.judge_rows(run, true);
   const bool judges = j.tally.unbounded() == 0 && j.statistics.resolution.over_limit() <= 1;
   if (j.tally.failed() > 0 || j.tally.undecided() > 0) return Fit::none;
+  if (std::any_of(wrong.begin(), wrong.end(),
+                  [&](std::int64_t row) { return j.unjudged_rows.contains(row); }))
+    return Fit::outside;
   if (!judges) return Fit::weak;
   return j.rows_judged > 0 ? Fit::passes : Fit::outside;
 }
@@ -194,7 +200,9 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
 }
 
 NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run) {
-  if (fit(variant, variant.claim, c, op, run) == Fit::passes)
+  Judgement own(variant, c, op, nullptr);
+  own.judge_rows(run, true);
+  if (fit(variant, variant.claim, c, op, run, {}) == Fit::passes)
     return {"its claim, but for what is not arithmetic", Nearest::its_own};
   const std::vector<const Step*> steps = steps_for(variant, c, op);
   // Every set is a judgement of all rows: long ones are tried with fewer changes.
@@ -213,7 +221,7 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
           words.push_back(steps[i]->words);
         }
       if (!possible(claim)) continue;
-      const Fit f = fit(variant, claim, c, op, run);
+      const Fit f = fit(variant, claim, c, op, run, own.wrong_rows);
       if (f == Fit::passes)
         return {fmt::format("would pass with {}", fmt::join(words, "; ")), Nearest::other_class};
       if (f == Fit::weak && weak.empty())

@@ -11,6 +11,7 @@
 #include "accuracy/checker.hpp"
 #include "accuracy/probe_rows.hpp"
 #include "accuracy/strangers_test.hpp"
+#include "accuracy/toxic_test.hpp"
 #include "kernels/device.hpp"
 #include "kernels/mutants/mutants.hpp"
 
@@ -218,6 +219,24 @@ TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
   const Mutant& zero = mutant("all_zero");
   const Case c(*find_family(zero.expect.family), zero.variant.dtype, zero.expect.V, 1, 1);
   EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");
+}
+
+// A class in whose domain the wrong rows do not lie says nothing about them.
+TEST(NearestClass, IsOfferedOnlyWhereItExplainsTheRowsThatAreWrong) {
+  const Variant& v = *find_variant("safe_block/f32@host");
+  const auto words = [&](double logit, double output) {
+    Tensor logits = make_input(*find_family("normal_1"), Dtype::f32, 33, 2, 1);
+    for (std::int64_t j = 0; j < 33; ++j) logits.set(1, j, logit);
+    const Case c("two rows", std::move(logits));
+    std::vector<double> values;
+    for (std::int64_t j = 0; j < 33; ++j) values.push_back(toxic::exact(c, 0, static_cast<std::size_t>(j)));
+    values.insert(values.end(), 33, output);
+    return nearest_class(v, c, v.op, toxic::Outputs(v, 2, 33, values)).words;
+  };
+  EXPECT_EQ(words(1e20, NAN).find("would pass"), std::string::npos) << words(1e20, NAN);
+  EXPECT_EQ(words(-1e20, 0).find("would pass"), std::string::npos) << words(-1e20, 0);
+  EXPECT_EQ(words(-INFINITY, 1.0 / 33).find("would pass"), std::string::npos) << words(-INFINITY, 1.0 / 33);
+  EXPECT_EQ(words(-INFINITY, 0), "would pass with all_neg_inf=zero");
 }
 
 }  // namespace

@@ -31,7 +31,11 @@ Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserv
 }
 
 void Judgement::judge_rows(const WrittenRows& run, bool first) {
-  for (std::int64_t row = 0; row < run.problem().rows; ++row) judge_one(run, row, first);
+  for (std::int64_t row = 0; row < run.problem().rows; ++row) {
+    const auto before = tally.failed();
+    judge_one(run, row, first);
+    if (tally.failed() > before) wrong_rows.insert(row);
+  }
 }
 
 void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
@@ -121,6 +125,7 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   std::string why = prepared.outside;
   if (why.empty()) why = outside_values(variant_, t.x);
   if (!why.empty()) {
+    unjudged_rows.insert(row);
     if (first) {
       ++rows_outside;
       if (outside_reason.empty()) outside_reason = why;

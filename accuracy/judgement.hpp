@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Judgement {
   bool same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std::string* where) const;
 
   Tally tally;
+  /// Rows with a check that failed, and rows that lie outside the domain.
+  std::set<std::int64_t> wrong_rows, unjudged_rows;
   ErrorStatistics statistics;
   std::int64_t rows_judged = 0, rows_outside = 0;
   std::string outside_reason;  // of the first row outside the declared domain

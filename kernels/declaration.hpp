@@ -9,6 +9,9 @@
 
 namespace assay {
 
+/// The largest k that a kernel of which nothing was declared is tried with: as much as those here take.
+inline constexpr int kUndeclaredK = 64;
+
 /// Changes exactly the named terms of `v`, which starts out as undeclared_claim() if nothing else is known of
 /// it: "word=value" pairs, apart by ';' or white space, in any order. `algorithm=naive` brings along what it
 /// means: no shift, nothing kept, and, unless declared, 0 beside a logit of +inf. Throws InputError that

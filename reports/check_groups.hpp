@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "accuracy/conformance/conformance.hpp"
 
@@ -18,6 +19,9 @@ void seed_properties(std::uint64_t seed);
 
 /// The layouts again, under each tool of compute-sanitizer; only when asked for.
 conformance::Group sanitize_group();
+
+/// Empty, or what the group `sanitize` lacks on this machine.
+std::string sanitizer_missing();
 
 /// A launch in a process that ThreadSanitizer watches.
 conformance::Group races_group();

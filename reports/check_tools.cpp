@@ -110,8 +110,8 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
       bench.emit(i, bench.unsupported(cases[i], "sanitize: the kernel has no device code"));
       continue;
     }
-    if (shell("command -v compute-sanitizer").status != 0) {
-      bench.emit(i, bench.unsupported(cases[i], "sanitize: compute-sanitizer is not in PATH"));
+    if (const std::string why = sanitizer_missing(); !why.empty()) {
+      bench.emit(i, bench.unsupported(cases[i], "sanitize: " + why));
       continue;
     }
     // A worker's buffers are filled by the supervisor, which the tool does not see.
@@ -212,6 +212,10 @@ std::vector<conformance::Unit> plan_races(const conformance::Planning& p) {
 }
 
 }  // namespace
+
+std::string sanitizer_missing() {
+  return shell("command -v compute-sanitizer").status == 0 ? "" : "compute-sanitizer is not in PATH";
+}
 
 conformance::Group sanitize_group() {
   return {"sanitize", "compute-sanitizer: memcheck, racecheck, initcheck, synccheck over a small set.",

@@ -156,6 +156,14 @@ int run(Options& o) {
   for (const Target& t : targets)
     if (!keys.insert(t.variant.key()).second)
       throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
+  // Nothing else was asked for, and nothing could be shown.
+  const bool device_code = std::any_of(targets.begin(), targets.end(),
+                                       [](const Target& t) { return !on_host(t.variant.backend); });
+  if (device_code && o.run.only == std::vector<std::string>{"sanitize"})
+    if (const std::string why = sanitizer_missing(); !why.empty()) {
+      fmt::print(stderr, "assay: --only sanitize: {}\n", why);
+      return kEnvironment;
+    }
   prepare_folder(out);
   // Two checks at once would be each other's weather.
   std::optional<DeviceLock> lock;

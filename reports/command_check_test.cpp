@@ -282,6 +282,16 @@ TEST_F(CheckCommand, SaysNothingTwiceAndNothingForOthers) {
   EXPECT_NE(out.find("   the nearest class for this case: would pass with "), std::string::npos) << out;
 }
 
+TEST_F(CheckCommand, WhatTheMachineLacksForTheOnlyGroupIsSaidInOneLine) {
+  if (!fs::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
+  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  setenv("PATH", "/nowhere", 1);
+  EXPECT_EQ(check(fixture("die_some_times") + " --only sanitize"), kEnvironment);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(err, "assay: --only sanitize: compute-sanitizer is not in PATH\n");
+  EXPECT_EQ(out.find("FAIL"), std::string::npos) << out;
+}
+
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {
   EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kFailed);
   EXPECT_NE(out.find("FAIL"), std::string::npos);

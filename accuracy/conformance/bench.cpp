@@ -126,7 +126,7 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   Record r = unsupported(c, why);
   r.rows_outside = c.rows;
   Launcher* const launcher = variant_of(c).launcher.get();
-  if (!launcher || died_unpromised_) return r;
+  if (!launcher || died_unpromised_ || patience_->hangs > 0) return r;
   GuardedLaunch launch = prepare(c, inputs, layout);
   // Nobody is judged by it: it gets a tenth of the usual wait, and is not looked at again.
   launcher->be_patient(0.1);

@@ -249,6 +249,47 @@ class Losing final : public Launcher {
   Disturbance seen_;
 };
 
+/// Never ends; counts what is waited for it, in waits of the usual length.
+class Hanging final : public Launcher {
+ public:
+  LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
+    waited += times_;
+    seen_.doubtful = true;
+    return {"nothing came back", Ended::hung, {}, 0, FaultKind::no_answer};
+  }
+  std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
+                                           const LaunchOptions& o) override {
+    return {launch(v, p, *images[0], o), launch(v, p, *images[1], o)};
+  }
+  std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return false; }
+  void restart() override {}
+  Disturbance disturbance() override { return std::exchange(seen_, {}); }
+  void be_patient(double times) override { times_ = times; }
+
+  double waited = 0;
+
+ private:
+  double times_ = 1;
+  Disturbance seen_;
+};
+
+TEST(Conformance, AKernelThatHangsAtOnceIsNotWaitedForInEveryCase) {
+  Variant v = *find_variant("safe_block/f32@host");
+  const auto hanging = std::make_shared<Hanging>();
+  v.launcher = hanging;
+  v.run = {};
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.threads = 1;
+  o.only = {"families", "shapes", "rows", "layout", "repeat", "calls", "batch"};
+  const ConformanceResult r = run_conformance([&] { return v; }, o);
+  EXPECT_GT(std::count_if(r.records.begin(), r.records.end(),
+                          [](const Record& one) { return one.status == Status::hung; }),
+            7);
+  EXPECT_LT(hanging->waited, 90);
+}
+
 ConformanceResult check_losing(FaultKind want, int times) {
   Variant v = *find_variant("safe_block/f32@host");
   v.launcher = std::make_shared<Losing>(v, lost_for_want(want, "none was to be had"), times);

@@ -76,16 +76,18 @@ class Search {
  private:
   std::vector<FoundLimit> next(const std::vector<Record>& records) {
     const Variant v = declared(make_(), found_);
-    // What the author said is a promise. That an int holds the row length is none.
+    // What the author said is a promise. That an int holds the row length is none, and neither is the k that
+    // a kernel is tried with where nothing was said.
     const auto may = [&](const char* word) {
-      const bool widest = std::string_view(word) == "max_V" && v.limits.max_V == INT32_MAX;
+      const bool widest = (std::string_view(word) == "max_V" && v.limits.max_V == INT32_MAX) ||
+                          (std::string_view(word) == "max_k" && v.max_k == kUndeclaredK);
       return (widest || !says(said_, word)) && !says(found_, word);
     };
     const Pilot pilot = [&](const std::string& words, const std::vector<std::string>& groups,
                             const Narrowing& narrow) {
       return narrowed(joined(found_, words), groups, narrow);
     };
-    if (auto found = next_limits(v, records, may, pilot); !found.empty()) return found;
+    if (auto found = next_limits(v, records, may); !found.empty()) return found;
     if (auto found = next_value_limits(v, records, may, pilot); !found.empty()) return found;
     if (auto found = next_exp_class(v, records, may, pilot); !found.empty()) return found;
     return next_divisor_class(v, records, may, pilot);

@@ -1,26 +1,17 @@
-// Limits of the launch: row lengths, numbers of rows, addresses, k.
+// Limits of the launch: sizes, addresses, and what a record says of them.
 #include "accuracy/conformance/limit_search.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
 
 #include "accuracy/behaves_like.hpp"
+#include "accuracy/conformance/limit_lines.hpp"
+#include "accuracy/conformance/limit_trials.hpp"
 #include "accuracy/conformance/rules.hpp"
 
 namespace assay::conformance {
 namespace {
-
-/// Limits that a single refusal speaks for are guesses; so many places must agree.
-constexpr std::size_t kPlaces = 2;
-/// Launches that narrow a limit down between two values that were tried.
-constexpr int kSteps = 24;
-
-using Sizes = std::map<std::int64_t, const Record*>;  // with a record that shows it
 
 /// A record whose case has rows of logits, its own length and its own number of rows.
 bool plain(const Record& r) {
@@ -32,95 +23,13 @@ bool passes(const Record& r) { return r.status == Status::pass; }
 /// It ran, and nobody said no: what it computed is another matter.
 bool taken(const Record& r) { return passes(r) || (fails(r) && !says_no(r)); }
 
-std::string seen(const char* what, std::int64_t n, const Record& r) {
-  return fmt::format("{} = {} {}", what, n, what_it_said(r));
-}
-
-/// The largest of (good, bad) that is taken.
-std::int64_t last_good(std::int64_t good, std::int64_t bad, std::int64_t step,
-                       const std::function<bool(std::int64_t)>& good_at) {
-  good /= step, bad = (bad + step - 1) / step;
-  for (int n = 0; n < kSteps && bad - good > 1; ++n) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (good_at(middle * step) ? good : bad) = middle;
-  }
-  return good * step;
-}
-
-/// What sizes are taken, what sizes are refused, and how one thing is called.
-struct Scan {
-  Sizes good, refused;
-  const char* what;      // "V"
-  const char* multiple;  // "V_multiple"
-  const char* most;
-  const char* least;
-};
-
-/// The limits that tell the refused sizes from the others; none where no such rule does.
-std::vector<FoundLimit> limits_of(const Scan& s, const std::function<bool(const char*)>& may,
-                                  const std::function<bool(std::int64_t)>& good_at) {
-  if (s.refused.empty() || s.good.empty()) return {};
-  std::int64_t multiple = 0;
-  for (const auto& [n, r] : s.good) multiple = std::gcd(multiple, n);
-  const std::int64_t least = s.good.begin()->first, most = s.good.rbegin()->first;
-  const Record *rest = nullptr, *above = nullptr, *below = nullptr;
-  std::int64_t first_rest = 0, first_above = 0, last_below = 0;
-  for (const auto& [n, r] : s.refused) {
-    if (n > most) {
-      if (n % multiple == 0 && !above) above = r, first_above = n;
-      continue;
-    }
-    if (n < least) {
-      if (n % multiple == 0) below = r, last_below = n;
-      continue;
-    }
-    if (n % multiple == 0) return {};  // the good ones around it do not say why
-    if (!rest) rest = r, first_rest = n;
-  }
-  // Sizes between the good ones, or beside them, that are no multiple: a limit of theirs alone.
-  if (!rest && multiple > 1)
-    for (const auto& [n, r] : s.refused)
-      if (n % multiple != 0 && !rest) rest = r, first_rest = n;
-  std::vector<FoundLimit> found;
-  if (rest && multiple > 1) {
-    if (!may(s.multiple)) return {};
-    found.push_back({fmt::format("{}={}", s.multiple, multiple), seen(s.what, first_rest, *rest)});
-  }
-  if (below) {
-    if (!may(s.least)) return {};
-    found.push_back({fmt::format("{}={}", s.least, least), seen(s.what, last_below, *below)});
-  }
-  if (above) {
-    if (!may(s.most)) return {};
-    const std::int64_t last = last_good(most, first_above, multiple, good_at);
-    found.push_back({fmt::format("{}={}", s.most, last), seen(s.what, first_above, *above)});
-  }
-  return found;
-}
-
-/// Refused lengths that no multiple explains: the few that are not. A multiple that the author declared is a
-/// promise, which a list would take back.
-std::vector<FoundLimit> listed_lengths(const Scan& s, const std::function<bool(const char*)>& may) {
-  if (!may("V_in") || !may("V_multiple")) return {};
-  if (s.refused.empty() || s.good.empty() || s.good.size() > RowLengths::kMost) return {};
-  std::vector<std::int64_t> all;
-  for (const auto& [n, r] : s.good) all.push_back(n);
-  const auto& [first, record] = *s.refused.begin();
-  return {{fmt::format("V_in={{{}}}", fmt::join(all, ", ")), seen("V", first, *record)}};
-}
-
-void add(Sizes& to, std::int64_t n, const Record& r) { to.emplace(n, &r); }
-
-/// A size that is both taken and refused is no matter of this size alone.
-void settle(Scan& s) {
-  for (auto at = s.refused.begin(); at != s.refused.end();)
-    at = s.good.contains(at->first) ? s.refused.erase(at) : std::next(at);
-}
-
 bool of_addresses(const Record& r) {
   return r.group == "layout" || r.group == "families" || r.group == "calls" || r.group == "streams" ||
          r.group == "batch";
 }
+
+/// What `alignment` may be, and what an allocator gives.
+constexpr std::int64_t kMostAlignment = 256;
 
 /// Rows that start at multiples of more bytes than their element has.
 std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Record>& records) {
@@ -145,7 +54,7 @@ std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Reco
     if (offset && !moved) moved = true, first = &r;
     if (!first) first = &r;
   }
-  for (std::int64_t bytes = 2 * element; bytes <= 32 && first; bytes *= 2) {
+  for (std::int64_t bytes = 2 * element; bytes <= kMostAlignment && first; bytes *= 2) {
     if (!std::all_of(refused.begin(), refused.end(), [&](const Record* r) { return off(*r, bytes); }))
       continue;
     // Aligned cases pass: it is the address that matters.
@@ -186,43 +95,14 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   return {{"dense=yes", fmt::format("a pitch that is not V: {}", what_it_said(*first))}};
 }
 
-/// Of top-k: k that is refused.
-std::vector<FoundLimit> k_limits(const std::vector<Record>& records,
-                                 const std::function<bool(const char*)>& may) {
-  Scan s{{}, {}, "k", "", "max_k", ""};
-  bool longer = true, any = false;
-  const Record* first = nullptr;
-  for (const Record& r : records) {
-    if (!plain(r) || r.k == 0) continue;
-    if (passes(r)) {
-      add(s.good, r.k, r);
-      any = any || r.k > r.V;
-    }
-    if (!fails(r) || !says_no(r)) continue;
-    longer = longer && r.k > r.V;
-    if (!first) first = &r;
-    if (r.k <= r.V) add(s.refused, r.k, r);
-  }
-  if (!first) return {};
-  if (longer && !any && may("k_up_to_V"))
-    return {
-        {"k_up_to_V=yes", fmt::format("k = {} of {} logits: {}", first->k, first->V, what_it_said(*first))}};
-  settle(s);
-  if (s.good.empty() || s.refused.empty() || s.refused.begin()->first < s.good.rbegin()->first ||
-      !may("max_k"))
-    return {};
-  return {{fmt::format("max_k={}", s.good.rbegin()->first),
-           seen("k", s.refused.begin()->first, *s.refused.begin()->second)}};
-}
-
 }  // namespace
 
 bool fails(const Record& r) {
   return r.status == Status::fail || r.status == Status::crashed || r.status == Status::hung;
 }
 
-bool says_no(const Record& r) {
-  switch (cause_of(r)) {
+bool says_no(FaultKind cause) {
+  switch (cause) {
     case FaultKind::returned_status:
     case FaultKind::threw:
     case FaultKind::refused_call:
@@ -230,20 +110,25 @@ bool says_no(const Record& r) {
     case FaultKind::bad_launch:
     case FaultKind::misaligned:
     case FaultKind::died:
-      break;
+      return true;
     default:
       return false;
   }
+}
+
+bool says_no(const Record& r) {
   const CheckResult* const first = first_failed(r);
-  return first && first->check == Check::launch && r.status != Status::hung;
+  return says_no(cause_of(r)) && first && first->check == Check::launch && r.status != Status::hung;
 }
 
 std::string what_it_said(const Record& r) {
   const CheckResult* const check = first_failed(r);
-  std::string said = check ? check->detail : r.reason;
+  return what_it_said(cause_of(r), check ? check->detail : r.reason);
+}
+
+std::string what_it_said(FaultKind cause, std::string said) {
   said = said.substr(0, said.find('\n'));
   if (said.size() > 120) said = said.substr(0, 117) + "...";
-  const FaultKind cause = cause_of(r);
   const char* const how = cause == FaultKind::misaligned ? "crashes"
                           : cause == FaultKind::died     ? "ends the process"
                           : cause == FaultKind::trap     ? "traps"
@@ -252,56 +137,16 @@ std::string what_it_said(const Record& r) {
 }
 
 std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Record>& records,
-                                    const std::function<bool(const char* word)>& may, const Pilot& pilot) {
-  const auto tried = [&](const char* group, std::int64_t V, std::int64_t rows) {
-    Narrowing n;
-    n.V = V, n.rows = rows;
-    const std::vector<Record> all = pilot("", {group}, n);
-    return !all.empty() &&
-           std::none_of(all.begin(), all.end(), [](const Record& r) { return fails(r) && says_no(r); });
-  };
-  // Rows first: where one row is refused, no length can be told from another.
-  Scan rows{{}, {}, "rows", "rows_multiple", "max_rows", "min_rows"};
-  std::int64_t V_of_rows = 0;
-  for (const Record& r : records) {
-    if (!plain(r) || (r.group != "rows" && r.group != "shapes")) continue;
-    if (taken(r)) {
-      add(rows.good, r.rows, r);
-      if (r.group == "rows" && V_of_rows == 0) V_of_rows = r.V;
-    }
-  }
-  for (const Record& r : records)
-    if (plain(r) && r.group == "rows" && fails(r) && says_no(r)) add(rows.refused, r.rows, r);
-  if (rows.good.size() > kPlaces) {
-    // A number of rows that other lengths have is no limit of rows.
-    settle(rows);
-    const std::int64_t V = V_of_rows > 0 ? V_of_rows : 7;
-    if (auto found = limits_of(rows, may, [&](std::int64_t n) { return tried("rows", V, n); });
-        !found.empty())
-      return found;
-  }
-  const std::int64_t few = rows.good.empty() ? 1 : rows.good.begin()->first;
-  Scan lengths{{}, {}, "V", "V_multiple", "max_V", "min_V"};
-  for (const Record& r : records) {
-    if (!plain(r) || r.group != "shapes" || r.rows != few) continue;
-    if (taken(r)) add(lengths.good, r.V, r);
-    if (fails(r) && says_no(r)) add(lengths.refused, r.V, r);
-  }
-  settle(lengths);
-  if (lengths.refused.size() >= kPlaces && !lengths.good.empty()) {
-    const bool several = lengths.good.size() >= kPlaces;
-    if (auto found = several
-                         ? limits_of(lengths, may, [&](std::int64_t n) { return tried("shapes", n, few); })
-                         : std::vector<FoundLimit>();
-        !found.empty())
-      return found;
-    if (auto found = listed_lengths(lengths, may); !found.empty()) return found;
-  }
+                                    const std::function<bool(const char* word)>& may) {
+  Trials trials(variant, records);
+  std::vector<FoundLimit> found = rows_limits(trials, records, may);
+  for (FoundLimit& f : length_limits(trials, records, may)) found.push_back(std::move(f));
+  if (!found.empty()) return found;
   if (may("alignment"))
-    if (auto found = alignment_limit(variant, records); !found.empty()) return found;
+    if (found = alignment_limit(variant, records); !found.empty()) return found;
   if (may("dense"))
-    if (auto found = pitch_limit(records); !found.empty()) return found;
-  if (auto found = k_limits(records, may); !found.empty()) return found;
+    if (found = pitch_limit(records); !found.empty()) return found;
+  if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
   // Last, because every other limit shows in large problems too.
   if (may("max_elements")) {
     std::int64_t good = 0, bad = 0, silent = 0;
@@ -310,7 +155,8 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
       if (!plain(r)) continue;
       const std::int64_t n = r.rows * r.V;
       if (passes(r)) good = std::max(good, n);
-      if (r.group != "big" || !fails(r)) continue;
+      const bool of_size = r.group == "big" || r.group == "rows" || r.group == "shapes";
+      if (!of_size || !fails(r)) continue;
       if (!says_no(r)) silent = silent ? std::min(silent, n) : n;
       if (says_no(r) && (!first || n < bad)) first = &r, bad = n;
     }

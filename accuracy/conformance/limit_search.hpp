@@ -20,6 +20,8 @@ struct FoundLimit {
 /// that the machine refuses, an address that it refuses as misaligned, a trap, an exit of the process.
 /// Nothing is wrong in silence there. Not so a hang, a write or read outside the buffers, a race.
 bool says_no(const Record& r);
+/// The same of the kind of a launch's fault.
+bool says_no(FaultKind cause);
 
 /// A failing case.
 bool fails(const Record& r);
@@ -38,7 +40,7 @@ using Pilot = std::function<std::vector<Record>(
 /// none where what fails is no limit. `variant`: as judged in `records`; `may`: whether a word may be looked
 /// for.
 std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Record>& records,
-                                    const std::function<bool(const char* word)>& may, const Pilot& pilot);
+                                    const std::function<bool(const char* word)>& may);
 
 /// The same for what rows may hold: all -inf, +inf, NaN, large logits.
 std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
@@ -58,5 +60,6 @@ std::vector<FoundLimit> next_divisor_class(const Variant& variant, const std::ve
 
 /// What the record's launch said, in a few words: "an error (returned status 9)".
 std::string what_it_said(const Record& r);
+std::string what_it_said(FaultKind cause, std::string said);
 
 }  // namespace assay::conformance

@@ -11,9 +11,6 @@
 namespace assay {
 namespace {
 
-/// Where a k is not declared: as much as the selecting kernels here take.
-constexpr int kUndeclaredK = 64;
-
 /// Splits "path#name" unless there is a file of that very name.
 std::pair<std::string, std::string> split(const std::string& text) {
   std::error_code ignored;

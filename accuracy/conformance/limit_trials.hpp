@@ -1,0 +1,55 @@
+// Launches that the contract search makes for itself: is a launch of so many rows, of such a length, with
+// such a k taken or refused? What the records of a run show is not launched again. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+#include "kernels/registry.hpp"
+
+namespace assay::conformance {
+
+struct Size {
+  std::int64_t rows = 1, V = 1;
+  int k = 0;  // 0 for ops without k
+  auto operator<=>(const Size&) const = default;
+};
+
+class Trials {
+ public:
+  /// taken: it ran, and nobody said no; what it computed is another matter. unknown: outside what is
+  /// declared, hung, lost, or refused for its address.
+  enum class Answer { taken, refused, unknown };
+
+  /// Learns from the records of the groups `shapes` and `rows`, whose rows are dense and aligned. The variant
+  /// outlives it.
+  Trials(const Variant& variant, const std::vector<Record>& records);
+
+  Answer at(const Size& size);
+  bool takes(const Size& size) { return at(size) == Answer::taken; }
+  /// What it said where it refused.
+  const std::string& said(const Size& size) const { return known_.at(size).said; }
+
+  /// The k that the groups use at this length.
+  int usual_k(std::int64_t V) const;
+  /// A size that is taken, of a round length and few rows; none where every launch that was tried is refused.
+  std::optional<Size> known_good();
+  /// All that is known: sizes and answers.
+  struct Known {
+    Answer answer = Answer::unknown;
+    std::string said = {};
+  };
+  const std::map<Size, Known>& known() const { return known_; }
+
+ private:
+  Known launched(const Size& size) const;
+
+  const Variant& variant_;
+  std::map<Size, Known> known_;
+};
+
+}  // namespace assay::conformance
