@@ -75,7 +75,10 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
   std::vector<Target> targets;
   // An entry's adapter says the declaration; a file that registers itself has said its own.
   const std::string more = options.source.entry.empty() ? options.source.declare : "";
-  for (const SourceCandidate& c : source_candidates(word, options.source, isolation_of(options))) {
+  const std::vector<SourceCandidate> all = source_candidates(word, options.source, isolation_of(options));
+  // Of several types a word may mean something to one.
+  if (all.size() == 1) refuse_idle_words(all[0].variant);
+  for (const SourceCandidate& c : all) {
     const auto make = [c, options, more] {
       Variant v = declared(load_plugin(c.plugin, isolation_of(options)).at(0), more);
       v.file = c.variant.file;
