@@ -119,8 +119,10 @@ bool judge_coherence(const BackwardContext& c, const Implied& all, std::span<con
 /// That sum must be near the exact one.
 void judge_sum(const BackwardContext& c, const BackwardBounds& b, double lo, double hi,
                const OtherSums& other_sums) {
-  const double off = std::max({lo - c.row.s.hi, c.row.s.lo - hi, 0.0});
-  if (!c.tally.judge(Check::row_sum, off, off, b.sum, b.sum * (1 + 0x1p-24)) &&
+  // The interval meets that of the bound if their middles are no further apart than their two reaches.
+  const double exact = 0.5 * (c.row.s.lo + c.row.s.hi), width = c.row.s.hi - c.row.s.lo;
+  const double off = std::fabs(0.5 * (lo + hi) - exact), bound = b.sum + 0.5 * (hi - lo);
+  if (!c.tally.judge(Check::row_sum, off - width, off + width, bound, bound * (1 + 0x1p-24)) &&
       c.tally.first(Check::row_sum)) {
     const std::string cause = cause_of_sum(c.row, lo, hi, other_sums());
     c.tally.at(Check::row_sum).detail = fmt::format(
