@@ -36,6 +36,13 @@ class Call(ctypes.Structure):
         ("stream", ctypes.c_void_p),
         ("scale", ctypes.c_float),
         ("k", ctypes.c_int32),
+        ("mask", ctypes.POINTER(Tensor)),
+        ("bias", ctypes.POINTER(Tensor)),
+        ("lengths", ctypes.POINTER(Tensor)),
+        ("temperatures", ctypes.POINTER(Tensor)),
+        ("gradients", ctypes.POINTER(Tensor)),
+        ("temperature", ctypes.c_float),
+        ("reserved", ctypes.c_int32),
     ]
 
 
@@ -57,6 +64,7 @@ class Variant(ctypes.Structure):
         ("declaration", ctypes.c_char_p),
         ("run", RUN),
         ("workspace_bytes", ctypes.c_void_p),
+        ("operands", ctypes.c_char_p),
     ]
 
 
