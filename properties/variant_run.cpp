@@ -1,5 +1,6 @@
 #include "properties/variant_run.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -81,7 +82,10 @@ bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int6
   for (std::int64_t r = 0; r < a.problem.k; ++r)
     if (a.index(row_of_a, r) != b.index(row_of_b, r)) return false;
   const auto i = static_cast<std::size_t>(row_of_a), j = static_cast<std::size_t>(row_of_b);
-  return a.m.empty() || same(Pair{a.m[i], a.d[i]}, Pair{b.m[j], b.d[j]});
+  if (a.m.empty()) return true;
+  // Of a row with a NaN d is NaN, and m is the maximum of whichever elements came to be merged last.
+  if (std::isnan(a.d[i]) && std::isnan(b.d[j])) return true;
+  return same(Pair{a.m[i], a.d[i]}, Pair{b.m[j], b.d[j]});
 }
 
 Tensor tensor_of(const std::vector<Row>& rows) {

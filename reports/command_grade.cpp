@@ -114,7 +114,7 @@ void add_grade_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("grade", "judge outputs that were made elsewhere, by anything");
   c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
   c->add_option("--logits", o->logits,
-                "FILE or FILE:NAME, .npy, .npz or .safetensors: rows of logits, f16, bf16 or f32");
+                "FILE[:NAME], .npy, .npz or .safetensors: rows of logits, f16, bf16 or f32");
   c->add_option("--probs", o->probs, "likewise: their softmax, in any of these or f64");
   c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
   c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
@@ -131,7 +131,7 @@ void add_grade_command(CLI::App& app, int& status) {
   c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html")
       ->capture_default_str();
   c->footer(
-      "Of a file of several arrays FILE:NAME takes one; without a name it is the only one, or the one "
+      "Of a file of several arrays FILE[:NAME] takes one; without a name it is the only one, or the one "
       "called\n"
       "logits, probs, values or indices like the option. NumPy has no bf16: a file of its bits, made by\n"
       "x.view(torch.uint16), x.view(torch.int16) or ml_dtypes, is read with --dtype bf16.\n\n"

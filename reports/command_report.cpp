@@ -119,7 +119,7 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str()->check(whole)->check(natural);
   c->add_option(
       "--logits", s.logits,
-      "judge on the rows of this FILE or FILE:NAME (.npy, .npz, .safetensors) instead of the families");
+      "judge on the rows of this FILE[:NAME] (.npy, .npz, .safetensors) instead of the families");
   c->add_option("--oracle", o->oracle,
                 "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();

@@ -107,8 +107,9 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
     if (good.empty()) return rule.words;
     if (bad.size() == 1)
       return fmt::format(
-          "one case: {} {}", first.family,
-          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup);
+          "one case: {} {}{}", first.family,
+          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup,
+          first.k > 0 ? fmt::format(", k = {}", first.k) : std::string());
     std::string s = "no simple rule";
     if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
     return s;

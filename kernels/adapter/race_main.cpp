@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/plugin.h"
@@ -44,6 +46,62 @@ struct Matrix {
   }
 };
 
+/// The type behind an operand's name in plugin.h's words, "u8" in "mask_keep:u8"; empty: there is no such operand.
+std::string operand_type(const char* operands, const char* name) {
+  const std::string all = operands ? std::string(" ") + operands + " " : "";
+  const std::size_t at = all.find(std::string(" ") + name);
+  if (at == all.npos) return {};
+  const std::size_t from = at + 1 + std::strlen(name);
+  return all.substr(from, all.find(' ', from) - from);
+}
+int bits_of_type(const std::string& type) {
+  return type == "u8" ? 8 : type == "i64" ? 64 : type == "i32" ? 32 : bits_of(type.c_str());
+}
+
+/// What a variant reads besides the logits, of values that change nothing.
+struct Neutral {
+  std::unique_ptr<Matrix> mask, bias, lengths, temperatures;
+
+  Neutral(const assay_variant& v, std::int64_t rows, std::int64_t V, assay_call& call) {
+    call.temperature = 1;
+    for (const bool keeps : {true, false})
+      if (const std::string t = operand_type(v.operands, keeps ? "mask_keep:" : "mask_drop:"); !t.empty()) {
+        mask = std::make_unique<Matrix>(rows, V, bits_of_type(t), 0);
+        set(*mask, rows * V, keeps ? (t == "f16" ? 0x3c00 : t == "bf16" ? 0x3f80 : t == "f32" ? 0x3f800000 : 1) : 0);
+        call.mask = &mask->tensor;
+      }
+    for (const bool row : {true, false})
+      if (const std::string t = operand_type(v.operands, row ? "bias_row:" : "bias:"); !t.empty()) {
+        bias = std::make_unique<Matrix>(row ? 1 : rows, V, bits_of_type(t), 2);
+        set(*bias, (row ? 1 : rows) * V, 0);
+        if (row) column(*bias, V);
+        call.bias = &bias->tensor;
+      }
+    if (const std::string t = operand_type(v.operands, "lengths:"); !t.empty()) {
+      lengths = std::make_unique<Matrix>(rows, 1, bits_of_type(t), 0);
+      set(*lengths, rows, static_cast<std::uint64_t>(V));
+      column(*lengths, rows);
+      call.lengths = &lengths->tensor;
+    }
+    if (v.operands && std::strstr(v.operands, "temperatures")) {
+      temperatures = std::make_unique<Matrix>(rows, 1, 32, 2);
+      set(*temperatures, rows, 0x3f800000);
+      column(*temperatures, rows);
+      call.temperatures = &temperatures->tensor;
+    }
+  }
+  static void column(Matrix& m, std::int64_t n) {
+    m.tensor.ndim = 1;
+    m.shape[0] = n;
+    m.strides[0] = 1;
+  }
+  static void set(Matrix& m, std::int64_t n, std::uint64_t value) {
+    const std::size_t size = m.tensor.dtype.bits / 8u;
+    for (std::int64_t i = 0; i < n; ++i)
+      std::memcpy(static_cast<unsigned char*>(m.tensor.data) + static_cast<std::size_t>(i) * size, &value, size);
+  }
+};
+
 /// One launch; 0, or 2 if it failed.
 int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint64_t schedule) {
   const int in_bits = bits_of(v.in_dtype), out_bits = bits_of(v.out_dtype ? v.out_dtype : v.in_dtype);
@@ -71,6 +129,7 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
   }
   if (v.op == ASSAY_SOFTMAX_BACKWARD) call.gradients = &gradients.tensor;
   call.scale = 1;
+  const Neutral operands(v, rows, V, call);
   call.k = static_cast<std::int32_t>(k);
   std::vector<unsigned char> workspace(v.workspace_bytes ? v.workspace_bytes(&call) + 256 : 256);
   call.workspace = workspace.data() + (256 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 256) % 256;
