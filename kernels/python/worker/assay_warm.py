@@ -3,6 +3,7 @@ import ctypes
 import gc
 import os
 import sys
+import types
 import warnings
 
 import assay_abi as abi
@@ -60,6 +61,20 @@ def shares_memory():
         return any(line.split(maxsplit=2)[1].startswith("rw-s") for line in maps)
 
 
+def is_compiled(value):
+    """What torch.compile makes of a function, or of a module."""
+    if isinstance(value, types.FunctionType):
+        return "_torchdynamo_orig_callable" in vars(value)
+    return type(value).__name__ == "OptimizedModule"
+
+
+def compiles_for_a_gpu():
+    if not os.path.exists("/dev/nvidiactl"):
+        return False
+    own = [m for name, m in list(sys.modules.items()) if m and name.split(".")[0] not in ("torch", "triton")]
+    return any(is_compiled(value) for m in own for value in list(getattr(m, "__dict__", {}).values()))
+
+
 def declines():
     """Why this process must not be forked; empty: it may."""
     known = [name for name in NEVER if name in sys.modules]
@@ -68,6 +83,9 @@ def declines():
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         return "importing it initialises CUDA"
+    # Forked workers were not seen to end here: PythonDevice.TorchWorksOnTheStreamOfTheCall.
+    if compiles_for_a_gpu():
+        return "torch.compile for a GPU is not known to work in a fork"
     if left := open_file():
         return f"importing it leaves {left} open"
     if shares_memory():
