@@ -57,7 +57,8 @@ void Case::prepare() {
     for (std::int64_t r = 0; r < z.rows; ++r) {
       RowTruth& t = truth_[static_cast<std::size_t>(r)];
       t = row_truth(z.dtype, z.row(r), z.V, logits_.dtype, options);
-      if (loose()) t.slack.assign(effective_->slack.begin() + r * z.V, effective_->slack.begin() + (r + 1) * z.V);
+      if (loose())
+        t.slack.assign(effective_->slack.begin() + r * z.V, effective_->slack.begin() + (r + 1) * z.V);
     }
   } else {
     truth_ = assay::truth(logits_, options);

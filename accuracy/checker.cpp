@@ -211,7 +211,8 @@ class Launches {
         Layout again = as_first ? first_ : again_;
         again.poison = 1 - again.poison;
         again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
-        GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again, {case_.gradients()});
+        GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again,
+                               {case_.gradients()});
         same = inspect(j, repeated, repeated.run()) &&
                j.same_outputs(as_first ? plain_ : hostile_, repeated, &where);
       }

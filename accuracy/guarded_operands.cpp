@@ -24,7 +24,8 @@ std::uint64_t element_of(MaskType t, bool set) {
 }
 
 /// Rows of `columns` elements, `pitch` apart, every gap of all ones: NaN, or a mask that is set.
-std::vector<std::byte> matrix(std::int64_t rows, std::int64_t columns, std::int64_t pitch, std::size_t element) {
+std::vector<std::byte> matrix(std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+                              std::size_t element) {
   const std::int64_t elements = rows == 0 ? 0 : (rows - 1) * pitch + columns;
   return std::vector<std::byte>(static_cast<std::size_t>(elements) * element, std::byte{0xff});
 }
@@ -97,7 +98,8 @@ void GuardedLaunch::make_operands(const OperandValues& v) {
 }
 
 void GuardedLaunch::inspect_operands(Tally& tally) const {
-  const std::array<const Image*, 4> all = {&images_.mask, &images_.bias, &images_.lengths, &images_.temperatures};
+  const std::array<const Image*, 4> all = {&images_.mask, &images_.bias, &images_.lengths,
+                                           &images_.temperatures};
   for (std::size_t n = 0; n < all.size(); ++n) {
     const Image& image = *all[n];
     if (image.empty()) continue;

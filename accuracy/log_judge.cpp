@@ -159,9 +159,9 @@ void judge_log_order(const RowContext& c, const RowOutput& got) {
       const double above = got.values[static_cast<std::size_t>(previous)];
       const bool equal = t.x[j] == t.x[static_cast<std::size_t>(previous)];
       const bool in_order = room > 0 ? above >= g - room - 8 * unit_roundoff(c.out) * std::fabs(g)
-                                     : equal ? above == g : above >= g;
-      if (!c.tally.require(Check::monotone, in_order) &&
-          c.tally.first(Check::monotone))
+                            : equal  ? above == g
+                                     : above >= g;
+      if (!c.tally.require(Check::monotone, in_order) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
             fmt::format("row {}: columns {} and {} hold {:g} and {:g} but got {:a} and {:a}", c.row.row,
                         previous, column, t.x[static_cast<std::size_t>(previous)], t.x[j], above, g);

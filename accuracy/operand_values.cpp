@@ -20,15 +20,14 @@ class Draws {
   }
   bool half() { return (bits_() & 1) != 0; }
   double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() {
-    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
-  }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
 
  private:
   std::mt19937_64 bits_;
 };
 
-void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
+void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, OperandDraw how,
+               Draws& draws) {
   keep.assign(static_cast<std::size_t>(rows * V), how == OperandDraw::long_tails ? 1 : 0);
   for (std::int64_t r = 0; r < rows && V > 0; ++r) {
     std::uint8_t* const row = keep.data() + r * V;
@@ -51,9 +50,10 @@ void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t 
 void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t most = std::max<std::int64_t>(V, 1);
-    const std::int64_t n = how == OperandDraw::few_left     ? 1 + draws.below(std::min<std::int64_t>(most, 3))
-                           : how == OperandDraw::long_tails ? most - draws.below(std::min<std::int64_t>(most, 33))
-                                                     : 1 + draws.below(most);
+    const std::int64_t n = how == OperandDraw::few_left ? 1 + draws.below(std::min<std::int64_t>(most, 3))
+                           : how == OperandDraw::long_tails
+                               ? most - draws.below(std::min<std::int64_t>(most, 33))
+                               : 1 + draws.below(most);
     v.lengths.push_back(std::min(n, V));
     // What a mask leaves must lie before the row's end.
     if (v.keep.empty() || V == 0) continue;
@@ -62,8 +62,8 @@ void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDr
   }
 }
 
-/// How far the logits of two kernels may lie apart that round at any step (OPERANDS.md): q = scale x / temperature,
-/// z = q + bias. A product, a quotient and a sum that are not made cost nothing.
+/// How far the logits of two kernels may lie apart that round at any step (OPERANDS.md): q = scale x /
+/// temperature, z = q + bias. A product, a quotient and a sum that are not made cost nothing.
 double slack_of(const OperandValues& v, float temperature, double q, double z) {
   constexpr double u = 0x1p-24;
   const double steps = (v.scale != 1 ? 3 : 0) + (temperature != 1 ? 3 : 0);
@@ -73,14 +73,17 @@ double slack_of(const OperandValues& v, float temperature, double q, double z) {
 
 }  // namespace
 
-OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, OperandDraw how) {
-  Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 + static_cast<std::uint64_t>(rows));
+OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed,
+                             OperandDraw how) {
+  Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
+              static_cast<std::uint64_t>(rows));
   OperandValues v;
   // 1 / sqrt(128), and what is no power of two either.
   if (o.has(operand::scale)) v.scale = how == OperandDraw::few_left ? 1.7f : 0.088388346f;
   if (o.has(operand::temperature)) v.temperature = how == OperandDraw::few_left ? 0.3f : 1.3f;
   if (o.has(operand::temperatures))
-    for (std::int64_t r = 0; r < rows; ++r) v.temperatures.push_back(static_cast<float>(0.25 + 2 * draws.uniform()));
+    for (std::int64_t r = 0; r < rows; ++r)
+      v.temperatures.push_back(static_cast<float>(0.25 + 2 * draws.uniform()));
   if (o.has(operand::any_mask)) draw_keep(v.keep, rows, V, how, draws);
   if (o.has(operand::any_bias)) {
     v.bias = Tensor(o.bias, o.has(operand::bias_row) ? 1 : rows, V);
@@ -117,7 +120,7 @@ EffectiveLogits effective_logits(const Tensor& x, const OperandValues& v, LogitR
       const float b = v.bias.rows > 0 ? static_cast<float>(v.bias.at(v.bias.rows == 1 ? 0 : r, j)) : 0.0f;
       const float scaled = v.scale * xi;
       const float divided = t == 1 ? scaled : scaled / t;
-      const float z = v.bias.rows == 0                                   ? divided
+      const float z = v.bias.rows == 0                           ? divided
                       : rounding == LogitRounding::fma && t == 1 ? std::fmaf(v.scale, xi, b)
                                                                  : divided + b;
       e.z.set(r, j, static_cast<double>(z));

@@ -55,7 +55,8 @@ void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
       return;
     }
     Part all{0, std::vector<std::byte>(buffer.payload)};
-    for (std::size_t i = 0; i < all.bytes.size(); i += element) std::memcpy(all.bytes.data() + i, &fill, element);
+    for (std::size_t i = 0; i < all.bytes.size(); i += element)
+      std::memcpy(all.bytes.data() + i, &fill, element);
     buffer.given.push_back(std::move(all));
   };
   const auto one = [](MaskType t) -> std::uint64_t {
@@ -63,7 +64,8 @@ void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
   };
   if (o.has(operand::any_mask))
     set(kMask, p_.rows * p_.V, size_of(o.mask), o.has(operand::mask_keep) ? one(o.mask) : 0);
-  if (o.has(operand::any_bias)) set(kBias, o.has(operand::bias_row) ? p_.V : p_.rows * p_.V, size_of(o.bias), 0);
+  if (o.has(operand::any_bias))
+    set(kBias, o.has(operand::bias_row) ? p_.V : p_.rows * p_.V, size_of(o.bias), 0);
   if (o.has(operand::lengths)) set(kLengths, p_.rows, o.length_bytes, static_cast<std::uint64_t>(p_.V));
   if (o.has(operand::temperatures)) set(kTemperatures, p_.rows, sizeof(float), 0x3f800000);
 }

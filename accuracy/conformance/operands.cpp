@@ -1,5 +1,5 @@
-// What a kernel reads besides its logits: scale, temperature, mask, bias and lengths. Every other group leaves
-// them neutral; here they are drawn, and the softmax of the logits that they make is judged.
+// What a kernel reads besides its logits: scale, temperature, mask, bias and lengths. Every other group
+// leaves them neutral; here they are drawn, and the softmax of the logits that they make is judged.
 #include <fmt/format.h>
 
 #include <optional>
@@ -14,7 +14,9 @@ struct Setup {
   const char* name;
   OperandDraw draw;
 };
-constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary}, {"few_left", OperandDraw::few_left}, {"long_tails", OperandDraw::long_tails}};
+constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary},
+                             {"few_left", OperandDraw::few_left},
+                             {"long_tails", OperandDraw::long_tails}};
 
 OperandDraw draw_of(const std::string& setup) {
   for (const Setup& s : kSetups)
@@ -44,8 +46,9 @@ std::vector<Unit> plan_operands(const Planning& p) {
   // Short rows one by one, then where tiles, warps and blocks end, then long ones.
   std::vector<std::int64_t> lengths;
   for (std::int64_t V = 1; V <= (p.extent == Extent::quick ? 40 : 160); ++V) lengths.push_back(V);
-  for (const std::int64_t V : {63, 64, 65, 127, 128, 129, 200, 255, 256, 257, 300, 511, 512, 513, 700, 1000, 1023, 1024,
-                               1025, 2047, 2048, 2049, 3001, 4096, 8191, 16384, 32000})
+  for (const std::int64_t V :
+       {63,  64,   65,   127,  128,  129,  200,  255,  256,  257,  300,  511,   512,  513,
+        700, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 3001, 4096, 8191, 16384, 32000})
     lengths.push_back(V);
   if (p.extent != Extent::quick)
     for (const std::int64_t V : {1536, 5000, 8192, 10001, 50257, 65536, 128256, 151936}) lengths.push_back(V);

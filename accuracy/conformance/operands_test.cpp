@@ -1,5 +1,5 @@
-// The group `operands`: kernels that scale, mask, cut and bias their logits rightly pass however they round on the
-// way; each that does one of it wrongly fails there, and in no other group.
+// The group `operands`: kernels that scale, mask, cut and bias their logits rightly pass however they round
+// on the way; each that does one of it wrongly fails there, and in no other group.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,8 +17,12 @@ namespace {
 struct Call {
   const Problem& p;
   const Buffers& b;
-  float x(std::int64_t r, std::int64_t j) const { return static_cast<const float*>(b.logits)[r * p.in_pitch + j]; }
-  float bias(std::int64_t r, std::int64_t j) const { return static_cast<const float*>(b.bias)[r * p.in_pitch + j]; }
+  float x(std::int64_t r, std::int64_t j) const {
+    return static_cast<const float*>(b.logits)[r * p.in_pitch + j];
+  }
+  float bias(std::int64_t r, std::int64_t j) const {
+    return static_cast<const float*>(b.bias)[r * p.in_pitch + j];
+  }
   bool keep(std::int64_t r, std::int64_t j) const {
     return static_cast<const unsigned char*>(b.mask)[r * p.in_pitch + j] != 0;
   }
@@ -90,10 +94,9 @@ TEST(Operands, RightKernelsPassHoweverTheyRound) {
                                  [](const Call& c, std::int64_t r, std::int64_t j) {
                                    return j < c.length(r) && c.keep(r, j) ? c.x(r, j) : kOut;
                                  })},
-      {"dropped, as -10000", serial(op::mask_drop,
-                                    [](const Call& c, std::int64_t r, std::int64_t j) {
-                                      return c.keep(r, j) ? -10000.0f : c.x(r, j);
-                                    })},
+      {"dropped, as -10000",
+       serial(op::mask_drop, [](const Call& c, std::int64_t r,
+                                std::int64_t j) { return c.keep(r, j) ? -10000.0f : c.x(r, j); })},
       {"a bias of one row", serial(op::bias_row, [](const Call& c, std::int64_t r, std::int64_t j) {
          return c.x(r, j) + c.bias(0, j);
        })}};
@@ -107,7 +110,8 @@ TEST(Operands, RightKernelsPassHoweverTheyRound) {
 
 TEST(Operands, WrongOnesFailThereAndNowhereElse) {
   const std::pair<const char*, Variant> all[] = {
-      {"the scale is left out", serial(op::scale, [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j); })},
+      {"the scale is left out",
+       serial(op::scale, [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j); })},
       {"0.1 % too large a scale", serial(op::scale,
                                          [](const Call& c, std::int64_t r, std::int64_t j) {
                                            return c.p.scale == 1 ? c.x(r, j) : c.p.scale * 1.001f * c.x(r, j);
@@ -116,25 +120,22 @@ TEST(Operands, WrongOnesFailThereAndNowhereElse) {
                                                    [](const Call& c, std::int64_t r, std::int64_t j) {
                                                      return c.keep(r, j) || j + 1 == c.p.V ? c.x(r, j) : kOut;
                                                    })},
-      {"every row has the mask of the first", serial(op::mask_keep,
-                                                     [](const Call& c, std::int64_t r, std::int64_t j) {
-                                                       return c.keep(0, j) ? c.x(r, j) : kOut;
-                                                     })},
-      {"one element too many", serial(op::lengths,
-                                      [](const Call& c, std::int64_t r, std::int64_t j) {
-                                        return j <= c.length(r) ? c.x(r, j) : kOut;
-                                      })},
+      {"every row has the mask of the first",
+       serial(op::mask_keep,
+              [](const Call& c, std::int64_t r, std::int64_t j) { return c.keep(0, j) ? c.x(r, j) : kOut; })},
+      {"one element too many",
+       serial(op::lengths, [](const Call& c, std::int64_t r,
+                              std::int64_t j) { return j <= c.length(r) ? c.x(r, j) : kOut; })},
       {"the length of the row before", serial(op::lengths,
                                               [](const Call& c, std::int64_t r, std::int64_t j) {
                                                 return j < c.length(r > 0 ? r - 1 : 0) ? c.x(r, j) : kOut;
                                               })},
-      {"the bias is scaled as well", serial(op::scale | op::bias,
-                                            [](const Call& c, std::int64_t r, std::int64_t j) {
-                                              return c.p.scale * (c.x(r, j) + c.bias(r, j));
-                                            })},
-      {"the temperature of the first row", serial(op::temperatures, [](const Call& c, std::int64_t r, std::int64_t j) {
-         return c.x(r, j) / c.temperature(0);
-       })}};
+      {"the bias is scaled as well",
+       serial(op::scale | op::bias, [](const Call& c, std::int64_t r,
+                                       std::int64_t j) { return c.p.scale * (c.x(r, j) + c.bias(r, j)); })},
+      {"the temperature of the first row",
+       serial(op::temperatures,
+              [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j) / c.temperature(0); })}};
   for (const auto& [what, v] : all) {
     EXPECT_GT(failed(check(v)), 10) << what;
     EXPECT_EQ(failed(check(v, {"shapes"})), 0) << what;
@@ -190,14 +191,15 @@ TEST(Operands, ADeclaredRoundingIsHeld) {
 }
 
 TEST(Operands, TextIsReadBack) {
-  for (const char* text : {"", "scale", "mask_keep:u8", "scale temperature mask_drop:bf16 bias:f16 lengths:i64",
-                           "temperatures bias_row:f32"}) {
+  for (const char* text :
+       {"", "scale", "mask_keep:u8", "scale temperature mask_drop:bf16 bias:f16 lengths:i64",
+        "temperatures bias_row:f32"}) {
     const auto o = parse_operands(text);
     ASSERT_TRUE(o) << text;
     EXPECT_EQ(text_of(*o), text);
   }
-  for (const char* text : {"mask", "mask_keep", "mask_keep:u8 mask_drop:u8", "bias:f64", "scale scale", "scale:f32",
-                           "temperature temperatures", "lengths:f32"})
+  for (const char* text : {"mask", "mask_keep", "mask_keep:u8 mask_drop:u8", "bias:f64", "scale scale",
+                           "scale:f32", "temperature temperatures", "lengths:f32"})
     EXPECT_FALSE(parse_operands(text)) << text;
 }
 

@@ -205,8 +205,9 @@ bool may_be_count(std::string_view name) {
   return is_one_of(name, {"size", "count", "datasize", "inputsize"});
 }
 bool is_scale(std::string_view name) {
-  return is_one_of(name, {"scale", "softmaxscale", "smscale", "alpha", "scaling", "scalefactor", "scalingfactor", "qkscale",
-                          "attnscale", "invtemperature", "inversetemperature", "invtemp"});
+  return is_one_of(name,
+                   {"scale", "softmaxscale", "smscale", "alpha", "scaling", "scalefactor", "scalingfactor",
+                    "qkscale", "attnscale", "invtemperature", "inversetemperature", "invtemp"});
 }
 bool is_temperature(std::string_view name) { return is_one_of(name, {"temperature", "temp", "tau"}); }
 bool is_mask(std::string_view name) {
@@ -220,10 +221,11 @@ Role operand_role(const Parameter& p, std::string_view name) {
   if (real && is_one_of(name, {"attnbias", "attentionbias", "additivemask", "addmask", "relbias",
                                "relativebias", "positionbias", "posbias", "biasmatrix", "alibi"}))
     return Role::bias;
-  if (p.scalar == Scalar::f32 && is_one_of(name, {"temperatures", "temperature", "temps"})) return Role::temperature;
+  if (p.scalar == Scalar::f32 && is_one_of(name, {"temperatures", "temperature", "temps"}))
+    return Role::temperature;
   if (integer && is_one_of(name, {"lengths", "lens", "seqlens", "seqlengths", "sequencelengths", "validlens",
-                                  "validlengths", "validlen", "rowlengths", "rowlens", "kvlens", "contextlens",
-                                  "actuallengths", "actualseqlens", "numvalid"}))
+                                  "validlengths", "validlen", "rowlengths", "rowlens", "kvlens",
+                                  "contextlens", "actuallengths", "actualseqlens", "numvalid"}))
     return Role::lengths;
   return Role::none;
 }

@@ -349,7 +349,8 @@ class Reader {
       if (const Parameter* p = s_.find(Role::pitch); p && s_.has(side))
         refuse(*p, std::string("beside ") + name(side) + ": --arg " + handle(*p) +
                        "=in_pitch or out_pitch says which");
-    for (const auto& [one, other] : {std::pair(Role::mask_keep, Role::mask_drop), std::pair(Role::bias, Role::bias_row)})
+    for (const auto& [one, other] :
+         {std::pair(Role::mask_keep, Role::mask_drop), std::pair(Role::bias, Role::bias_row)})
       if (const Parameter* p = s_.find(one); p && s_.has(other))
         refuse(*p, std::string("beside ") + name(other) + ": a launch has one of them");
     workspaces();
@@ -403,7 +404,8 @@ class Reader {
              "indices, m, d, workspace, stream), or, where it is written and not judged, "
              "--arg " +
              handle(p) + "='workspace(rows * V * 4)'";
-    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale, temperature)";
+    return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)"
+                          : "scale, temperature)";
   }
 
   void types(const Parameter& p) const {
@@ -450,12 +452,13 @@ class Reader {
         break;
       case Role::mask_keep:
       case Role::mask_drop:
-        one_of({Scalar::boolean, Scalar::i8, Scalar::i32, Scalar::u32, Scalar::f16, Scalar::bf16,
-                Scalar::f32},
-               "a pointer to bool, bytes, 32-bit integers, half, bfloat16 or float");
+        one_of(
+            {Scalar::boolean, Scalar::i8, Scalar::i32, Scalar::u32, Scalar::f16, Scalar::bf16, Scalar::f32},
+            "a pointer to bool, bytes, 32-bit integers, half, bfloat16 or float");
         break;
       case Role::lengths:
-        one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64}, "a pointer to 32-bit or 64-bit integers");
+        one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64},
+               "a pointer to 32-bit or 64-bit integers");
         break;
       default:
         if (!p.is_integer()) refuse(p, std::string(name(p.role)) + " is an integer");

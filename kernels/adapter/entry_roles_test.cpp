@@ -235,10 +235,12 @@ TEST(EntryRoles, DefaultsSwitchesAndTypesOfTheFile) {
 TEST(EntryRoles, OperandsBesideTheLogits) {
   EXPECT_EQ(read("void f(const float* x, float* y, const int* seq_lens, float scale, int rows, int V)"),
             "in out lengths scale rows V");
-  EXPECT_EQ(read("void f(float* out, const float* in, const float* attn_bias, float softmax_scale, int N, int C)"),
-            "out in bias scale rows V");
-  EXPECT_EQ(read("void f(const half* logits, half* probs, const float* temperatures, int rows, int vocab_size)"),
-            "in out temperature rows V");
+  EXPECT_EQ(
+      read("void f(float* out, const float* in, const float* attn_bias, float softmax_scale, int N, int C)"),
+      "out in bias scale rows V");
+  EXPECT_EQ(
+      read("void f(const half* logits, half* probs, const float* temperatures, int rows, int vocab_size)"),
+      "in out temperature rows V");
   EXPECT_EQ(read("void f(const float* logits, float* probs, float temperature, int rows, int V)"),
             "in out temperature rows V");
   EXPECT_EQ(read("void f(float* scores, float inv_temperature, int rows, int V)"), "inout scale rows V");
@@ -252,7 +254,8 @@ TEST(EntryRoles, OperandsBesideTheLogits) {
   const char* const reals = "void f(const half* x, const half* mask, half* y, int rows, int V)";
   EXPECT_NE(read(reals).find("--arg mask=bias: it is added; "), std::string::npos) << read(reals);
   EXPECT_EQ(read(reals, {{"mask", "bias"}}), "in bias out rows V");
-  EXPECT_NE(read(bytes, {{"mask", "bias"}}).find("bias is a pointer to half, bfloat16 or float"), std::string::npos);
+  EXPECT_NE(read(bytes, {{"mask", "bias"}}).find("bias is a pointer to half, bfloat16 or float"),
+            std::string::npos);
   EXPECT_NE(read("void f(const float* x, float* y, int* idx, const int* lens, int rows, int V, int k)")
                 .find("lengths is judged for softmax, log_softmax and lse; this is softmax_topk"),
             std::string::npos);
@@ -263,15 +266,19 @@ TEST(EntryRoles, OperandsSayTheirTypes) {
     return text_of(parse_entry(entry, arguments).operands());
   };
   EXPECT_EQ(operands("void f(const float* x, float* y, int rows, int V)"), "");
-  EXPECT_EQ(operands("void f(const half* x, const bool* mask, half* y, float scale, const int64_t* lengths, int rows, "
-                     "int V)",
-                     {{"mask", "mask_keep"}}),
-            "scale mask_keep:u8 lengths:i64");
-  EXPECT_EQ(operands("void f(const float* x, const half* attn_bias, float* y, float temperature, int rows, int V)"),
-            "temperature bias:f16");
-  EXPECT_EQ(operands("void f(const float* x, const float* b, float* y, const float* temperatures, int rows, int V)",
-                     {{"b", "bias_row"}}),
-            "temperatures bias_row:f32");
+  EXPECT_EQ(
+      operands(
+          "void f(const half* x, const bool* mask, half* y, float scale, const int64_t* lengths, int rows, "
+          "int V)",
+          {{"mask", "mask_keep"}}),
+      "scale mask_keep:u8 lengths:i64");
+  EXPECT_EQ(
+      operands("void f(const float* x, const half* attn_bias, float* y, float temperature, int rows, int V)"),
+      "temperature bias:f16");
+  EXPECT_EQ(
+      operands("void f(const float* x, const float* b, float* y, const float* temperatures, int rows, int V)",
+               {{"b", "bias_row"}}),
+      "temperatures bias_row:f32");
 }
 
 TEST(EntryRoles, TheCallIsWrittenFromThem) {

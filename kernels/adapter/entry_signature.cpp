@@ -315,9 +315,9 @@ Operands EntrySignature::operands() const {
       case Role::mask_keep:
       case Role::mask_drop:
         o.parts |= p.role == Role::mask_keep ? operand::mask_keep : operand::mask_drop;
-        o.mask = p.scalar == Scalar::f16    ? MaskType::f16
-                 : p.scalar == Scalar::bf16 ? MaskType::bf16
-                 : p.scalar == Scalar::f32  ? MaskType::f32
+        o.mask = p.scalar == Scalar::f16                              ? MaskType::f16
+                 : p.scalar == Scalar::bf16                           ? MaskType::bf16
+                 : p.scalar == Scalar::f32                            ? MaskType::f32
                  : p.scalar == Scalar::i32 || p.scalar == Scalar::u32 ? MaskType::i32
                                                                       : MaskType::u8;
         break;

@@ -46,7 +46,8 @@ struct Matrix {
   }
 };
 
-/// The type behind an operand's name in plugin.h's words, "u8" in "mask_keep:u8"; empty: there is no such operand.
+/// The type behind an operand's name in plugin.h's words, "u8" in "mask_keep:u8"; empty: there is no such
+/// operand.
 std::string operand_type(const char* operands, const char* name) {
   const std::string all = operands ? std::string(" ") + operands + " " : "";
   const std::size_t at = all.find(std::string(" ") + name);
@@ -67,7 +68,12 @@ struct Neutral {
     for (const bool keeps : {true, false})
       if (const std::string t = operand_type(v.operands, keeps ? "mask_keep:" : "mask_drop:"); !t.empty()) {
         mask = std::make_unique<Matrix>(rows, V, bits_of_type(t), 0);
-        set(*mask, rows * V, keeps ? (t == "f16" ? 0x3c00 : t == "bf16" ? 0x3f80 : t == "f32" ? 0x3f800000 : 1) : 0);
+        set(*mask, rows * V,
+            keeps ? (t == "f16"    ? 0x3c00
+                     : t == "bf16" ? 0x3f80
+                     : t == "f32"  ? 0x3f800000
+                                   : 1)
+                  : 0);
         call.mask = &mask->tensor;
       }
     for (const bool row : {true, false})
@@ -98,7 +104,8 @@ struct Neutral {
   static void set(Matrix& m, std::int64_t n, std::uint64_t value) {
     const std::size_t size = m.tensor.dtype.bits / 8u;
     for (std::int64_t i = 0; i < n; ++i)
-      std::memcpy(static_cast<unsigned char*>(m.tensor.data) + static_cast<std::size_t>(i) * size, &value, size);
+      std::memcpy(static_cast<unsigned char*>(m.tensor.data) + static_cast<std::size_t>(i) * size, &value,
+                  size);
   }
 };
 

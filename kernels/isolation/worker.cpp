@@ -28,8 +28,17 @@ class RegisteredKernels : public WorkerKernels {
   }
   Said run(const Launch& r, int, const std::array<void*, kBuffers>& at, void* stream, int) const override {
     const Variant& v = *all_[r.entry];
-    const Buffers b{at[0], at[1], at[2], static_cast<float*>(at[3]), static_cast<float*>(at[4]), at[5],
-                    at[6], at[7], at[8], static_cast<const float*>(at[9]), at[10]};
+    const Buffers b{at[0],
+                    at[1],
+                    at[2],
+                    static_cast<float*>(at[3]),
+                    static_cast<float*>(at[4]),
+                    at[5],
+                    at[6],
+                    at[7],
+                    at[8],
+                    static_cast<const float*>(at[9]),
+                    at[10]};
     if (r.on_device) {
       v.run(r.problem, b, Stream{stream, r.max_blocks});
       return {};
