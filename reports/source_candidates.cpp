@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 
+#include "kernels/adapter/entry_finder.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 
@@ -45,7 +48,8 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
   command
       .add_option(
           "--entry", o.entry,
-          "declaration of the function to call: 'void softmax(const float* in, float* out, int rows, int V, "
+          "the function to call, by its name where the file defines one of that name (launch, launch<float, "
+          "256>), or its declaration: 'void softmax(const float* in, float* out, int rows, int V, "
           "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
       ->group(group);
   command
@@ -76,10 +80,21 @@ bool is_source_file(const std::string& word) {
   return false;
 }
 
+namespace {
+
+/// A name alone becomes the declaration that the file has. What cannot be read is said where it is compiled.
+std::string entry_in(const std::string& source, const std::string& entry) {
+  std::ifstream in(source, std::ios::binary);
+  std::ostringstream text;
+  return in && text << in.rdbuf() ? find_entry(entry, text.str()) : entry;
+}
+
+}  // namespace
+
 OneFile one_file(const std::string& word, const SourceOptions& o) {
   OneFile f;
   f.source = split(word).first;
-  f.entry = o.entry;
+  f.entry = entry_in(f.source, o.entry);
   f.args = o.args;
   f.host = o.host;
   f.nvcc_flags = o.nvcc_flags;

@@ -95,6 +95,38 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   return {{"dense=yes", fmt::format("a pitch that is not V: {}", what_it_said(*first))}};
 }
 
+/// An address outside every buffer, in a launch of more elements than an index of 31 or 32 bits counts: the
+/// machine ended it, and nobody got a result. What came back and is wrong is a fault there as anywhere.
+bool index_wrapped(const Record& r) {
+  return r.group == "big" && r.status == Status::crashed && cause_of(r) == FaultKind::wild_access;
+}
+
+/// Most rows x V.
+std::vector<FoundLimit> elements_limit(const std::vector<Record>& records) {
+  std::int64_t good = 0, bad = 0, silent = 0;
+  const Record* first = nullptr;
+  for (const Record& r : records) {
+    if (!plain(r)) continue;
+    const std::int64_t n = r.rows * r.V;
+    if (passes(r)) good = std::max(good, n);
+    const bool of_size = r.group == "big" || r.group == "rows" || r.group == "shapes";
+    if (!of_size || !fails(r)) continue;
+    const bool no = says_no(r) || index_wrapped(r);
+    if (!no) silent = silent ? std::min(silent, n) : n;
+    if (no && (!first || n < bad)) first = &r, bad = n;
+  }
+  // Wrong below the refusal is a finding.
+  if (!first || bad <= good || good == 0 || (silent && silent <= bad)) return {};
+  // The limit is what was seen to pass. Of an index that wraps it is where it wraps: the run under that limit
+  // has a launch that just fits (plan_big).
+  std::int64_t most = good;
+  if (index_wrapped(*first))
+    for (const int bits : {31, 32})
+      if (const std::int64_t edge = std::int64_t{1} << bits; good < edge && edge <= bad) most = edge - 1;
+  return {{fmt::format("max_elements={}", most),
+           fmt::format("{} rows of {}: {}", first->rows, first->V, what_it_said(*first))}};
+}
+
 }  // namespace
 
 bool fails(const Record& r) {
@@ -129,10 +161,10 @@ std::string what_it_said(const Record& r) {
 std::string what_it_said(FaultKind cause, std::string said) {
   said = said.substr(0, said.find('\n'));
   if (said.size() > 120) said = said.substr(0, 117) + "...";
-  const char* const how = cause == FaultKind::misaligned ? "crashes"
-                          : cause == FaultKind::died     ? "ends the process"
-                          : cause == FaultKind::trap     ? "traps"
-                                                         : "is an error";
+  const char* const how = cause == FaultKind::misaligned || cause == FaultKind::wild_access ? "crashes"
+                          : cause == FaultKind::died ? "ends the process"
+                          : cause == FaultKind::trap ? "traps"
+                                                     : "is an error";
   return fmt::format("{} ({})", how, said);
 }
 
@@ -148,23 +180,7 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
     if (found = pitch_limit(records); !found.empty()) return found;
   if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
   // Last, because every other limit shows in large problems too.
-  if (may("max_elements")) {
-    std::int64_t good = 0, bad = 0, silent = 0;
-    const Record* first = nullptr;
-    for (const Record& r : records) {
-      if (!plain(r)) continue;
-      const std::int64_t n = r.rows * r.V;
-      if (passes(r)) good = std::max(good, n);
-      const bool of_size = r.group == "big" || r.group == "rows" || r.group == "shapes";
-      if (!of_size || !fails(r)) continue;
-      if (!says_no(r)) silent = silent ? std::min(silent, n) : n;
-      if (says_no(r) && (!first || n < bad)) first = &r, bad = n;
-    }
-    // Wrong below the refusal is a finding. The limit is what was seen to pass.
-    if (first && bad > good && good > 0 && !(silent && silent < bad))
-      return {{fmt::format("max_elements={}", good),
-               fmt::format("{} rows of {} {}", first->rows, first->V, what_it_said(*first))}};
-  }
+  if (may("max_elements")) return elements_limit(records);
   return {};
 }
 

@@ -195,5 +195,39 @@ TEST(LimitSearch, AlignmentsAboveSixteenBytes) {
   }
 }
 
+/// A case of the group `big`, as it ended.
+Record large(std::int64_t rows, std::int64_t V, FaultKind cause) {
+  Record r;
+  r.group = "big";
+  r.family = "normal_1";
+  r.rows = rows;
+  r.V = V;
+  r.status = cause == FaultKind::none ? Status::pass : Status::crashed;
+  if (cause == FaultKind::none) return r;
+  r.checks.push_back({.check = Check::launch,
+                      .judged = 1,
+                      .failed = 1,
+                      .detail = "a read at address 0x7e8ba1000000",
+                      .cause = cause});
+  return r;
+}
+
+TEST(LimitSearch, AnIndexThatWrapsIsALimitWhereItWraps) {
+  const Variant v = undeclared("safe_block/f32@host", [](const Problem&, auto) { return kRun; });
+  const auto any = [](const char* word) { return std::string(word) == "max_elements"; };
+  std::vector<Record> records = {large(2048, 1024, kRun), large(2097155, 1024, FaultKind::wild_access),
+                                 large(4194307, 1024, FaultKind::wild_access)};
+  const std::vector<FoundLimit> found = next_limits(v, records, any);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].word, "max_elements=2147483647");
+  EXPECT_NE(found[0].outside.find("2097155 rows of 1024: crashes ("), std::string::npos) << found[0].outside;
+  // An unsigned index goes as far again.
+  records[1] = large(2097155, 1024, kRun);
+  EXPECT_EQ(next_limits(v, records, any).at(0).word, "max_elements=4294967295");
+  // The same crash among few elements is a fault.
+  records[0] = large(2048, 1024, FaultKind::wild_access);
+  EXPECT_TRUE(next_limits(v, records, any).empty());
+}
+
 }  // namespace
 }  // namespace assay::conformance

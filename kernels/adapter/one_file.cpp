@@ -15,6 +15,7 @@
 #include "kernels/adapter/adapter_source.hpp"
 #include "kernels/adapter/compiler_log.hpp"
 #include "kernels/adapter/embedded.hpp"
+#include "kernels/adapter/entry_finder.hpp"
 #include "kernels/adapter/entry_tokens.hpp"
 #include "kernels/adapter/host_source.hpp"
 #include "kernels/adapter/source_tokens.hpp"
@@ -425,7 +426,8 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
     throw InputError(
         file.source +
         ": --entry 'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)' is "
-        "needed, or a last line ASSAY_VARIANT(name, launcher)");
+        "needed, or a last line ASSAY_VARIANT(name, launcher)" +
+        name_functions(text));
   }
   std::vector<EntrySignature> all;
   if (file.dtypes.empty())
