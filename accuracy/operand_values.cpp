@@ -79,7 +79,11 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
               static_cast<std::uint64_t>(rows));
   OperandValues v;
   // 1 / sqrt(128), and what is no power of two either.
-  if (o.has(operand::scale)) v.scale = how == OperandDraw::few_left ? 1.7f : 0.088388346f;
+  if (o.has(operand::scale)) {
+    Tensor held(o.scale, 1, 1);
+    held.set(0, 0, static_cast<double>(how == OperandDraw::few_left ? 1.7f : 0.088388346f));
+    v.scale = static_cast<float>(held.at(0, 0));
+  }
   if (o.has(operand::temperature)) v.temperature = how == OperandDraw::few_left ? 0.3f : 1.3f;
   if (o.has(operand::temperatures))
     for (std::int64_t r = 0; r < rows; ++r)

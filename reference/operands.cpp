@@ -35,12 +35,18 @@ bool set_type(Operands& o, std::uint32_t part, std::string_view type) {
     if (type != "i32" && type != "i64") return false;
     return o.length_bytes = type == "i64" ? 8 : 4, true;
   }
+  if (part == operand::scale && !type.empty()) {
+    const auto t = parse_dtype(type);
+    if (t != Dtype::f16 && t != Dtype::bf16) return false;
+    return o.scale = *t, true;
+  }
   return type.empty();
 }
 
 std::string type_of(const Operands& o, std::uint32_t part) {
   if (part & operand::any_mask) return std::string(":") + kMaskTypes[static_cast<std::size_t>(o.mask)];
   if (part & operand::any_bias) return std::string(":") + name(o.bias);
+  if (part == operand::scale && o.scale != Dtype::f32) return std::string(":") + name(o.scale);
   if (part & operand::lengths) return o.length_bytes == 8 ? ":i64" : ":i32";
   return {};
 }

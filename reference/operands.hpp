@@ -2,7 +2,8 @@
 //
 //   z = scale x / temperature + bias,   and -inf where a mask or a length leaves x out.
 //
-// An operand that a launch does not have counts as neutral: scale and temperature 1, bias 0, nothing left out.
+// An operand that a launch does not have counts as neutral: scale and temperature 1, bias 0, nothing left
+// out.
 #pragma once
 
 #include <cstddef>
@@ -42,15 +43,18 @@ struct Operands {
   std::uint32_t parts = 0;  // of operand::
   MaskType mask = MaskType::u8;
   Dtype bias = Dtype::f32;
+  Dtype scale = Dtype::f32;       // of `scale` alone: a value that it holds is drawn
   std::uint8_t length_bytes = 4;  // 4 or 8
 
   constexpr bool has(std::uint32_t part) const { return (parts & part) != 0; }
   constexpr bool none() const { return parts == 0; }
 };
 
-/// "scale mask_keep:u8 bias:f16 lengths:i32": the names in operand:: in their order, with the types of elements.
+/// "scale mask_keep:u8 bias:f16 lengths:i32": the names in operand:: in their order, with the types of
+/// elements.
 std::string text_of(const Operands& o);
-/// The same, read; empty where it makes no sense: two masks, two kinds of bias or of temperature, no known type.
+/// The same, read; empty where it makes no sense: two masks, two kinds of bias or of temperature, no known
+/// type.
 std::optional<Operands> parse_operands(std::string_view text);
 
 }  // namespace assay

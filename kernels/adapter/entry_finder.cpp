@@ -56,7 +56,7 @@ class Head {
         return body_;
       if (!t_[i].is("(")) continue;
       // __launch_bounds__(256) and __attribute__((...)) have parentheses of their own.
-      if (i == from_ || t_[i - 1].kind != SourceToken::word) return body_;
+      if (i == from_ || (t_[i - 1].kind != SourceToken::word && !t_[i - 1].is(">"))) return body_;
       if (!any_of(t_[i - 1], {"__attribute__", "__launch_bounds__", "__declspec", "alignas"})) return i;
       i = behind(t_, i, "(", ")") - 1;
     }
@@ -70,12 +70,20 @@ class Head {
     if (open == body_ || open < from_ + 2 || t_[open - 1].is("main")) return f;
     const std::size_t close = behind(t_, open, "(", ")");
     if (close > body_) return f;
-    std::size_t name = open - 1;  // a member of a class that is defined outside is no function to call
-    if (name >= 2 && t_[name - 1].is("::")) return f;
-    f.name = scope + std::string(t_[name].spelling);
+    // template <> void launch<float>(...): the name is before its arguments.
+    std::size_t name = open - 1;
+    for (int depth = 0; t_[open - 1].is(">") && name > from_; --name) {
+      if (t_[name].is(">")) ++depth;
+      if (t_[name].is("<") && --depth == 0) break;
+    }
+    if (t_[name].is("<")) --name;
+    // A member of a class that is defined outside it is no function to call.
+    if (name <= from_ || t_[name].kind != SourceToken::word || t_[name - 1].is("::")) return f;
+    f.name = scope + text_of(t_, name, open);
     f.line = t_[name].line;
     const std::string head = text_of(t_, from_, name);
-    f.declaration = text_of(t_, template_.first, template_.second);
+    const bool special = template_.second == template_.first + 3;  // template <>
+    if (!special) f.declaration = text_of(t_, template_.first, template_.second);
     if (!f.declaration.empty()) f.declaration += ' ';
     f.declaration += head + " " + f.name + text_of(t_, open, close);
     return f;
@@ -201,7 +209,12 @@ std::vector<FoundFunction> functions_in(std::string_view source) {
 std::string find_entry(const std::string& entry, std::string_view source) {
   if (entry.empty() || entry.find('(') != entry.npos) return entry;
   const Named asked = named(entry);
-  std::vector<FoundFunction> all = functions_in(source), same;
+  const std::vector<FoundFunction> all = functions_in(source);
+  // One that is written for these arguments alone comes before the template.
+  const std::string whole = join_tokens(entry_tokens(entry), 0, entry_tokens(entry).size());
+  for (const FoundFunction& f : all)
+    if (f.name.ends_with('>') && has_name(f, whole)) return f.declaration;
+  std::vector<FoundFunction> same;
   std::copy_if(all.begin(), all.end(), std::back_inserter(same),
                [&](const FoundFunction& f) { return has_name(f, asked.name); });
   if (same.empty())

@@ -29,16 +29,21 @@ namespace { bool hidden(float* x, unsigned int rows, unsigned int V) noexcept { 
 template <class DT> void generic(const DT* in, DT* out, int rows, int V, cudaStream_t s) { }
 void twice(float* x, int rows, int V) { }
 void twice(__half* x, int rows, int V) { }
+template <typename T> void special(T* x, int rows, int V);
+template <> void special<float>(float* x, int rows, int V) { }
+template <> void special<__half>(__half* x, int rows, int V) { }
 int main(int n, char** words) { return 0; }
 )";
 
 TEST(EntryFinder, FindsWhatTheHostCanCall) {
   std::string all;
   for (const FoundFunction& f : functions_in(kSource)) all += f.name + " ";
-  EXPECT_EQ(all, "ceil_div launch from_c lib::detail::many lib::hidden generic twice twice ");
-  EXPECT_EQ(
-      name_functions(kSource),
-      "; its functions: 'launch', 'from_c', 'lib::detail::many', 'lib::hidden', 'generic', 'twice', 'twice'");
+  EXPECT_EQ(all,
+            "ceil_div launch from_c lib::detail::many lib::hidden generic twice twice special<float> "
+            "special<__half> ");
+  EXPECT_EQ(name_functions(kSource),
+            "; its functions: 'launch', 'from_c', 'lib::detail::many', 'lib::hidden', 'generic', 'twice', "
+            "'twice', ...");
   EXPECT_EQ(functions_in(kSource)[1].line, 12);
 }
 
@@ -58,6 +63,11 @@ TEST(EntryFinder, ATemplateTakesItsArguments) {
             "void generic<T>(const T* in, T* out, int rows, int V, cudaStream_t s)");
   EXPECT_EQ(parse_entry(find_entry("generic", kSource), {}, {}, Dtype::bf16).in, Dtype::bf16);
   EXPECT_EQ(parse_entry(find_entry("generic<__half>", kSource)).function, "generic<__half>");
+}
+
+TEST(EntryFinder, ASpecialisationIsFoundByItsArguments) {
+  EXPECT_EQ(find_entry("special<float>", kSource), "void special<float>(float* x, int rows, int V)");
+  EXPECT_EQ(find_entry("special< __half >", kSource), "void special<__half>(__half* x, int rows, int V)");
 }
 
 /// What an entry is refused with.

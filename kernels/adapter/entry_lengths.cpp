@@ -12,7 +12,9 @@ namespace assay {
 namespace {
 
 bool is_open(const Parameter& p) { return p.role == Role::none && p.is_integer(); }
-bool is_free(const EntrySignature& s, Role r) { return !s.has(r) && !(r == Role::rows && s.one_row); }
+bool is_free(const EntrySignature& s, Role r) {
+  return !s.has(r) && !(r == Role::rows ? s.one_row : s.fixed_V > 0);
+}
 
 /// M, N and n, which are rows or V by what else there is.
 void single_letters(EntrySignature& s) {
@@ -121,7 +123,8 @@ void need_lengths(const EntrySignature& s) {
   }
   throw InputError(std::string("--entry: no parameter is ") + what + ": --arg NAME=" + name(open) +
                    " says which" +
-                   (rows ? "" : "; --arg rows=1 says that a call has one row: it is called for each"));
+                   (rows ? "; --arg V=4099 says that rows have that length, and no other"
+                         : "; --arg rows=1 says that a call has one row: it is called for each"));
 }
 
 }  // namespace assay

@@ -164,6 +164,13 @@ std::string plain_name(const Parameter& p) {
       s.erase(s.size() - suffix.size());
       break;
     }
+  // ncols_x of a launcher whose logits are x.
+  for (const std::string_view suffix : {"_x", "_in", "_src", "_input"})
+    if (p.pointers == 0 && s.ends_with(suffix)) {
+      std::string side = s.substr(0, s.size() - suffix.size());
+      std::erase(side, '_');
+      if (number_role(side) == Role::rows || number_role(side) == Role::V) return side;
+    }
   std::erase(s, '_');
   return s;
 }

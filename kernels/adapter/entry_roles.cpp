@@ -71,13 +71,8 @@ class Reader {
       s_.one_row = true;
       if (!p) return;
     }
-    if (!p && a.name == "k") {
-      const auto [end, error] = std::from_chars(a.value.data(), a.value.data() + a.value.size(), s_.fixed_k);
-      if (error != std::errc() || end != a.value.data() + a.value.size() || s_.fixed_k < 1)
-        throw InputError("--arg " + quote_entry("k=" + a.value) +
-                         ": no parameter is called k, and no k of 1 or more");
-      return;
-    }
+    if (!p && a.name == "k") return fixed(a, s_.fixed_k);
+    if (!p && a.name == "V") return fixed(a, s_.fixed_V);
     if (!p)
       throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": the entry has no such parameter");
     said_[static_cast<std::size_t>(p - s_.parameters.data())] = true;
@@ -95,6 +90,19 @@ class Reader {
       check_literal(*p, a);
       set_literal(*p, a.value);
     }
+  }
+  /// k=5, V=4099: what the launcher was compiled for, and no parameter says.
+  template <class Integer>
+  static void fixed(const EntryArgument& a, Integer& value) {
+    const char* const end = a.value.data() + a.value.size();
+    const auto read = std::from_chars(a.value.data(), end, value);
+    if (read.ec != std::errc() || read.ptr != end || value < 1)
+      throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": no parameter is called " + a.name +
+                       ", and no " + a.name + " of 1 or more");
+  }
+  static bool is_real_number(const Parameter& p) {
+    return p.pointers == 0 &&
+           (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32);
   }
   /// A number that the parameter's type does not hold would be cut short in silence.
   void check_literal(const Parameter& p, const EntryArgument& a) const {
@@ -166,7 +174,7 @@ class Reader {
       for (char& c : lower)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
       if (p.role == Role::none) p.role = pitch_role(lower);
-    } else if (p.scalar == Scalar::f32 && is_scale(n)) {
+    } else if (is_real_number(p) && is_scale(n)) {
       p.role = Role::scale;
     } else if (p.scalar == Scalar::f32 && is_temperature(n)) {
       p.role = Role::temperature;
@@ -438,7 +446,7 @@ class Reader {
         one_of({Scalar::stream, Scalar::nothing}, "a cudaStream_t or a void*");
         break;
       case Role::scale:
-        one_of({Scalar::f32, Scalar::f64}, "a float");
+        one_of({Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64}, "a float, half or bfloat16");
         break;
       case Role::workspace:
         break;

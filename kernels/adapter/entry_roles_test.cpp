@@ -297,5 +297,28 @@ TEST(EntryRoles, TheCallIsWrittenFromThem) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(EntryRoles, NamesOfTheLogitsSide) {
+  const EntrySignature s = parse_entry(
+      "void f(const float* x, float* dst, const int ncols_x, const int nrows_x, cudaStream_t stream)");
+  EXPECT_EQ(s.parameters[2].role, Role::V);
+  EXPECT_EQ(s.parameters[3].role, Role::rows);
+}
+
+TEST(EntryRoles, ALengthThatNoParameterSays) {
+  const EntrySignature s = parse_entry(
+      "void softmax_4099(const float* input, float* output, size_t M, cudaStream_t stream)", {{"V", "4099"}});
+  EXPECT_EQ(s.parameters[2].role, Role::rows);
+  EXPECT_EQ(s.limits(), "dense=yes; V_in={4099}");
+  EXPECT_THROW(parse_entry("void f(const float* in, float* out, int rows)", {{"V", "0"}}), InputError);
+}
+
+TEST(EntryRoles, AScaleOfSixteenBits) {
+  const EntrySignature s =
+      parse_entry("void f(const __half* src, __half* dst, const __half scale, int rows, int cols)");
+  EXPECT_EQ(s.parameters[2].role, Role::scale);
+  EXPECT_EQ(text_of(s.operands()), "scale:f16");
+  EXPECT_EQ(parse_operands("scale:bf16")->scale, Dtype::bf16);
+}
+
 }  // namespace
 }  // namespace assay

@@ -294,6 +294,7 @@ std::string EntrySignature::limits() const {
   }
   if (has(Role::m) && has(Role::d) && op != Op::normalizer) add("normalizer=yes");
   if (has(Role::inout)) add("in_place=yes");
+  if (fixed_V > 0) add("V_in={" + std::to_string(fixed_V) + "}");
   if (fixed_k > 0) add("max_k=" + std::to_string(fixed_k));
   return s;
 }
@@ -308,6 +309,7 @@ Operands EntrySignature::operands() const {
     switch (p.role) {
       case Role::scale:
         o.parts |= operand::scale;
+        o.scale = real(p.scalar);
         break;
       case Role::temperature:
         o.parts |= p.pointers > 0 ? operand::temperatures : operand::temperature;

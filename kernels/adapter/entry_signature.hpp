@@ -79,6 +79,7 @@ struct EntrySignature {
   Dtype in = Dtype::f32;
   Dtype out = Dtype::f32;
   std::string workspace_bytes;  // an expression in rows, V and k; empty where no workspace is taken
+  std::int64_t fixed_V = 0;     // rows of this length alone, which no parameter says; 0: any
   int fixed_k = 0;              // top-k with this k alone; 0: any
 
   const Parameter* find(Role r) const;
