@@ -148,7 +148,7 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
     if (found = pitch_limit(records); !found.empty()) return found;
   if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
   // Last, because every other limit shows in large problems too.
-  if (may("max_elements")) {
+  if (may("max_elements") && !trials.squares()) {
     std::int64_t good = 0, bad = 0, silent = 0;
     const Record* first = nullptr;
     for (const Record& r : records) {
