@@ -19,6 +19,7 @@
 #include "kernels/adapter/host_source.hpp"
 #include "kernels/adapter/source_tokens.hpp"
 #include "kernels/adapter/toolchain.hpp"
+#include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -427,12 +428,14 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
         ": --entry 'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)' is "
         "needed, or a last line ASSAY_VARIANT(name, launcher)");
   }
+  const std::string squares = declared_value(file.declaration, "causal");
+  const bool causal = !squares.empty() && squares != name(Causal::no);
   std::vector<EntrySignature> all;
   if (file.dtypes.empty())
-    all.push_back(parse_entry(file.entry, arguments, file.op));
+    all.push_back(parse_entry(file.entry, arguments, file.op, {}, causal));
   else
     for (const Dtype t : file.dtypes) {
-      all.push_back(parse_entry(file.entry, arguments, file.op, t));
+      all.push_back(parse_entry(file.entry, arguments, file.op, t, causal));
       if (!entry_is_template(file.entry) && file.dtypes.size() > 1)
         throw InputError(
             "--entry: for more than one dtype its types are written with T: 'void softmax<T>(const T* in, T* "
