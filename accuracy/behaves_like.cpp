@@ -170,6 +170,7 @@ std::string claimed_class(const Variant& v) {
   if (selects(v.op))
     s += fmt::format("{}selects {}, ties {}", s.empty() ? "" : ", ",
                      c.select == Select::probs ? "probabilities" : "logits", name(c.ties));
+  if (c.causal != Causal::no) s += fmt::format(", causal {}", name(c.causal));
   return s + fmt::format(", {}", name(c.determinism));
 }
 

@@ -121,6 +121,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
 /// Why the variant's author promises nothing of a row of such logits: special values, or too large ones.
 /// Empty where he does.
 std::string outside_values(const Variant& variant, std::span<const double> logits);
+/// The same of logits that a kernel may read and must not use: finite=yes and max_abs hold for them, too.
+std::string outside_stored(const Variant& variant, std::span<const double> logits);
 
 /// Up to this |lse|, log-softmax as x - lse still tells right from wrong: 2^13 in f32.
 double largest_absorbing_lse(const Claim& claim);

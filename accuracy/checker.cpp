@@ -134,7 +134,7 @@ class Launches {
         first_(first_layout(p, options)),
         again_(fitted(hostile_layout(), variant, p)),
         p_(p),
-        again_p_(first_rows(p)),
+        again_p_(first_rows(variant.claim, p)),
         plain_(variant, p_, c.logits(), first_, {c.gradients()}),
         hostile_(variant, again_p_, c.logits(), again_, {c.gradients()}),
         plain_outcome_(plain_.run()) {
@@ -169,8 +169,10 @@ class Launches {
     return l;
   }
   /// A sweep of many rows is judged whole once; what the second launch looks for shows in its first rows.
-  static Problem first_rows(Problem p) {
-    p.rows = std::min<std::int64_t>(p.rows, 64);
+  static Problem first_rows(const Claim& claim, Problem p) {
+    // Of squares, whole ones.
+    const std::int64_t most = claim.causal == Causal::no || p.V == 0 ? 64 : std::max(p.V, 64 / p.V * p.V);
+    p.rows = std::min(p.rows, most);
     return p;
   }
 
@@ -278,8 +280,10 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   return r;
 }
 
-Record judge_written(const Variant& variant, const Case& c, Op op, int k, const WrittenRows& written,
+Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
                      const CheckOptions& options) {
+  // A case of a backward pass comes with its gradients.
+  const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   std::string cannot = unjudgeable(variant, written.problem());
   if (op == Op::softmax_backward && !c.gradients()) cannot = "op: of a backward pass dy is needed, too";
@@ -305,7 +309,7 @@ Record judge_written(const Variant& variant, const Case& c, Op op, int k, const 
 }
 
 Record check_case(const Variant& variant, const Case& given, Op op, int k, const CheckOptions& options) {
-  const Case& c = as_seen_by(op, given);
+  const Case& c = as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   if (!variant.does(op)) {
     r.status = Status::unsupported;

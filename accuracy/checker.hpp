@@ -45,7 +45,7 @@ Record check_case(const Variant& variant, const Case& c, Op op, int k, const Che
 
 /// Judges what somebody else's program wrote: every check of check_case that needs no launch. `variant` says
 /// what may be expected of it; it is never run.
-Record judge_written(const Variant& variant, const Case& c, Op op, int k, const WrittenRows& written,
+Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
                      const CheckOptions& options = {});
 
 }  // namespace assay

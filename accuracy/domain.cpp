@@ -66,9 +66,8 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
   return {};
 }
 
-std::string outside_values(const Variant& variant, std::span<const double> logits) {
-  const Limits& l = variant.limits;
-  const Policy& policy = variant.claim.policy;
+namespace {
+std::string outside_values(const Limits& l, const Policy& policy, std::span<const double> logits) {
   const bool any = policy.nan == NanRows::any || policy.pos_inf == PosInfRows::any ||
                    policy.all_neg_inf == NegInfRows::any;
   if (logits.empty() || (!l.finite && l.max_abs == 0 && !any)) return {};
@@ -91,11 +90,27 @@ std::string outside_values(const Variant& variant, std::span<const double> logit
     return fmt::format("the row has a logit of size {:g}, max_abs = {:g}", largest, l.max_abs);
   return {};
 }
+}  // namespace
+
+std::string outside_values(const Variant& variant, std::span<const double> logits) {
+  return outside_values(variant.limits, variant.claim.policy, logits);
+}
+
+std::string outside_stored(const Variant& variant, std::span<const double> logits) {
+  return outside_values(variant.limits, Policy{}, logits);
+}
 
 std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t offset) {
   const Limits& l = variant.limits;
   if (p.V < l.min_V) return fmt::format("V = {} is below min_V = {}", p.V, l.min_V);
   if (p.rows < l.min_rows) return fmt::format("{} rows are fewer than min_rows = {}", p.rows, l.min_rows);
+  if (variant.claim.causal != Causal::no) {
+    if (p.op != Op::softmax && p.op != Op::normalizer)
+      return fmt::format("causal is judged of a softmax, this is {}", name(p.op));
+    if (p.V == 0 ? p.rows != 0 : p.rows % p.V != 0)
+      return fmt::format("{} rows of {}: a causal problem is made of squares, its rows are a multiple of V",
+                         p.rows, p.V);
+  }
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);
   if (l.V_in.count > 0 && !l.V_in.contains(p.V)) return fmt::format("V = {} is none of V_in", p.V);

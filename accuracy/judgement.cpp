@@ -38,6 +38,11 @@ void Judgement::judge_rows(const WrittenRows& run, bool first) {
   }
 }
 
+std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t row) const {
+  const std::int64_t all = run.problem().out_columns();
+  return all > 0 && variant_.claim.causal == Causal::lower ? own_columns(variant_.claim, row, all) : all;
+}
+
 void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
   const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
   const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
@@ -46,7 +51,7 @@ void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
   };
   for (std::int64_t row = 0; row < a.problem().rows; ++row) {
     const bool twice = row < b.problem().rows;
-    for (std::int64_t j = 0; j < a.problem().out_columns(); ++j)
+    for (std::int64_t j = 0; j < promised_columns(a, row); ++j)
       judge(a.value_poisoned(row, j) || (twice && b.value_poisoned(row, j)), row, "element", j);
     if (a.has_indices())
       for (std::int64_t j = 0; j < a.problem().k; ++j)
@@ -71,7 +76,7 @@ bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std
   const Dtype t = variant_.out();
   const std::int64_t rows = std::min(a.problem().rows, b.problem().rows);
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t j = 0; j < a.problem().out_columns(); ++j) {
+    for (std::int64_t j = 0; j < promised_columns(a, row); ++j) {
       const std::uint64_t x = a.value_bits(row, j), y = b.value_bits(row, j);
       if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
         return differ(row, "element", j, decode(t, x), decode(t, y));
@@ -124,6 +129,14 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
   std::string why = prepared.outside;
   if (why.empty()) why = outside_values(variant_, t.x);
+  const bool causal = variant_.claim.causal != Causal::no;
+  if (why.empty() && causal) why = outside_stored(variant_, stored_row(row));
+  if (causal && columns > 0) {
+    const auto own = static_cast<std::size_t>(own_columns(variant_.claim, row, columns));
+    if (why.empty()) judge_behind_diagonal(row, t, own);
+    got.values = got.values.first(own);
+    got.bits = got.bits.first(own);
+  }
   if (!why.empty()) {
     unjudged_rows.insert(row);
     if (first) {
@@ -154,6 +167,26 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
           "lse {:.6g} is beyond {:g}, where x - lse absorbs the result: "
           "--declare 'log_form=shifted' to be judged there",
           t.lse.lo, largest_absorbing_lse(variant_.claim));
+  }
+}
+
+std::vector<double> Judgement::stored_row(std::int64_t row) const {
+  std::vector<double> x(static_cast<std::size_t>(case_.V()));
+  for (std::int64_t j = 0; j < case_.V(); ++j) x[static_cast<std::size_t>(j)] = case_.logits().at(row, j);
+  return x;
+}
+
+void Judgement::judge_behind_diagonal(std::int64_t row, const RowTruth& t, std::size_t own) {
+  if (variant_.claim.causal != Causal::zeros) return;
+  // A row that is NaN by its own columns may be NaN throughout: a sum of NaN divides what stands there, too.
+  const bool nan_too = !judged_by_element(t);
+  for (std::size_t j = own; j < values_.size(); ++j) {
+    const double g = values_[j];
+    const bool zero = g == 0 && !std::signbit(g);
+    if (!tally.require(Check::special, zero || (nan_too && std::isnan(g))) && tally.first(Check::special))
+      tally.at(Check::special).detail = fmt::format(
+          "row {}, column {}: behind the diagonal, which is at column {}, must be exactly 0, got {}", row, j,
+          own - 1, word(g));
   }
 }
 

@@ -49,6 +49,12 @@ class Judgement {
 
  private:
   void judge_one(const WrittenRows& run, std::int64_t row, bool first);
+  /// Of a causal row: what stands behind the diagonal, where something is promised of it.
+  void judge_behind_diagonal(std::int64_t row, const RowTruth& t, std::size_t own);
+  /// How many of a row's outputs something is promised of.
+  std::int64_t promised_columns(const WrittenRows& run, std::int64_t row) const;
+  /// The logits as they are stored, all columns.
+  std::vector<double> stored_row(std::int64_t row) const;
   void judge_backward_row(std::int64_t row, const RowOutput& got, bool first);
   void judge_promise(const RowCase& row);
   void note_returned(std::int64_t row, const RowOutput& got);

@@ -278,7 +278,7 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
     if (!c.tally.require(Check::special, std::fabs(got.values[0] - 1) <= allowed) &&
         c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
-          fmt::format("row {}: V = 1 must give 1, got {:a}", c.row.row, got.values[0]);
+          fmt::format("row {}: a softmax of one logit must be 1, got {:a}", c.row.row, got.values[0]);
   }
   judge_coherence(c, got);
   judge_row_sum(c, got.values);

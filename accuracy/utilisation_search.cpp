@@ -217,8 +217,8 @@ struct Best {
 
 std::string not_searched(const Variant& variant) {
   if (variant.op == Op::topk) return "op topk has no bound: it is right or wrong";
-  if (variant.op == Op::softmax_backward) return "a search draws logits, and a backward pass has none";
-  return {};
+  const std::string other = not_plain_rows(variant.claim, variant.op);
+  return other.empty() ? other : "a search draws rows of logits: " + other;
 }
 
 RowShares shares_of_row(const Variant& variant, const std::vector<std::uint64_t>& bits) {

@@ -27,6 +27,10 @@ enum class Numerators { arithmetic, output };
 /// How scale x / temperature + bias is rounded: in any way, a scale folded into the exp too; in f32, every
 /// operation on its own, from left to right; in f32, the product and the sum as one fma.
 enum class LogitRounding { any, each, fma };
+/// Square problems, such as attention scores: the rows are a multiple of V, and row r is the softmax of its
+/// columns 0 to r mod V. What stands in the columns behind them: no, every row has all its columns; exactly
+/// 0; nothing is promised, they may be left unwritten.
+enum class Causal { no, zeros, lower };
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
 enum class Select { none, logits, probs };  // what top-k ranks by
@@ -113,6 +117,7 @@ struct Claim {
   double epsilon = 0;
   Numerators numerators = Numerators::arithmetic;
   LogitRounding logits = LogitRounding::any;
+  Causal causal = Causal::no;
   /// Results below the smallest normal number may come out as 0.
   bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
@@ -127,6 +132,11 @@ struct Claim {
   /// its work by the number of rows says false.
   bool batch_invariant = true;
 };
+
+/// How many columns of the row are its own: all of them, or those up to the diagonal.
+constexpr std::int64_t own_columns(const Claim& c, std::int64_t row, std::int64_t V) {
+  return c.causal == Causal::no || V == 0 ? V : row % V + 1;
+}
 
 /// What is assumed of a kernel of which nothing was declared: fp32 arithmetic, any order of the sum, an exp
 /// and a division as good as CUDA's documented ones, outputs that may keep an older maximum
@@ -180,6 +190,9 @@ constexpr const char* name(Internals i) {
 constexpr const char* name(Numerators n) { return n == Numerators::output ? "output" : "arithmetic"; }
 constexpr const char* name(LogitRounding r) {
   return r == LogitRounding::each ? "each" : r == LogitRounding::fma ? "fma" : "any";
+}
+constexpr const char* name(Causal c) {
+  return c == Causal::zeros ? "zeros" : c == Causal::lower ? "lower" : "no";
 }
 constexpr const char* name(Shift s) {
   return s == Shift::none ? "none" : s == Shift::subtract ? "subtract" : "any";

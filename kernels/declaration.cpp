@@ -135,7 +135,7 @@ struct Word {
 };
 
 // clang-format off
-constexpr std::array<Word, 38> kWords = {{
+constexpr std::array<Word, 39> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -172,6 +172,9 @@ constexpr std::array<Word, 38> kWords = {{
     {"logits", "any | each | fma", "scale x / temperature + bias: rounded in any way; after every operation; the last two as one fma",
      [](Text w, Text s, V& v) { v.claim.logits = one_of(w, s, std::array{LogitRounding::any, LogitRounding::each, LogitRounding::fma}); },
      [](const V& v) { return S(name(v.claim.logits)); }},
+    {"causal", "no | zeros | lower", "rows are whole squares, row r has columns 0 to r mod V; behind them: zeros, or whatever is there",
+     [](Text w, Text s, V& v) { v.claim.causal = one_of(w, s, std::array{Causal::no, Causal::zeros, Causal::lower}); },
+     [](const V& v) { return S(name(v.claim.causal)); }},
     {"ftz", "yes | no", "results below the smallest normal number may be 0",
      [](Text w, Text s, V& v) { v.claim.ftz = yes_or_no(w, s); },
      [](const V& v) { return S(yes_or_no(v.claim.ftz)); }},
@@ -407,17 +410,25 @@ void apply_declaration(std::string_view text, Variant& v) {
   }
   settle(changed, given);
   // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
-  static const std::set<Text> kCalls = {"normalizer",   "max_V",         "min_V",      "min_rows",
-                                        "max_rows",     "rows_multiple", "V_multiple", "V_in",
-                                        "max_elements", "max_abs",       "alignment",  "dense",
-                                        "finite",       "max_k",         "k_up_to_V",  "stream",
-                                        "in_place",     "all_neg_inf",   "pos_inf",    "nan"};
+  static const std::set<Text> kCalls = {
+      "normalizer", "max_V",        "min_V",    "min_rows",    "max_rows", "rows_multiple", "V_multiple",
+      "V_in",       "max_elements", "max_abs",  "alignment",   "dense",    "finite",        "max_k",
+      "k_up_to_V",  "stream",       "in_place", "all_neg_inf", "pos_inf",  "nan",           "causal"};
   for (const Text word : given)
     if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);
 }
 
+std::string declared_value(std::string_view text, std::string_view word) {
+  Pairs pairs(text);
+  for (Text one, value; pairs.next(one, value);)
+    if (one == word) return S(value);
+  return {};
+}
+
 void refuse_idle_words(const Variant& v) {
+  if (v.claim.causal != Causal::no && v.op != Op::softmax)
+    refuse("causal", S("is judged of a softmax; the operation is ") + name(v.op));
   if (v.claim.numerators != Numerators::output) return;
   if (v.op != Op::softmax) refuse("numerators", S("output is of a softmax; the operation is ") + name(v.op));
   const Internals internals = v.claim.internals;

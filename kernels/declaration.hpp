@@ -19,6 +19,10 @@ inline constexpr int kUndeclaredK = 64;
 /// as it was.
 void apply_declaration(std::string_view text, Variant& v);
 
+/// The value of one word of a declaration's text, "lower" of causal; empty where the word is not there.
+/// Throws InputError for a text that is no list of words and values.
+std::string declared_value(std::string_view text, std::string_view word);
+
 /// Throws InputError where a word of the claim means nothing of this kernel: numerators=output where the
 /// outputs are no narrower than the arithmetic. Not asked of a kernel's other types and operations, which
 /// share its words.

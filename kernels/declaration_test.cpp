@@ -52,9 +52,10 @@ std::string all_terms(const Variant& v) {
 }
 
 bool of_the_call(std::string_view pair) {
-  for (const char* word : {"in_place", "normalizer", "max_V", "min_V", "min_rows", "max_rows",
-                           "rows_multiple", "V_multiple", "V_in", "max_elements", "max_abs", "alignment",
-                           "dense", "finite", "stream", "max_k", "all_neg_inf", "pos_inf", "nan="})
+  for (const char* word :
+       {"in_place",   "normalizer", "max_V",        "min_V",   "min_rows",  "max_rows", "rows_multiple",
+        "V_multiple", "V_in",       "max_elements", "max_abs", "alignment", "dense",    "finite",
+        "stream",     "max_k",      "all_neg_inf",  "pos_inf", "nan=",      "causal"})
     if (pair.starts_with(word)) return true;
   return false;
 }
@@ -74,6 +75,8 @@ TEST(Declaration, ChangesExactlyTheNamedTerm) {
                            "log_form=shifted",
                            "log_form=absorb",
                            "rescale_threshold=8.5",
+                           "causal=zeros",
+                           "causal=lower",
                            "ftz=yes",
                            "determinism=run_to_run",
                            "determinism=gpu_to_gpu",
@@ -240,6 +243,23 @@ TEST(Declaration, ComesBackFromItsText) {
     const Variant v = declared(text);
     EXPECT_EQ(all_terms(declared(declaration_of(v))), all_terms(v)) << text;
   }
+}
+
+TEST(Declaration, OneWordIsReadAlone) {
+  EXPECT_EQ(declared_value("exp=fast; causal=lower; height=V / 256 + 13", "causal"), "lower");
+  EXPECT_EQ(declared_value("height=V / 256 + 13 causal=zeros", "height"), "V / 256 + 13");
+  EXPECT_EQ(declared_value("exp=fast", "causal"), "");
+  EXPECT_EQ(declared_value("", "causal"), "");
+}
+
+TEST(Declaration, CausalIsOfASoftmax) {
+  Variant v = declared("causal=zeros");
+  refuse_idle_words(v);
+  v.op = Op::lse;
+  EXPECT_THROW(refuse_idle_words(v), InputError);
+  EXPECT_NE(refusal("causal=yes").find("'yes' is none of no, zeros, lower"), std::string::npos);
+  EXPECT_EQ(own_columns(v.claim, 12, 5), 3);
+  EXPECT_EQ(own_columns(stranger().claim, 12, 5), 5);
 }
 
 TEST(Declaration, HelpNamesEveryWord) {

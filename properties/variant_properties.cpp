@@ -8,6 +8,8 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "accuracy/case.hpp"
+
 namespace assay {
 
 /// Drawn like any other input, so that a counterexample names its key. It does not shrink.
@@ -32,7 +34,7 @@ Outcome outcome_of(const VariantProperty& property, const std::vector<const Vari
   std::vector<const Variant*> those;
   std::copy_if(keys.begin(), keys.end(), std::back_inserter(those), [&](const Variant* v) {
     // Rows are drawn as logits.
-    return v->op != Op::softmax_backward && property.applies(*v);
+    return not_plain_rows(v->claim, v->op).empty() && property.applies(*v);
   });
   if (those.empty())
     return {fmt::format("property {} of {}: it applies to no key", property.name, subject), ""};

@@ -20,11 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A file of kernels/adapter/examples/adopt, and what its first lines promise: "// entry: DECLARATION",
-/// "// needs: device" where the host executor cannot run it, "// arg: NAME=ROLE" where names do not say it, "// exit: STATUS", "// within: CONTRACT", and "// declare:
+/// "// needs: device" where the host executor cannot run it, "// arg: NAME=ROLE" where names do not say it,
+/// "// declared: WORDS" that the author gives, "// exit: STATUS", "// within: CONTRACT", and "// declare:
 /// WORDS" where limits are to be found.
 struct Example {
   fs::path path;
-  std::string entry, arg, exit, within, declare, needs;
+  std::string entry, arg, declared, exit, within, declare, needs;
 };
 void PrintTo(const Example& e, std::ostream* o) { *o << e.path.filename().string(); }
 
@@ -33,13 +34,13 @@ std::vector<Example> examples() {
   std::error_code none;  // a bundle has no sources
   for (const auto& at : fs::directory_iterator(ASSAY_SOURCE_DIR "/kernels/adapter/examples/adopt", none)) {
     if (at.path().extension() != ".cu") continue;
-    Example e{at.path(), {}, {}, {}, {}, {}, {}};
+    Example e{at.path(), {}, {}, {}, {}, {}, {}, {}};
     std::ifstream in(e.path);
     for (std::string line; std::getline(in, line) && line.starts_with("//");)
       for (const auto& [word, into] :
            {std::pair("// entry: ", &e.entry), std::pair("// arg: ", &e.arg), std::pair("// exit: ", &e.exit),
             std::pair("// within: ", &e.within), std::pair("// declare: ", &e.declare),
-            std::pair("// needs: ", &e.needs)})
+            std::pair("// needs: ", &e.needs), std::pair("// declared: ", &e.declared)})
         if (line.starts_with(word)) *into = line.substr(std::string(word).size());
     all.push_back(e);
   }
@@ -59,6 +60,7 @@ Ran check(const Example& e, const std::vector<std::string>& more = {}) {
                                     "--entry", e.entry, "--out",         out.string()};
   if (e.needs.empty()) words.push_back("--host");
   if (!e.arg.empty()) words.insert(words.end(), {"--arg", e.arg});
+  if (!e.declared.empty()) words.insert(words.end(), {"--declare", e.declared});
   words.insert(words.end(), more.begin(), more.end());
   std::vector<const char*> argv;
   for (const std::string& w : words) argv.push_back(w.c_str());

@@ -97,8 +97,8 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
 
 std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
   std::vector<conformance::Unit> units;
-  // Properties draw logits.
-  if (p.variant.op == Op::softmax_backward) return units;
+  // Properties draw rows of logits.
+  if (!not_plain_rows(p.variant.claim, p.variant.op).empty()) return units;
   for (const VariantProperty& property : variant_properties()) {
     if (!property.applies(p.variant)) continue;
     conformance::Unit u;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "accuracy/case.hpp"
 #include "accuracy/reproduce.hpp"
 #include "fuzz/campaign.hpp"
 #include "kernels/candidate.hpp"
@@ -235,8 +236,8 @@ int run(const Options& o) {
       ++absent;
       continue;
     }
-    if (op.value_or(v.op) == Op::softmax_backward) {
-      fmt::print("{}: not searched: genomes are logits, and a backward pass has none\n", v.key());
+    if (const std::string other = not_plain_rows(v.claim, op.value_or(v.op)); !other.empty()) {
+      fmt::print("{}: not searched: genomes are rows of logits: {}\n", v.key(), other);
       ++absent;
       continue;
     }

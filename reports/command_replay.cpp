@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "accuracy/case.hpp"
 #include "fuzz/case_file.hpp"
 #include "fuzz/explain.hpp"
 #include "kernels/candidate.hpp"
@@ -39,6 +40,8 @@ int run(const Options& o) {
     return kEnvironment;
   }
   const Variant v = candidate.make();
+  if (const std::string other = not_plain_rows(v.claim, c.op); !other.empty())
+    throw InputError(v.key() + ": a case file holds rows of logits: " + other);
   const Record r = fuzz::check(v, c.op, c.trial, true);
   if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
   if (r.status == Status::pass) {

@@ -16,7 +16,8 @@ TEST(SanitizerSmall, EveryHostKernelRunsCleanAndPasses) {
       for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
         const Case c(*find_family(family), dtype, V, 3, 1);
         for (const Variant& v : registry()) {
-          if (v.backend != Backend::host || v.dtype != dtype) continue;
+          // Those have squares, below.
+          if (v.backend != Backend::host || v.dtype != dtype || v.claim.causal != Causal::no) continue;
           const Record r = check_case(v, c, v.op, 3);
           EXPECT_TRUE(r.status == Status::pass || r.status == Status::unsupported)
               << r.reproduce << ": " << r.reason;
@@ -24,6 +25,15 @@ TEST(SanitizerSmall, EveryHostKernelRunsCleanAndPasses) {
       }
     }
   }
+}
+
+TEST(SanitizerSmall, CausalKernelsRunCleanAndPass) {
+  for (const std::int64_t V : {1, 33, 70})
+    for (const Variant& v : registry()) {
+      if (v.backend != Backend::host || v.claim.causal == Causal::no) continue;
+      const Record r = check_case(v, Case(*find_family("normal_1"), v.dtype, V, 2 * V, 1), v.op, 0);
+      EXPECT_EQ(r.status, Status::pass) << r.reproduce << ": " << r.reason;
+    }
 }
 
 TEST(SanitizerSmall, ReportOnTwoThreads) {

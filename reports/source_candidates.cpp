@@ -53,10 +53,10 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
           "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
       ->group(group);
   command
-      .add_option(
-          "--arg", o.args,
-          "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, block=256, tmp='workspace(rows * 4)'; "
-          "rows=1: a call has one row")
+      .add_option("--arg", o.args,
+                  "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
+                  "tmp='workspace(rows * 4)'; "
+                  "rows=1: a call has one row")
       ->group(group)
       ->allow_extra_args(false);
   command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);

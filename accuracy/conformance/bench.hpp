@@ -67,7 +67,7 @@ class Bench {
   /// `values`: what the operands hold; null: neutral ones.
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                         const OperandValues* values = nullptr) const {
-    const Case& seen = as_seen_by(c.op, inputs);
+    const Case& seen = as_seen_by(variant_of(c).claim, c.op, inputs);
     return {variant_of(c), problem(c), seen.logits(), fit(c, layout), {seen.gradients(), values}};
   }
   /// Runs it; counts crashes and hangs.

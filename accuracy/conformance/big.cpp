@@ -275,8 +275,8 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_big(const Planning& p) {
   std::vector<Unit> units;
-  // Its parts have no gradients.
-  if (op_of(p) == Op::softmax_backward) return units;
+  // Its parts have no gradients, and are no squares.
+  if (!not_plain_rows(p.variant.claim, op_of(p)).empty()) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
   // The memory is there, but not in a moment.
   if (device && p.extent == Extent::quick && !p.named) return units;

@@ -3,6 +3,7 @@
 // otherwise, and every call is judged.
 #include <fmt/format.h>
 
+#include "accuracy/conformance/causal_plan.hpp"
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/groups.hpp"
 #include "kernels/isolation/siblings.hpp"
@@ -41,11 +42,15 @@ class Calls {
     if (one.status != Status::pass && one.status != Status::unsupported) tell_alone(c, inputs, layout);
   }
   /// A call on fresh rows of the family.
-  void fresh(const ConformanceCase& c, const Layout& layout = {}) { call(c, rows(c), layout); }
+  void fresh(ConformanceCase c, const Layout& layout = {}) {
+    c.rows = whole_squares(bench_.variant(), c.V, c.rows);
+    call(c, rows(c), layout);
+  }
   /// The same, of the same kernel at another type.
-  void fresh_of(const Variant& sibling, const ConformanceCase& c) {
+  void fresh_of(const Variant& sibling, ConformanceCase c) {
     if (!go_on()) return;
     ++number_;
+    c.rows = whole_squares(sibling, c.V, c.rows);
     const Bench other = bench_.with(sibling);
     if (!other.outside(c, {}).empty()) return;
     const Case inputs = make_case(c.family, sibling, c.V, c.rows, bench_.seed() + 1000 * ++made_);

@@ -198,6 +198,8 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   std::string rows = fmt::format("rows >= {}", std::max<std::int64_t>(l.min_rows, 0));
   if (l.rows_multiple > 1) rows += fmt::format(", a multiple of {}", l.rows_multiple);
   if (l.max_rows > 0) rows += fmt::format(", at most {}", l.max_rows);
+  const bool causal = v.claim.causal != Causal::no;
+  if (causal) rows += ", a multiple of V: row r has columns 0 to r mod V";
   const bool few_rows = l.min_rows > 1 || l.rows_multiple > 1 || l.max_rows > 0;
   c.axes.push_back(
       axis("rows", of(group("rows")), rows, few_rows, any_of({"min_rows", "rows_multiple", "max_rows"})));
@@ -213,6 +215,12 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   }
   const bool longest = l.max_V > 0 && l.max_V != INT32_MAX && l.V_in.count == 0;
   if (longest) lengths += fmt::format(", at most {}", l.max_V);
+  // Squares soon have more elements than a case may have.
+  std::int64_t longest_tried = 0;
+  for (const Record& r : records)
+    if (causal && r.group == "shapes" && r.status == Status::pass)
+      longest_tried = std::max(longest_tried, r.V);
+  if (longest_tried > 0) lengths += fmt::format(", tried up to {}", longest_tried);
   c.axes.push_back(axis("row length", of(group("shapes")), lengths,
                         l.min_V > 1 || longest || l.V_multiple > 1 || l.V_in.count > 0,
                         any_of({"min_V", "max_V", "V_multiple", "V_in"})));

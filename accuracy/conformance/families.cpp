@@ -51,6 +51,8 @@ std::vector<Unit> plan_families(const Planning& p) {
   if (quick) usual = {0, 1, 2, 33, 128, 1025, 4099};
   const std::vector<std::int64_t> drawn = drawn_sizes(p.extent, p.seed);
   usual.insert(usual.end(), drawn.begin(), drawn.end());
+  // Of a causal kernel few of the longer lengths are left.
+  if (p.variant.claim.causal != Causal::no) usual.push_back(257);
   std::vector<std::string> names;
   for (const Family& f : families()) names.push_back(f.name);
   names.push_back(kLowest);
@@ -93,7 +95,7 @@ std::vector<Unit> plan_families(const Planning& p) {
   const bool probed = p.narrow.family.empty() ? !p.narrow.V && !p.narrow.rows && !p.narrow.op && !p.narrow.k
                                               : p.narrow.family == kProbeFamily;
   // Probes ask for an exp, a maximum and a division.
-  if (probed && p.variant.op != Op::softmax_backward)
+  if (probed && not_plain_rows(p.variant.claim, p.variant.op).empty())
     units.push_back(probe_unit({kProbeFamily, 0, 0, p.variant.op, 0}));
   return units;
 }

@@ -160,7 +160,8 @@ std::int64_t length_of_rows(const std::vector<Record>& records) {
 }  // namespace
 
 std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& records, const May& may) {
-  if (!refused_in(records, "rows")) return {};
+  // The rows of squares are their length's, and no limit of their own.
+  if (trials.squares() || !refused_in(records, "rows")) return {};
   const auto held_at = [&](std::int64_t V, int k) {
     Line line{
         "rows", "rows_multiple", "max_rows", "min_rows", [V, k](std::int64_t n) { return Size{n, V, k}; }, {},
@@ -191,9 +192,15 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
 std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>& records, const May& may) {
   if (!refused_in(records, "shapes")) return {};
   const auto held_at = [&](std::int64_t rows, const std::function<int(std::int64_t)>& k) {
-    Line line{
-        "V", "V_multiple", "max_V", "min_V", [rows, k](std::int64_t n) { return Size{rows, n, k(n)}; }, {},
-        {}};
+    Line line{"V",
+              "V_multiple",
+              "max_V",
+              "min_V",
+              [&trials, rows, k](std::int64_t n) {
+                return trials.launched_as({rows, n, k(n)});
+              },
+              {},
+              {}};
     line.learn(trials, [](const Size& s) { return s.V; });
     return line;
   };

@@ -180,7 +180,7 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
     if (found = pitch_limit(records); !found.empty()) return found;
   if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
   // Last, because every other limit shows in large problems too.
-  if (may("max_elements")) return elements_limit(records);
+  if (may("max_elements") && !trials.squares()) return elements_limit(records);
   return {};
 }
 

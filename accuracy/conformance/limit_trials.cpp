@@ -7,6 +7,7 @@
 #include "accuracy/bounds.hpp"
 #include "accuracy/case.hpp"
 #include "accuracy/checker.hpp"
+#include "accuracy/conformance/causal_plan.hpp"
 #include "accuracy/conformance/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/conformance/limit_search.hpp"
@@ -40,9 +41,15 @@ int Trials::usual_k(std::int64_t V) const {
   return selects(variant_.op) ? allowed_k(variant_, std::min(5, variant_.max_k), V) : 0;
 }
 
-Trials::Answer Trials::at(const Size& size) {
+Trials::Answer Trials::at(const Size& asked) {
+  const Size size = launched_as(asked);
   if (const auto found = known_.find(size); found != known_.end()) return found->second.answer;
   return (known_[size] = launched(size)).answer;
+}
+
+Size Trials::launched_as(Size size) const {
+  size.rows = whole_squares(variant_, size.V, size.rows);
+  return size;
 }
 
 Trials::Known Trials::launched(const Size& size) const {

@@ -30,9 +30,12 @@ class Trials {
   Trials(const Variant& variant, const std::vector<Record>& records);
 
   Answer at(const Size& size);
+  /// The size that is launched where this one is asked for: squares, of a causal kernel.
+  Size launched_as(Size size) const;
+  bool squares() const { return variant_.claim.causal != Causal::no; }
   bool takes(const Size& size) { return at(size) == Answer::taken; }
   /// What it said where it refused.
-  const std::string& said(const Size& size) const { return known_.at(size).said; }
+  const std::string& said(const Size& size) const { return known_.at(launched_as(size)).said; }
 
   /// The k that the groups use at this length.
   int usual_k(std::int64_t V) const;

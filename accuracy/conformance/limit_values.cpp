@@ -9,6 +9,7 @@
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/case.hpp"
 #include "accuracy/checker.hpp"
+#include "accuracy/conformance/causal_plan.hpp"
 #include "accuracy/conformance/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/conformance/limit_search.hpp"
@@ -33,11 +34,12 @@ struct Returned {
 Returned returned_for(const Variant& v, const std::string& family, std::int64_t V, std::int64_t rows,
                       const std::function<bool(const RowTruth&)>& wanted) {
   Returned out;
-  const std::int64_t columns = nearest_V(v.limits, V), many = nearest_rows(v.limits, rows);
+  const std::int64_t columns = nearest_V(v.limits, V);
+  const std::int64_t many = whole_squares(v, columns, nearest_rows(v.limits, rows));
   const Case inputs = make_case(family, v, columns, many, 1);
   Problem p = problem_of(v, v.op, many, columns,
                          selects(v.op) ? allowed_k(v, std::min(5, v.max_k), columns) : 0, columns);
-  const Case& seen = as_seen_by(v.op, inputs);
+  const Case& seen = as_seen_by(v.claim, v.op, inputs);
   GuardedLaunch launch(v, p, seen.logits(), fitted(plain_layout(), v, p), {seen.gradients()});
   const LaunchOutcome outcome = launch.run();
   out.launched = outcome.ok();
@@ -46,10 +48,11 @@ Returned returned_for(const Variant& v, const std::string& family, std::int64_t 
     return out;
   }
   for (std::int64_t r = 0; r < many; ++r) {
-    if (!wanted(inputs.truth(r))) continue;
+    // Of a backward pass the row is that of its logits.
+    if (!wanted(seen.gradients() ? inputs.truth(r) : seen.truth(r))) continue;
     std::vector<double> values;
-    for (std::int64_t j = 0; j < launch.problem().out_columns(); ++j)
-      values.push_back(decode(v.out(), launch.value_bits(r, j)));
+    const std::int64_t own = own_columns(v.claim, r, launch.problem().out_columns());
+    for (std::int64_t j = 0; j < own; ++j) values.push_back(decode(v.out(), launch.value_bits(r, j)));
     if (out.first.empty()) out.first = describe_values(values);
     const bool zero =
         v.op != Op::lse && std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });

@@ -1,8 +1,13 @@
 // What a kernel reads besides its logits: scale, temperature, mask, bias and lengths. Every other group
-// leaves them neutral; here they are drawn, and the softmax of the logits that they make is judged.
+// leaves them neutral; here they are drawn, and the softmax of the logits that they make is judged. And what
+// stands behind the diagonal of a causal kernel, which it must not use.
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "accuracy/conformance/groups.hpp"
 #include "accuracy/operand_values.hpp"
@@ -17,6 +22,9 @@ struct Setup {
 constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary},
                              {"few_left", OperandDraw::few_left},
                              {"long_tails", OperandDraw::long_tails}};
+/// Of causal kernels: what stands behind the diagonal, and must not matter.
+constexpr const char* kHugeBehind = "huge_behind";        // the largest numbers, of either sign
+constexpr const char* kSpecialBehind = "special_behind";  // NaN, +inf, -inf and the largest number
 
 OperandDraw draw_of(const std::string& setup) {
   for (const Setup& s : kSetups)
@@ -24,12 +32,37 @@ OperandDraw draw_of(const std::string& setup) {
   return OperandDraw::ordinary;
 }
 
+void put_behind_diagonal(const Variant& v, const std::string& setup, Tensor& x) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const double most = max_finite(v.dtype);
+  const double huge = v.limits.max_abs > 0 ? std::min(v.limits.max_abs, most) : most;
+  const std::array<double, 4> special = {std::numeric_limits<double>::quiet_NaN(), kInf, huge, -kInf};
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t j = own_columns(v.claim, r, x.V); j < x.V; ++j) {
+      const auto kind = static_cast<std::size_t>(r + j) % 4;
+      x.set(r, j, setup == kSpecialBehind ? special[kind] : kind == 3 ? -huge : huge);
+    }
+}
+
+/// The names of the setups, in their order.
+std::vector<std::string> setups_of(const Variant& v) {
+  std::vector<std::string> all;
+  if (!v.operands.none())
+    for (const Setup& s : kSetups) all.push_back(s.name);
+  if (v.claim.causal == Causal::no) return all;
+  all.push_back(kHugeBehind);
+  // A caller of a kernel for finite logits has no others behind the diagonal either.
+  if (!v.limits.finite) all.push_back(kSpecialBehind);
+  return all;
+}
+
 void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     const ConformanceCase& c = cases[i];
     const Variant& v = bench.variant_of(c);
     const OperandValues values = drawn_operands(v.operands, c.rows, c.V, bench.seed(), draw_of(c.setup));
-    const Tensor stored = make_rows(c.family, v.dtype, c.V, c.rows, bench.seed());
+    Tensor stored = make_rows(c.family, v.dtype, c.V, c.rows, bench.seed());
+    if (c.setup == kHugeBehind || c.setup == kSpecialBehind) put_behind_diagonal(v, c.setup, stored);
     const EffectiveLogits effective = effective_logits(stored, values, v.claim.logits);
     const Case inputs(c.family, stored, effective, bench.options().tier);
     Layout layout;
@@ -42,7 +75,8 @@ void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_operands(const Planning& p) {
   std::vector<Unit> units;
-  if (p.variant.operands.none()) return units;
+  const std::vector<std::string> setups = setups_of(p.variant);
+  if (setups.empty()) return units;
   // Short rows one by one, then where tiles, warps and blocks end, then long ones.
   std::vector<std::int64_t> lengths;
   for (std::int64_t V = 1; V <= (p.extent == Extent::quick ? 40 : 160); ++V) lengths.push_back(V);
@@ -53,13 +87,13 @@ std::vector<Unit> plan_operands(const Planning& p) {
   if (p.extent != Extent::quick)
     for (const std::int64_t V : {1536, 5000, 8192, 10001, 50257, 65536, 128256, 151936}) lengths.push_back(V);
   for (const std::int64_t V : sizes_of(p, lengths))
-    for (const Setup& setup : kSetups) {
-      if (!p.narrow.setup.empty() && p.narrow.setup != setup.name) continue;
-      if (p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup.draw == OperandDraw::ordinary) continue;
+    for (const std::string& setup : setups) {
+      if (!p.narrow.setup.empty() && p.narrow.setup != setup) continue;
+      if (p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup == kSetups[0].name) continue;
       Unit u{{}, run_operands, 0};
       for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
         for (const std::int64_t rows : rows_of(p, {V <= 4096 ? 5 : 2})) {
-          u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup.name});
+          u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
           u.weight += weight_of(rows, V);
         }
       units.push_back(std::move(u));

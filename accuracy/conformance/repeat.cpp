@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "accuracy/conformance/causal_plan.hpp"
 #include "accuracy/conformance/groups.hpp"
 
 namespace assay::conformance {
@@ -53,7 +54,8 @@ std::vector<Unit> plan_agreeing(const Planning& p, std::vector<std::int64_t> siz
   return units;
 }
 
-/// Row 0 of the case's family, in a batch of `rows` others, first, in the middle and last.
+/// Row 0 of the case's family, in a batch of `rows` others, first, in the middle and last. Of a causal kernel
+/// the first square.
 void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
   if (const std::string why = bench.outside(c, {}); !why.empty()) {
@@ -63,27 +65,31 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const Variant& v = bench.variant();
   ConformanceCase alone = c;
   // As few rows as the kernel takes; the first is the one.
-  alone.rows = nearest_rows(v.limits, 1);
+  alone.rows = whole_squares(v, c.V, nearest_rows(v.limits, 1));
+  const std::int64_t block = v.claim.causal == Causal::no || c.V == 0 ? 1 : c.V;
   const Case one = bench.inputs(c, alone.rows);
   GuardedLaunch single = bench.prepare(alone, one, {});
   Record r = bench.blank(c);
   fold(r, bench.judge(alone, one, single, bench.run(single)), "the row alone");
-  for (const std::int64_t at : {std::int64_t{0}, c.rows / 2, c.rows - 1}) {
+  for (const std::int64_t at : {std::int64_t{0}, c.rows / 2 / block * block, c.rows - block}) {
     if (r.status == Status::crashed || r.status == Status::hung) break;
     Tensor t = make_rows("row_encoded", v.dtype, c.V, c.rows, bench.seed());
     if (c.V > 0)
-      std::memcpy(t.row(at), one.logits().row(0), static_cast<std::size_t>(c.V) * size_of(v.dtype));
+      std::memcpy(t.row(at), one.logits().row(0), static_cast<std::size_t>(block * c.V) * size_of(v.dtype));
     const Case batch(c.family, std::move(t));
     GuardedLaunch launch = bench.prepare(c, batch, {});
     const LaunchOutcome outcome = bench.run(launch);
     fold(r, bench.judge(c, batch, launch, outcome), fmt::format("row {} of {}", at, c.rows));
     if (!v.claim.batch_invariant || !outcome.ok()) continue;
     std::string where;
-    for (std::int64_t j = 0; j < single.problem().out_columns() && where.empty(); ++j) {
-      const std::uint64_t a = single.value_bits(0, j), b = launch.value_bits(at, j);
-      if (a != b && !(is_nan_bits(v.out(), a) && is_nan_bits(v.out(), b)))
-        where = fmt::format("column {} is {:a} alone and {:a} as row {} of {}", j, decode(v.out(), a),
-                            decode(v.out(), b), at, c.rows);
+    for (std::int64_t i = 0; i < block; ++i) {
+      const std::int64_t own = own_columns(v.claim, i, single.problem().out_columns());
+      for (std::int64_t j = 0; j < own && where.empty(); ++j) {
+        const std::uint64_t a = single.value_bits(i, j), b = launch.value_bits(at + i, j);
+        if (a != b && !(is_nan_bits(v.out(), a) && is_nan_bits(v.out(), b)))
+          where = fmt::format("column {} is {:a} alone and {:a} as row {} of {}", j, decode(v.out(), a),
+                              decode(v.out(), b), at + i, c.rows);
+      }
     }
     require(r, Check::batch, where.empty(), where);
   }

@@ -1,6 +1,7 @@
 // `assay check` of one kernel: plans its groups, runs them, and looks again at what is not settled.
 #include <algorithm>
 
+#include "accuracy/conformance/causal_plan.hpp"
 #include "accuracy/conformance/runner.hpp"
 #include "accuracy/conformance/second_look.hpp"
 #include "kernels/isolation/costly.hpp"
@@ -37,14 +38,18 @@ std::vector<Group> chosen_groups(const ConformanceOptions& options) {
 UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
                      const ConformanceOptions& options) {
   UnitPlan plan;
-  for (const Group& g : chosen)
-    for (Unit& u : g.plan({variant, options.extent, options.narrow, options.seed, !options.only.empty()})) {
+  for (const Group& g : chosen) {
+    const Planning planning{variant, options.extent, options.narrow, options.seed, !options.only.empty()};
+    std::vector<Unit> units = g.plan(planning);
+    make_squares(planning, g.name, units);
+    for (Unit& u : units) {
       std::erase_if(u.cases, [&](const ConformanceCase& c) {
         const bool too_large = options.most_elements > 0 && c.rows * c.V > options.most_elements;
         return too_large || !wanted(options.narrow, c);
       });
       if (!u.cases.empty()) plan.add(g, std::move(u));
     }
+  }
   if (plan.units.empty())
     throw InputError("the plan is empty: no case of these groups is what was asked for");
   return plan;

@@ -27,7 +27,8 @@ using pairs::PairVerdict;
 std::vector<const Variant*> pair_variants(Backend backend) {
   std::vector<const Variant*> out;
   for (const Variant& v : registry())
-    if (v.op == Op::softmax && v.dtype == Dtype::f16 && v.backend == backend) out.push_back(&v);
+    if (v.op == Op::softmax && v.claim.causal == Causal::no && v.dtype == Dtype::f16 && v.backend == backend)
+      out.push_back(&v);
   return out;
 }
 

@@ -97,6 +97,9 @@ struct own_integer {
   }
 };
 
+/// A size that something is divided by. Without columns there is nothing to divide.
+inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
+
 inline int32_t status_of_success(bool success) { return success ? 0 : kSaidNo; }
 
 /// What a parameter is for; kParts spells it.

@@ -8,17 +8,22 @@ namespace {
 /// Roles are the parts of adapter.h, in their order; a literal is written out.
 int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
 
-/// A formula of rows, V and k where a call is made: none of the file's macros can reach these names.
+/// A formula of rows, V and k where a call is made: none of the file's macros can reach these names. Nothing
+/// is divided by a size of 0.
 std::string of_call(const std::string& formula) {
   std::string t;
+  bool divided = false;
   for (const EntryToken& token : entry_tokens(formula)) {
     const Role r = token.is("rows") ? Role::rows
                    : token.is("V")  ? Role::V
                    : token.is("k")  ? Role::k
                                     : Role::none;
-    t += r == Role::none
-             ? std::string(token.spelling)
-             : "::assay_adapter::value<int64_t, " + std::to_string(part(r)) + ">(assay_arguments)";
+    const std::string value =
+        "::assay_adapter::value<int64_t, " + std::to_string(part(r)) + ">(assay_arguments)";
+    t += r == Role::none ? std::string(token.spelling)
+         : divided       ? "::assay_adapter::divisor(" + value + ")"
+                         : value;
+    divided = token.is("/") || token.is("%");
   }
   return t;
 }

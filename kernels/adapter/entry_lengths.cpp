@@ -64,6 +64,39 @@ void sequences(EntrySignature& s) {
   }
 }
 
+/// Batches and heads of a causal kernel: their product is the number of squares, and it does not matter which
+/// of them is told all of it. T is the length of a row, and N beside it the number of squares, too.
+void squares(EntrySignature& s) {
+  bool by_sequence = false;
+  for (Parameter& p : s.parameters)
+    if (is_open(p) && (p.name == "T" || is_sequence(plain_name(p)))) {
+      if (s.has(Role::V))
+        set_literal(p, "V");
+      else
+        p.role = Role::V;
+      by_sequence = true;
+    }
+  if (!s.has(Role::V)) return;
+  bool told = s.has(Role::rows) || s.one_row;
+  for (Parameter& p : s.parameters) {
+    const bool count = is_square_count(plain_name(p)) || (by_sequence && p.name == "N");
+    if (!is_open(p)) continue;
+    if (!count) {
+      // The queries are as many as the keys.
+      if (is_row_factor(plain_name(p))) set_literal(p, "V");
+      continue;
+    }
+    set_literal(p, told ? "1" : "rows/V");
+    told = true;
+  }
+}
+
+/// causal_softmax, scaled_upper_triang_masked_softmax.
+bool says_causal(const std::string& function) {
+  return function.find("causal") != function.npos || function.find("Causal") != function.npos ||
+         function.find("triang") != function.npos;
+}
+
 }  // namespace
 
 void set_literal(Parameter& p, const std::string& text) {
@@ -80,6 +113,7 @@ void set_literal(Parameter& p, const std::string& text) {
 }
 
 void find_lengths(EntrySignature& s) {
+  if (s.causal) squares(s);
   single_letters(s);
   sequences(s);
   // One number is left that has no name, and one thing to be.
@@ -106,6 +140,10 @@ void need_lengths(const EntrySignature& s) {
   const bool rows = knows_length(s, Role::rows), V = knows_length(s, Role::V);
   if (rows && V) return;
   const std::vector<const Parameter*> all = entry_undecided(s, false);
+  if (!s.causal && s.op == Op::softmax && says_causal(s.function) && !all.empty())
+    throw InputError("--entry: what is '" + all[0]->name +
+                     "'? Of a causal kernel it may be the number of squares, rows / V: " +
+                     "--declare causal=zeros or causal=lower says that it is one (accuracy/OPERANDS.md)");
   if (!rows && !V && all.size() == 1)
     refuse_entry(s, *all[0],
                  "is it the length of the one row that a call has? --arg " + entry_handle(s, *all[0]) +
@@ -117,9 +155,11 @@ void need_lengths(const EntrySignature& s) {
   if (all.size() > 1) ask_entry(s, all, {open}, what);
   if (all.size() == 1) {
     const std::string is = "--arg " + entry_handle(s, *all[0]) + "=";
-    refuse_entry(s, *all[0],
-                 std::string("is it ") + what + "? " + is + name(open) + " says so; " + is +
-                     "'rows*V' says that it is the number of elements");
+    refuse_entry(
+        s, *all[0],
+        std::string("is it ") + what + "? " + is + name(open) + " says so; " + is +
+            "'rows*V' says that it is the number of elements" +
+            (s.causal && !rows ? "; " + is + "'rows/V' that it is the number of squares" : std::string()));
   }
   throw InputError(std::string("--entry: no parameter is ") + what + ": --arg NAME=" + name(open) +
                    " says which" +

@@ -200,6 +200,13 @@ bool is_row_factor(std::string_view name) {
       name, {"heads", "numheads", "nheads", "nhead", "numhead", "headnum", "headsnum", "numattentionheads",
              "fromseqlen", "fromlen", "fromseqlength", "querylen", "qseqlen", "seqlenq"});
 }
+bool is_square_count(std::string_view name) {
+  return is_one_of(name, {"batch",  "batchsize",   "batches",        "numbatches", "numbatch",
+                          "nbatch", "batchnum",    "batchcount",     "b",          "bs",
+                          "bsz",    "attnbatches", "numattnbatches", "bnh",        "bh",
+                          "nh",     "h",           "heads",          "numheads",   "nheads",
+                          "nhead",  "numhead",     "headnum",        "headsnum",   "numattentionheads"});
+}
 bool is_sequence(std::string_view name) {
   return is_one_of(name, {"seqlen", "seqlength", "sequencelength", "seq", "maxseqlen"});
 }

@@ -21,6 +21,8 @@ Role pitch_role(std::string_view name);
 
 /// A number that the rows are a product of: heads, from_seq_len.
 bool is_row_factor(std::string_view name);
+/// How many squares a causal kernel's rows make, or a factor of it: batch, heads, attn_batches.
+bool is_square_count(std::string_view name);
 /// A length of rows, unless another parameter is: then a factor of their number.
 bool is_sequence(std::string_view name);
 /// rows * V, where one of them is a parameter too: numel, total.

@@ -169,6 +169,7 @@ class Reader {
     } else if (p.is_integer()) {
       // One letter is two things: m is a pointer to maxima or a number of rows, M and N are a matrix's sides.
       if (p.name == "N" || p.name == "n" || p.name == "M" || p.name == "m") return;
+      if (s_.causal && is_square_count(n)) return;
       p.role = number_role(n);
       std::string lower = p.name;
       for (char& c : lower)
@@ -279,7 +280,7 @@ class Reader {
       if (p.role != Role::none) continue;
       const std::string n = plain_name(p);
       if (p.pointers == 0 && p.scalar == Scalar::boolean && is_mask_switch(n))
-        set_literal(p, "false");
+        set_literal(p, s_.causal ? "true" : "false");
       else if (p.pointers == 0 && p.scalar == Scalar::boolean && is_log_switch(n) &&
                (s_.op == Op::softmax || s_.op == Op::log_softmax))
         set_literal(p, s_.op == Op::log_softmax ? "true" : "false");
@@ -412,6 +413,7 @@ class Reader {
              "indices, m, d, workspace, stream), or, where it is written and not judged, "
              "--arg " +
              handle(p) + "='workspace(rows * V * 4)'";
+    if (p.is_integer() && s_.causal) return "rows, V, in_pitch, out_pitch, pitch, workspace_bytes)";
     return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)"
                           : "scale, temperature)";
   }

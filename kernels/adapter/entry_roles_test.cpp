@@ -261,6 +261,49 @@ TEST(EntryRoles, OperandsBesideTheLogits) {
             std::string::npos);
 }
 
+TEST(EntryRoles, ACausalKernelIsToldItsSquares) {
+  const auto causal = [](const char* entry, std::vector<EntryArgument> arguments = {}) -> std::string {
+    try {
+      return roles(parse_entry(entry, arguments, {}, {}, true));
+    } catch (const InputError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(causal("void softmax_forward(float* out, float inv_temperature, const float* inp, int N, int T, "
+                   "cudaStream_t s)"),
+            "out scale in rows/V V stream");
+  EXPECT_EQ(causal("void f(half* dst, const half* src, const float scale, int softmax_elements, int "
+                   "softmax_elements_stride, int attn_batches)"),
+            "out in scale V pitch rows/V");
+  EXPECT_EQ(causal("void f(float* out, const float* in, int B, int NH, int T)"), "out in rows/V 1 V");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int batch, int heads, int q_len, int k_len)",
+                   {{"q_len", "V"}, {"k_len", "V"}}),
+            "in out rows/V 1 V V");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int batch_size, int num_heads, int seq_len)"),
+            "in out rows/V 1 V");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int heads, int from_seq_len, int to_seq_len)"),
+            "in out rows/V V V");
+  // Rows by their own name are rows, and so is N where nothing says that V is a sequence.
+  EXPECT_EQ(causal("void f(const float* x, float* y, int rows, int V)"), "in out rows V");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int N, int cols)"), "in out rows V");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int rows, int seq_len, int heads)"), "in out rows V 1");
+  EXPECT_EQ(causal("void f(const float* x, float* y, int squares, int cols)", {{"squares", "rows/V"}}),
+            "in out rows/V V");
+  EXPECT_NE(causal("void f(const float* x, float* y, int squares, int cols)").find("'rows/V'"),
+            std::string::npos);
+  EXPECT_EQ(causal("void f(const float* x, float* y, int rows, int V, bool is_causal)"),
+            "in out rows V true");
+  EXPECT_EQ(read("void f(const float* x, float* y, int rows, int V, bool is_causal)"), "in out rows V false");
+  EXPECT_NE(read("void causal_softmax(float* out, const float* in, int attn_batches, int T)")
+                .find("--declare causal="),
+            std::string::npos);
+  AdapterFile file;
+  file.source = "/x.cu";
+  const std::string text =
+      adapter_source(file, {parse_entry("void f(const float* x, float* y, int N, int T)", {}, {}, {}, true)});
+  EXPECT_NE(text.find("assay_arguments)/::assay_adapter::divisor("), std::string::npos) << text;
+}
+
 TEST(EntryRoles, OperandsSayTheirTypes) {
   const auto operands = [](const char* entry, std::vector<EntryArgument> arguments = {}) {
     return text_of(parse_entry(entry, arguments).operands());

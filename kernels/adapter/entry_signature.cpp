@@ -353,7 +353,7 @@ bool entry_is_template(std::string_view text) {
 }
 
 EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments,
-                           std::optional<Op> op, std::optional<Dtype> dtype) {
+                           std::optional<Op> op, std::optional<Dtype> dtype, bool causal) {
   Tokens t = without_attributes(entry_tokens(text));
   std::size_t from = 0;
   // template <typename T> declares what the types below are written with.
@@ -372,6 +372,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
   if (open == t.size())
     refuse("no '(': a function's declaration is needed, as in 'void softmax(const float* in, ...)'");
   EntrySignature s;
+  s.causal = causal;
   read_head(t, open, s);
   const std::size_t close = find_outside(t, open + 1, t.size(), ")");
   if (close == t.size()) refuse("the parameters' ')' is missing");

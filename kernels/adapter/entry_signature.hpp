@@ -74,6 +74,7 @@ struct EntrySignature {
   std::string function;  // softmax, ns::softmax, softmax<float>
   Returned returned = Returned::nothing;
   bool one_row = false;  // a call has one row: it is called for each
+  bool causal = false;   // rows are whole squares: their number of V is what a launcher may be told
   std::vector<Parameter> parameters;
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
@@ -98,9 +99,9 @@ struct EntryArgument {
 EntryArgument parse_entry_argument(std::string_view text);
 
 /// Reads a declaration. `T` in its types is `dtype`, where one is given. Throws InputError: one line that
-/// names the parameter and the --arg that would settle it.
+/// names the parameter and the --arg that would settle it. `causal`: the kernel is declared to be.
 EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments = {},
-                           std::optional<Op> op = {}, std::optional<Dtype> dtype = {});
+                           std::optional<Op> op = {}, std::optional<Dtype> dtype = {}, bool causal = false);
 
 /// True where the entry is written for a type T.
 bool entry_is_template(std::string_view text);

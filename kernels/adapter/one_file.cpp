@@ -20,6 +20,7 @@
 #include "kernels/adapter/host_source.hpp"
 #include "kernels/adapter/source_tokens.hpp"
 #include "kernels/adapter/toolchain.hpp"
+#include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -429,12 +430,14 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
         "needed, or a last line ASSAY_VARIANT(name, launcher)" +
         name_functions(text));
   }
+  const std::string squares = declared_value(file.declaration, "causal");
+  const bool causal = !squares.empty() && squares != name(Causal::no);
   std::vector<EntrySignature> all;
   if (file.dtypes.empty())
-    all.push_back(parse_entry(file.entry, arguments, file.op));
+    all.push_back(parse_entry(file.entry, arguments, file.op, {}, causal));
   else
     for (const Dtype t : file.dtypes) {
-      all.push_back(parse_entry(file.entry, arguments, file.op, t));
+      all.push_back(parse_entry(file.entry, arguments, file.op, t, causal));
       if (!entry_is_template(file.entry) && file.dtypes.size() > 1)
         throw InputError(
             "--entry: for more than one dtype its types are written with T: 'void softmax<T>(const T* in, T* "

@@ -38,6 +38,8 @@ std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::s
     if (!wanted || v.backend != backend) continue;
     // A profiler's launches have no gradients.
     if (v.op == Op::softmax_backward && backend == Backend::cuda) continue;
+    // Loads and stores are counted for each element, and of a causal row half are left out.
+    if (v.claim.causal != Causal::no) continue;
     for (const std::int64_t length : V)
       if ((v.limits.max_V == 0 || length <= v.limits.max_V) && length % v.limits.V_multiple == 0)
         out.push_back({v.key(), rows, length, selects(v.op) ? kTopK : 0});
