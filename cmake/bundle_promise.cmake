@@ -1,15 +1,15 @@
-# What the README promises of a bundle is what make_bundle.cmake holds it to, and can still be kept: this build's own
+# What cmake/BUILD.md promises of a bundle is what make_bundle.cmake holds it to, and can still be kept: this build's own
 # program and the tensors are not past it. cmake -DROOT= [-DPROGRAM= -DSTRIP=] -P bundle_promise.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${ROOT}/cmake/bundle_limit.cmake)
-file(READ ${ROOT}/README.md text)
+file(READ ${ROOT}/cmake/BUILD.md text)
 if(NOT text MATCHES "`build/bundle/assay-bundle`, under ([0-9]+) MB")
-  message(FATAL_ERROR "README.md no longer says how large a bundle may be")
+  message(FATAL_ERROR "cmake/BUILD.md no longer says how large a bundle may be")
 endif()
 set(promised ${CMAKE_MATCH_1})
 math(EXPR held "${bundle_limit} / 1000000")
 if(NOT promised EQUAL held OR NOT bundle_limit EQUAL "${promised}000000")
-  message(FATAL_ERROR "README.md promises a bundle under ${promised} MB, cmake/bundle_limit.cmake allows ${bundle_limit} bytes")
+  message(FATAL_ERROR "cmake/BUILD.md promises a bundle under ${promised} MB, cmake/bundle_limit.cmake allows ${bundle_limit} bytes")
 endif()
 
 if(PROGRAM)

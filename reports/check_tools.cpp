@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
@@ -103,6 +105,21 @@ void judge(Record& r, const Ran& ran, Check tool, const std::string& found) {
   conformance::settle(r);
 }
 
+/// The child under one of compute-sanitizer's tools. `found`: the first thing that the tool says is wrong.
+Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
+  Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
+                              tool, kToolFound, child));
+  // A hazard of equal values is a warning at most, and no result can show it.
+  const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
+                     (ran.output.find("RACECHECK SUMMARY: ") != std::string::npos &&
+                      ran.output.find("(0 errors") != std::string::npos) ||
+                     ran.output.find("RACECHECK SUMMARY: 0 hazards") != std::string::npos;
+  if (!clean || ran.status == kToolFound)
+    found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
+                                   "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
+  return ran;
+}
+
 void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     const std::string& tool = cases[i].setup;
@@ -120,15 +137,9 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
       bench.emit(i, bench.unsupported(cases[i], "initcheck: buffers shared with another process"));
       continue;
     }
-    const Ran ran = shell(fmt::format(
-        "compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool, kToolFound,
-        unseen ? in_process_command(bench) : child_command(bench, "--only layout --V 33")));
     std::string found;
-    const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
-                       ran.output.find("RACECHECK SUMMARY: 0 hazards") != std::string::npos;
-    if (!clean || ran.status == kToolFound)
-      found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
-                                     "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
+    const Ran ran = sanitized(
+        tool, unseen ? in_process_command(bench) : child_command(bench, "--only layout --V 33"), found);
     Record r = bench.blank(cases[i]);
     judge(r, ran, *parse_check(tool), found);
     bench.emit(i, std::move(r));
@@ -184,9 +195,29 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
   bench.emit(0, std::move(r));
 }
 
+/// A kernel from elsewhere on a GPU: racecheck watches its shared memory in one launch of a few rows. The
+/// search for a contract asks again and again: the tool runs once for each size.
+void run_racecheck(Bench& bench, const ConformanceCase& c) {
+  static std::mutex mutex;
+  static std::map<std::string, std::pair<Ran, std::string>> known;
+  const std::string size = fmt::format("--family normal_1 --V {} --rows {}", c.V, c.rows);
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [at, fresh] = known.try_emplace(bench.variant().key() + " " + size);
+  auto& [ran, found] = at->second;
+  if (fresh) ran = sanitized("racecheck", child_command(bench, "--only families " + size), found);
+  Record r = bench.blank(c);
+  judge(r, ran, Check::race, found);
+  bench.emit(0, std::move(r));
+}
+
 void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
-  if (const std::optional<OneFile> file = source_of(bench.variant()); file && file->host) {
+  const std::optional<OneFile> file = source_of(bench.variant());
+  if (file && file->host) {
     run_race_checker(bench, cases[0], *file);
+    return;
+  }
+  if (file && sanitizer_missing().empty()) {
+    run_racecheck(bench, cases[0]);
     return;
   }
 #if defined(__SANITIZE_THREAD__)
@@ -201,10 +232,11 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
   judge(r, ran, Check::race, line_with(ran.output, {"data race"}));
   bench.emit(0, std::move(r));
 #else
-  bench.emit(0,
-             bench.unsupported(
-                 cases[0],
-                 "races: needs a ThreadSanitizer build (cmake --preset tsan), or a source file with --host"));
+  bench.emit(
+      0, bench.unsupported(
+             cases[0],
+             "races: needs a ThreadSanitizer build (cmake --preset tsan), a source file with --host, or one "
+             "for a GPU and compute-sanitizer in PATH"));
 #endif
 }
 
@@ -226,7 +258,9 @@ conformance::Group sanitize_group() {
 }
 
 conformance::Group races_group() {
-  return {"races", "Two threads on one address without a barrier between them (ThreadSanitizer build).",
+  return {"races",
+          "Two threads on one address without a barrier between them (ThreadSanitizer; racecheck for a "
+          "source file on a GPU).",
           plan_races};
 }
 

@@ -259,12 +259,12 @@ TEST_F(ReportFiles, ASetOfFilesIsReplacedTogether) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 3);
 }
 
-/// The README explains a real record: the command it quotes must still make it.
-TEST_F(ReportFiles, ReadmeQuotesARealRecord) {
+/// RECORDS.md explains a real record: the command it quotes must still make it.
+TEST_F(ReportFiles, RecordsPageQuotesARealRecord) {
   if (!__builtin_cpu_supports("fma")) GTEST_SKIP() << "glibc rounds expf differently without FMA";
-  const fs::path readme = fs::path(ASSAY_SOURCE_DIR) / "README.md";
-  if (!fs::exists(readme)) GTEST_SKIP() << "no source tree beside this binary";
-  const std::string text = read_file(readme);
+  const fs::path page = fs::path(ASSAY_SOURCE_DIR) / "reports/RECORDS.md";
+  if (!fs::exists(page)) GTEST_SKIP() << "no source tree beside this binary";
+  const std::string text = read_file(page);
   const std::size_t begin = text.find("```json\n") + 8;
   std::string quoted = text.substr(begin, text.find("```", begin) - begin);
   const nlohmann::json record = nlohmann::json::parse(quoted);

@@ -26,6 +26,10 @@ bool says_no(FaultKind cause);
 /// A failing case.
 bool fails(const Record& r);
 
+/// A case that tells little of the arithmetic where it fails: rows that a policy or a limit of the logits'
+/// size decides, several calls, a few rows of very many.
+bool decided_by_values(const Record& r);
+
 /// No case fails.
 bool all_pass(const std::vector<Record>& records);
 

@@ -79,10 +79,11 @@ class Head {
     if (t_[name].is("<")) --name;
     // A member of a class that is defined outside it is no function to call.
     if (name <= from_ || t_[name].kind != SourceToken::word || t_[name - 1].is("::")) return f;
+    const bool special = template_.second == template_.first + 3;  // template <>
     f.name = scope + text_of(t_, name, open);
+    f.special = special && !f.name.ends_with('>');
     f.line = t_[name].line;
     const std::string head = text_of(t_, from_, name);
-    const bool special = template_.second == template_.first + 3;  // template <>
     if (!special) f.declaration = text_of(t_, template_.first, template_.second);
     if (!f.declaration.empty()) f.declaration += ' ';
     f.declaration += head + " " + f.name + text_of(t_, open, close);
@@ -152,9 +153,20 @@ bool has_name(const FoundFunction& f, const std::string& name) {
   return f.name == name || f.name.ends_with("::" + name);
 }
 
+/// "<float, 256>"
+std::string text_of(const std::vector<std::string>& arguments) {
+  std::string s;
+  for (const std::string& a : arguments) s += (s.empty() ? "<" : ", ") + a;
+  return s + ">";
+}
+
 /// The declaration with the template's parameters replaced. "template <typename T, int N>" declares T and N.
 std::string with_arguments(const FoundFunction& f, const Named& asked) {
   std::vector<EntryToken> t = entry_tokens(f.declaration);
+  if (f.special && !asked.arguments.empty()) {
+    const std::size_t open = f.declaration.find('(');
+    return f.declaration.substr(0, open) + text_of(asked.arguments) + f.declaration.substr(open);
+  }
   if (t.empty() || !t[0].is("template")) {
     if (!asked.arguments.empty())
       throw InputError("--entry " + quote_entry(asked.name + "<...>") +
@@ -181,14 +193,12 @@ std::string with_arguments(const FoundFunction& f, const Named& asked) {
     throw InputError("--entry " + quote_entry(asked.name) +
                      ": a template is named with its arguments, as in '" + asked.name +
                      "<float>': " + quote_entry(f.declaration));
-  std::string arguments;
-  for (const std::string& a : asked.arguments) arguments += (arguments.empty() ? "" : ", ") + a;
-  if (asked.arguments.empty()) arguments = "T";
+  const std::string arguments = asked.arguments.empty() ? "<T>" : text_of(asked.arguments);
   std::string text;
   for (std::size_t j = i + 1; j < t.size(); ++j) {
     const auto at = becomes.find(t[j].spelling);
     const std::string word = at == becomes.end() ? std::string(t[j].spelling) : at->second;
-    if (t[j].is("(") && text.find('(') == text.npos) text += "<" + arguments + ">";
+    if (t[j].is("(") && text.find('(') == text.npos) text += arguments;
     append(text, word, t[j].kind == EntryToken::sign);
   }
   return text;

@@ -13,6 +13,7 @@ struct FoundFunction {
   std::string name;         // with its namespaces: ns::launch
   std::string declaration;  // as an entry: void ns::launch(const float* in, float* out, int rows, int V)
   int line = 1;
+  bool special = false;  // template <> without arguments behind its name: they are those of the parameters
 };
 
 /// In the order of the file. Nothing is expanded: a function that a macro makes is not seen.

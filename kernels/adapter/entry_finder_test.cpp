@@ -32,6 +32,7 @@ void twice(__half* x, int rows, int V) { }
 template <typename T> void special(T* x, int rows, int V);
 template <> void special<float>(float* x, int rows, int V) { }
 template <> void special<__half>(__half* x, int rows, int V) { }
+template <> void deduced(float* x, int rows, int V) { }
 int main(int n, char** words) { return 0; }
 )";
 
@@ -41,9 +42,10 @@ TEST(EntryFinder, FindsWhatTheHostCanCall) {
   EXPECT_EQ(all,
             "ceil_div launch from_c lib::detail::many lib::hidden generic twice twice special<float> "
             "special<__half> ");
-  EXPECT_EQ(name_functions(kSource),
-            "; its functions: 'launch', 'from_c', 'lib::detail::many', 'lib::hidden', 'generic', 'twice', 'twice', "
-            "'special<float>', ...");
+  EXPECT_EQ(
+      name_functions(kSource),
+      "; its functions: 'launch', 'from_c', 'lib::detail::many', 'lib::hidden', 'generic', 'twice', 'twice', "
+      "'special<float>', ...");
   EXPECT_EQ(functions_in(kSource)[1].line, 12);
 }
 
@@ -67,6 +69,7 @@ TEST(EntryFinder, ATemplateTakesItsArguments) {
 
 TEST(EntryFinder, ASpecialisationIsFoundByItsArguments) {
   EXPECT_EQ(find_entry("special<float>", kSource), "void special<float>(float* x, int rows, int V)");
+  EXPECT_EQ(find_entry("deduced<float>", kSource), "void deduced<float>(float* x, int rows, int V)");
   EXPECT_EQ(find_entry("special< __half >", kSource), "void special<__half>(__half* x, int rows, int V)");
 }
 

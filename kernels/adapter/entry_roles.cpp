@@ -346,7 +346,8 @@ class Reader {
         refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
                       name(s_.op));
       for (const Parameter& q : s_.parameters)
-        if (&q < &p && q.role == p.role && !(said(p) && said(q)) && p.role != Role::workspace)
+        if (&q < &p && q.role == p.role && p.role != Role::workspace && !(said(p) && said(q)) &&
+            !(p.is_integer() && (said(p) || said(q))))  // a size may be told twice: nrows_x and nrows_y
           refuse(p, std::string(name(p.role)) + " already is '" + handle(q) + "': --arg " + handle(p) +
                         "=... says what it is");
       types(p);

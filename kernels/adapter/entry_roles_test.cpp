@@ -173,6 +173,7 @@ TEST(EntryRoles, OneRoleForTwoParametersWhereBothAreNamed) {
   const char* const two = "void f(const float* in, float* out, int rows, int V, int cols)";
   EXPECT_NE(read(two).find("V already is 'V'"), std::string::npos) << read(two);
   EXPECT_EQ(read(two, {{"V", "V"}, {"cols", "V"}}), "in out rows V V");
+  EXPECT_EQ(read(two, {{"cols", "V"}}), "in out rows V V");
   EXPECT_EQ(read("void f(float* x, float* y, int rows, int V)", {{"x", "inout"}, {"y", "inout"}}),
             "inout inout rows V");
 }
