@@ -95,9 +95,13 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
       for (std::int64_t j = 0; j < V; ++j) v.bias.set(r, j, 2 * draws.normal());
     // An additive mask: -inf here and there, never everywhere.
     if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary)
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t j = 1 + draws.below(std::max<std::int64_t>(V, 1)); j < V; ++j)
+      for (std::int64_t r = 0; r < rows && V > 0; ++r) {
+        // At a row's end; where sequences are filled up on their left, at its start.
+        const bool start = how == OperandDraw::long_tails && r % 2 == 1;
+        const std::int64_t at = draws.below(V);
+        for (std::int64_t j = start ? 0 : at + 1; j < (start ? at : V); ++j)
           v.bias.set(r, j, static_cast<double>(kMinusInf));
+      }
   }
   if (o.has(operand::lengths)) draw_lengths(v, rows, V, how, draws);
   return v;

@@ -226,6 +226,27 @@ TEST(Diagnosis, ACauseIsNotGuessedWhereAnotherIsKnown) {
   EXPECT_NE(diagnose(records)[0].likely.find("arithmetic"), std::string::npos);
 }
 
+TEST(Diagnosis, NamesNoCauseThatTheOperationDoesNotHave) {
+  // A backward pass takes no maximum.
+  std::vector<Record> records = shapes([](auto, auto, bool constant) { return !constant; });
+  for (Record& r : records) r.op = "softmax_backward";
+  EXPECT_EQ(diagnose(records)[0].likely, "");
+  // Values that are normalised over the k taken are right up to V = k.
+  records = shapes([](auto V, auto, auto) { return V > 5; });
+  for (Record& r : records) r.op = "softmax_topk", r.k = 5;
+  EXPECT_NE(diagnose(records)[0].likely.find("normalised over the k"), std::string::npos);
+}
+
+TEST(Diagnosis, ARuleWithoutWhichMostCasesFailNamesNoCause) {
+  const auto records = shapes([](std::int64_t V, std::int64_t rows, bool) {
+    return rows == 3 ? V > 2 && V != 500 : V * 2654435761 % 97 < 78;
+  });
+  const auto found = diagnose(records);
+  EXPECT_TRUE(found[0].where.find("cases fail with: case of several rows") != std::string::npos)
+      << found[0].where;
+  EXPECT_EQ(found[0].likely, "");
+}
+
 TEST(Diagnosis, AFirstCaseThatPassesAloneIsNoMatterOfItsLength) {
   std::vector<Record> records = shapes([](std::int64_t V, std::int64_t, bool) { return V % 4 == 3; });
   for (Record& r : records)

@@ -2,9 +2,11 @@
 // large finite number, the end of a page, the outputs over the logits.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "accuracy/conformance/groups.hpp"
+#include "kernels/candidate.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -71,6 +73,23 @@ std::vector<Unit> plan_layout(const Planning& p) {
         };
         units.push_back(std::move(u));
       }
+  const Launcher* const launcher = p.variant.launcher.get();
+  if (p.narrow.V || !launcher || !launcher->cannot(by_name.at("page_end").launch).empty()) return units;
+  // A read of one column too many changes no result: every rest that a vector, a warp or a tile of 64 may
+  // leave ends at a page once, in rows of one tile and in longer ones.
+  std::vector<std::int64_t> rests;
+  for (std::int64_t V = 2; V < 64; ++V) rests.insert(rests.end(), {V, 1088 + V});
+  std::erase_if(rests,
+                [&](std::int64_t V) { return std::find(sizes.begin(), sizes.end(), V) != sizes.end(); });
+  for (const std::int64_t V : sizes_of(p, rests))
+    for (const std::int64_t rows : rows_of(p, {3}))
+      for (const std::string& family : families_of(p, {"row_encoded"}))
+        units.push_back(
+            {{{family, V, rows, op_of(p), k_of(p, V), "page_end"}},
+             [end = by_name.at("page_end")](Bench& bench, const std::vector<ConformanceCase>& cases) {
+               bench.emit(0, bench.judge(cases[0], bench.inputs(cases[0]), end));
+             },
+             weight_of(rows, V)});
   return units;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "reference/problem.hpp"
+
 namespace assay::conformance {
 namespace {
 
@@ -74,6 +76,9 @@ std::string cause_of_V(const Finding& f, const Rule& rule) {
       return "an off-by-one at powers of two: in the number of steps or threads, or between two paths";
     case Pattern::V_from:
       if (rule.number <= 2) return {};
+      if (f.first->op == name(Op::softmax_topk) && rule.number == f.first->k + 1 &&
+          f.failed_checks.contains(Check::element))
+        return "values that are normalised over the k that were taken, and not over the row";
       if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
       if (of_another_class(f)) return kOtherArithmetic;
       return fmt::format("rows longer than {} take a path, or need room, that is wrong", rule.number - 1);
@@ -97,11 +102,29 @@ std::string cause_of_maximum(const Rule& rule) {
                                      : "no maximum is subtracted, or not from every logit";
 }
 
-std::string cause_of_rows(const Rule& rule) {
+std::string cause_of_rows(const Finding& f, const Rule& rule) {
+  if (f.group == "operands" && f.also.empty() && rule.number > 1)
+    return "an operand of another row: one that is kept from a block's first row, or read at a wrong offset";
   if (rule.pattern == Pattern::rows_rest || rule.with == Pattern::rows_rest)
     return "the last rows of a block that takes several";
   return rule.number <= 1 ? "rows beyond the first are addressed wrongly"
                           : fmt::format("more than {} rows are not provided for", rule.number - 1);
+}
+
+/// The rows of a backward pass have no maximum: of what its logits were, special values alone reach it.
+bool is_backward(const Finding& f) { return f.first->op == name(Op::softmax_backward); }
+
+std::string cause_of_family(const Finding& f, const Rule& rule) {
+  const FamilyClass& c = family_classes()[static_cast<std::size_t>(rule.family_class)];
+  if (!c.broad) return c.likely;
+  return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
+}
+
+/// Most of the cases that the rule does not hold for fail, too.
+bool fails_without(const Rule& rule) {
+  const auto bad_out = static_cast<std::int64_t>(rule.bad.size()) - rule.bad_in;
+  const auto good_out = static_cast<std::int64_t>(rule.good.size()) - rule.good_in;
+  return bad_out > good_out;
 }
 
 std::string cause_of_fault(const Finding& f) {
@@ -141,6 +164,7 @@ std::string cause_of_checks(const Finding& f, const Rule& rule) {
 }  // namespace
 
 std::string likely_cause(const Finding& f, const Rule& rule) {
+  const bool backward = is_backward(f);
   // Where every case of a group fails, the group's own subject need not be why.
   const bool all = rule.pattern == Pattern::everything;
   const auto tells = [&](Pattern p) { return rule.pattern == p || rule.with == p; };
@@ -159,31 +183,32 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
-  // What most cases of the rule contradict is where the fault shows, and not what it is.
-  if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in)) {
-    if (about_maximum(rule.pattern) || about_maximum(rule.with)) return cause_of_maximum(rule);
+  // What most cases of the rule contradict is where the fault shows, and not what it is. So is a rule without
+  // which most cases fail as well.
+  if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in) && (rule.exact() || !fails_without(rule))) {
+    if (!backward && (about_maximum(rule.pattern) || about_maximum(rule.with))) return cause_of_maximum(rule);
     const bool vector_rest =
         (rule.pattern == Pattern::V_rest || rule.pattern == Pattern::V_no_multiple) && rule.number <= 16;
     if (rule.family_class >= 0 && !vector_rest)
-      return family_classes()[static_cast<std::size_t>(rule.family_class)].likely;
+      if (std::string s = cause_of_family(f, rule); !s.empty()) return s;
     if (about_V(rule.pattern))
       if (std::string s = cause_of_V(f, rule); !s.empty()) return s;
     // More rows are more draws as well.
     if (about_rows(rule.pattern) && rule.number > 1 && of_another_class(f)) return kOtherArithmetic;
-    if (about_rows(rule.pattern) || about_rows(rule.with)) return cause_of_rows(rule);
+    if (about_rows(rule.pattern) || about_rows(rule.with)) return cause_of_rows(f, rule);
   }
   if (rule.pattern == Pattern::columns_times_rows) return "offsets of elements are kept in 32 bits";
   if (f.failed_checks.contains(Check::written)) return "outputs are left unwritten";
   if (f.failed_checks.contains(Check::guard)) return "bytes beside the buffers are written";
-  if (rule.pattern == Pattern::family && f.first->family == "constant")
+  if (!backward && rule.pattern == Pattern::family && f.first->family == "constant")
     return "a narrow accumulator, or terms left out of the sum";
   // Less exact arithmetic keeps the order of the logits.
-  if (f.failed_checks.contains(Check::coherence) &&
+  if (!backward && f.failed_checks.contains(Check::coherence) &&
       (f.failed_checks.contains(Check::argmax) || f.failed_checks.contains(Check::monotone)))
     return "numerators that do not share one maximum: a wrong maximum, of a lane, a vector, a warp or a tile";
   const bool element = f.failed_checks.contains(Check::element);
   if (f.failed_checks.contains(Check::coherence) && of_another_class(f)) return kOtherArithmetic;
-  if (f.failed_checks.contains(Check::coherence) && !element)
+  if (!backward && f.failed_checks.contains(Check::coherence) && !element)
     return "numerators that do not share one maximum, or divisors that are not one number";
   if (f.failed_checks.contains(Check::row_sum) && !element) return "terms left out of the sum";
   return {};

@@ -142,6 +142,55 @@ TEST(Operands, WrongOnesFailThereAndNowhereElse) {
   }
 }
 
+/// A block that stays on a multiprocessor reads its first row's operand, and keeps it for the rows that
+/// follow.
+TEST(Operands, EveryRowOfManyHasItsOwn) {
+  constexpr std::int64_t kBlocks = 264;
+  const std::pair<const char*, Variant> all[] = {
+      {"mask",
+       serial(op::mask_keep, [](const Call& c, std::int64_t r,
+                                std::int64_t j) { return c.keep(r % kBlocks, j) ? c.x(r, j) : kOut; })},
+      {"bias", serial(op::bias, [](const Call& c, std::int64_t r,
+                                   std::int64_t j) { return c.x(r, j) + c.bias(r % kBlocks, j); })},
+      {"length",
+       serial(op::lengths, [](const Call& c, std::int64_t r,
+                              std::int64_t j) { return j < c.length(r % kBlocks) ? c.x(r, j) : kOut; })},
+      {"temperature", serial(op::temperatures, [](const Call& c, std::int64_t r, std::int64_t j) {
+         return c.x(r, j) / c.temperature(r % kBlocks);
+       })}};
+  for (const auto& [what, v] : all) {
+    const ConformanceResult r = check(v);
+    EXPECT_GT(failed(r), 3) << what;
+    for (const Record& one : r.records) EXPECT_TRUE(one.status != Status::fail || one.rows > kBlocks) << what;
+  }
+}
+
+/// A buffer of the bias's first 65,536 columns: longer rows have no bias behind it.
+TEST(Operands, LongRowsHaveThemToTheEnd) {
+  const ConformanceResult r = check(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
+    return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
+  }));
+  EXPECT_GT(failed(r), 0);
+}
+
+/// An online softmax that meets it gets exp(-inf - -inf).
+TEST(Operands, ABiasLeavesOutTheStartOfSomeRows) {
+  Operands o;
+  o.parts = op::bias;
+  std::int64_t starts = 0, ends = 0;
+  for (const std::int64_t V : {1, 2, 33, 1000}) {
+    const OperandValues v = drawn_operands(o, 5, V, 1, OperandDraw::long_tails);
+    for (std::int64_t r = 0; r < 5; ++r) {
+      std::int64_t left = 0;
+      for (std::int64_t j = 0; j < V; ++j) left += std::isfinite(v.bias.at(r, j));
+      EXPECT_GT(left, 0) << V;
+      starts += std::isinf(v.bias.at(r, 0)), ends += std::isinf(v.bias.at(r, V - 1));
+    }
+  }
+  EXPECT_GT(starts, 2);
+  EXPECT_GT(ends, 2);
+}
+
 TEST(Operands, AWriteIntoAMaskIsSeen) {
   Variant v = serial(op::mask_keep, [](const Call& c, std::int64_t r, std::int64_t j) {
     return c.keep(r, j) ? c.x(r, j) : kOut;

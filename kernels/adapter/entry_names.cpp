@@ -225,8 +225,9 @@ bool is_scale(std::string_view name) {
 }
 bool is_temperature(std::string_view name) { return is_one_of(name, {"temperature", "temp", "tau"}); }
 bool is_mask(std::string_view name) {
-  return is_one_of(name, {"mask", "attnmask", "attentionmask", "attrmask", "masks", "paddingmask", "padmask",
-                          "inputmask", "keymask", "maskdata", "softmaxmask", "srcmask", "qkmask"});
+  return is_one_of(
+      name, {"mask", "attnmask", "attentionmask", "attrmask", "masks", "paddingmask", "padmask", "inputmask",
+             "keymask", "maskdata", "softmaxmask", "srcmask", "qkmask", "keypaddingmask"});
 }
 Role operand_role(const Parameter& p, std::string_view name) {
   const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;

@@ -154,7 +154,7 @@ class Reader {
     const std::string n = plain_name(p);
     if (p.scalar == Scalar::stream && p.pointers == 0) {
       p.role = Role::stream;
-    } else if (p.pointers > 0 && p.read_only && operand_role(p, n) != Role::none) {
+    } else if (p.pointers > 0 && operand_role(p, n) != Role::none) {
       p.role = operand_role(p, n);
     } else if (p.pointers > 0) {
       p.role = pointer_role(n);
@@ -175,11 +175,16 @@ class Reader {
       for (char& c : lower)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
       if (p.role == Role::none) p.role = pitch_role(lower);
-    } else if (is_real_number(p) && is_scale(n)) {
+    } else if ((is_number(p) || is_real_number(p)) && is_scale(n) && !(n == "alpha" && has_beta())) {
       p.role = Role::scale;
-    } else if (p.scalar == Scalar::f32 && is_temperature(n)) {
+    } else if (is_number(p) && is_temperature(n)) {
       p.role = Role::temperature;
     }
+  }
+  /// y = alpha softmax(x) + beta y, as BLAS has it: there alpha is no factor of the logits.
+  bool has_beta() const {
+    return std::any_of(s_.parameters.begin(), s_.parameters.end(),
+                       [](const Parameter& p) { return p.pointers == 0 && lower(p.name) == "beta"; });
   }
   bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
 
@@ -205,12 +210,15 @@ class Reader {
     return p.pointers > 0 && (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 ||
                               p.scalar == Scalar::f32 || p.scalar == Scalar::f64);
   }
+  static bool is_number(const Parameter& p) {
+    return p.pointers == 0 && (p.scalar == Scalar::f32 || p.scalar == Scalar::f64);
+  }
   /// The only parameter without a role for which `f` holds; null if there is none or more than one.
   template <class F>
   Parameter* only(F f) {
     Parameter* found = nullptr;
     for (Parameter& p : s_.parameters)
-      if (p.role == Role::none && &p != lse_ && !(p.read_only && is_mask(plain_name(p))) && f(p)) {
+      if (p.role == Role::none && &p != lse_ && !(p.pointers > 0 && is_mask(plain_name(p))) && f(p)) {
         if (found) return nullptr;
         found = &p;
       }
@@ -252,6 +260,12 @@ class Reader {
     } else if (op_) {
       s_.op = *op_;
     } else if (backward_) {
+      const std::string f = lower(s_.function);
+      for (const char* log : {"logsoftmax", "log_softmax"})
+        if (f.find(log) != f.npos)
+          throw InputError("--entry: '" + s_.function +
+                           "': of backward passes that of softmax alone can be judged; if it is that, --op "
+                           "softmax_backward says so");
       s_.op = Op::softmax_backward;
     } else {
       const std::string f = lower(s_.function);
@@ -333,8 +347,7 @@ class Reader {
             ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, "
             "void*, cudaStream_t, ...); --arg " +
             handle(p) + "=VALUE gives it a value");
-      if (p.role == Role::none && p.pointers > 0 && p.read_only && is_mask(plain_name(p)))
-        refuse(p, mask_question(p));
+      if (p.role == Role::none && p.pointers > 0 && is_mask(plain_name(p))) refuse(p, mask_question(p));
       if (p.role == Role::none)
         refuse(p, "not known what it is for: --arg " + handle(p) + "=VALUE, or --arg " + handle(p) +
                       "=ROLE (" + roles(p));
@@ -342,9 +355,12 @@ class Reader {
         if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
           throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
       if (p.role == Role::literal) continue;
-      if (is_operand(p.role) && (selects(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
+      if ((is_operand(p.role) || p.role == Role::scale) &&
+          (selects(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
         refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
-                      name(s_.op));
+                      name(s_.op) +
+                      (p.pointers > 0 ? std::string()
+                                      : ": --arg " + handle(p) + "=1 checks it at that value and no other"));
       for (const Parameter& q : s_.parameters)
         if (&q < &p && q.role == p.role && p.role != Role::workspace && !(said(p) && said(q)) &&
             !(p.is_integer() && (said(p) || said(q))))  // a size may be told twice: nrows_x and nrows_y
@@ -402,7 +418,8 @@ class Reader {
     const bool real = is_real(p);
     const std::string is = "--arg " + handle(p) + "=";
     return "a mask: what does it mean? " + (real ? is + "bias: it is added; " : std::string()) + is +
-           "mask_keep: what is 0 is left out; " + is + "mask_drop: what is not 0 is left out";
+           "mask_keep: what is 0 is left out; " + is + "mask_drop: what is not 0 is left out" +
+           (p.read_only ? std::string() : "; " + is + "'workspace(rows * V)': it is written");
   }
 
   std::string roles(const Parameter& p) const {
@@ -411,7 +428,8 @@ class Reader {
       return "in, bias, bias_row, mask_keep, mask_drop, lengths, temperature)";
     if (p.pointers > 0)
       return std::string("in, out, inout, ") + (backward_ ? "gradients, " : "") +
-             "indices, m, d, workspace, stream), or, where it is written and not judged, "
+             "indices, m, d, bias, bias_row, mask_keep, mask_drop, lengths, temperature, workspace, stream), "
+             "or, where it is written and not judged, "
              "--arg " +
              handle(p) + "='workspace(rows * V * 4)'";
     if (p.is_integer() && s_.causal) return "rows, V, in_pitch, out_pitch, pitch, workspace_bytes)";

@@ -305,6 +305,47 @@ TEST(EntryRoles, ACausalKernelIsToldItsSquares) {
   EXPECT_NE(text.find("assay_arguments)/::assay_adapter::divisor("), std::string::npos) << text;
 }
 
+// Not everybody writes const: an operand is none the less what its name says, and no index or result.
+TEST(EntryRoles, OperandsThatAreNotConst) {
+  EXPECT_EQ(read("void f(float* x, float* y, int* lengths, int rows, int V)"), "in out lengths rows V");
+  EXPECT_EQ(read("void f(float* x, float* y, float* temperatures, double scale, int rows, int V)"),
+            "in out temperature scale rows V");
+  const std::string mask = read("void f(float* x, float* y, unsigned char* mask, int rows, int V)");
+  EXPECT_NE(mask.find("a mask: what does it mean? --arg mask=mask_keep"), std::string::npos) << mask;
+  EXPECT_NE(mask.find("mask='workspace(rows * V)': it is written"), std::string::npos) << mask;
+  const std::string bias = read("void f(float* x, float* y, float* b2, int rows, int V)");
+  EXPECT_NE(bias.find("bias, bias_row, mask_keep"), std::string::npos) << bias;
+}
+
+// What is not judged must not be left at its neutral value in silence.
+TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
+  for (const char* entry :
+       {"void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
+        "void topk_softmax(const float* x, float* y, int* idx, float scale, int rows, int V, int k)"})
+    EXPECT_NE(read(entry).find("'scale' (float): scale is judged for softmax, log_softmax and lse; this is "
+                               "softmax_"),
+              std::string::npos)
+        << read(entry);
+  EXPECT_EQ(
+      read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
+           {{"scale", "1"}}),
+      "out gradients in 1 rows V");
+  // alpha softmax(x) + beta y: no scale of the logits.
+  EXPECT_NE(
+      read("void f(float alpha, const float* x, float beta, float* y, int rows, int V)", {{"beta", "0"}})
+          .find("'alpha' (float): not known what it is for"),
+      std::string::npos);
+  EXPECT_EQ(read("void f(const float* x, float alpha, float* y, int rows, int V)"), "in scale out rows V");
+}
+
+TEST(EntryRoles, TheBackwardPassOfALogarithmIsNoneOfSoftmax) {
+  const char* const entry =
+      "void log_softmax_backward(float* dx, const float* dy, const float* y, int rows, int V)";
+  EXPECT_NE(read(entry).find("of backward passes that of softmax alone can be judged"), std::string::npos)
+      << read(entry);
+  EXPECT_EQ(read(entry, {}, Op::softmax_backward), "out gradients in rows V");
+}
+
 TEST(EntryRoles, OperandsSayTheirTypes) {
   const auto operands = [](const char* entry, std::vector<EntryArgument> arguments = {}) {
     return text_of(parse_entry(entry, arguments).operands());
