@@ -25,9 +25,10 @@ struct Off {
   std::set<std::string> families;  // those of the group families
   std::set<std::int64_t> lengths;  // of the group shapes
 };
-Off only_off(const std::vector<Record>& records) {
+Off only_off(const std::vector<Record>& records, bool of_values) {
   Off off;
   for (const Record& r : records) {
+    if (decided_by_values(r) && !of_values) continue;
     // Outputs that are off may also leave a case undecided: it is run again under what is found.
     if (!fails(r) || r.status == Status::inconclusive) continue;
     bool shown = false, other = false;
@@ -140,7 +141,9 @@ std::vector<FoundLimit> numerators_class(const Variant& v, const Off& off,
 std::vector<FoundLimit> next_divisor_class(const Variant& variant, const std::vector<Record>& records,
                                            const std::function<bool(const char* word)>& may,
                                            const Pilot& pilot) {
-  const Off off = only_off(records);
+  // Rows that a limit of the values may explain are asked where no others are off.
+  Off off = only_off(records, false);
+  if (off.records.empty()) off = only_off(records, true);
   if (off.records.empty()) return {};
   if (auto found = numerators_class(variant, off, may, pilot); !found.empty()) return found;
   return epsilon_class(variant, off, may, pilot);

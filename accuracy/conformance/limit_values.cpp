@@ -86,8 +86,8 @@ constexpr Special kSpecial[] = {
 }  // namespace
 
 bool decided_by_values(const Record& r) {
-  for (const char* const family : {"all_neg_inf", "pos_inf", "nan", kMagnitudes, kLowest, "overflow",
-                                   "exact_extremes", "mixed_magnitudes", "far_below"})
+  for (const char* const family : {"all_neg_inf", "pos_inf", "nan", "medley", kMagnitudes, kLowest,
+                                   "overflow", "exact_extremes", "mixed_magnitudes", "far_below"})
     if (r.family == family) return true;
   return r.group == "calls" || r.group == "big";
 }
@@ -106,9 +106,10 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
                                           const std::function<bool(const char* word)>& may,
                                           const Pilot& pilot) {
   // A kernel that is wrong for ordinary logits is not made right by a limit of them. (The group calls has
-  // special rows between ordinary ones.)
+  // special rows between ordinary ones; the group big has its limit, which is looked for last.)
   if (std::any_of(records.begin(), records.end(), [](const Record& r) {
-        return fails(r) && r.group != "calls" && (r.family == "constant" || r.family.starts_with("normal_"));
+        return fails(r) && r.group != "calls" && r.group != "big" &&
+               (r.family == "constant" || r.family.starts_with("normal_"));
       }))
     return {};
   std::vector<FoundLimit> found;
@@ -181,7 +182,7 @@ std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector
   if (variant.claim.exp != Exp::accurate || variant.claim.internals != Internals::f32 || !may("exp"))
     return {};
   const Record* worst = nullptr;
-  std::vector<std::string> families;
+  std::vector<std::string> families, of_values;
   for (const Record& r : records) {
     if (!fails(r)) continue;
     // Only where outputs are off, and only by a little. What a limit of the values may explain is looked at
@@ -193,9 +194,11 @@ std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector
                      });
     if (!off && !decided_by_values(r) && !find_check(r, Check::property)) return {};
     if (!off || r.group != "families" || r.family == kProbeFamily) continue;
+    std::vector<std::string>& mine = decided_by_values(r) ? of_values : families;
+    if (std::find(mine.begin(), mine.end(), r.family) == mine.end()) mine.push_back(r.family);
     if (!worst || r.worst->ulp_error > worst->worst->ulp_error) worst = &r;
-    if (std::find(families.begin(), families.end(), r.family) == families.end()) families.push_back(r.family);
   }
+  if (families.empty()) families = of_values;
   if (!worst) return {};
   for (const std::string& family : families)
     if (!all_pass(pilot("exp=fast", {"families"}, of_family(family)))) return {};
