@@ -1,7 +1,9 @@
-// The --entry of a kernel, and the names and values of --arg.
+// The --entry of a kernel, and the names and values of --arg; the same bytes as a file that an entry is found
+// in.
 #include "kernels/adapter/entry_signature.hpp"
 
 #include "fuzz/targets/target.hpp"
+#include "kernels/adapter/entry_finder.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;
@@ -20,6 +22,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     (void)entry_is_template(entry);
     const EntrySignature s = parse_entry(entry, arguments);
     (void)s.limits();
+  } catch (const InputError& e) {
+    fuzz::require_one_line(e);
+  }
+  try {
+    for (const FoundFunction& f : functions_in(text)) (void)find_entry(f.name, text);
+    (void)find_entry(entry, text);
   } catch (const InputError& e) {
     fuzz::require_one_line(e);
   }

@@ -96,8 +96,11 @@ class Head {
   std::pair<std::size_t, std::size_t> template_;
 };
 
+/// Nobody nests namespaces deeper; what does is skipped, as a body is.
+constexpr int kDeepest = 32;
+
 /// Reads from the first token of a scope to the '}' that closes it, or to the end. Returns behind it.
-std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope,
+std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope, int depth,
                        std::vector<FoundFunction>& all) {
   std::size_t begin = i;  // of the declaration that is read
   while (i < t.size()) {
@@ -110,12 +113,12 @@ std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope,
       const bool linkage = i == begin + 2 && t[begin].is("extern") && t[begin + 1].kind == SourceToken::text;
       std::size_t space = begin;
       if (space < i && t[space].is("inline")) ++space;
-      if (linkage) {
-        i = read_scope(t, i + 1, scope, all);
-      } else if (space < i && t[space].is("namespace")) {
+      if (linkage && depth < kDeepest) {
+        i = read_scope(t, i + 1, scope, depth + 1, all);
+      } else if (space < i && t[space].is("namespace") && depth < kDeepest) {
         // A namespace without a name has its members outside too.
         const std::string name = text_of(t, space + 1, i);
-        i = read_scope(t, i + 1, scope + (name.empty() ? "" : name + "::"), all);
+        i = read_scope(t, i + 1, scope + (name.empty() ? "" : name + "::"), depth + 1, all);
       } else {
         if (FoundFunction f = Head(t, begin, i).read(scope); !f.name.empty()) all.push_back(std::move(f));
         i = behind(t, i, "{", "}");
@@ -212,7 +215,7 @@ std::vector<FoundFunction> functions_in(std::string_view source) {
     return x.kind == SourceToken::blank || x.kind == SourceToken::directive;
   });
   std::vector<FoundFunction> all;
-  for (std::size_t i = 0; i < t.size();) i = read_scope(t, i, "", all);
+  for (std::size_t i = 0; i < t.size();) i = read_scope(t, i, "", 0, all);
   return all;
 }
 
@@ -231,10 +234,10 @@ std::string find_entry(const std::string& entry, std::string_view source) {
     throw InputError("--entry " + quote_entry(entry) + ": the file defines no such function" +
                      name_functions(source));
   if (same.size() > 1) {
-    std::string list;
-    for (const FoundFunction& f : same) list += "\n  line " + std::to_string(f.line) + ": " + f.declaration;
+    std::string lines;
+    for (const FoundFunction& f : same) lines += (lines.empty() ? "" : ", ") + std::to_string(f.line);
     throw InputError("--entry " + quote_entry(entry) + ": the file has " + std::to_string(same.size()) +
-                     " of that name; give one of them whole:" + list);
+                     " functions of that name (lines " + lines + "): give the declaration of one of them");
   }
   return with_arguments(same[0], asked);
 }
