@@ -58,8 +58,10 @@ std::string own_path() {
 std::string child_command(const Bench& bench, const std::string& groups) {
   const std::string out =
       (std::filesystem::temp_directory_path() / fmt::format("assay-check-{}", getpid())).string();
-  return fmt::format("timeout 600 '{}' check {} {} --quick --threads 1 --timeout 120 --seed {} --out '{}'",
-                     own_path(), bench.options().target, groups, bench.seed(), out);
+  // The GPU is this process's, and the child works for it: it must not wait for it.
+  return fmt::format(
+      "timeout 600 '{}' check {} {} --quick --shared --threads 1 --timeout 120 --seed {} --out '{}'",
+      own_path(), bench.options().target, groups, bench.seed(), out);
 }
 
 /// A case of a registered key, launched by the process that fills its buffers.

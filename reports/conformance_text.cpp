@@ -177,12 +177,18 @@ bool offers_class(const conformance::Finding& f) {
 std::string lengths_tried(const std::vector<Record>& records) {
   constexpr std::int64_t kTo = 4096;  // the whole check tries them all
   std::set<std::int64_t> tried;
-  for (const Record& r : records)
-    if (r.V >= 1 && r.V <= kTo && r.rows > 0 && r.family != kProbeFamily && r.status != Status::not_run &&
-        r.status != Status::unsupported)
-      tried.insert(r.V);
-  return fmt::format("{} of {} row lengths to {} were tried",
-                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo));
+  std::int64_t rows = 0;
+  for (const Record& r : records) {
+    if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
+        r.status == Status::unsupported)
+      continue;
+    if (r.V <= kTo) tried.insert(r.V);
+    // Of the rows of the group big a few are judged.
+    if (r.group != "big") rows = std::max(rows, r.rows);
+  }
+  return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",
+                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
+                     grouped(rows));
 }
 
 std::string finding_line(const conformance::Finding& f) {

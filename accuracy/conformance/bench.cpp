@@ -9,6 +9,7 @@
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/limit_search.hpp"
 #include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict.hpp"
@@ -135,8 +136,8 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   launcher->disturbance();
   died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
   r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
-  // What it did to its process is no part of the cases that follow.
-  launcher->restart();
+  // What it did to its process is no part of the cases that follow. A launcher that said no did nothing.
+  if (outcome.ok() || !says_no(outcome.kind)) launcher->restart();
   return r;
 }
 

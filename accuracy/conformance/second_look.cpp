@@ -9,6 +9,7 @@
 #include "accuracy/checker.hpp"
 #include "accuracy/conformance/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/limit_search.hpp"
 
 namespace assay::conformance {
 
@@ -63,6 +64,9 @@ void repeat_alone(Runner& run, const Variant& variant) {
     // The calls of group `calls` say so themselves; a hang costs its whole wait.
     if (r.status != Status::fail && r.status != Status::crashed) continue;
     if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
+    // A launcher that says no says so again, and a worker more is dear: the search for a contract comes by
+    // often.
+    if (says_no(r)) continue;
     if (left-- == 0) continue;
     bool passes = true;
     Disturbance befell;
