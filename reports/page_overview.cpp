@@ -1,6 +1,8 @@
 // The head of the page: verdict, counts, failures, where it ran. And its end: the words.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/html.hpp"
 #include "reports/page_parts.hpp"
 #include "reports/summary.hpp"
@@ -71,6 +73,22 @@ std::string failures(const Context& c) {
   return out;
 }
 
+/// Where each kernel is right: what a reader comes for. The table of its axes stands with its groups.
+std::string contracts(const Context& c) {
+  std::string out;
+  for (const auto& [key, contract] : c.data.contracts) {
+    const bool right = std::all_of(c.data.records.begin(), c.data.records.end(), [&](const Record& r) {
+      return r.key != key || r.status == Status::pass || r.status == Status::unsupported;
+    });
+    out += fmt::format("<p><code>{}</code> {} <b>{}</b>.", escape(key),
+                       right ? "is right within" : "fails within", escape(contract.within()));
+    if (right && !contract.found.empty())
+      out += " To make it official: " + command("--declare '" + contract.found + "'");
+    out += "</p>\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string overview(const Context& c) {
@@ -87,6 +105,7 @@ std::string overview(const Context& c) {
   out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
                      verdict == Verdict::pass ? "" : " fail", name(verdict), escape(why),
                      number(c.data.seconds));
+  out += contracts(c);
   if (std::string line = resolution_line(c.data.records); !line.empty()) {
     line[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(line[0])));
     out += "<p>" + escape(line) + ".</p>\n";
@@ -111,7 +130,8 @@ std::string how_to_read() {
        "How much of the bound was used (its utilisation): above 1 the kernel is not what it claims to be, "
        "and far below 1 everywhere the bound is loose."},
       {"resolution",
-       "The smallest error that a pass excludes: an output that is off by more would have been refused. Where it "
+       "The smallest error that a pass excludes: an output that is off by more would have been refused. "
+       "Where it "
        "is worse than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs) there is no pass."},
       {"correctly rounded",
        "The share of elements that equal the exact value rounded to the output's format, "
