@@ -127,7 +127,9 @@ std::vector<const Variant*> softmaxes_beside(const Variant& v) {
   const Backend beside = v.backend == Backend::plugin ? Backend::host : v.backend;
   std::vector<const Variant*> those;
   for (const Variant& s : registry())
-    if (s.op == Op::softmax && s.backend == beside && s.dtype == v.dtype) those.push_back(&s);
+    // A causal one sees a part of a row.
+    if (s.op == Op::softmax && s.claim.causal == Causal::no && s.backend == beside && s.dtype == v.dtype)
+      those.push_back(&s);
   return those;
 }
 
