@@ -292,7 +292,8 @@ std::vector<Unit> plan_big(const Planning& p) {
       std::vector<std::int64_t> counts = {kTwo31 / V + 3};
       if (V < kLonger[0] || p.narrow.V) counts.push_back(kTwo32 / V + 3);
       // A limit where an index wraps is tried at its edge.
-      if (const std::int64_t most = p.variant.limits.max_elements; most >= kTwo31 - 1 && V < kLonger[0])
+      const std::int64_t most = p.variant.limits.max_elements;
+      if ((most == kTwo31 - 1 || most == kTwo32 - 1) && V < kLonger[0])
         counts.insert(counts.begin(), most / V);
       for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);

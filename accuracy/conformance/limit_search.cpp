@@ -98,7 +98,8 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
 /// An address outside every buffer, in a launch of more elements than an index of 31 or 32 bits counts: the
 /// machine ended it, and nobody got a result. What came back and is wrong is a fault there as anywhere.
 bool index_wrapped(const Record& r) {
-  return r.group == "big" && r.status == Status::crashed && cause_of(r) == FaultKind::wild_access;
+  return r.group == "big" && r.rows * r.V > INT32_MAX && r.status == Status::crashed &&
+         cause_of(r) == FaultKind::wild_access;
 }
 
 /// Most rows x V.

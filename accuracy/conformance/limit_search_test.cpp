@@ -224,7 +224,10 @@ TEST(LimitSearch, AnIndexThatWrapsIsALimitWhereItWraps) {
   // An unsigned index goes as far again.
   records[1] = large(2097155, 1024, kRun);
   EXPECT_EQ(next_limits(v, records, any).at(0).word, "max_elements=4294967295");
-  // The same crash among few elements is a fault.
+  // The same crash among few elements is a fault, and so it is in one row of 2^24.
+  records[1] = large(1, 16777221, FaultKind::wild_access);
+  records[2] = large(4194307, 1024, kRun);
+  EXPECT_TRUE(next_limits(v, records, any).empty());
   records[0] = large(2048, 1024, FaultKind::wild_access);
   EXPECT_TRUE(next_limits(v, records, any).empty());
 }
