@@ -9,6 +9,7 @@
 #include "kernels/adapter/entry_names.hpp"
 #include "kernels/adapter/entry_questions.hpp"
 #include "kernels/adapter/entry_tokens.hpp"
+#include "kernels/adapter/entry_types.hpp"
 #include "kernels/adapter/size_formula.hpp"
 #include "reference/error.hpp"
 
@@ -366,7 +367,7 @@ class Reader {
             !(p.is_integer() && (said(p) || said(q))))  // a size may be told twice: nrows_x and nrows_y
           refuse(p, std::string(name(p.role)) + " already is '" + handle(q) + "': --arg " + handle(p) +
                         "=... says what it is");
-      types(p);
+      check_role_type(s_, p);
     }
     if (const Parameter* p = s_.find(Role::k); p && !selects(s_.op))
       refuse(*p, std::string(name(s_.op)) + " has no k: --arg " + handle(*p) +
@@ -435,63 +436,6 @@ class Reader {
     if (p.is_integer() && s_.causal) return "rows, V, in_pitch, out_pitch, pitch, workspace_bytes)";
     return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)"
                           : "scale, temperature)";
-  }
-
-  void types(const Parameter& p) const {
-    const auto one_of = [&](std::initializer_list<Scalar> all, const char* what) {
-      if (std::find(all.begin(), all.end(), p.scalar) == all.end())
-        refuse(p, std::string(name(p.role)) + " is " + what);
-    };
-    switch (p.role) {
-      case Role::out:
-      case Role::inout:
-        if (p.read_only)
-          refuse(p, "is const and cannot be written: --arg " + handle(p) + "=in if it is the input");
-        [[fallthrough]];
-      case Role::in:
-      case Role::gradients:
-        one_of({Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64, Scalar::nothing},
-               "a pointer to half, bfloat16 or float");
-        break;
-      case Role::m:
-      case Role::d:
-        one_of({Scalar::f32}, "a pointer to float, one for each row");
-        if (p.read_only) refuse(p, "is const and cannot be written");
-        break;
-      case Role::indices:
-        one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64},
-               "a pointer to 32-bit or 64-bit integers");
-        if (p.read_only) refuse(p, "is const and cannot be written");
-        break;
-      case Role::stream:
-        one_of({Scalar::stream, Scalar::nothing}, "a cudaStream_t or a void*");
-        break;
-      case Role::scale:
-        one_of({Scalar::f16, Scalar::bf16, Scalar::f32, Scalar::f64}, "a float, half or bfloat16");
-        break;
-      case Role::workspace:
-        break;
-      case Role::temperature:
-        one_of({Scalar::f32, Scalar::f64}, "a float, or a pointer to float, one for each row");
-        if (p.pointers > 0 && p.scalar != Scalar::f32) refuse(p, "temperatures are floats");
-        break;
-      case Role::bias:
-      case Role::bias_row:
-        one_of({Scalar::f16, Scalar::bf16, Scalar::f32}, "a pointer to half, bfloat16 or float");
-        break;
-      case Role::mask_keep:
-      case Role::mask_drop:
-        one_of(
-            {Scalar::boolean, Scalar::i8, Scalar::i32, Scalar::u32, Scalar::f16, Scalar::bf16, Scalar::f32},
-            "a pointer to bool, bytes, 32-bit integers, half, bfloat16 or float");
-        break;
-      case Role::lengths:
-        one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64},
-               "a pointer to 32-bit or 64-bit integers");
-        break;
-      default:
-        if (!p.is_integer()) refuse(p, std::string(name(p.role)) + " is an integer");
-    }
   }
 
   Dtype dtype_of(const Parameter& p) const {

@@ -36,9 +36,10 @@ bool reap(const Reap& r) {
 
 }  // namespace
 
-bool say_warm(const std::string& declines) {
+bool say_warm(const std::string& declines, const std::string& repeats) {
   Warm w;
   w.declines.set(declines);
+  w.repeats.set(repeats);
   return answer(w);
 }
 

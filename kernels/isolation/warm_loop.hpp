@@ -8,8 +8,8 @@
 namespace assay::isolation {
 
 /// Tells the supervisor that this process has loaded what its workers need; `declines`: why it must not be
-/// forked, if so. False: the supervisor is gone.
-bool say_warm(const std::string& declines);
+/// forked, if so; `repeats`: why each worker loads the target itself, if so. False: the supervisor is gone.
+bool say_warm(const std::string& declines, const std::string& repeats);
 
 /// What a worker is given.
 struct Wanted {

@@ -9,6 +9,7 @@ namespace assay::isolation {
 struct Warm {
   Head head{.kind = Kind::warm};
   Text<512> declines;  // why it must not be forked; empty: it may
+  Text<512> repeats;   // why its workers load the rest of what they need; empty: it has loaded all
 };
 
 /// A worker is wanted. Two descriptors travel along: its socket, and its standard output.

@@ -61,12 +61,19 @@ bool WarmProcess::ready(const Process::Patience& patience) {
     give_up("loading it did not come to an end in a process that forks");
   else if (const std::string why = warm->declines.get(); !why.empty())
     give_up(why);
+  else
+    repeats_ = warm->repeats.get();
   return process_ != nullptr;
 }
 
 std::string WarmProcess::declines() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return declines_;
+}
+
+std::string WarmProcess::repeats() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return repeats_;
 }
 
 template <class Answer, class Request>

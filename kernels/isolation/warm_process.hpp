@@ -20,6 +20,8 @@ class WarmProcess : public Parent {
   bool ready(const Process::Patience& patience);
   /// Why it is not ready, for people; empty if it is, or was not tried.
   std::string declines();
+  /// Why each of its workers loads a part of what it needs; empty: none does.
+  std::string repeats();
 
   int start(int socket, int output, pid_t& pid) override;
   bool exited(pid_t pid) override;
@@ -37,7 +39,7 @@ class WarmProcess : public Parent {
   const Command command_;
   std::mutex mutex_;
   bool tried_ = false;
-  std::string declines_;
+  std::string declines_, repeats_;
   std::unique_ptr<Process> process_;
   Anything answer_;
   std::uint32_t sequence_ = 0;

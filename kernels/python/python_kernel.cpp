@@ -138,8 +138,11 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place));
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
-  std::string each = warm->declines();
-  if (!each.empty()) each = "; a new interpreter for each worker: " + each;
+  std::string each;
+  if (const std::string why = warm->declines(); !why.empty())
+    each = "; a new interpreter for each worker: " + why;
+  else if (const std::string because = warm->repeats(); !because.empty())
+    each = "; each worker imports it: " + because;
   for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + python + each + ")";
   return all;
 }

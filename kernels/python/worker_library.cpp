@@ -113,9 +113,10 @@ extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)(), in
 /// For a process that forks workers: what comes before anything of a stranger is loaded.
 extern "C" ASSAY_EXPORT void assay_python_confine() { assay::isolation::confine(); }
 
-/// `declines`: why it must not be forked; empty: it may. 0: the supervisor is gone.
-extern "C" ASSAY_EXPORT int assay_python_warm(const char* declines) {
-  return assay::isolation::say_warm(declines);
+/// `declines`: why it must not be forked; empty: it may. `repeats`: why each worker imports the target again.
+/// 0: the supervisor is gone.
+extern "C" ASSAY_EXPORT int assay_python_warm(const char* declines, const char* repeats) {
+  return assay::isolation::say_warm(declines, repeats);
 }
 
 /// Waits until a worker is wanted. 0: the supervisor is gone.

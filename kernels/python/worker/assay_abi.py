@@ -109,7 +109,7 @@ def declare(library):
     library.assay_python_wait.restype = None
     library.assay_python_confine.argtypes = []
     library.assay_python_confine.restype = None
-    library.assay_python_warm.argtypes = [ctypes.c_char_p]
+    library.assay_python_warm.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.assay_python_warm.restype = ctypes.c_int
     library.assay_python_wanted.argtypes = [ctypes.POINTER(Wanted)]
     library.assay_python_wanted.restype = ctypes.c_int

@@ -1,5 +1,7 @@
 """What the command line names: the callable, and which kind of tensors it takes."""
+import ast
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -12,6 +14,9 @@ PACKAGES = {"cupy": "cupy-cuda12x", "cutlass": "nvidia-cutlass-dsl", "cuda": "cu
 FRAMEWORKS = [("triton", "torch"), ("cutlass", "torch"), ("torch", "torch"), ("cupy", "cupy"), ("jax", "jax"),
               ("numba.cuda", "dlpack"), ("numpy", "numpy"), ("numba", "numpy")]
 KINDS = ["numpy", "torch", "cupy", "jax", "dlpack"]
+STANDARD = getattr(sys, "stdlib_module_names", ())
+# What takes long to import, and may be forked once it is.
+FORKABLE = ("numpy", "torch", "triton")
 GPU_ONLY = {"triton", "cutlass", "cupy", "numba.cuda"}
 
 
@@ -51,7 +56,7 @@ def import_file(path, who):
     name = os.path.splitext(base)[0]
     sys.path.insert(0, folder)
     # A file that is called like a module which is there already is not that module.
-    if name in sys.modules or name in getattr(sys, "stdlib_module_names", ()):
+    if name in sys.modules or name in STANDARD:
         name = "assay_target_" + name
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -65,6 +70,44 @@ def import_file(path, who):
     finally:
         sys.dont_write_bytecode = before
     return module
+
+
+def source_of(kind, place):
+    """Where the target's text lies; nothing is imported. None: that is not known."""
+    if kind == "file":
+        return place
+    spec, folders, parts = None, None, place.split(".")
+    for n in range(len(parts)):
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[: n + 1]), folders)
+        folders = spec and spec.submodule_search_locations
+        if not spec or (n + 1 < len(parts) and not folders):
+            return None
+    return spec.origin if spec.has_location else None
+
+
+def first_imports(kind, place):
+    """The frameworks of FORKABLE that the target imports before it does anything else that could matter to them,
+    and that are installed."""
+    try:
+        with open(source_of(kind, place), "rb") as file:
+            body = ast.parse(file.read()).body
+    except (OSError, TypeError, ValueError, SyntaxError):
+        return []
+    found = []
+    for statement in body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+            names = [statement.module]
+        else:
+            break
+        tops = [name.split(".")[0] for name in names]
+        if not all(top in FORKABLE or top in STANDARD for top in tops):
+            break
+        found += [top for top in tops if top in FORKABLE and importlib.util.find_spec(top)]
+    return found
 
 
 def load(kind, place, function):

@@ -1,12 +1,19 @@
-"""A process that has imported the target, and forks the workers: each begins where the import ended."""
+"""A process that forks the workers: each begins where its imports ended.
+
+It imports the target as well, if a process that has done so may be forked. If not, it imports the frameworks that the
+target uses (torch alone takes seconds), and each worker imports the target."""
 import ctypes
 import gc
+import importlib
+import importlib.util
+import json
 import os
 import sys
 import types
 import warnings
 
 import assay_abi as abi
+import assay_target
 
 # Frameworks whose own word is that a process which has imported them must not fork.
 NEVER = ("jax", "tensorflow")
@@ -104,9 +111,48 @@ def why_not():
         return f"it could not be seen whether it may be forked: {type(error).__name__}"
 
 
-def fork_workers(library):
+def look_at_import(target):
+    """Imports the target in a process of its own. Returns (why that process must not be forked, {framework: its
+    file}). So this process stays one that may be forked, whatever the import does."""
+    receiver, sender = os.pipe()
+    pid = fork_quietly()
+    if pid == 0:
+        os.close(receiver)
+        target()
+        # Before the look at open files.
+        number = os.dup2(sender, abi.SOCKET, inheritable=False)
+        os.close(sender)
+        files = {n: getattr(sys.modules.get(n), "__file__", None) for n in assay_target.FORKABLE}
+        os.write(number, json.dumps([why_not(), {n: f for n, f in files.items() if f}]).encode() + b"\n")
+        os._exit(0)
+    os.close(sender)
+    with open(receiver, "rb") as answer:
+        said = answer.readline()
+    os.waitpid(pid, 0)
+    return json.loads(said) if said else ("the process that imports it ends", {})
+
+
+def prepare(words, target):
+    """Loads what workers can be forked with. Returns (why this process must not be forked, why each worker has to
+    import the target itself, or what `target` returned)."""
+    for name in assay_target.first_imports(words[0], words[1]):
+        importlib.import_module(name)
+    if why := why_not():
+        return why, "", None
+    repeats, frameworks = look_at_import(target)
+    if not repeats:
+        return "", "", target()
+    for name, file in frameworks.items():
+        # Another one is found where the target changes the path.
+        spec = importlib.util.find_spec(name)
+        if spec and spec.origin == file:
+            importlib.import_module(name)
+    return why_not(), repeats, None
+
+
+def fork_workers(library, why, repeats):
     """Returns in each worker, and in nobody else."""
-    if not library.assay_python_warm(why_not().encode(errors="replace")):
+    if not library.assay_python_warm(why.encode(errors="replace"), repeats.encode(errors="replace")):
         os._exit(0)
     # The collector would touch, and so copy, what all workers have from here.
     gc.freeze()

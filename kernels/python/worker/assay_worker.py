@@ -122,12 +122,13 @@ def main(library, words):
     sys.argv = ["assay"]
     # torch.compile has few kernels to make here: processes that help, and import torch each, cost more.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    kept, ready = [], None
+    kept, ready, forked = [], None, False
     if words[0] == "forks":
         words = words[1:]
         library.assay_python_confine()
-        ready = imported(library, words)
-        assay_warm.fork_workers(library)
+        forked = True
+        why, repeats, ready = assay_warm.prepare(words, lambda: imported(library, words))
+        assay_warm.fork_workers(library, why, repeats)
 
     def open_plugin():
         try:
@@ -147,6 +148,6 @@ def main(library, words):
         return 0
 
     callback = abi.OPEN(open_plugin)
-    status = library.assay_python_serve(callback, ready is not None)
+    status = library.assay_python_serve(callback, forked)
     # Threads that the callable left running are not waited for.
     os._exit(status)
