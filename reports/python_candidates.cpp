@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "accuracy/reproduce.hpp"
+#include "kernels/python/python_arguments.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -53,12 +54,13 @@ PythonCallable python_callable(const std::string& word, const SourceOptions& o) 
   const auto [place, function] = split(word);
   if (function.empty()) throw InputError(word + ": say which function: " + word + ":softmax");
   const std::pair<const char*, bool> foreign[] = {{"--entry", !o.entry.empty()},
-                                                  {"--arg", !o.args.empty()},
                                                   {"--nvcc-flags", !o.nvcc_flags.empty()},
                                                   {"--build-dir", !o.build_dir.empty()}};
   for (const auto& [option, given] : foreign)
     if (given)
       throw InputError(std::string(option) + ": is for files that are compiled, and not for " + word);
+  check_python_arguments(o.args);
+  c.arguments = o.args;
   c.shown = word;
   c.is_file = place.ends_with(".py");
   c.place = place;
@@ -86,6 +88,7 @@ std::string python_words(const std::string& word, const SourceOptions& o, const 
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) s += " " + option + " " + shell_quoted(value);
   };
+  for (const std::string& a : o.args) add("--arg", a);
   add("--op", o.op);
   std::string types = name(v.dtype);
   if (v.out() != v.dtype) types += std::string(":") + name(v.out());

@@ -12,8 +12,8 @@ namespace assay {
 /// one.
 bool is_python_callable(const std::string& word);
 
-/// The callable with what --op, --types, --name, --host and --python say. Throws InputError for a word that
-/// is wrong, and for options of a source file that is compiled.
+/// The callable with what --arg, --op, --types, --name, --host and --python say. Throws InputError for a word
+/// that is wrong, and for options of a source file that is compiled.
 PythonCallable python_callable(const std::string& word, const SourceOptions& options);
 
 /// The words after a verb that name this callable again, at one pair of types, as a shell takes them.

@@ -55,8 +55,8 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
   command
       .add_option("--arg", o.args,
                   "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
-                  "tmp='workspace(rows * 4)'; "
-                  "rows=1: a call has one row")
+                  "tmp='workspace(rows * 4)'; rows=1: a call has one row; of a Python callable "
+                  "mask=mask_keep:bool, bias=bias:f32, dim=-1")
       ->group(group)
       ->allow_extra_args(false);
   command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);

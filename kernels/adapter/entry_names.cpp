@@ -139,6 +139,47 @@ const std::vector<Names>& number_names() {
   return all;
 }
 
+const List& scale_names() {
+  static const List all = {"scale",
+                           "softmaxscale",
+                           "smscale",
+                           "alpha",
+                           "scaling",
+                           "scalefactor",
+                           "scalingfactor",
+                           "qkscale",
+                           "attnscale",
+                           "invtemperature",
+                           "inversetemperature",
+                           "invtemp"};
+  return all;
+}
+const List& temperature_names() {
+  static const List all = {"temperature", "temp", "tau"};
+  return all;
+}
+const List& temperatures_names() {
+  static const List all = {"temperatures", "temps"};
+  return all;
+}
+const List& mask_names() {
+  static const List all = {"mask",        "attnmask", "attentionmask", "attrmask",      "masks",
+                           "paddingmask", "padmask",  "inputmask",     "keymask",       "maskdata",
+                           "softmaxmask", "srcmask",  "qkmask",        "keypaddingmask"};
+  return all;
+}
+const List& bias_names() {
+  static const List all = {"attnbias",     "attentionbias", "additivemask", "addmask",    "relbias",
+                           "relativebias", "positionbias",  "posbias",      "biasmatrix", "alibi"};
+  return all;
+}
+const List& lengths_names() {
+  static const List all = {"lengths",   "lens",         "seqlens",       "seqlengths",    "sequencelengths",
+                           "validlens", "validlengths", "validlen",      "rowlengths",    "rowlens",
+                           "kvlens",    "contextlens",  "actuallengths", "actualseqlens", "numvalid"};
+  return all;
+}
+
 bool is_one_of(std::string_view s, const List& all) {
   return std::find(all.begin(), all.end(), s) != all.end();
 }
@@ -218,31 +259,37 @@ bool is_count(std::string_view name) {
 bool may_be_count(std::string_view name) {
   return is_one_of(name, {"size", "count", "datasize", "inputsize"});
 }
-bool is_scale(std::string_view name) {
-  return is_one_of(name,
-                   {"scale", "softmaxscale", "smscale", "alpha", "scaling", "scalefactor", "scalingfactor",
-                    "qkscale", "attnscale", "invtemperature", "inversetemperature", "invtemp"});
-}
-bool is_temperature(std::string_view name) { return is_one_of(name, {"temperature", "temp", "tau"}); }
-bool is_mask(std::string_view name) {
-  return is_one_of(
-      name, {"mask", "attnmask", "attentionmask", "attrmask", "masks", "paddingmask", "padmask", "inputmask",
-             "keymask", "maskdata", "softmaxmask", "srcmask", "qkmask", "keypaddingmask"});
-}
+bool is_scale(std::string_view name) { return is_one_of(name, scale_names()); }
+bool is_temperature(std::string_view name) { return is_one_of(name, temperature_names()); }
+bool is_mask(std::string_view name) { return is_one_of(name, mask_names()); }
 Role operand_role(const Parameter& p, std::string_view name) {
   const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;
   const bool integer = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
                        p.scalar == Scalar::u64;
-  if (real && is_one_of(name, {"attnbias", "attentionbias", "additivemask", "addmask", "relbias",
-                               "relativebias", "positionbias", "posbias", "biasmatrix", "alibi"}))
-    return Role::bias;
-  if (p.scalar == Scalar::f32 && is_one_of(name, {"temperatures", "temperature", "temps"}))
+  if (real && is_one_of(name, bias_names())) return Role::bias;
+  if (p.scalar == Scalar::f32 && (is_one_of(name, temperatures_names()) || name == "temperature"))
     return Role::temperature;
-  if (integer && is_one_of(name, {"lengths", "lens", "seqlens", "seqlengths", "sequencelengths", "validlens",
-                                  "validlengths", "validlen", "rowlengths", "rowlens", "kvlens",
-                                  "contextlens", "actuallengths", "actualseqlens", "numvalid"}))
-    return Role::lengths;
+  if (integer && is_one_of(name, lengths_names())) return Role::lengths;
   return Role::none;
+}
+std::string names_without_types() {
+  std::string all;
+  const auto add = [&](const char* what, List names, std::initializer_list<std::string_view> more = {}) {
+    names.insert(names.end(), more);
+    all += (all.empty() ? "" : ";") + std::string(what) + "=";
+    for (std::size_t i = 0; i < names.size(); ++i) all += (i == 0 ? "" : ",") + std::string(names[i]);
+  };
+  add("scale", scale_names());
+  add("temperature", temperature_names());
+  add("temperatures", temperatures_names());
+  // A pointer of that name may hold a row as well, and is asked about. A tensor's shape shows what it is.
+  add("bias", bias_names(), {"bias"});
+  add("bias_row", {"biasrow", "rowbias"});
+  add("lengths", lengths_names());
+  add("mask", mask_names());
+  for (const Names& n : pointer_names())
+    if (n.role == Role::out) add("out", n.names);
+  return all;
 }
 bool is_operand(Role r) {
   return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||

@@ -35,6 +35,10 @@ bool is_temperature(std::string_view name);
 bool is_mask(std::string_view name);
 /// Of a const pointer: bias, bias_row, lengths or temperature, where name and type say so; else none.
 Role operand_role(const Parameter& p, std::string_view name);
+/// Of parameters that have no types, as Python's: "scale=scale,smscale;temperature=...": plain names of
+/// scale, temperature, temperatures (of each row), bias, bias_row, lengths, masks of whatever kind, and
+/// outputs.
+std::string names_without_types();
 /// What is read besides the logits.
 bool is_operand(Role r);
 bool is_lse(std::string_view name);

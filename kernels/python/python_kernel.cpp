@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "kernels/adapter/entry_names.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "kernels/python/embedded_worker.hpp"
@@ -131,8 +132,9 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   const char* const where = c.host ? "host" : unavailable_reason(Backend::cuda).empty() ? "gpu" : "none";
   isolation::Subject subject{true, place, c.shown};
   subject.command = {{python, "-u", "-c", kStart, c.is_file ? "file" : "module", place, c.function, c.name,
-                      name(c.op), types_of(c), where},
+                      name(c.op), types_of(c), where, names_without_types()},
                      worker_library()};
+  subject.command.words.insert(subject.command.words.end(), c.arguments.begin(), c.arguments.end());
   subject.first_times = kFirstTimes;
   subject.most_workers = kMostOnDevice;
   const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place));

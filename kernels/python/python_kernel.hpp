@@ -19,6 +19,8 @@ struct PythonCallable {
   Op op = Op::softmax;      // not normalizer
   std::vector<std::pair<Dtype, Dtype>> types = {{Dtype::f32, Dtype::f32}};  // of logits and outputs
   bool host = false;  // host memory, also where the callable could work on a GPU
+  std::vector<std::string>
+      arguments;  // NAME=ROLE, NAME=ROLE:TYPE or NAME=VALUE, checked (python_arguments.hpp)
 };
 
 /// Its variants, one for each pair of types, sharing one worker. Throws InputError with one line for a wrong

@@ -163,14 +163,3 @@ def framework(function, module):
             raise Refused(f"assay_tensors is {said!r}: known are " + ", ".join(KINDS))
         return said, device
     return next((kind for package, kind in FRAMEWORKS if refers(package)), "numpy"), device
-
-
-def parameters(function):
-    """(how many positional arguments it must have, names of all), or (1, ()) where Python can not tell."""
-    try:
-        all_of = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1, ()
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [p for p in all_of if p.kind in positional and p.default is p.empty]
-    return sum(p.name not in ("stream", "scale") for p in needed), tuple(p.name for p in all_of)

@@ -5,11 +5,14 @@ import importlib
 import assay_abi as abi
 from assay_target import Lacks, missing
 
-CODES = {(2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (0, 32): "i32", (0, 64): "i64"}
-NUMPY = {"f16": "<f2", "f32": "<f4", "f64": "<f8", "i32": "<i4", "i64": "<i8", "bf16": "<V2"}
+CODES = {(2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (0, 32): "i32", (0, 64): "i64",
+         (1, 8): "u8", (6, 8): "bool"}
+BOOL = 6
+NUMPY = {"f16": "<f2", "f32": "<f4", "f64": "<f8", "i32": "<i4", "i64": "<i8", "bf16": "<V2", "u8": "|u1",
+         "bool": "|b1"}
 TORCH = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "i32": "int32",
-         "i64": "int64"}
-SIZES = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4, "f64": 8, "i64": 8}
+         "i64": "int64", "u8": "uint8", "bool": "bool"}
+SIZES = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4, "f64": 8, "i64": 8, "u8": 1, "bool": 1}
 
 capsule_new = ctypes.pythonapi.PyCapsule_New
 capsule_new.restype = ctypes.py_object
@@ -26,9 +29,11 @@ class Wrong(Exception):
 class Buffer:
     """One buffer of a launch. A callable of raw tensors gets these; a framework reads them without a copy."""
 
-    def __init__(self, library, pointer, flat):
+    def __init__(self, library, pointer, flat=False, bools=False):
         t = pointer.contents
         self.library, self.pointer = library, pointer
+        if bools:
+            t.dtype.code = BOOL  # of a mask: each byte is 0 or 1
         self.data = t.data or 0
         self.device_type, self.device_id = t.device.device_type, t.device.device_id
         self.dtype = CODES[t.dtype.code, t.dtype.bits]
@@ -68,6 +73,7 @@ class Framework:
 
     name = "numpy"
     own_stream = False  # it can work on the stream of the call
+    lengths = "i64"  # what lengths are where nobody says it: torch.tensor([3, 5]) is int64
 
     def __init__(self, library):
         self.library = library
@@ -204,6 +210,7 @@ class Jax(Dlpack):
     """Its streams are its own: the call waits for the logits before, and for the result after."""
 
     name = "jax"
+    lengths = "i32"  # it has no int64 unless it is told to
 
     def __init__(self, library):
         Framework.__init__(self, library)
@@ -217,10 +224,11 @@ class Jax(Dlpack):
 
     def wrap(self, b):
         if b.empty():
-            return self.numpy.empty(b.shape, getattr(self.numpy, TORCH[b.dtype]))
+            name = "bool_" if b.dtype == "bool" else TORCH[b.dtype]
+            return self.numpy.empty(b.shape, getattr(self.numpy, name))
         if b.device_type == abi.HOST:
             return self.numpy.array(self.on_host.wrap(b))
-        if b.shape[0] > 1 and b.strides[0] != b.shape[-1]:
+        if len(b.shape) > 1 and b.shape[0] > 1 and b.strides[0] != b.shape[-1]:
             raise Wrong("JAX takes no rows with gaps between them: declare dense=yes")
         return self.module.dlpack.from_dlpack(b)
 

@@ -6,18 +6,17 @@ import sys
 
 import assay_abi as abi
 import assay_tensors as tensors
+import assay_values
 import assay_warm
-from assay_target import Lacks, Refused, framework, last_line, load, parameters
+from assay_target import Lacks, Refused, framework, last_line, load
 
 
 class Kernel:
     """The callable, as the worker's loop calls it."""
 
-    def __init__(self, library, function, kind, op):
-        self.library, self.function, self.op = library, function, op
+    def __init__(self, library, function, kind, op, values):
+        self.library, self.function, self.op, self.values = library, function, op, values
         self.framework = tensors.ALL[kind](library)
-        self.needed, names = parameters(function)
-        self.named = [n for n in ("stream", "scale") if n in names]
         self.selects = op in ("topk", "softmax_topk")
 
     def run(self, pointer):
@@ -37,10 +36,10 @@ class Kernel:
     def call(self, call):
         f = self.framework
         flat = self.op == "lse"
-        logits = tensors.Buffer(self.library, call.logits, False)
+        logits = tensors.Buffer(self.library, call.logits)
         outs = [tensors.Buffer(self.library, call.values, flat)]
         if self.selects:
-            outs.append(tensors.Buffer(self.library, call.indices, False))
+            outs.append(tensors.Buffer(self.library, call.indices))
         on = f.stream(call.stream, logits.device_id)
         if on is None:
             if call.stream and not f.own_stream and f.name != "dlpack":
@@ -50,13 +49,24 @@ class Kernel:
             with on:
                 self.enqueue(call, logits, outs)
 
+    def given(self, call, logits, outs):
+        """What this call has of each role."""
+        f = self.framework
+        all_of = dict(zip(("out", "indices"), outs), stream=call.stream, k=call.k, scale=call.scale,
+                      temperature=call.temperature, rows=logits.shape[0], V=logits.shape[1])
+        all_of["in"] = f.wrap(logits)
+        for role, bools in self.values.buffers():
+            pointer = call.mask if role in assay_values.MASKS else getattr(call, role.replace("_row", ""))
+            all_of[role] = f.wrap(tensors.Buffer(self.library, pointer, bools=bools))
+        return all_of
+
     def enqueue(self, call, logits, outs):
         f = self.framework
-        first = [f.wrap(logits)] + ([call.k] if self.selects else [])
-        more = {n: getattr(call, n) for n in self.named}
-        writes = self.needed > len(first)
+        writes = self.values.writes
         wrapped = [f.wrap(b) for b in outs] if writes or f.name not in ("jax", "dlpack") else list(outs)
-        result = self.function(*first, *(wrapped if writes else ()), **more)
+        given = self.given(call, logits, wrapped)
+        positional, keywords = self.values.arguments(given.get)
+        result = self.function(*positional, **keywords)
         if result is None:
             if not writes:
                 raise tensors.Wrong("returned None: a callable that takes no outputs returns them")
@@ -87,10 +97,11 @@ class Target:
     """What the words name, imported: nothing of it has met a device yet."""
 
     def __init__(self, library, words):
-        form, place, function, self.name, self.op, self.types, self.where = words
+        form, place, function, self.name, self.op, self.types, self.where, names, *arguments = words
         found, module = load(form, place, function)
         self.kind, self.runs_on = framework(found, module)
-        self.kernel = Kernel(library, found, self.kind, self.op)
+        values = assay_values.Values(found, self.op, names, arguments)
+        self.kernel = Kernel(library, found, self.kind, self.op, values)
 
     def plugin(self):
         """The plugin, and what it is made of."""
@@ -99,14 +110,17 @@ class Target:
         variants = []
         for pair in self.types.split():
             taken, _, given = pair.partition(":")
-            for dtype in {taken, given or taken}:
+            for dtype in {taken, given or taken} | kernel.values.types():
                 kernel.framework.check_dtype(dtype)
+            operands = kernel.values.operands(taken, kernel.framework.lengths)
             variants.append(abi.Variant(
                 ctypes.sizeof(abi.Variant), abi.OPS.index(self.op), self.name.encode(), taken.encode(),
-                (given or taken).encode(), device, 0, None, abi.RUN(kernel.run), None))
+                (given or taken).encode(), device, 0, None, abi.RUN(kernel.run), None,
+                operands.encode()))
         memory = "host" if device == abi.HOST else "device"
         python = f"{platform.python_implementation()} {platform.python_version()}"
-        return abi.plugin_of(variants), f"{python}, {kernel.framework.version()}, {memory} memory"
+        made_of = f"{python}, {kernel.framework.version()}, {memory} memory{kernel.values.read_as()}"
+        return abi.plugin_of(variants), made_of
 
 
 def imported(library, words):

@@ -1,0 +1,102 @@
+#include "kernels/python/python_arguments.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+
+#include "kernels/adapter/entry_tokens.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+struct PythonRole {
+  std::string_view name;
+  std::vector<std::string_view> types;  // of its elements; none: it has one type
+};
+
+/// worker/assay_values.py gives each of them its value.
+const std::vector<PythonRole>& python_roles() {
+  static const std::vector<PythonRole> all = {{"mask_keep", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
+                                              {"mask_drop", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
+                                              {"bias", {"f16", "bf16", "f32"}},
+                                              {"bias_row", {"f16", "bf16", "f32"}},
+                                              {"lengths", {"i32", "i64"}},
+                                              {"scale", {}},
+                                              {"temperature", {}},
+                                              {"temperatures", {}},
+                                              {"in", {}},
+                                              {"out", {}},
+                                              {"indices", {}},
+                                              {"k", {}},
+                                              {"rows", {}},
+                                              {"V", {}},
+                                              {"stream", {}}};
+  return all;
+}
+
+template <class All, class Name>
+std::string listed(const All& all, Name name) {
+  std::string s;
+  for (const auto& one : all) s += (s.empty() ? "" : ", ") + std::string(name(one));
+  return s;
+}
+
+[[noreturn]] void refuse(const std::string& argument, const std::string& why) {
+  throw InputError("--arg " + quote_entry(argument) + ": " + why);
+}
+
+bool is_identifier(std::string_view s) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  return !s.empty() && letter(s[0]) &&
+         std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+bool is_value(std::string_view s) {
+  if (s == "None" || s == "True" || s == "False") return true;
+  double number = 0;
+  const auto read = std::from_chars(s.data(), s.data() + s.size(), number);
+  return read.ec == std::errc() && read.ptr == s.data() + s.size();
+}
+
+void check_role(const std::string& argument, std::string_view role, std::string_view type, bool typed) {
+  const auto& all = python_roles();
+  const auto known =
+      std::find_if(all.begin(), all.end(), [&](const PythonRole& r) { return r.name == role; });
+  if (known == all.end())
+    refuse(argument, "neither a role (" + listed(all, [](const PythonRole& r) { return r.name; }) +
+                         ") nor a value (a number, None, True, False)");
+  if (!typed) return;
+  if (known->types.empty()) refuse(argument, std::string(role) + " has no types to choose from");
+  if (std::find(known->types.begin(), known->types.end(), type) == known->types.end())
+    refuse(argument, "of " + std::string(role) + " the types are " +
+                         listed(known->types, [](std::string_view t) { return t; }));
+}
+
+/// Its name.
+std::string check(const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  if (equals == argument.npos || equals == 0 || equals + 1 == argument.size())
+    refuse(argument, "NAME=ROLE or NAME=VALUE is needed, as in --arg mask=mask_keep or --arg dim=-1");
+  const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
+  if (!is_identifier(name)) refuse(argument, quote_entry(name) + " is no name of a parameter");
+  if (is_value(value)) return name;
+  const std::size_t colon = std::min(value.find(':'), value.size());
+  check_role(argument, std::string_view(value).substr(0, colon),
+             std::string_view(value).substr(std::min(colon + 1, value.size())), colon < value.size());
+  return name;
+}
+
+}  // namespace
+
+void check_python_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const std::string& a : arguments) {
+    names.push_back(check(a));
+    if (std::count(names.begin(), names.end(), names.back()) > 1)
+      throw InputError("--arg " + quote_entry(names.back()) + " is given twice");
+  }
+}
+
+}  // namespace assay

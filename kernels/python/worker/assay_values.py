@@ -1,0 +1,257 @@
+"""What each parameter of the callable is given: the logits, an output, an operand, a constant, or nothing.
+
+--arg says it, or the parameter's name, or what is left: the outputs are the required ones that nothing else
+explains. What this does not settle is refused, with the --arg that would."""
+import inspect
+
+from assay_target import Refused
+
+MASKS = ("mask_keep", "mask_drop")
+BIASES = ("bias", "bias_row")
+# Of the roles in a line a call has one.
+RIVALS = (MASKS, BIASES, ("temperature", "temperatures"))
+BUFFERS = MASKS + BIASES + ("lengths", "temperatures")
+OPERANDS = BUFFERS + ("scale", "temperature")
+CONSTANTS = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
+BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def plain(name):
+    return name.lower().replace("_", "")
+
+
+def joined(parameters):
+    names = [p.name for p in parameters]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+class Parameter:
+    """One of them. `role`: what it is given, "literal" for the constant `value`; empty: nothing."""
+
+    def __init__(self, name, kind, default=inspect.Parameter.empty):
+        self.name, self.kind, self.default = name, kind, default
+        self.role, self.type, self.value = "", "", None
+        self.said = False  # by --arg
+
+    def required(self):
+        return self.default is inspect.Parameter.empty
+
+    def say(self, text):
+        """`text`: ROLE, ROLE:TYPE or VALUE, of whose spelling the command has made sure."""
+        self.said = True
+        if text in CONSTANTS:
+            self.role, self.value = "literal", CONSTANTS[text]
+        elif text[0].isalpha():
+            self.role, _, self.type = text.partition(":")
+        else:
+            self.role = "literal"
+            self.value = int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+class Signature:
+    """Its parameters, and whether it takes others, by place or by keyword. A layer has those of its forward.
+    Of what Python can not tell, nothing is known: it takes any."""
+
+    def __init__(self, function):
+        self.all, self.more, self.keywords = [], True, True
+        function = getattr(function, "_orig_mod", function)  # of torch.compile
+        try:
+            found = list(inspect.signature(function).parameters.values())
+            if hasattr(function, "forward") and not any(p.kind in BY_PLACE for p in found):
+                found = list(inspect.signature(function.forward).parameters.values())
+        except (TypeError, ValueError):
+            return
+        self.more = any(p.kind == p.VAR_POSITIONAL for p in found)
+        self.keywords = any(p.kind == p.VAR_KEYWORD for p in found)
+        self.all = [Parameter(p.name, p.kind, p.default) for p in found
+                    if p.kind in BY_PLACE or p.kind == p.KEYWORD_ONLY]
+
+
+def read_names(text):
+    """{plain name: role} of "scale=scale,smscale;mask=mask": the first role that has the name."""
+    found = {}
+    for group in text.split(";"):
+        role, _, names = group.partition("=")
+        for name in names.split(","):
+            found.setdefault(name, role)
+    return found
+
+
+class Roles:
+    """Gives every parameter its role, or refuses."""
+
+    def __init__(self, function, op, names, arguments):
+        self.op, self.names = op, read_names(names)
+        self.signature = Signature(function)
+        self.all = self.signature.all
+        selects = op in ("topk", "softmax_topk")
+        self.firsts = ["in", "k"] if selects else ["in"]
+        self.outputs = ["out", "indices"] if selects else ["out"]
+        for text in arguments:
+            self.take(text)
+        self.from_names()
+        self.from_places()
+        self.check()
+
+    def has(self, role):
+        return any(p.role == role for p in self.all)
+
+    def take(self, text):
+        name, _, value = text.partition("=")
+        found = next((p for p in self.all if p.name == name), None)
+        if not found and not self.signature.keywords:
+            its = "its parameters are " + joined(self.all) if self.all else "it has none"
+            raise Refused(f"--arg {text}: no such parameter: {its}")
+        if not found:
+            found = Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+            self.all.append(found)
+        found.say(value)
+
+    def from_names(self):
+        every = {plain(p.name) for p in self.all}
+        for p in self.all:
+            role = self.names.get(plain(p.name), "")
+            if p.role:
+                continue
+            if p.name == "stream":
+                p.role = "stream"
+            elif role in ("", "out") or isinstance(p.default, (bool, str)):
+                continue  # the latter chooses how it is done
+            elif plain(p.name) == "alpha" and "beta" in every:
+                continue  # y = alpha softmax(x) + beta y, as BLAS has it
+            elif len(self.outputs) > 1:
+                self.refuse_op(p, role)
+            elif role == "mask":
+                self.ask_mask(p)
+            else:
+                p.role = role
+
+    def ask_mask(self, p):
+        is_ = f"--arg {p.name}="
+        none = f"; {is_}None: none is given" if p.default is None else ""
+        raise Refused(f"{p.name} is a mask: what does it mean? {is_}mask_keep: what is False is left out; "
+                      f"{is_}mask_drop: what is True is left out; {is_}bias: it is added{none}")
+
+    def refuse_op(self, p, role):
+        neutral = "1" if role in ("scale", "temperature") else "None"
+        what = role if role == p.name else f"{p.name}: {role}"
+        raise Refused(f"{what} is judged for softmax, log_softmax and lse; this is {self.op}: "
+                      f"--arg {p.name}={neutral} checks it at that value and no other")
+
+    def from_places(self):
+        """The logits come first, k of a top-k second; what is required behind them are the outputs."""
+        for role in self.firsts:
+            free = [p for p in self.all if not p.role and
+                    (p.kind in BY_PLACE or (p.required() and not self.signature.more))]
+            named = [p for p in free if p.name == role]
+            if not self.has(role) and free:
+                (named or free)[0].role = role
+            elif not self.has(role) and not self.signature.more:
+                raise Refused("no parameter is left for " + ("k" if role == "k" else "the logits"))
+        free = [p for p in self.all if not p.role and p.required()]
+        wanted = [role for role in self.outputs if not self.has(role)]
+        if len(free) == len(wanted):
+            for p, role in zip(free, wanted):
+                p.role = role
+        elif free:
+            self.ask_outputs(free, wanted)
+        elif wanted != self.outputs:
+            raise Refused(f"no parameter is {wanted[0]}: all outputs are parameters, or none is")
+
+    def ask_outputs(self, free, wanted):
+        known = [p for p in free if self.names.get(plain(p.name)) == "out"]
+        if wanted == ["out"] and len(known) == 1:
+            free, wanted = [p for p in free if p is not known[0]], []
+        name = free[0].name if len(free) == 1 else "NAME"
+        roles = ", ".join(("rows", "V") + (OPERANDS if len(self.outputs) == 1 else ()))
+        says = f"--arg {name}=VALUE (16, None) or --arg {name}=ROLE ({roles}) says it"
+        if len(free) < len(wanted):
+            raise Refused(f"what is {joined(free)}? A callable takes both outputs, values and indices, or none. "
+                          + says)
+        if not wanted:
+            raise Refused(f"what is {joined(free)}? {says}")
+        which = " and ".join("the indices" if role == "indices" else "the output" for role in wanted)
+        words = " ".join(f"--arg NAME={role}" for role in wanted)
+        raise Refused(f"which of {joined(free)} is {which}? {words} says it; of another one {says}")
+
+    def check(self):
+        for i, p in enumerate(self.all):
+            if len(self.outputs) > 1 and p.role in OPERANDS:
+                self.refuse_op(p, p.role)
+            if p.role in ("k", "indices") and len(self.outputs) == 1:
+                raise Refused(f"{self.op} has no {p.role}: --arg {p.name}=... says what {p.name} is")
+            for q in self.all[:i]:
+                self.check_two(q, p)
+
+    def check_two(self, q, p):
+        if p.role == q.role and p.role in OPERANDS + ("in", "k", "out", "indices"):
+            raise Refused(f"{p.role} already is {q.name}: --arg {p.name}=... says what {p.name} is")
+        if any(p.role != q.role and p.role in pair and q.role in pair for pair in RIVALS):
+            raise Refused(f"{q.name} is {q.role} and {p.name} is {p.role}: a call has one of them")
+
+
+class Values:
+    """The arguments of a call, and the operands that plugin.h has for them."""
+
+    def __init__(self, function, op, names, arguments):
+        roles = Roles(function, op, names, arguments)
+        self.all = roles.all
+        self.writes = roles.has("out")
+        self.positional, self.keywords = [], []
+        # Of a signature that is not known, --arg has made what there is.
+        if not roles.has("in"):
+            self.positional = [Parameter("", None) for _ in roles.firsts]
+            for p, role in zip(self.positional, roles.firsts):
+                p.role = role
+        self.place()
+
+    def place(self):
+        """By keyword where it has a default, or comes behind one that is not given by its place."""
+        skipped = None
+        for p in self.all:
+            by_place = p.kind == inspect.Parameter.POSITIONAL_ONLY or (
+                p.kind in BY_PLACE and (p.required() or p.role in ("in", "k")))
+            if p.role and by_place and not skipped:
+                self.positional.append(p)
+            elif p.role and p.kind == inspect.Parameter.POSITIONAL_ONLY:
+                raise Refused(f"{p.name} has no keyword, so {skipped.name} in front of it needs a value: "
+                              f"--arg {skipped.name}=VALUE")
+            else:
+                if p.kind in BY_PLACE:
+                    skipped = skipped or p
+                if p.role:
+                    self.keywords.append(p)
+
+    def arguments(self, given):
+        """(positional, by keyword); `given(role)` is what this call has of a role."""
+        def of(p):
+            return p.value if p.role == "literal" else given(p.role)
+
+        return [of(p) for p in self.positional], {p.name: of(p) for p in self.keywords}
+
+    def buffers(self):
+        """[(role, its elements are bools)] of the operands that are tensors."""
+        return [(p.role, p.role in MASKS and p.type in ("", "bool")) for p in self.all if p.role in BUFFERS]
+
+    def types(self):
+        """The types that --arg names."""
+        return {p.type for p in self.all if p.type}
+
+    def operands(self, dtype, lengths):
+        """In the words of plugin.h; types that --arg does not name are those of the logits, and `lengths`."""
+        words = []
+        for p in self.all:
+            if p.role in MASKS:
+                words.append(f"{p.role}:{p.type if p.type not in ('', 'bool') else 'u8'}")
+            elif p.role in BIASES:
+                words.append(f"{p.role}:{p.type or dtype}")
+            elif p.role == "lengths":
+                words.append(f"{p.role}:{p.type or lengths}")
+            elif p.role in OPERANDS:
+                words.append(p.role)
+        return " ".join(words)
+
+    def read_as(self):
+        """", mask as mask_keep": how the operands were understood."""
+        found = [p for p in self.all if p.role in OPERANDS]
+        return "".join(", " + (p.name if p.name == p.role else f"{p.name} as {p.role}") for p in found)
