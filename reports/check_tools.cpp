@@ -256,14 +256,14 @@ std::string sanitizer_missing() {
 
 conformance::Group sanitize_group() {
   return {"sanitize", "compute-sanitizer: memcheck, racecheck, initcheck, synccheck over a small set.",
-          plan_sanitize, true};
+          plan_sanitize, true, true};
 }
 
 conformance::Group races_group() {
   return {"races",
           "Two threads on one address without a barrier between them (ThreadSanitizer; racecheck for a "
           "source file on a GPU).",
-          plan_races};
+          plan_races, false, true};
 }
 
 }  // namespace assay

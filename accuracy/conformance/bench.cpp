@@ -79,11 +79,13 @@ Problem Bench::problem(const ConformanceCase& c) const {
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   const auto begin = std::chrono::steady_clock::now();
   LaunchOutcome outcome = launch.run();
-  count(outcome, std::chrono::steady_clock::now() - begin);
+  count(outcome, std::chrono::steady_clock::now() - begin, launch.problem().V);
   return outcome;
 }
 
-void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) const {
+void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took, std::int64_t V) const {
+  if (patience_->deaths && V > 0 && (outcome.ok() || outcome.ended == Ended::crashed))
+    patience_->deaths->saw(V, !outcome.ok(), took);
   if (outcome.ended == Ended::crashed) {
     ++patience_->crashes;
     patience_->crashing_ns += took.count();
@@ -116,6 +118,8 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   if (layout.launch.in_place && !v.claim.in_place) return "in place: the variant does not claim it";
   if (v.launcher) {
     if (const std::string why = v.launcher->cannot(layout.launch); !why.empty()) return "launcher: " + why;
+    if (patience_ && patience_->deaths && c.V > 0)
+      return patience_->deaths->leaves_out(c.V, std::hash<std::string>()(c.family + c.setup) + static_cast<std::uint64_t>(c.V + c.rows));
   } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
     return "launcher: the kernel runs in this process";
   }

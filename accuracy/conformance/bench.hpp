@@ -11,6 +11,7 @@
 
 #include "accuracy/case.hpp"
 #include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/guarded.hpp"
 
 namespace assay::conformance {
@@ -23,6 +24,7 @@ struct Patience {
   static constexpr std::int64_t kCrashingNs = 10'000'000'000;
   std::atomic<int> crashes{0}, hangs{0};
   std::atomic<std::int64_t> crashing_ns{0};
+  Deaths* deaths = nullptr;  // of the whole run; null: every case is launched
   bool over() const { return (crashes >= kCrashes && crashing_ns >= kCrashingNs) || hangs >= kHangs; }
 };
 
@@ -72,8 +74,9 @@ class Bench {
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
-  void count(const LaunchOutcome& outcome,
-             std::chrono::nanoseconds took = std::chrono::milliseconds(500)) const;
+  /// V: of its rows; 0: not known.
+  void count(const LaunchOutcome& outcome, std::chrono::nanoseconds took = std::chrono::milliseconds(500),
+             std::int64_t V = 0) const;
 
   /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.

@@ -69,7 +69,12 @@ struct Group {
   const char* why;  // one sentence
   std::vector<Unit> (*plan)(const Planning&);
   bool optional = false;  // only when it is asked for by name
+  /// It starts a program of its own. The search for a contract runs it once, within what was found.
+  bool costly = false;
 };
+
+/// Which of the chosen groups run.
+enum class Part { all, cheap, costly };
 
 /// The groups of this folder, in report order.
 std::span<const Group> groups();
@@ -77,6 +82,7 @@ std::span<const Group> groups();
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
   std::vector<std::string> also;  // optional groups, beside those
+  Part part = Part::all;  // of a part alone, which may be empty
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::int64_t most_elements = 0;  // cases of more are not planned; 0: all are

@@ -48,7 +48,7 @@ class Search {
       : new_(make), options_(options), said_(said), target_with_(target_with) {}
 
   ContractedResult run() {
-    ConformanceResult last = run_conformance(make_, options_);
+    ConformanceResult last = again(options_.extent);
     const Variant variant = make_();
     bool whole = true;  // `last` is what the options ask for
     for (int round = 0; round < kRounds; ++round) {
@@ -70,6 +70,7 @@ class Search {
     // What is printed was run as if it had been declared, and whole.
     ContractedResult out;
     out.result = whole ? std::move(last) : again(options_.extent);
+    add_costly(out.result);
     out.contract = contract_of(declared(variant, found_), out.result.records, found_, outside_);
     return out;
   }
@@ -94,12 +95,21 @@ class Search {
     return next_divisor_class(v, records, may, pilot);
   }
 
-  /// All groups of the check, under what is found so far.
-  ConformanceResult again(Extent extent) {
+  /// The groups of the check, under what is found so far.
+  ConformanceResult again(Extent extent, Part part = Part::cheap) {
     ConformanceOptions o = options_;
     o.extent = extent;
-    o.target = target_with_(found_);
+    o.part = part;
+    if (!found_.empty()) o.target = target_with_(found_);
     return run_conformance([&] { return declared(make_(), found_); }, o);
+  }
+
+  /// Throws InputError where there is no case at all.
+  void add_costly(ConformanceResult& result) {
+    ConformanceResult more = again(options_.extent, result.records.empty() ? Part::all : Part::costly);
+    result.planned += more.planned;
+    result.executed += more.executed;
+    std::move(more.records.begin(), more.records.end(), std::back_inserter(result.records));
   }
 
   std::vector<Record> narrowed(const std::string& words, const std::vector<std::string>& groups,

@@ -46,7 +46,8 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     r = std::move(judged);
   }
   if (observer) observer->finish();
-  if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
+  if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed}, std::chrono::milliseconds(500), c.V);
+  if (r.status == Status::pass) bench.count({}, {}, c.V);
   if (r.status == Status::hung) bench.count({r.reason, Ended::hung});
   return r;
 }

@@ -26,11 +26,13 @@ std::vector<Group> chosen_groups(const ConformanceOptions& options) {
       for (const Group& g : all) names += (names.empty() ? "" : ", ") + std::string(g.name);
       throw InputError("--only " + name + ": no such group; there are " + names);
     }
+  const auto among = [](const std::vector<std::string>& names, const Group& g) {
+    return std::find(names.begin(), names.end(), g.name) != names.end();
+  };
   std::erase_if(all, [&](const Group& g) {
-    if (std::find(options.also.begin(), options.also.end(), g.name) != options.also.end()) return false;
-    return options.only.empty()
-               ? g.optional
-               : std::find(options.only.begin(), options.only.end(), g.name) == options.only.end();
+    if (options.part != Part::all && g.costly != (options.part == Part::costly)) return true;
+    if (among(options.also, g)) return false;
+    return options.only.empty() ? g.optional : !among(options.only, g);
   });
   return all;
 }
@@ -50,7 +52,7 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
       if (!u.cases.empty()) plan.add(g, std::move(u));
     }
   }
-  if (plan.units.empty())
+  if (plan.units.empty() && options.part == Part::all)
     throw InputError("the plan is empty: no case of these groups is what was asked for");
   return plan;
 }

@@ -27,7 +27,7 @@ Disturbance disturbance_of(const Variant& v) {
 }  // namespace
 
 Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::move(plan)), options_(options) {
-  for (const PlannedUnit& p : plan_.units) patience_[p.group];
+  for (const PlannedUnit& p : plan_.units) patience_[p.group].deaths = &deaths_;
   records.resize(plan_.records);
   disturbed.resize(plan_.records);
 }

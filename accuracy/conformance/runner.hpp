@@ -60,6 +60,7 @@ class Runner {
   const UnitPlan plan_;
   const ConformanceOptions& options_;
   std::map<const Group*, Patience> patience_;
+  Deaths deaths_;
   std::mutex mutex_, exclusive_;
   std::int64_t done_ = 0;
 };

@@ -266,9 +266,24 @@ __host__ __device__
 
 constexpr int32_t kDeviceType = 2;
 
+/// A word of assay's FaultKind. A launch beyond the machine's limits runs nothing and says so.
+inline const char* kind_of(cudaError_t e) {
+  switch (e) {
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidValue:
+    case cudaErrorLaunchOutOfResources:
+      return "bad_launch";
+    case cudaErrorMemoryAllocation:
+      return "memory";
+    default:
+      return "other";
+  }
+}
+
 inline int32_t check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return 0;
   fault() = std::string(what) + ": " + cudaGetErrorName(e) + ": " + cudaGetErrorString(e);
+  fault_kind() = kind_of(e);
   return static_cast<int32_t>(e);
 }
 

@@ -1,0 +1,36 @@
+#include "accuracy/conformance/deaths.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace assay::conformance {
+
+void Deaths::saw(std::int64_t V, bool died, std::chrono::nanoseconds took) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (died) {
+    dead_.insert(V);
+    ++deaths_;
+    time_ += took;
+  } else {
+    alive_.insert(V);
+    divisor_ = std::gcd(divisor_, V);
+  }
+}
+
+bool Deaths::like_the_dead(std::int64_t V) const {
+  if (alive_.contains(V)) return false;
+  if (alive_.empty() || dead_.contains(V)) return true;
+  // A length longer than all that live, where such a one died; or shorter; or no multiple, where such a one died.
+  if (V > *alive_.rbegin() && *dead_.rbegin() > *alive_.rbegin()) return true;
+  if (V < *alive_.begin() && *dead_.begin() < *alive_.begin()) return true;
+  return V % divisor_ != 0;
+}
+
+std::string Deaths::leaves_out(std::int64_t V, std::uint64_t which) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (deaths_ < kMost || time_ < kTime || which % kOneIn == 0 || !like_the_dead(V)) return {};
+  return fmt::format("not tried: V = {}: {} launches of lengths like it ended the process", V, deaths_);
+}
+
+}  // namespace assay::conformance

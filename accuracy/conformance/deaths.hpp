@@ -1,0 +1,36 @@
+// Which row lengths end the kernel's process. A new process costs a second on a GPU, so of the lengths that are like
+// those that died only some are launched.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace assay::conformance {
+
+/// What one run has seen, over all threads. Example: `assert(V % 4 == 0)` in a kernel. After 16 deaths V = 33 is left
+/// out, but for one case in 16; V = 64, which is a multiple of 4 as all lengths that live are, is always launched.
+class Deaths {
+ public:
+  static constexpr int kMost = 16;                                    // deaths that cost nothing
+  static constexpr std::chrono::nanoseconds kTime{3'000'000'000};     // and what they may have taken
+  static constexpr std::uint64_t kOneIn = 16;
+
+  /// How a launch of rows of V ended, and how long it took.
+  void saw(std::int64_t V, bool died, std::chrono::nanoseconds took);
+  /// Why rows of V are not launched; empty: they are. `which` tells the cases of a length apart.
+  std::string leaves_out(std::int64_t V, std::uint64_t which) const;
+
+ private:
+  bool like_the_dead(std::int64_t V) const;
+
+  mutable std::mutex mutex_;
+  std::set<std::int64_t> alive_, dead_;
+  std::int64_t divisor_ = 0;  // of all that are alive
+  int deaths_ = 0;
+  std::chrono::nanoseconds time_{0};
+};
+
+}  // namespace assay::conformance

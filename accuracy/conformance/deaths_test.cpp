@@ -1,0 +1,57 @@
+#include "accuracy/conformance/deaths.hpp"
+
+#include <gtest/gtest.h>
+
+namespace assay::conformance {
+namespace {
+
+using std::chrono::seconds;
+
+/// A kernel of multiples of 4 up to 1024, which ends its process else; each death takes a second.
+void launch(Deaths& deaths, std::int64_t V) { deaths.saw(V, V % 4 != 0 || V > 1024, seconds(1)); }
+
+TEST(Deaths, LengthsThatLiveAreNeverLeftOut) {
+  Deaths deaths;
+  for (std::int64_t V = 1; V < 3000; V += 7) launch(deaths, V);
+  for (std::int64_t V = 8; V <= 1000; V += 4) EXPECT_EQ(deaths.leaves_out(V, 1), "") << V;
+}
+
+TEST(Deaths, OfOthersOneInSixteenIsLaunched) {
+  Deaths deaths;
+  for (std::int64_t V = 1; V < 3000; V += 7) launch(deaths, V);
+  for (const std::int64_t V : {33, 1001, 1028, 4096, 100000}) {
+    int launched = 0;
+    for (std::uint64_t which = 0; which < 160; ++which) launched += deaths.leaves_out(V, which).empty();
+    EXPECT_EQ(launched, 10) << V;
+  }
+  EXPECT_TRUE(deaths.leaves_out(33, 1).starts_with("not tried: V = 33: ")) << deaths.leaves_out(33, 1);
+}
+
+TEST(Deaths, ALengthThatLivesAfterAllWidensTheRule) {
+  Deaths deaths;
+  for (int n = 0; n < 20; ++n) launch(deaths, 33);
+  for (const std::int64_t V : {64, 128, 256}) launch(deaths, V);
+  EXPECT_NE(deaths.leaves_out(36, 1), "") << "64 divides all that live";
+  launch(deaths, 36);
+  EXPECT_EQ(deaths.leaves_out(72, 1), "");
+  EXPECT_EQ(deaths.leaves_out(2048, 1), "") << "nothing longer died";
+  EXPECT_NE(deaths.leaves_out(34, 1), "");
+}
+
+TEST(Deaths, FewOrQuickOnesLeaveNothingOut) {
+  Deaths few, quick;
+  for (int n = 0; n + 1 < Deaths::kMost; ++n) launch(few, 33);
+  for (int n = 0; n < 1000; ++n) quick.saw(33, true, std::chrono::milliseconds(2));
+  EXPECT_EQ(few.leaves_out(33, 1), "");
+  EXPECT_EQ(quick.leaves_out(33, 1), "");
+}
+
+TEST(Deaths, WhereNoLengthLivesSomeAreLaunched) {
+  Deaths deaths;
+  for (int n = 0; n < 20; ++n) launch(deaths, 33);
+  EXPECT_NE(deaths.leaves_out(64, 3), "");
+  EXPECT_EQ(deaths.leaves_out(64, 16), "");
+}
+
+}  // namespace
+}  // namespace assay::conformance
