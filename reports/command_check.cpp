@@ -88,8 +88,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
   data.quick = o.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
-  for (const Family& f : families()) data.families.push_back({f.name, f.why});
-  for (const Family& f : conformance::more_families()) data.families.push_back({f.name, f.why});
+  for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
   data.families.push_back({kProbeFamily, kProbeWhy});
   for (const Target& t : targets) {
     data.keys.push_back(key_info(t.variant));

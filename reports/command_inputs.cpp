@@ -36,10 +36,7 @@ int run(const Options& o) {
   m.k = o.k;
   m.seed = o.seed;
   std::vector<const Family*> chosen;
-  for (const std::string& f : o.families) {
-    chosen.push_back(find_family(f));
-    if (!chosen.back()) throw InputError("--family " + f + ": unknown family");
-  }
+  for (const std::string& f : o.families) chosen.push_back(&family_named(f));
   if (o.families.empty())
     for (const Family& f : families()) chosen.push_back(&f);
 

@@ -100,8 +100,7 @@ int run(Options& o) {
                unavailable_reason(plan.front().subject->variant.backend));
     return kEnvironment;
   }
-  if (!find_family(o.sweep.family))
-    throw InputError("--family " + o.sweep.family + ": unknown; assay list --families names them all");
+  family_named(o.sweep.family);
   prepare_folder(o.out);
   Progress progress;
   o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
