@@ -4,7 +4,6 @@
 
 #include "accuracy/behaves_like.hpp"
 #include "accuracy/checker.hpp"
-#include "accuracy/conformance/inputs.hpp"
 #include "accuracy/mutant_groups.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -66,11 +65,8 @@ const Case& MutantInputs::of(const char* family, Dtype dtype, std::int64_t V, st
     if (!s) s = std::make_unique<Slot>();
     slot = s.get();
   }
-  std::call_once(slot->once, [&] {
-    const Family* const known = find_family(family);
-    slot->made = known ? std::make_unique<Case>(*known, dtype, V, rows, 1)
-                       : std::make_unique<Case>(family, conformance::make_rows(family, dtype, V, rows, 1));
-  });
+  std::call_once(slot->once,
+                 [&] { slot->made = std::make_unique<Case>(family_named(family), dtype, V, rows, 1); });
   return *slot->made;
 }
 
@@ -81,6 +77,7 @@ std::vector<std::int64_t> MutantInputs::sizes_of_right_kernels() const {
 
 std::int64_t mutant_rows(const Mutant& m) {
   if (m.expect.rows > 0) return m.expect.rows;
+  // A probe has rows of its own, and the right kernels have many families.
   const Family* family = find_family(m.expect.family);
   const std::int64_t rows = family ? report_rows(*family, m.variant.dtype, m.expect.V, false) : 1;
   return std::max<std::int64_t>(3, rows);

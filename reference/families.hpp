@@ -92,6 +92,7 @@ struct Row {
   void fill(double x) {
     for (std::int64_t i = 0; i < V; ++i) set(i, x);
   }
+  double at(std::int64_t i) const { return decode(dtype, load_bits(dtype, out, i)); }
   /// N(mean, sigma), the usual background of a special element.
   void normal(double mean = 0, double sigma = 1) {
     for (std::int64_t i = 0; i < V; ++i) set(i, mean + sigma * random.normal());
@@ -106,11 +107,17 @@ struct FamilyDef {
   void (*fill)(Row&);
   std::int64_t max_V = std::numeric_limits<std::int64_t>::max();
   std::int64_t (*rows)(std::int64_t V, bool full) = nullptr;  // a row plan of its own
+  std::int64_t (*quick_rows)(std::int64_t V) = nullptr;       // and the rows that show its whole pattern
 };
+
+/// Row `index` of another family, written to `out`: for families that are made of others.
+void draw_row(std::string_view family, Dtype dtype, std::int64_t V, std::int64_t index, std::uint64_t seed,
+              std::byte* out);
 
 std::span<const FamilyDef> real_families();      // families_real.cpp
 std::span<const FamilyDef> ordinary_families();  // families.cpp
 std::span<const FamilyDef> extreme_families();   // families_extreme.cpp
 std::span<const FamilyDef> special_families();   // families_special.cpp
+std::span<const FamilyDef> check_families();     // families_check.cpp
 
 }  // namespace assay::family_tables

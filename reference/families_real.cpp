@@ -61,7 +61,7 @@ constexpr FamilyDef kReal[] = {
     {{"attention_causal",
       "Real attention scores under a causal mask: -inf after a prefix of any length, down to one finite "
       "score.",
-      FamilyKind::real},
+      FamilyKind::real, trait::neg_inf},
      0,
      attention_causal,
      512},

@@ -8,6 +8,7 @@
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/source_candidates.hpp"
 
 namespace assay {
@@ -57,7 +58,7 @@ void add_adapter_command(CLI::App& app, int& status) {
   c->add_option("--op", o->file.op,
                 "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, where the "
                 "entry leaves it open");
-  c->add_option("--out", o->out, "where the shared object goes (otherwise its path in the cache is printed)");
+  add_out(*c, o->out, "where the shared object goes (otherwise its path in the cache is printed)");
   c->add_option("--source", o->source_out,
                 "write the adapter's source here instead, for a compiler of your own");
   c->add_option("--races", o->races,

@@ -28,11 +28,11 @@
 #include "reports/commands.hpp"
 #include "reports/conformance_text.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/page.hpp"
 #include "reports/progress.hpp"
 #include "reports/report.hpp"
 #include "reports/summary.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -88,8 +88,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
   data.quick = o.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
-  for (const Family& f : families()) data.families.push_back({f.name, f.why});
-  for (const Family& f : conformance::more_families()) data.families.push_back({f.name, f.why});
+  for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
   data.families.push_back({kProbeFamily, kProbeWhy});
   for (const Target& t : targets) {
     data.keys.push_back(key_info(t.variant));
@@ -124,17 +123,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
 }
 
 int run(Options& o) {
-  if (!o.require.empty()) {
-    if (o.require != "cuda" && o.require != "host")
-      throw InputError("--require " + o.require + ": must be cuda or host");
-    if (o.require == "cuda")
-      if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
-        fmt::print(stderr, "assay: --require cuda: {}\n", why);
-        return kEnvironment;
-      }
-  }
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_machine(o.require, o.device);
   if (o.quick && o.full) throw InputError("--quick and --full: one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);
@@ -227,30 +216,24 @@ void add_check_command(CLI::App& app, int& status) {
                 "the author's own promise: no element further from the exact value than so many ulp")
       ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--family", n.family, "cases with these inputs alone");
-  c->add_option("--V", n.V, "cases of this row length alone, also one that no group has")
-      ->check(whole_number());
-  c->add_option("--rows", n.rows, "cases of this many rows alone")->check(whole_number());
-  c->add_option("--k", n.k, "k of top-k")->check(whole_number());
+  add_whole(*c, "--V", n.V, "cases of this row length alone, also one that no group has");
+  add_whole(*c, "--rows", n.rows, "cases of this many rows alone");
+  add_whole(*c, "--k", n.k, "k of top-k");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
-  c->add_option("--pitch", n.pitch, "distance between row starts, in elements, where a group varies it")
-      ->check(whole_number());
+  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, where a group varies it");
   c->add_option("--setup", n.setup, "what a case varies, as in its record: offset_6");
-  c->add_option("--seed", o->run.seed, "seed of the inputs")
-      ->capture_default_str()
-      ->check(whole_number())
-      ->check(natural_number());
+  add_seed(*c, o->run.seed);
   c->add_option("--timeout", o->targets.timeout_seconds,
                 "seconds of its own time, not of the clock, after which a launch is hung")
       ->capture_default_str()
       ->take_last()  // behind a reproduce line's own
       ->check(unsaid(CLI::PositiveNumber));
-  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
-  c->add_option("--threads", o->run.threads, "worker threads (one per core)")
-      ->check(unsaid(CLI::Range(1, 1024)));
+  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
+  add_device(*c, o->device);
   c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
-  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  add_require(*c, o->require);
   c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run(*o); });
 }

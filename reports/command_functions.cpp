@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/functions_report.hpp"
+#include "reports/options.hpp"
 #include "reports/report.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -44,17 +43,9 @@ std::vector<const functions::Function*> select(const Options& o) {
 }
 
 int run(const Options& o) {
-  if (!o.require.empty() && o.require != "cuda" && o.require != "host")
-    throw InputError("--require " + o.require + ": must be cuda or host");
   if (!o.backend.empty() && o.backend != "cuda" && o.backend != "host")
     throw InputError("--backend " + o.backend + ": must be cuda or host");
-  if (o.require == "cuda")
-    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
-      fmt::print(stderr, "assay: --require cuda: {}\n", why);
-      return kEnvironment;
-    }
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_machine(o.require, o.device);
   if (o.stride < 1 || o.stride > std::int64_t{1} << 24)
     throw InputError(fmt::format("--stride {}: must be 1 to 16777216", o.stride));
 
@@ -100,17 +91,17 @@ void add_functions_command(CLI::App& app, int& status) {
       app.add_subcommand("functions", "exp, exp2, log, division of this machine, on every argument");
   c->add_option("--function", o->names, "names or name/dtype@backend; * and ? match (every function)");
   c->add_option("--backend", o->backend, "cuda or host (both)");
-  c->add_option("--stride", o->stride,
-                "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
+  add_whole(*c, "--stride", o->stride,
+            "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
   c->add_flag("--pairs", o->pairs,
               "also every pair of f16 logits as a two-element softmax (a sample on the host)");
   c->add_flag(
       "--quotients", o->quotients,
       "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
-  c->add_option("--out", o->out, "folder for functions.json and functions.html")->capture_default_str();
-  c->add_option("--threads", o->threads, "host threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
-  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  add_out(*c, o->out, "folder for functions.json and functions.html")->capture_default_str();
+  add_threads(*c, o->threads, "host threads (one per core)");
+  add_device(*c, o->device);
+  add_require(*c, o->require);
   c->add_flag("--list", *list, "list the functions instead, with what is documented of each");
   c->callback([o, list, &status] {
     if (!*list) {

@@ -21,7 +21,7 @@
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/fuzz_options.hpp"
-#include "reports/whole_number.hpp"
+#include "reports/options.hpp"
 
 namespace assay {
 namespace {
@@ -204,8 +204,7 @@ int run(const Options& o) {
   if (!o.merge.empty()) return merge(o);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_device(o.device);
   for (std::int64_t V : o.sizes)
     if (V < 0 || V > fuzz::kMostColumns)
       throw InputError(fmt::format("--V {}: must be 0 to {}", V, fuzz::kMostColumns));
@@ -298,17 +297,17 @@ void add_fuzz_command(CLI::App& app, int& status) {
   c->add_option("candidates", o->candidates,
                 "keys (variant/dtype@backend; * and ? match), PLUGIN.so[#name], or FILE.cu");
   c->add_option("--time", o->time, "for each candidate: 30s, 5m, 1h (30s, or until --evaluations are made)");
-  c->add_option("--evaluations", o->evaluations,
-                "genomes to try for each candidate: the same ones for the same seed, however long it takes "
-                "(best a multiple of 32)");
-  c->add_option("--seed", o->seed, "seed of the search")->capture_default_str();
-  c->add_option("--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
+  add_whole(*c, "--evaluations", o->evaluations,
+            "genomes to try for each candidate: the same ones for the same seed, however long it takes "
+            "(best a multiple of 32)");
+  add_seed(*c, o->seed, "seed of the search");
+  add_whole(*c, "--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
   c->add_option("--op", o->op, "another op of the candidates: normalizer (each one's own)");
   c->add_option("--corpus", o->corpus, "folder that keeps what was learned: a later run goes on from it");
-  c->add_option("--out", o->out, "folder for case files and records.jsonl")->capture_default_str();
-  c->add_option("--jobs", o->jobs,
-                "host threads (one per core), or GPUs, each with a process of its own (one)")
-      ->check(unsaid(CLI::Range(1, 1024)));
+  add_out(*c, o->out, "folder for case files and records.jsonl")->capture_default_str();
+  add_whole(*c, "--jobs", o->jobs,
+            "host threads (one per core), or GPUs, each with a process of its own (one)",
+            {.least = 1, .most = 1024});
   c->add_option(
       "--shard", o->shard,
       "index/count, as 0/4: this process is one of several. Under an MPI or Slurm launcher it is read from "
@@ -325,7 +324,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
       ->check(unsaid(CLI::Range(0.1, 1e5)));
   c->add_flag("--in-process", o->how.in_process,
               "registered keys without a worker process: faster, and a crash ends the search");
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  add_device(*c, o->device);
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -14,9 +14,9 @@
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/manifest.hpp"
+#include "reports/options.hpp"
 #include "reports/page.hpp"
 #include "reports/summary.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -126,10 +126,8 @@ void add_grade_command(CLI::App& app, int& status) {
                 "the author's own promise: no element further from the exact value than so many ulp")
       ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--name", o->grade.name, "of the outputs in records and page")->capture_default_str();
-  c->add_option("--threads", o->grade.threads, "worker threads (one per core)")
-      ->check(unsaid(CLI::Range(1, 1024)));
-  c->add_option("--out", o->out, "folder for records.jsonl, summary.md and index.html")
-      ->capture_default_str();
+  add_threads(*c, o->grade.threads);
+  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(
       "Of a file of several arrays FILE[:NAME] takes one; without a name it is the only one, or the one "
       "called\n"

@@ -11,7 +11,7 @@
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
 #include "reports/manifest.hpp"
-#include "reports/whole_number.hpp"
+#include "reports/options.hpp"
 
 namespace assay {
 namespace {
@@ -36,10 +36,7 @@ int run(const Options& o) {
   m.k = o.k;
   m.seed = o.seed;
   std::vector<const Family*> chosen;
-  for (const std::string& f : o.families) {
-    chosen.push_back(find_family(f));
-    if (!chosen.back()) throw InputError("--family " + f + ": unknown family");
-  }
+  for (const std::string& f : o.families) chosen.push_back(&family_named(f));
   if (o.families.empty())
     for (const Family& f : families()) chosen.push_back(&f);
 
@@ -81,18 +78,15 @@ int run(const Options& o) {
 void add_inputs_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
-  c->add_option("--out", o->out, "folder for the files and manifest.json")->required();
+  add_out(*c, o->out, "folder for the files and manifest.json")->required();
   c->add_option("--op", o->op, "what will be computed of them: softmax, log_softmax, lse, topk, softmax_topk")
       ->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();
-  c->add_option("--family", o->families, "input families (all)");
-  c->add_option("--V", o->sizes, "row lengths")->capture_default_str()->check(whole_number());
-  c->add_option("--rows", o->rows, "rows of every file (by family and V)")->check(whole_number());
-  c->add_option("--k", o->k, "k of top-k")->capture_default_str()->check(whole_number());
-  c->add_option("--seed", o->seed, "seed of the inputs")
-      ->capture_default_str()
-      ->check(whole_number())
-      ->check(natural_number());
+  add_family(*c, o->families);
+  add_whole(*c, "--V", o->sizes, "row lengths")->capture_default_str();
+  add_whole(*c, "--rows", o->rows, "rows of every file (by family and V)");
+  add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
+  add_seed(*c, o->seed);
   c->callback([o, &status] { status = run(*o); });
 }
 

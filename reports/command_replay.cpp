@@ -12,7 +12,7 @@
 #include "reports/candidates.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
-#include "reports/whole_number.hpp"
+#include "reports/options.hpp"
 
 namespace assay {
 namespace {
@@ -27,8 +27,7 @@ struct Options {
 int run(const Options& o) {
   const fuzz::CaseFile c = fuzz::case_from_text(read_file(o.file), o.file);
   const Dtype dtype = c.trial.logits.dtype;
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_device(o.device);
   const std::string& own = c.origin.empty() ? c.key : c.origin;
   if (o.candidate.empty() && own.find(" --") != std::string::npos)
     throw InputError(
@@ -63,7 +62,7 @@ void add_replay_command(CLI::App& app, int& status) {
   c->add_option("case", o->file, "the case file that assay fuzz wrote")->required();
   c->add_option("candidate", o->candidate,
                 "another candidate to try it on: a key or a plugin (the case's own)");
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
+  add_device(*c, o->device);
   add_source_options(*c, o->how.source);
   c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
   c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")

@@ -5,17 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/compare.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/oracle_speed_data.hpp"
 #include "reports/page.hpp"
 #include "reports/progress.hpp"
 #include "reports/report.hpp"
 #include "reports/summary.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -33,20 +32,10 @@ struct Options {
 };
 
 int run(Options& o) {
-  if (!o.require.empty()) {
-    if (o.require != "cuda" && o.require != "host")
-      throw InputError("--require " + o.require + ": must be cuda or host");
-    if (o.require == "cuda")
-      if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
-        fmt::print(stderr, "assay: --require cuda: {}\n", why);
-        return kEnvironment;
-      }
-  }
+  choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
     throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
   o.selection.tier = o.oracle == "fast" ? Tier::fast : Tier::mpfr;
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
   std::vector<Record> old;
   if (!o.compare.empty()) old = read_records(o.compare);
   std::optional<FunctionsReport> functions;
@@ -101,32 +90,28 @@ int run(Options& o) {
 void add_report_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   Selection& s = o->selection;
-  const CLI::Validator whole = whole_number(), natural = natural_number();
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
-  c->add_option(
-      "--out", o->out,
-      "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
+  add_out(*c, o->out,
+          "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
   c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
-  c->add_option("--family", s.families, "input families (all)");
-  c->add_option("--V", s.sizes, "row lengths (18 from 0 to 128256)")->check(whole);
+  add_family(*c, s.families);
+  add_whole(*c, "--V", s.sizes, "row lengths (18 from 0 to 128256)");
   c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
-  c->add_option("--rows", s.rows, "rows of every case (by family and V)")->check(whole);
-  c->add_option("--k", s.k, "k of top-k (5; also 1, V and 64 at some V)")->check(whole);
-  c->add_option("--pitch", s.pitch, "distance between row starts, in elements, in the first launch (V)")
-      ->check(whole);
+  add_whole(*c, "--rows", s.rows, "rows of every case (by family and V)");
+  add_whole(*c, "--k", s.k, "k of top-k (5; also 1, V and 64 at some V)");
+  add_whole(*c, "--pitch", s.pitch, "distance between row starts, in elements, in the first launch (V)");
   c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
-  c->add_option("--seed", s.seed, "seed of the inputs")->capture_default_str()->check(whole)->check(natural);
-  c->add_option(
-      "--logits", s.logits,
-      "judge on the rows of this FILE[:NAME] (.npy, .npz, .safetensors) instead of the families");
+  add_seed(*c, s.seed);
+  c->add_option("--logits", s.logits,
+                "judge on the rows of this FILE[:NAME] (.npy, .npz, .safetensors) instead of the families");
   c->add_option("--oracle", o->oracle,
                 "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();
   c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
-  c->add_option("--threads", o->threads, "worker threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
-  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  add_threads(*c, o->threads);
+  add_device(*c, o->device);
+  add_require(*c, o->require);
   c->add_option("--oracle-speed", o->oracle_speed,
                 "oracle.json of assay sweep oracle, for the page (measured anew unless narrowed)");
   c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");

@@ -8,8 +8,8 @@
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/selftest.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -49,9 +49,9 @@ void add_selftest_command(CLI::App& app, int& status) {
   CLI::App* c =
       app.add_subcommand("selftest", "planted faults, cheats and right kernels against every check");
   c->add_option("--key", o->key, "one entry, by name, id or key (all)");
-  c->add_option("--out", o->out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
+  add_out(*c, o->out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
   c->add_flag("--quick", o->quick, "fewer rows for the rules of others");
-  c->add_option("--threads", o->threads, "host threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
+  add_threads(*c, o->threads, "host threads (one per core)");
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {
     if (o->list)

@@ -12,12 +12,12 @@
 #include "reference/inputs.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/progress.hpp"
 #include "reports/sweep/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep/write_page.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -72,14 +72,7 @@ int run(Options& o) {
   if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
     throw InputError("--compare " + o.compare + ": holds no record");
   if (o.quick && o.full) throw InputError("--quick and --full: one of them");
-  if (!o.require.empty() && o.require != "cuda")
-    throw InputError("--require " + o.require + ": must be cuda");
-  if (const std::string why = unavailable_reason(Backend::cuda); !o.require.empty() && !why.empty()) {
-    fmt::print(stderr, "assay: --require cuda: {}\n", why);
-    return kEnvironment;
-  }
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_machine(o.require, o.device);
   o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
   if (!o.budget.empty())
     o.sweep.budget_seconds = seconds_of(o.budget);
@@ -100,8 +93,7 @@ int run(Options& o) {
                unavailable_reason(plan.front().subject->variant.backend));
     return kEnvironment;
   }
-  if (!find_family(o.sweep.family))
-    throw InputError("--family " + o.sweep.family + ": unknown; assay list --families names them all");
+  family_named(o.sweep.family);
   prepare_folder(o.out);
   Progress progress;
   o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
@@ -119,20 +111,16 @@ int run(Options& o) {
 void add_sweep_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   SweepSelection& s = o->selection;
-  const CLI::Validator whole = whole_number(), natural = natural_number();
   CLI::App* c =
       app.add_subcommand("sweep", "performance of every key against the machine's own copy and read speed");
   c->require_subcommand(0, 1);
   c->add_option("--key", s.keys, "keys and peers, as variant/dtype@backend; * and ? match (every cuda key)");
   c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
-  c->add_option("--V", s.sizes, "row lengths (40 from 32 to 1048576, among them the paper's)")->check(whole);
-  c->add_option("--rows", s.rows, "rows (4000, 10, 1, 32, 32768)")->check(whole);
-  c->add_option("--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)")->check(whole);
-  c->add_option("--family", o->sweep.family, "input family")->capture_default_str();
-  c->add_option("--seed", o->sweep.seed, "seed of the inputs")
-      ->capture_default_str()
-      ->check(whole)
-      ->check(natural);
+  add_whole(*c, "--V", s.sizes, "row lengths (40 from 32 to 1048576, among them the paper's)");
+  add_whole(*c, "--rows", s.rows, "rows (4000, 10, 1, 32, 32768)");
+  add_whole(*c, "--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)");
+  add_family(*c, o->sweep.family);
+  add_seed(*c, o->sweep.seed);
   c->add_flag("--host", s.host, "the host executor's keys too: another machine, a thousand times slower");
   c->add_flag("--quick", o->quick, "the most important shapes, in 4 minutes at most");
   c->add_flag("--full", o->full, "every V with every number of rows, dtype and k");
@@ -143,9 +131,9 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--compare", o->compare,
                 "an older sweep.jsonl: what became slower or faster, exit 1 if anything did become slower");
   c->add_option("--new", o->fresh, "with --compare: this sweep.jsonl, and nothing is measured");
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole);
-  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
-  c->add_option("--out", o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
+  add_device(*c, o->device);
+  add_require(*c, o->require);
+  add_out(*c, o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
   CLI::App* page = c->add_subcommand("page", "sweep.html and sweep.md again, from a folder's records");
   auto folder = std::make_shared<std::string>();
   page->add_option("folder", *folder, "with sweep.jsonl, and peers.jsonl and accesses.jsonl if there are any")

@@ -13,11 +13,11 @@
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/sweep/accesses.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig.hpp"
 #include "reports/sweep/subjects.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -37,8 +37,7 @@ std::vector<AccessPoint> device_points(const Options& o) {
 
 /// Every point of the GPU's table, once, each between its marks.
 int launch_points(const Options& o) {
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_device(o.device);
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
     fmt::print(stderr, "assay: sweep accesses --launch: {}\n", why);
     return kEnvironment;
@@ -136,17 +135,15 @@ void add_sweep_accesses(CLI::App& sweep, int& status) {
   CLI::App* c =
       sweep.add_subcommand("accesses", "elements loaded and stored per element of the row, measured");
   c->add_option("--key", o->keys, "keys; * and ? match (every key of the backend)");
-  c->add_option("--V", o->V, "row lengths")->capture_default_str()->check(whole_number());
-  c->add_option("--rows", o->rows, "rows of a launch on the GPU")
-      ->capture_default_str()
-      ->check(whole_number());
-  c->add_option("--out", o->out, "folder of accesses.jsonl; other records in it stay")->capture_default_str();
+  add_whole(*c, "--V", o->V, "row lengths")->capture_default_str();
+  add_whole(*c, "--rows", o->rows, "rows of a launch on the GPU")->capture_default_str();
+  add_out(*c, o->out, "folder of accesses.jsonl; other records in it stay")->capture_default_str();
   c->add_option("--ncu", o->ncu,
                 "read the hardware counters of a --launch from ncu's table "
                 "(the same --key, --V, --rows)");
   c->add_flag("--launch", o->launch, "launch every point once, for ncu to look at");
   c->add_flag("--metrics", o->metrics, "print what ncu's --metrics takes");
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
+  add_device(*c, o->device);
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -9,10 +9,10 @@
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
+#include "reports/options.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig.hpp"
 #include "reports/sweep/subjects.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -25,8 +25,7 @@ struct Options {
 };
 
 int run(const Options& o) {
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_device(o.device);
   const Subject* const subject = find_subject(o.key);
   if (!subject) throw InputError("--key " + o.key + ": no such key; assay list names them all");
   const Variant& v = subject->variant;
@@ -57,16 +56,13 @@ void add_sweep_launch(CLI::App& sweep, int& status) {
   CLI::App* c = sweep.add_subcommand(
       "launch", "so many launches on cold buffers and no other kernel of this program, for a profiler");
   c->add_option("--key", o->key, "variant/dtype@backend")->required();
-  c->add_option("--V", o->V, "row length")->required()->check(whole_number());
-  c->add_option("--rows", o->rows, "rows")->required()->check(whole_number());
-  c->add_option("--k", o->k, "k of top-k")->capture_default_str()->check(whole_number());
-  c->add_option("--launches", o->launches, "how many")->capture_default_str()->check(whole_number());
-  c->add_option("--family", o->family, "input family")->capture_default_str();
-  c->add_option("--seed", o->seed, "seed of the inputs")
-      ->capture_default_str()
-      ->check(whole_number())
-      ->check(natural_number());
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str()->check(whole_number());
+  add_whole(*c, "--V", o->V, "row length")->required();
+  add_whole(*c, "--rows", o->rows, "rows")->required();
+  add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
+  add_whole(*c, "--launches", o->launches, "how many")->capture_default_str();
+  add_family(*c, o->family);
+  add_seed(*c, o->seed);
+  add_device(*c, o->device);
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -10,6 +10,7 @@
 #include "reference/error.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/oracle_speed_data.hpp"
 #include "reports/report.hpp"
 
@@ -27,12 +28,7 @@ struct Options {
 
 int run(const Options& o) {
   const std::string no_gpu = unavailable_reason(Backend::cuda);
-  if (!o.require.empty() && o.require != "cuda")
-    throw InputError("--require " + o.require + ": must be cuda");
-  if (!o.require.empty() && !no_gpu.empty()) {
-    fmt::print(stderr, "assay: --require cuda: {}\n", no_gpu);
-    return kEnvironment;
-  }
+  choose_machine(o.require, 0);
   if (!o.out.empty()) prepare_folder(o.out);
   const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
 
@@ -79,12 +75,12 @@ void add_sweep_oracle(CLI::App& sweep, int& status) {
        "--key", o->keys,
        "softmax keys whose outputs are judged, variant/dtype (on the GPU if there is one) or with @backend")
       ->capture_default_str();
-  c->add_option("--family", o->family, "input family")->capture_default_str();
-  c->add_option("--V", o->V, "row length")->capture_default_str();
-  c->add_option("--rows", o->rows,
-                "rows made on the host; repeated on the GPU up to 2^28 elements (2^22 elements)");
-  c->add_option("--out", o->out, "folder for oracle.json");
-  c->add_option("--require", o->require, "cuda: exit 3 at once where no GPU can run");
+  add_family(*c, o->family);
+  add_whole(*c, "--V", o->V, "row length")->capture_default_str();
+  add_whole(*c, "--rows", o->rows,
+            "rows made on the host; repeated on the GPU up to 2^28 elements (2^22 elements)");
+  add_out(*c, o->out, "folder for oracle.json");
+  add_require(*c, o->require);
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -15,9 +15,9 @@
 #include "reference/parallel.hpp"
 #include "reports/commands.hpp"
 #include "reports/files.hpp"
+#include "reports/options.hpp"
 #include "reports/report.hpp"
 #include "reports/utilisation.hpp"
-#include "reports/whole_number.hpp"
 
 namespace assay {
 namespace {
@@ -160,8 +160,7 @@ std::string render_table(const std::vector<KeyResults>& all) {
 }
 
 int run(Options& o) {
-  if (o.device != 0)
-    if (const std::string why = select_device(o.device); !why.empty()) throw InputError("--device: " + why);
+  choose_device(o.device);
   for (std::int64_t V : o.search.sizes)
     if (V < 1 || V > 1 << 20) throw InputError(fmt::format("--V {}: must be 1 to 1048576", V));
   if (o.search.evaluations < 0 || o.search.evaluations > 1 << 24)
@@ -206,13 +205,13 @@ void add_utilisation_command(CLI::App& app, int& status) {
   c->add_option("--key", o->selection.keys,
                 "keys, as variant/dtype@backend; * and ? match (host and cuda keys)");
   c->add_option("--dtype", o->selection.dtypes, "f16, bf16, f32 (all)");
-  c->add_option("--V", o->search.sizes, "row lengths")->capture_default_str();
-  c->add_option("--evaluations", o->search.evaluations, "rows tried for each key, check and V")
+  add_whole(*c, "--V", o->search.sizes, "row lengths")->capture_default_str();
+  add_whole(*c, "--evaluations", o->search.evaluations, "rows tried for each key, check and V")
       ->capture_default_str();
-  c->add_option("--seed", o->search.seed, "seed of the search")->capture_default_str();
-  c->add_option("--threads", o->threads, "worker threads (one per core)")->check(unsaid(CLI::Range(1, 1024)));
-  c->add_option("--device", o->device, "CUDA device ordinal")->capture_default_str();
-  c->add_option("--out", o->out, "folder for utilisation.json and utilisation.md")->capture_default_str();
+  add_seed(*c, o->search.seed, "seed of the search");
+  add_threads(*c, o->threads);
+  add_device(*c, o->device);
+  add_out(*c, o->out, "folder for utilisation.json and utilisation.md")->capture_default_str();
   c->callback([o, &status] { status = run(*o); });
 }
 

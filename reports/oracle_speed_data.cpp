@@ -32,8 +32,7 @@ std::string machine_of(const std::vector<std::pair<std::string, std::string>>& e
 
 std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& keys, const std::string& family,
                                               std::int64_t V, std::int64_t rows) {
-  const Family* f = find_family(family);
-  if (!f) throw InputError("--family " + family + ": unknown; assay list --families names them all");
+  const Family& f = family_named(family);
   if (V < 1 || V > std::int64_t{1} << 24) throw InputError(fmt::format("--V {}: must be 1 to 16777216", V));
   if (rows < 0 || rows > 1 << 20) throw InputError(fmt::format("--rows {}: must be 0 to 1048576", rows));
   if (rows * V > std::int64_t{1} << 30)
@@ -49,13 +48,13 @@ std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& ke
     if (v->op != Op::softmax) throw InputError("--key " + full + ": not a softmax");
     if (const std::string why = fast_judge_unsupported(v->claim, v->dtype, v->dtype); !why.empty())
       throw InputError("--key " + full + ": the fast judge does not serve this claim: " + why);
-    if (!applies(*f, v->dtype, V)) throw InputError(fmt::format("--family {}: no rows of V = {}", family, V));
+    if (!applies(f, v->dtype, V)) throw InputError(fmt::format("--family {}: no rows of V = {}", family, V));
     variants.push_back(v);
   }
   std::vector<OracleSpeed> all;
   for (const Variant* v : variants) {
     const std::int64_t made = rows > 0 ? rows : default_rows(V);
-    const Tensor logits = make_input(*f, v->dtype, V, made, 1);
+    const Tensor logits = make_input(f, v->dtype, V, made, 1);
     const auto copies = static_cast<int>(std::clamp<std::int64_t>(kDeviceElements / (made * V), 1, 4096));
     for (OracleSpeed& s : measure_oracle(*v, logits, copies)) all.push_back(std::move(s));
   }

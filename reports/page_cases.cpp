@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "reference/inputs.hpp"
 #include "reports/html.hpp"
 #include "reports/page_parts.hpp"
 
@@ -14,8 +15,7 @@ namespace assay::page {
 namespace {
 
 bool is_special(const Record& r) {
-  for (const char* start : {"all_neg_inf", "neg_inf", "pos_inf", "nan", "single_finite", "inf_"})
-    if (r.family.starts_with(start)) return true;
+  if (const Family* f = find_family(r.family); f && f->kind == FamilyKind::special) return true;
   return !r.returned.empty() && was_judged(r) && r.rows_outside == 0;
 }
 

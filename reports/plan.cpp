@@ -48,12 +48,11 @@ std::vector<const Variant*> select_keys(const Selection& s) {
 std::vector<const Family*> select_families(const Selection& s) {
   std::vector<const Family*> out;
   if (!s.logits.empty()) return out;
-  for (const Family& f : families())
+  for (const Family& f : s.families.empty() ? families() : all_families())
     if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end())
       out.push_back(&f);
   for (const std::string& name : s.families)
-    if (!find_family(name) && name != kProbeFamily)
-      throw InputError("--family " + name + ": unknown; assay list --families names them all");
+    if (name != kProbeFamily) family_named(name);
   return out;
 }
 
@@ -75,7 +74,7 @@ conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Fa
   for (const Family* f : families) lists.families.push_back(f->name);
   lists.sizes = [sizes = std::move(sizes)](const std::string&, Dtype) { return sizes; };
   lists.rows = [&s](const std::string& family, Dtype dtype, std::int64_t V) {
-    return std::vector{s.rows ? *s.rows : report_rows(*find_family(family), dtype, V, s.full)};
+    return std::vector{s.rows ? *s.rows : report_rows(family_named(family), dtype, V, s.full)};
   };
   return lists;
 }

@@ -20,6 +20,7 @@
 #include "accuracy/conformance/groups.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
+#include "reference/few_finite.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -28,8 +29,6 @@ constexpr std::int64_t kTwo24 = 1 << 24, kTwo31 = std::int64_t{1} << 31, kTwo32 
 /// Rows that take another path than short ones do have offsets of their own: of the second length there are
 /// more rows than grid.y holds.
 constexpr std::int64_t kLonger[] = {8200, 32699, 262147};
-/// Of the family kFewFinite: finite logits of a row, at most.
-constexpr std::int64_t kFinite = 40;
 /// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
 /// would add to an exact sum, e^-270, is far below any enclosure's width.
 constexpr double kAlmostMinusInfinity = -300;
@@ -53,13 +52,6 @@ std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
   return rows;
 }
 
-/// Bits of a counter that look random: columns must not depend on the standard library.
-std::uint64_t scattered(std::uint64_t n) {
-  n = (n ^ n >> 31) * 0x9e3779b97f4a7c15;
-  n = (n ^ n >> 29) * 0xbf58476d1ce4e5b9;
-  return n ^ n >> 32;
-}
-
 /// A long row as its judged columns: the finite logits, their neighbours, where a wrapped index would land,
 /// both ends, and some that were drawn.
 struct LongRow {
@@ -67,15 +59,7 @@ struct LongRow {
   Tensor logits;
 
   LongRow(Dtype dtype, std::int64_t V, std::uint64_t seed, double low) {
-    // Not at the columns where an index of 32 bits lands that passed 2^31 or 2^32, or of an f32 past 2^24.
-    std::set<std::int64_t> finite = {V - 1};
-    for (const std::int64_t edge : {kTwo24 + 2, kTwo31, kTwo32})
-      for (const std::int64_t j : {edge - 2, edge - 1, edge, edge + 1})
-        if (j < V) finite.insert(j);
-    for (std::uint64_t n = 1; static_cast<std::int64_t>(finite.size()) < kFinite; ++n)
-      if (const auto j = static_cast<std::int64_t>(scattered(64 * seed + n) % static_cast<std::uint64_t>(V));
-          j > 64)
-        finite.insert(j);
+    const std::set<std::int64_t> finite = few_finite_columns(V, seed);
     std::set<std::int64_t> all;
     const auto look = [&](std::int64_t j) {
       if (j >= 0 && j < V) all.insert(j);
@@ -89,11 +73,8 @@ struct LongRow {
     logits = Tensor(dtype, 1, static_cast<std::int64_t>(columns.size()));
     int n = 0;
     for (std::size_t i = 0; i < columns.size(); ++i)
-      // An odd column behind 2^24 is the largest: selection must give its index.
       logits.set(0, static_cast<std::int64_t>(i),
-                 !finite.contains(columns[i]) ? low
-                 : columns[i] == kTwo24 + 3   ? 0.5
-                                              : -0.5 * (n++ % 7));
+                 finite.contains(columns[i]) ? few_finite_logit(columns[i], n) : low);
   }
 };
 
@@ -146,7 +127,7 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
 
   Variant as_judged = bench.variant();
   as_judged.launcher = nullptr;  // nobody looked for late writes
-  if (one_row(c)) as_judged.claim.height = [](std::int64_t) { return kFinite; };
+  if (one_row(c)) as_judged.claim.height = [](std::int64_t) { return kFiniteLogits; };
   const Bench judge = bench.with(as_judged);
   GuardedLaunch launch = judge.prepare(compact, small.inputs, {});
   for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
@@ -282,7 +263,7 @@ std::vector<Unit> plan_big(const Planning& p) {
   if (device && p.extent == Extent::quick && !p.named) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
     // Of the long row only the finite logits have an order.
-    const int k = family == kFewFinite ? std::min(k_of(p, V), static_cast<int>(kFinite)) : k_of(p, V);
+    const int k = family == kFewFinite ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits)) : k_of(p, V);
     units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
   };
   const bool long_asked = p.narrow.family == kFewFinite;

@@ -124,8 +124,8 @@ class Search {
     return run_conformance([&] { return declared(make_(), words); }, o).records;
   }
 
-  /// A kernel whose worker is idle, or a new one. The search runs the groups again and again, and a worker that
-  /// starts anew costs a second on a GPU and several in Python.
+  /// A kernel whose worker is idle, or a new one. The search runs the groups again and again, and a worker
+  /// that starts anew costs a second on a GPU and several in Python.
   Variant idle() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -277,7 +277,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   // Values. A mask beside a finite logit is no special row: every caller relies on it.
   const Seen masks = of([](const Record& r) {
     return r.group == "families" && r.V > 0 &&
-           (r.family == "masked" || r.family.starts_with("inf_") || r.family == "single_finite");
+           (traits_of(r.family) & (trait::parts | trait::bottom)) == trait::parts;
   });
   c.axes.push_back(axis("-inf as a mask", masks, l.finite ? "finite logits" : "beside a finite logit",
                         l.finite, any_of({"finite"})));

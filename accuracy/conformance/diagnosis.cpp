@@ -62,7 +62,7 @@ Symptom symptom_of(const Record& r) {
 /// drawn, rows of every family, a second program. They tell no rule, and are explained by one.
 bool apart(const Record& r) {
   return r.group == "calls" || r.group == "races" || r.group == "sanitize" || r.group == "fuzz" ||
-         r.family == kProbeFamily || r.family == kMedley || find_check(r, Check::property);
+         r.family == kProbeFamily || (traits_of(r.family) & trait::mixed) || find_check(r, Check::property);
 }
 
 bool smaller(const Record* a, const Record* b) {

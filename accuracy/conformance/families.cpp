@@ -37,10 +37,24 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
   return ks;
 }
 
-bool known(const std::string& name) {
-  const auto more = more_families();
-  return find_family(name) ||
-         std::any_of(more.begin(), more.end(), [&](const Family& f) { return f.name == name; });
+/// Those that every command tries, and those that this group does.
+std::vector<std::string> usual_families() {
+  std::vector<std::string> names;
+  for (const Family& f : all_families())
+    if (!f.group || std::string_view(f.group) == "families") names.push_back(f.name);
+  return names;
+}
+
+/// Row lengths of one family, of those that all have.
+std::vector<std::int64_t> lengths_of(const Planning& p, const Family& family,
+                                     std::vector<std::int64_t> usual) {
+  const bool quick = p.extent == Extent::quick;
+  if (quick && family.quick_V > 0) usual.push_back(family.quick_V);
+  std::vector<std::int64_t> lengths = sizes_of(p, usual);
+  // The real logits are rows of 32000 cut short: the quick look takes one length of them.
+  if (quick && family.kind == FamilyKind::real && !p.narrow.V)
+    std::erase_if(lengths, [](std::int64_t V) { return V != 1025; });
+  return lengths;
 }
 
 }  // namespace
@@ -53,36 +67,16 @@ std::vector<Unit> plan_families(const Planning& p) {
   usual.insert(usual.end(), drawn.begin(), drawn.end());
   // Of a causal kernel few of the longer lengths are left.
   if (p.variant.claim.causal != Causal::no) usual.push_back(257);
-  std::vector<std::string> names;
-  for (const Family& f : families()) names.push_back(f.name);
-  names.push_back(kLowest);
-  names.push_back(kWidths);
-  names.push_back(kMagnitudes);
 
   FamilyLists lists;
-  lists.families = families_of(p, names);
-  std::erase_if(lists.families, [](const std::string& name) { return !known(name); });
-  lists.sizes = [&](const std::string& name, Dtype) {
-    std::vector<std::int64_t> lengths = usual;
-    if (name == kWidths && quick) lengths.push_back(kPast16Bits);
-    lengths = sizes_of(p, lengths);
-    // The real logits are rows of 32000 cut short: the quick look takes one length of them.
-    const Family* const family = find_family(name);
-    if (quick && family && family->kind == FamilyKind::real && !p.narrow.V)
-      std::erase_if(lengths, [](std::int64_t V) { return V != 1025; });
-    return lengths;
-  };
+  lists.families = families_of(p, usual_families());
+  std::erase_if(lists.families, [](const std::string& name) { return !find_family(name); });
+  lists.sizes = [&](const std::string& name, Dtype) { return lengths_of(p, family_named(name), usual); };
   lists.rows = [&](const std::string& name, Dtype dtype, std::int64_t V) {
-    const Family* const family = find_family(name);
-    std::int64_t rows = family                ? report_rows(*family, dtype, V, p.extent == Extent::full)
-                        : name == kWidths     ? kWidthRows
-                        : name == kMagnitudes ? (V > 2048 ? 4 : kMagnitudeRows)
-                                              : 4;
-    if (quick && family) rows = std::min<std::int64_t>(rows, V > 2048 ? 1 : 8);
-    if (name == kMagnitudes && quick) rows = V > 1000 ? rows : V == 33 ? kMagnitudeRows : 8;
-    // A family of several patterns has one in each row: at the start, at the end, in between.
-    if (family && std::find(drawn.begin(), drawn.end(), V) != drawn.end())
-      rows = std::min<std::int64_t>(8, report_rows(*family, dtype, std::min<std::int64_t>(V, 1025), false));
+    const Family& family = family_named(name);
+    std::int64_t rows =
+        quick ? quick_rows(family, dtype, V) : report_rows(family, dtype, V, p.extent == Extent::full);
+    if (std::find(drawn.begin(), drawn.end(), V) != drawn.end()) rows = drawn_rows(family, dtype, V, rows);
     return rows_of(p, {rows});
   };
   lists.ks = [&](const Variant&, const std::string& name, std::int64_t V) { return ks_for(p, name, V); };

@@ -14,7 +14,7 @@ namespace assay::conformance {
 
 /// What is tried.
 struct FamilyLists {
-  std::vector<std::string> families;  // of reference/, of inputs.hpp, or what stands for a file of logits
+  std::vector<std::string> families;  // of reference/, or what stands for a file of logits
   std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype)> sizes;
   /// Asked only where the family has rows of V.
   std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype, std::int64_t V)> rows;

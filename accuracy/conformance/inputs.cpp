@@ -1,90 +1,11 @@
 #include "accuracy/conformance/inputs.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <iterator>
-#include <limits>
 #include <random>
 #include <set>
 
-#include "reference/error.hpp"
-
 namespace assay::conformance {
 namespace {
-
-constexpr Family kMore[] = {
-    {kShifted, "-1000 + N(0, 1): a maximum or padding that starts at 0 leaves no exp above 0."},
-    {kSameHead,
-     "The first 16 logits of every row are the same: results cached by a fingerprint of the head."},
-    {kLowest, "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number."},
-    {kWidths, "The largest logits beside powers of two: an index that is too narrow, or that means none."},
-    {kMagnitudes, "Every logit near -1e5, -1e6 ... -1e38: a finite stand-in for -inf that is too small."},
-    {kMedley,
-     "Each row of another family, special rows between ordinary ones: what a row leaves for the next."},
-};
-
-/// Rows next to -inf: all of them the lowest finite number; but one; every other one -inf; the last alone
-/// finite.
-Tensor lowest(Dtype dtype, std::int64_t V, std::int64_t rows) {
-  Tensor t(dtype, rows, V);
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t j = 0; j < V; ++j) {
-      double x = -max_finite(dtype);
-      if (r % 4 == 1 && j == V / 2) x = -1;
-      if ((r % 4 == 2 && j % 2 == 1) || (r % 4 == 3 && j + 1 < V))
-        x = -std::numeric_limits<double>::infinity();
-      t.set(r, j, x);
-    }
-  return t;
-}
-
-Tensor widths(Dtype dtype, std::int64_t V, std::int64_t rows) {
-  std::set<std::int64_t> columns = {V - 1};
-  for (std::int64_t edge = 4; edge <= V; edge *= 2) {
-    columns.insert(edge - 1);
-    if (edge < V) columns.insert(edge);
-  }
-  const std::vector<std::int64_t> all(columns.rbegin(), columns.rend());
-  Tensor t(dtype, rows, V);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t j = 0; j < V; ++j) t.set(r, j, -8 - 0.125 * static_cast<double>(j * 7 % 16));
-    for (std::size_t n = 0; n < all.size(); ++n)
-      t.set(r, all[(n + 5 * static_cast<std::size_t>(r)) % all.size()], 8 - 0.25 * static_cast<double>(n));
-  }
-  return t;
-}
-
-/// Row e ends just inside 10^e; its logits are more than a thousand apart, so that the largest is all there
-/// is.
-Tensor magnitudes(Dtype dtype, std::int64_t V, std::int64_t rows) {
-  Tensor t(dtype, rows, V);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const double size =
-        std::min(max_finite(dtype), 0.999 * std::pow(10.0, static_cast<double>(5 + r % kMagnitudeRows)));
-    for (std::int64_t j = 0; j < V; ++j)
-      t.set(r, j, -size * (1 - 0.0125 * static_cast<double>((j + 3) * 5 % 8)));
-  }
-  return t;
-}
-
-constexpr const char* kOfMedley[] = {"normal_1", "nan",         "normal_10", "pos_inf",  "row_encoded",
-                                     "ties",     "all_neg_inf", "normal_1",  "overflow", "masked"};
-
-Tensor medley(Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed) {
-  Tensor all(dtype, rows, V);
-  if (V == 0) return all;
-  constexpr std::int64_t n = std::size(kOfMedley);
-  for (std::int64_t f = 0; f < std::min(n, rows); ++f) {
-    const Family* family = find_family(kOfMedley[f]);
-    if (!family || !applies(*family, dtype, V)) family = find_family("normal_1");
-    const Tensor some =
-        make_input(*family, dtype, V, (rows - f + n - 1) / n, seed + static_cast<std::uint64_t>(f));
-    for (std::int64_t r = f; r < rows; r += n)
-      std::memcpy(all.row(r), some.row(r / n), static_cast<std::size_t>(V) * size_of(dtype));
-  }
-  return all;
-}
 
 /// Neighbours of a row length where a dispatch may change.
 void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
@@ -94,32 +15,11 @@ void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
 
 }  // namespace
 
-std::span<const Family> more_families() { return kMore; }
-
 Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::int64_t rows,
                  std::uint64_t seed) {
-  if (const Family* f = find_family(family)) {
-    // Few families have an empty row, where there is nothing to tell them apart.
-    if (V == 0) return Tensor(dtype, rows, 0);
-    return make_input(*f, dtype, V, rows, seed);
-  }
-  if (family == kLowest) return lowest(dtype, V, rows);
-  if (family == kWidths) return V == 0 ? Tensor(dtype, rows, 0) : widths(dtype, V, rows);
-  if (family == kMagnitudes) return magnitudes(dtype, V, rows);
-  if (family == kMedley) return medley(dtype, V, rows, seed);
-  if (family != kShifted && family != kSameHead) throw InputError("unknown family " + family);
-  const Family& normal = *find_family("normal_1");
-  // The dtype of the normal rows holds what is added to them.
-  Tensor t = V == 0 ? Tensor(dtype, rows, 0) : make_input(normal, dtype, V, rows, seed);
-  if (family == kShifted) {
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t j = 0; j < V; ++j) t.set(r, j, t.at(r, j) - 1000);
-  } else {
-    const Tensor head = make_input(normal, dtype, 16, 1, 1);
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t j = 0; j < std::min<std::int64_t>(V, 16); ++j) t.set(r, j, head.at(0, j));
-  }
-  return t;
+  const Family& known = family_named(family);
+  // Few families have an empty row, where there is nothing to tell them apart.
+  return V == 0 ? Tensor(dtype, rows, 0) : make_input(known, dtype, V, rows, seed);
 }
 
 Case make_case(const std::string& family, const Variant& variant, std::int64_t V, std::int64_t rows,

@@ -1,9 +1,8 @@
-// Inputs of the groups: the families of reference/, and a few that only make sense among launches or at every
-// row length. Row lengths a kernel's dispatch may depend on.
+// Inputs of the groups: rows of a family (reference/inputs.hpp), empty ones too, and the row lengths that a
+// kernel's dispatch may depend on.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,27 +11,11 @@
 
 namespace assay::conformance {
 
-/// Families of this folder, besides those of reference/inputs.hpp.
-std::span<const Family> more_families();
-
-/// -1000 + N(0, 1): where a maximum, or the padding of a row, starts at 0 or at -100, every exp vanishes.
+/// Families that a group names.
 inline constexpr const char* kShifted = "shifted_minus_1000";
-/// Rows whose first 16 elements are those of every other row, seed or not: a fingerprint of the head.
 inline constexpr const char* kSameHead = "same_head";
-/// The lowest finite number in place of -inf, and beside it.
-inline constexpr const char* kLowest = "lowest_finite";
-/// The largest logits stand beside every power of two and in the last column, in another order in each row:
-/// columns that a narrow index cannot hold, or that stand for "none". kWidthRows rows have each of them among
-/// their first five.
-inline constexpr const char* kWidths = "width_edges";
-inline constexpr std::int64_t kWidthRows = 8;
-/// Each row of another family, special rows between ordinary ones: what one row leaves behind for the next.
 inline constexpr const char* kMedley = "medley";
-/// Every logit just inside -10^e, from 91 to 99.9 % of it: e is 5 in the first row, and one more in each row
-/// up to the format's last. A stand-in for -inf, or a test for a mask, that a caller's numbers reach.
 inline constexpr const char* kMagnitudes = "magnitudes";
-inline constexpr std::int64_t kMagnitudeRows = 35;
-/// Of the group `big` alone: a row of -inf but for a few logits where an index may wrap.
 inline constexpr const char* kFewFinite = "few_finite";
 
 /// Throws InputError for an unknown family.

@@ -116,7 +116,7 @@ bool is_backward(const Finding& f) { return f.first->op == name(Op::softmax_back
 
 std::string cause_of_family(const Finding& f, const Rule& rule) {
   const FamilyClass& c = family_classes()[static_cast<std::size_t>(rule.family_class)];
-  if (!c.broad) return c.likely;
+  if (!c.without) return c.likely;
   return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
 }
 

@@ -86,9 +86,9 @@ constexpr Special kSpecial[] = {
 }  // namespace
 
 bool decided_by_values(const Record& r) {
-  for (const char* const family : {"all_neg_inf", "pos_inf", "nan", "medley", kMagnitudes, kLowest,
-                                   "overflow", "exact_extremes", "mixed_magnitudes", "far_below"})
-    if (r.family == family) return true;
+  constexpr trait::Set kValues =
+      trait::nan | trait::pos_inf | trait::all_neg_inf | trait::mixed | trait::large;
+  if (traits_of(r.family) & kValues) return true;
   return r.group == "calls" || r.group == "big";
 }
 
@@ -148,8 +148,9 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
       break;
     }
   }
-  const bool large = failing(kMagnitudes) || failing(kLowest) || failing("overflow") ||
-                     failing("exact_extremes") || failing("mixed_magnitudes") || failing("far_below");
+  const bool large = std::any_of(records.begin(), records.end(), [](const Record& r) {
+    return fails(r) && r.group == "families" && (traits_of(r.family) & trait::large) != 0;
+  });
   if (large && may("max_abs")) {
     const auto good_at = [&](int decade) {
       const std::string word = fmt::format("max_abs=1e{}", decade);
@@ -166,7 +167,8 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
       (good_at(middle) ? good : bad) = middle;
     }
     const double limit = std::pow(10.0, good);
-    const Returned back = returned_for(variant, kMagnitudes, 33, kMagnitudeRows, [&](const RowTruth& t) {
+    const std::int64_t rows = report_rows(family_named(kMagnitudes), variant.dtype, 33, false);
+    const Returned back = returned_for(variant, kMagnitudes, 33, rows, [&](const RowTruth& t) {
       return !t.x.empty() && std::fabs(t.m) > limit;
     });
     if (back.launched && (good >= kAbsurd || !back.silent))

@@ -7,10 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "reference/formats.hpp"
 
@@ -38,72 +36,29 @@ std::int64_t pitch_of(const Record& r) {
 
 namespace {
 
-bool one_of(const std::string& s, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), s) != list.end();
-}
-
 // Of two classes that hold for the same cases the first is taken.
 constexpr FamilyClass kClasses[] = {
-    {"of nothing above the lowest number", "a finite number stands in for -inf",
-     [](const std::string& f) {
-       return one_of(f, {"all_neg_inf", "nan", "lowest_finite"});
-     }},
-    {"with NaN", "a maximum that drops NaN (fmaxf does) hides it",
-     [](const std::string& f) { return f == "nan"; }},
-    {"with NaN or +inf", "NaN and +inf are handled otherwise than declared",
-     [](const std::string& f) {
-       return one_of(f, {"nan", "pos_inf"});
-     }},
+    {"of nothing above the lowest number", "a finite number stands in for -inf", trait::bottom},
+    {"with NaN", "a maximum that drops NaN (fmaxf does) hides it", trait::nan},
+    {"with NaN or +inf", "NaN and +inf are handled otherwise than declared", trait::nan | trait::pos_inf},
     {"whose softmax is NaN unless declared otherwise", "special values are handled otherwise than declared",
-     [](const std::string& f) {
-       return one_of(f, {"nan", "pos_inf", "all_neg_inf"});
-     }},
-    {"with +inf", "inf - inf, or a policy for +inf that was not declared",
-     [](const std::string& f) { return f == "pos_inf"; }},
+     trait::nan | trait::pos_inf | trait::all_neg_inf},
+    {"with +inf", "inf - inf, or a policy for +inf that was not declared", trait::pos_inf},
     {"of nothing but -inf", "-inf - -inf, or a policy for empty rows that was not declared",
-     [](const std::string& f) { return f == "all_neg_inf"; }},
-    {"with -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN",
-     [](const std::string& f) {
-       return f.starts_with("inf_") ||
-              one_of(f, {"single_finite", "attention_causal", "all_neg_inf", "lowest_finite"});
-     }},
-    {"with parts all -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN",
-     [](const std::string& f) {
-       return f.starts_with("inf_") || one_of(f, {"single_finite", "lowest_finite"});
-     }},
+     trait::all_neg_inf},
+    {"with -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN", trait::neg_inf},
+    {"with parts all -inf", "a part of the row that is all -inf: exp(-inf - -inf) is NaN", trait::parts},
     {"with special values", "special values are handled otherwise than declared",
-     [](const std::string& f) {
-       return f.starts_with("inf_") || one_of(f, {"single_finite", "all_neg_inf", "pos_inf", "nan",
-                                                  "attention_causal", "lowest_finite"});
-     }},
+     trait::neg_inf | trait::pos_inf | trait::nan},
     {"whose lanes' or tiles' maxima lie far apart",
-     "a wrong maximum, or a missing rescale, per lane, vector, thread or tile",
-     [](const std::string& f) { return f.ends_with("_maxima"); }},
-    {"whose first number or maximum comes late", "the maximum is not that of the whole row",
-     [](const std::string& f) {
-       return f == "inf_vector" || f == "inf_warp" || f == "inf_tile" ||
-              one_of(f, {"first_small", "spike", "staircase", "tile_maxima", "single_finite", "lowest_finite",
-                         "pos_inf"});
-     }},
-    {"whose maximum rises along it", "the sum is not rescaled when the maximum rises",
-     [](const std::string& f) {
-       return !one_of(f, {"constant", "descending", "all_neg_inf", "nan", "pos_inf", "single_finite"});
-     },
-     true},
-    {"with ties", "equal logits are ordered otherwise than declared",
-     [](const std::string& f) {
-       return one_of(f, {"ties", "two_valued"});
-     }},
+     "a wrong maximum, or a missing rescale, per lane, vector, thread or tile", trait::apart},
+    {"whose first number or maximum comes late", "the maximum is not that of the whole row", trait::late},
+    {"whose maximum rises along it", "the sum is not rescaled when the maximum rises", trait::settled, true},
+    {"with ties", "equal logits are ordered otherwise than declared", trait::ties},
     {"that ascends slowly", "the running sum is rescaled by a biased or rounded factor at every step",
-     [](const std::string& f) {
-       return one_of(f, {"ramp_1e4", "ramp_1ulp"});
-     }},
-    {"with subnormal outputs", "small results are flushed to zero",
-     [](const std::string& f) { return f == "subnormal_out"; }},
-    {"of wide range", "the exp is less accurate far below the maximum",
-     [](const std::string& f) {
-       return one_of(f, {"uniform_80", "normal_10", "subnormal_out"});
-     }},
+     trait::slow_rise},
+    {"with subnormal outputs", "small results are flushed to zero", trait::subnormal},
+    {"of wide range", "the exp is less accurate far below the maximum", trait::wide},
 };
 
 // ---- sets of cases, a bit each ----
@@ -318,7 +273,7 @@ class Search {
       // A class is told from others by what it holds for: later ones are a little dearer, so that ties end.
       add(
           Pattern::family_class, std::string("row ") + kClasses[i].words,
-          (kClasses[i].broad ? 12 : 4) + 0.01 * static_cast<double>(i), 0,
+          (kClasses[i].without ? 12 : 4) + 0.01 * static_cast<double>(i), 0,
           [i](const Record& r) { return kClasses[i].has(r.family); }, static_cast<int>(i));
     const double which = log2_of(all.size());
     for (const std::string& f : bad)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/record.hpp"
+#include "reference/inputs.hpp"
 
 namespace assay::conformance {
 
@@ -58,8 +59,10 @@ struct Rule {
 struct FamilyClass {
   const char* words;   // "whose logits are all negative"
   const char* likely;  // "the running maximum does not start at -inf"
-  bool (*has)(const std::string& family);
-  bool broad = false;  // most families: what any fault shows in is likely among them
+  trait::Set traits;   // a family of the class has any of these
+  /// Or none of them. Such a class holds most families: what any fault shows in is likely among them.
+  bool without = false;
+  bool has(const std::string& family) const { return ((traits_of(family) & traits) != 0) != without; }
 };
 std::span<const FamilyClass> family_classes();
 

@@ -81,7 +81,7 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
   for (const Finding& f : diagnose(run.records)) {
     Record& r = run.records[static_cast<std::size_t>(f.first - run.records.data())];
     if (r.op == name(Op::softmax_backward)) continue;  // other classes differ in exp and division
-    const bool known = find_family(r.family) || r.family == kShifted || r.family == kSameHead;
+    const bool known = find_family(r.family) != nullptr;
     const std::optional<Op> op = parse_op(r.op);
     const bool by_itself =
         r.group == "families" || r.group == "shapes" || r.group == "rows" || r.group == "layout";

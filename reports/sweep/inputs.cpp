@@ -13,11 +13,6 @@ constexpr std::int64_t kSample = std::int64_t{1} << 17;   // elements whose trut
 constexpr std::int64_t kMostRows = 8;                     // of a sample
 constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // elements of all that are kept; some 80 bytes each
 
-const Family& known(const std::string& name) {
-  if (const Family* f = find_family(name)) return *f;
-  throw InputError("--family " + name + ": unknown; assay list --families names them all");
-}
-
 /// Moves the entry to the front, then drops from the back what exceeds the limit.
 template <class T, class Size>
 T& kept(std::list<std::unique_ptr<T>>& list, typename std::list<std::unique_ptr<T>>::iterator at, Size size,
@@ -34,7 +29,7 @@ T& kept(std::list<std::unique_ptr<T>>& list, typename std::list<std::unique_ptr<
 }  // namespace
 
 SweepInputs::SweepInputs(const std::string& family, std::uint64_t seed)
-    : family_(known(family)), seed_(seed) {}
+    : family_(family_named(family)), seed_(seed) {}
 
 std::int64_t SweepInputs::distinct_rows(std::int64_t V, std::int64_t rows) const {
   return std::min(rows, std::max<std::int64_t>(1, kTile / std::max<std::int64_t>(1, V)));
