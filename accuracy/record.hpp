@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/fault_kind.hpp"
+#include "kernels/host/fault_kind.hpp"
 
 namespace assay {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "reference/formats.hpp"
-#include "reference/oracle.hpp"
+#include "reference/oracle/oracle.hpp"
 
 namespace assay {
 

@@ -13,7 +13,7 @@ foreach(target assay assay_tests)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
 endforeach()
 # The command is in the tests as well, so a bundle has one program under two names; it was a third larger with two.
-target_sources(assay_tests PRIVATE reports/bundle_main.cpp)
+target_sources(assay_tests PRIVATE reports/cli/bundle_main.cpp)
 # What a plugin throws belongs to its own C++ library, and nothing here can catch it.
 target_compile_definitions(assay_tests PRIVATE ASSAY_STATIC)
 # For size: command line, pages and tests are half as large, and nothing there is waited for. Kernels, oracle and

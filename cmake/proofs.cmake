@@ -1,7 +1,7 @@
-# Runs the machine-checked proofs of reference/NAME.hpp: NAME.sollya (certified error of the polynomial) and
+# Runs the machine-checked proofs of reference/oracle/NAME.hpp: NAME.sollya (certified error of the polynomial) and
 # NAME.gappa (rounding errors), and asserts that all three files speak of the same polynomial and the same bound.
 # Run as a test: cmake -DNAME=fast_exp -DROOT=<source> -DGAPPA= -DSOLLYA= -P proofs.cmake
-set(base ${ROOT}/reference/${NAME})
+set(base ${ROOT}/reference/oracle/${NAME})
 
 # Coefficients, in the order of rising degree: "c0 = ...;" in the .gappa, literals of Q in the .sollya; the code
 # writes Horner from the highest.

@@ -4,7 +4,7 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
   reference/*_test.cpp kernels/*_test.cpp accuracy/*_test.cpp properties/*_test.cpp fuzz/*_test.cpp reports/*_test.cpp)
 add_executable(assay_tests ${test_sources})
 # They include kernel headers, and with them nvcc's #pragma unroll.
-set_source_files_properties(kernels/row_walk_test.cpp kernels/row_divisor_test.cpp PROPERTIES
+set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/row_divisor_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
 target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck ZLIB::ZLIB GTest::gtest_main)
 # What is tested is compiled as everywhere; a third of the tests' own compile time is the optimiser's.
@@ -21,14 +21,14 @@ set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1
 if(ASSAY_SANITIZE)
   # `ctest -L sanitizer-small` is what ./run test has time for: a binary of its own, a third of the build. `ctest -L
   # sanitizer` runs everything. TSan runs fibers some fifty times slower, so its small set stays at what can race.
-  set(small reports/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
+  set(small reports/runs/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
     kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp)
   if(NOT ASSAY_SANITIZE STREQUAL "thread")
-    list(APPEND small reference/npy_test.cpp reference/tensor_file_test.cpp kernels/host/half_test.cpp accuracy/checker_test.cpp
-      accuracy/record_test.cpp reference/fast_row_test.cpp accuracy/fast_judge_test.cpp)
+    list(APPEND small reference/files/npy_test.cpp reference/files/tensor_file_test.cpp kernels/host/half_test.cpp accuracy/verdict/checker_test.cpp
+      accuracy/record_test.cpp reference/oracle/fast_row_test.cpp accuracy/fast_judge/fast_judge_test.cpp)
   endif()
   # The report's driver without its pages and commands.
-  foreach(part plan report profile environment summary tally html)
+  foreach(part runs/plan runs/report runs/profile data/environment data/summary data/tally data/html)
     list(APPEND small reports/${part}.cpp)
   endforeach()
   add_executable(assay_sanitizer_tests ${small})
@@ -44,6 +44,9 @@ else()
   gtest_discover_tests(assay_tests TEST_FILTER "Bigmem.*" ${discovery} LABELS bigmem TIMEOUT 3600)
 endif()
 add_test(NAME layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/layers.cmake)
+add_test(NAME rooms COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/rooms.cmake)
+add_test(NAME rooms_can_fail COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/rooms
+  -P ${PROJECT_SOURCE_DIR}/cmake/rooms_can_fail.cmake)
 foreach(proof fast_exp fast_log)
   add_test(NAME proof_${proof} COMMAND ${CMAKE_COMMAND} -DNAME=${proof} -DROOT=${PROJECT_SOURCE_DIR}
     -DGAPPA=${ASSAY_GAPPA} -DSOLLYA=${ASSAY_SOLLYA} -P ${PROJECT_SOURCE_DIR}/cmake/proofs.cmake)

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accuracy/fast_judge.hpp"
-#include "accuracy/guarded.hpp"
+#include "accuracy/case/guarded.hpp"
+#include "accuracy/case/job.hpp"
+#include "accuracy/fast_judge/fast_judge.hpp"
 
 namespace assay::fuzz {
 namespace {

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "accuracy/behaves_like.hpp"
-#include "accuracy/guarded.hpp"
-#include "accuracy/judged_row.hpp"
+#include "accuracy/case/guarded.hpp"
+#include "accuracy/case/job.hpp"
+#include "accuracy/judge/judged_row.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 
 namespace assay::fuzz {
 namespace {

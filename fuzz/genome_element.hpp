@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fuzz/genome.hpp"
-#include "reference/fast_exp.hpp"
+#include "reference/oracle/fast_exp.hpp"
 
 namespace assay::fuzz {
 

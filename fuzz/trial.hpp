@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/verdict/checker.hpp"
 #include "fuzz/genome.hpp"
 
 namespace assay::fuzz {

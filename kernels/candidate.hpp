@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/fault_kind.hpp"
+#include "kernels/host/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {

@@ -1,4 +1,4 @@
-// What a variant promises, as data. A claim names an algorithm class; accuracy/bounds.hpp maps the names to
+// What a variant promises, as data. A claim names an algorithm class; accuracy/bounds/bounds.hpp maps the names to
 // a formula, so that no kernel can carry a private tolerance. A claim belongs to variant x dtype.
 #pragma once
 
@@ -140,7 +140,7 @@ constexpr std::int64_t own_columns(const Claim& c, std::int64_t row, std::int64_
 
 /// What is assumed of a kernel of which nothing was declared: fp32 arithmetic, any order of the sum, an exp
 /// and a division as good as CUDA's documented ones, outputs that may keep an older maximum
-/// (accuracy/BOUNDS.md section 6).
+/// (accuracy/bounds/BOUNDS.md section 6).
 constexpr Claim undeclared_claim() {
   Claim c;
   c.algorithm = Algorithm::online;

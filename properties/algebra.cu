@@ -1,7 +1,7 @@
 // ⊕ as this build's flags compile it. Compiled once per backend (see CMakeLists.txt): by nvcc, whose
 // functions carry their arrays to the GPU and back, and by the host compiler, where the same bodies run in a
 // loop.
-#include "kernels/reduce.cuh"
+#include "kernels/building_blocks/reduce.cuh"
 #include "properties/algebra.hpp"
 #include "properties/array_launch.cuh"
 #include "properties/narrow_normalizer.cuh"

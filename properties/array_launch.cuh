@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "kernels/building_blocks/backend.hpp"
 #include "kernels/device.hpp"
 
 namespace assay::ASSAY_BACKEND {

@@ -1,9 +1,9 @@
-// The normalizer kept in a 16-bit format: the select form of kernels/normalizer.cuh with every operation
+// The normalizer kept in a 16-bit format: the select form of kernels/building_blocks/normalizer.cuh with every operation
 // rounded to the format, and hexp. No variant merges in 16 bits; the properties ask what ⊕ still promises if
 // one did.
 #pragma once
 
-#include "kernels/reduce.cuh"
+#include "kernels/building_blocks/reduce.cuh"
 
 namespace assay::ASSAY_BACKEND {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "accuracy/bounds.hpp"
+#include "accuracy/bounds/bounds.hpp"
 #include "properties/float_generators.hpp"
 
 namespace assay {

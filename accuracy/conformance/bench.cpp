@@ -6,14 +6,15 @@
 #include <chrono>
 #include <filesystem>
 
-#include "accuracy/behaves_like.hpp"
-#include "accuracy/checker.hpp"
+#include "accuracy/case/job.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/conformance/limit_search.hpp"
+#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
-#include "accuracy/verdict.hpp"
-#include "reference/tensor_file.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "accuracy/verdict/verdict.hpp"
+#include "reference/files/tensor_file.hpp"
 
 namespace assay::conformance {
 

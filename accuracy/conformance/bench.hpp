@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/case.hpp"
+#include "accuracy/case/case.hpp"
+#include "accuracy/case/guarded.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/deaths.hpp"
-#include "accuracy/guarded.hpp"
 
 namespace assay::conformance {
 

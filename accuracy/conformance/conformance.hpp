@@ -13,7 +13,7 @@
 
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
-#include "reference/oracle.hpp"
+#include "reference/oracle/oracle.hpp"
 #include "reference/problem.hpp"
 
 namespace assay {
@@ -76,7 +76,7 @@ struct Group {
 /// Which of the chosen groups run.
 enum class Part { all, cheap, costly };
 
-/// The groups of this folder, in report order.
+/// The groups of groups/, in report order.
 std::span<const Group> groups();
 
 struct ConformanceOptions {
@@ -92,7 +92,7 @@ struct ConformanceOptions {
   std::optional<double> max_ulp;  // the author's own promise, a check of its own
   int threads = 0;                // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
-  std::vector<Group> more;  // groups from elsewhere, after this folder's
+  std::vector<Group> more;  // groups from elsewhere, after those
   Tier tier = Tier::fast;   // of the oracle
   /// The records of `assay report`: they name no group, and that command repeats them.
   bool report = false;

@@ -1,4 +1,4 @@
-// Inputs of the groups: rows of a family (reference/inputs.hpp), empty ones too, and the row lengths that a
+// Inputs of the groups: rows of a family (reference/inputs/inputs.hpp), empty ones too, and the row lengths that a
 // kernel's dispatch may depend on.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/case.hpp"
+#include "accuracy/case/case.hpp"
 #include "accuracy/conformance/conformance.hpp"
 
 namespace assay::conformance {

@@ -1,14 +1,14 @@
 // One value of a function under test against the exact one: the same source for the host's and the device's
-// sweep (function_sweep.hpp). The exact value comes as an enclosure from reference/fast_*.hpp, is scaled so
+// sweep (function_sweep.hpp). The exact value comes as an enclosure from reference/oracle/fast_*.hpp, is scaled so
 // that the last place of the format is 1, and everything else follows from the two integers around it. What
 // the enclosure does not decide is left to MPFR. Compile with contraction off.
 #pragma once
 
 #include <cstdint>
 
-#include "reference/fast_exp.hpp"
-#include "reference/fast_exp2.hpp"
-#include "reference/fast_log.hpp"
+#include "reference/oracle/fast_exp.hpp"
+#include "reference/oracle/fast_exp2.hpp"
+#include "reference/oracle/fast_log.hpp"
 
 namespace assay::functions {
 

@@ -1,7 +1,7 @@
 # The building-block sweep: its vector code (the judge, Eigen's packets and SLEEF) is compiled for AVX2 and FMA on
 # x86-64 (the sweep asks the CPU before it calls them), and its CUDA side as kernels are.
 file(GLOB function_sources CONFIGURE_DEPENDS functions/*.cpp)
-list(FILTER function_sources EXCLUDE REGEX "_test\\.cpp$|/functions_(eigen|sleef)\\.cpp$|/function_(judge_host|table)\\.cpp$")
+list(FILTER function_sources EXCLUDE REGEX "_test\\.cpp$|/functions_(eigen|sleef)\\.cpp$|/function_judge_host\\.cpp$")
 add_library(assay_functions STATIC ${function_sources})
 target_link_libraries(assay_functions PUBLIC assay_accuracy PRIVATE assay_fmt)
 add_library(assay_function_vectors OBJECT functions/function_judge_host.cpp functions/functions_eigen.cpp)

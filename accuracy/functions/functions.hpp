@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/bounds/function_table.hpp"
 #include "accuracy/functions/function_element.hpp"
-#include "accuracy/functions/function_table.hpp"
 
 namespace assay::functions {
 

@@ -1,4 +1,4 @@
-// Division of a row by one divisor (kernels/row_divisor.cuh) over every pair of f32 mantissas, on the GPU.
+// Division of a row by one divisor (kernels/building_blocks/row_divisor.cuh) over every pair of f32 mantissas, on the GPU.
 // Scaling by powers of two is exact within the range the kernels use it in, so that mantissas are all there
 // is.
 #pragma once

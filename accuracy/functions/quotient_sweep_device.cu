@@ -2,8 +2,8 @@
 
 #include "accuracy/device_array.hpp"
 #include "accuracy/functions/quotient_sweep.hpp"
+#include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/device.hpp"
-#include "kernels/row_divisor.cuh"
 
 namespace assay {
 namespace {

@@ -1,5 +1,5 @@
 // Corpora of a search: what is read is written and read again, the same.
-#include "fuzz/corpus.hpp"
+#include "fuzz/search/corpus.hpp"
 
 #include "fuzz/targets/target.hpp"
 

@@ -1,9 +1,9 @@
 // The --entry of a kernel, and the names and values of --arg; the same bytes as a file that an entry is found
 // in.
-#include "kernels/adapter/entry_signature.hpp"
+#include "kernels/adapter/entry/signature.hpp"
 
 #include "fuzz/targets/target.hpp"
-#include "kernels/adapter/entry_finder.hpp"
+#include "kernels/adapter/entry/finder.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;

@@ -1,5 +1,5 @@
 // .npy files, through a file in memory.
-#include "reference/npy.hpp"
+#include "reference/files/npy.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // .npy, .npz and .safetensors by the front door, through a file in memory.
-#include "reference/tensor_file.hpp"
+#include "reference/files/tensor_file.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

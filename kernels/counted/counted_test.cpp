@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernels/counted/access_counter.hpp"
-#include "reference/inputs.hpp"
+#include "reference/inputs/inputs.hpp"
 
 namespace assay {
 namespace {

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/fault_kind.hpp"
+#include "kernels/host/fault_kind.hpp"
 
 namespace assay::executor {
 

@@ -1,4 +1,4 @@
-// The other functions that host kernels call, against the error that accuracy/bounds.cpp grants them: exp2f
+// The other functions that host kernels call, against the error that accuracy/bounds/bounds.cpp grants them: exp2f
 // (class exp2_fma) and logf (log-softmax and lse). A double function decides; it is within 2^-51 of the
 // truth.
 #include <gtest/gtest.h>

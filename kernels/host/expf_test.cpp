@@ -1,4 +1,4 @@
-// The exponentials that host kernels call, against the error that accuracy/bounds.cpp grants them. A double
+// The exponentials that host kernels call, against the error that accuracy/bounds/bounds.cpp grants them. A double
 // exponential decides all but arguments close to a limit; those are decided by MPFR.
 #include <gtest/gtest.h>
 

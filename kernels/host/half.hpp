@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #ifndef ASSAY_BACKEND
-#error "include kernels/backend.hpp"
+#error "include kernels/building_blocks/backend.hpp"
 #endif
 
 namespace assay::ASSAY_BACKEND {

@@ -38,9 +38,9 @@ std::uint64_t DeviceSide::all_bytes() const { return 0; }
 #include <thread>
 #include <utility>
 
-#include "kernels/isolation/arena.hpp"
-#include "kernels/isolation/delay.hpp"
-#include "kernels/isolation/device_pages.hpp"
+#include "kernels/isolation/shared/arena.hpp"
+#include "kernels/isolation/shared/delay.hpp"
+#include "kernels/isolation/shared/device_pages.hpp"
 
 namespace assay::isolation {
 namespace {

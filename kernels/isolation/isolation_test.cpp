@@ -12,8 +12,8 @@
 #include <fstream>
 #include <thread>
 
-#include "kernels/isolation/arena.hpp"
-#include "kernels/isolation/worker_clock.hpp"
+#include "kernels/isolation/process/worker_clock.hpp"
+#include "kernels/isolation/shared/arena.hpp"
 #include "kernels/plugin.h"
 #include "reference/error.hpp"
 

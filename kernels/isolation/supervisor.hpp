@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "kernels/candidate.hpp"
-#include "kernels/isolation/arena.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/parts.hpp"
-#include "kernels/isolation/process.hpp"
-#include "kernels/isolation/warm_process.hpp"
+#include "kernels/isolation/process/process.hpp"
+#include "kernels/isolation/process/warm_process.hpp"
+#include "kernels/isolation/shared/arena.hpp"
 
 namespace assay::isolation {
 

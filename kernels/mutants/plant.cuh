@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "kernels/building_blocks/reduce.cuh"
 #include "kernels/mutants/mutants.hpp"
-#include "kernels/reduce.cuh"
 
 namespace assay::ASSAY_BACKEND {
 

@@ -1,7 +1,7 @@
 // Right kernels of many kinds, each with the declaration its author would write, and again without one where
 // nothing has to be declared. All of them must pass on every family: a false alarm is as bad as a miss.
+#include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"
-#include "kernels/topk.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {

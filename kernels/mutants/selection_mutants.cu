@@ -1,7 +1,7 @@
 // More faults of top-k: duplicates, NaN, ties, rounding before selection, and the width of an index. A right
 // selection is spoilt before, while or after it is written.
+#include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"
-#include "kernels/topk.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {

@@ -1,6 +1,6 @@
 // Faults in fused softmax + top-k, planted one at a time into online_topk_block's shape.
+#include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"
-#include "kernels/topk.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "kernels/adapter/entry_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
 
 namespace assay {

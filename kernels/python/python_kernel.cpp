@@ -13,7 +13,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "kernels/adapter/entry_names.hpp"
+#include "kernels/adapter/entry/names.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "kernels/python/embedded_worker.hpp"

@@ -1,5 +1,5 @@
 // What a callable's parameters are taken for: by --arg, by their names, by their places. No verdicts here:
-// reports/python_operands_test.cpp has them.
+// reports/cli/check/python_operands_test.cpp has them.
 #include <gtest/gtest.h>
 
 #include "kernels/isolation/isolation_test.hpp"

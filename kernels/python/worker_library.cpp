@@ -6,9 +6,9 @@
 #include <string>
 
 #include "kernels/adapter/embedded.hpp"
-#include "kernels/isolation/plugin_library.hpp"
-#include "kernels/isolation/warm_loop.hpp"
-#include "kernels/isolation/worker_loop.hpp"
+#include "kernels/isolation/worker/loop.hpp"
+#include "kernels/isolation/worker/plugin_library.hpp"
+#include "kernels/isolation/worker/warm_loop.hpp"
 #include "kernels/plugin.h"
 #if defined(ASSAY_WITH_CUDA)
 #include <cuda_runtime_api.h>

@@ -6,7 +6,7 @@
 
 #include "kernels/counted/counted.hpp"
 #include "reference/error.hpp"
-#include "reference/inputs.hpp"
+#include "reference/inputs/inputs.hpp"
 
 namespace assay {
 namespace {

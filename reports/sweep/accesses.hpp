@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
-#include "reports/sweep/access_record.hpp"
+#include "reports/sweep/data/access_record.hpp"
 
 namespace assay {
 

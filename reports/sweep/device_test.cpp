@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "reference/test_folder.hpp"
-#include "reports/files.hpp"
+#include "reports/data/files.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/outcome.hpp"
-#include "reports/sweep/rig.hpp"
+#include "reports/sweep/rig/rig.hpp"
 
 namespace assay {
 namespace {

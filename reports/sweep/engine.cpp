@@ -6,17 +6,18 @@
 #include <memory>
 #include <set>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/case/job.hpp"
 #include "accuracy/reproduce.hpp"
+#include "accuracy/verdict/checker.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/build_info.hpp"
+#include "reports/sweep/data/sweep_file.hpp"
 #include "reports/sweep/inputs.hpp"
-#include "reports/sweep/rig.hpp"
-#include "reports/sweep/sweep_file.hpp"
+#include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/timing.hpp"
 #include "reports/sweep/verify.hpp"
-#include "reports/sweep/write_page.hpp"
+#include "reports/sweep_page/write_page.hpp"
 
 namespace assay {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/sweep/data/record.hpp"
 #include "reports/sweep/plan.hpp"
-#include "reports/sweep/record.hpp"
 
 namespace assay {
 

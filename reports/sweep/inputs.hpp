@@ -6,8 +6,8 @@
 #include <list>
 #include <memory>
 
-#include "accuracy/case.hpp"
-#include "reference/inputs.hpp"
+#include "accuracy/case/case.hpp"
+#include "reference/inputs/inputs.hpp"
 
 namespace assay {
 

@@ -8,7 +8,7 @@
 
 #include "kernels/registry.hpp"
 #include "reference/error.hpp"
-#include "reports/files.hpp"
+#include "reports/data/files.hpp"
 #include "reports/sweep/accesses.hpp"
 
 namespace assay {

@@ -3,7 +3,7 @@
 
     python3 reports/sweep/peers.py --out DIR --assay path/to/assay [--quick] [--budget 540] [--peer NAME...]
 
-Writes DIR/peers.jsonl, records of the format of reports/sweep/record.hpp, on the same logits as assay sweep (assay
+Writes DIR/peers.jsonl, records of the format of reports/sweep/data/record.hpp, on the same logits as assay sweep (assay
 inputs makes them), timed the same way (CUDA events, launches queued behind a wait, buffers past the L2), held against
 the ceilings in DIR/sweep.jsonl, and judged by assay grade. What the file holds already is skipped. Without PyTorch or
 a GPU every peer becomes one record that says so; that is no error.
@@ -84,7 +84,7 @@ def blank(peer, dtype, rows, V, k, a):
 
 
 def line_of(r):
-    """As reports/sweep/record.cpp writes it: infinities and NaN are strings."""
+    """As reports/sweep/data/record.cpp writes it: infinities and NaN are strings."""
     def value(x):
         if isinstance(x, float) and not math.isfinite(x):
             return "nan" if x != x else "inf" if x > 0 else "-inf"

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "accuracy/case.hpp"
+#include "accuracy/case/case.hpp"
 #include "kernels/cudnn.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/candidates.hpp"
-#include "reports/sweep/rig.hpp"
+#include "reports/sweep/rig/rig.hpp"
 
 namespace assay {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reports/sweep/statistics.hpp"
+#include "reports/sweep/data/statistics.hpp"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/sweep/record.hpp"
-#include "reports/sweep/rig.hpp"
+#include "reports/sweep/data/record.hpp"
+#include "reports/sweep/rig/rig.hpp"
 
 namespace assay {
 

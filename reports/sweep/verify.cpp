@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "accuracy/checker.hpp"
+#include "accuracy/verdict/checker.hpp"
 
 namespace assay {
 namespace {

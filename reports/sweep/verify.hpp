@@ -7,7 +7,7 @@
 #include <string>
 
 #include "reports/sweep/inputs.hpp"
-#include "reports/sweep/rig.hpp"
+#include "reports/sweep/rig/rig.hpp"
 
 namespace assay {
 

@@ -1,0 +1,158 @@
+#include "accuracy/backward/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "accuracy/ulp.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// Finite values within the bound may still round to an infinity.
+bool overflows(const BackwardContext& c, const Enclosure& x, double bound, double g) {
+  const double most = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
+  return std::isinf(g) && (g > 0 ? x.hi + bound >= most : x.lo - bound <= -most);
+}
+
+void note_element(const BackwardContext& c, std::size_t i, double g, std::uint64_t bits, double bound,
+                  double far, bool ok) {
+  ErrorStatistics& s = c.statistics;
+  const BackwardRow& r = c.row;
+  const Enclosure x = r.x[i];
+  const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, x).hi;
+  s.ulp.push_back(static_cast<float>(std::min(error, 1e30)));
+  if (std::isinf(error)) s.ulp.back() = static_cast<float>(kInf);
+  s.sum_ulp += error;
+  s.correctly_rounded += encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits;
+  const double middle = 0.5 * (x.lo + x.hi), size = std::fabs(middle);
+  s.weak += !(bound < size);
+  if (!ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error))) {
+    const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
+    s.worst = {c.number, static_cast<std::int64_t>(i),    r.dy[i], r.dy[i] - sum, g, x.lo, x.hi,
+               error,    std::isnan(ratio) ? kInf : ratio};
+    s.worst_failed = !ok;
+  }
+  if (c.observer)
+    c.observer->element(std::fabs(r.dy[i]), error, std::isfinite(g) ? signed_ulp_error(c.out, g, x) : kInf,
+                        bound / ulp(c.out, middle));
+}
+
+void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_t i, double g,
+                   std::uint64_t bits) {
+  const BackwardRow& r = c.row;
+  const Enclosure x = r.x[i];
+  const double bound = b.element(r, i);
+  const double scale = std::fabs(r.y[i]) * (std::fabs(r.dy[i]) + std::fabs(0.5 * (r.s.lo + r.s.hi)));
+  // Below the smallest normal number an error is absolute, and its size relative to the result says nothing.
+  if (scale >= min_normal(c.terms.arithmetic)) c.statistics.resolution.element(scale, bound, bound / scale);
+  const Enclosure all = before_rounding(c.terms, c.out, g);
+  const double seen = std::isnan(g) ? g : std::clamp(0.5 * (x.lo + x.hi), all.lo, all.hi);
+  const double far = std::max(seen - x.lo, x.hi - seen), near = std::max({seen - x.hi, x.lo - seen, 0.0});
+  const bool ok = overflows(c, x, bound, g)
+                      ? c.tally.require(Check::element, true)
+                      : c.tally.judge(Check::element, std::isnan(g) ? g : near, std::isnan(g) ? g : far,
+                                      bound, bound * (1 + 0x1p-40));
+  note_element(c, i, g, bits, bound, far, ok);
+  if (!ok && c.tally.first(Check::element))
+    c.tally.at(Check::element).detail = fmt::format(
+        "row {}, column {}: got {:g}, exact {:.17g}, off by {:.4g}, bound {:.4g}; y = {:g}, dy = {:g}, "
+        "sum y dy = {:.9g}",
+        c.number, i, g, x.lo, std::fabs(g - x.lo), bound, r.y[i], r.dy[i], r.s.lo);
+}
+
+/// The sums implied by the elements that imply one.
+struct Implied {
+  std::vector<std::size_t> column;
+  std::vector<ImpliedSum> sum;
+  std::size_t highest = 0, lowest = 0;  // which has the largest lower end, which the smallest upper end
+};
+
+Implied implied_sums(const BackwardContext& c, const BackwardBounds& b, std::span<const double> values) {
+  Implied all;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (c.row.y[i] == 0 || !std::isfinite(values[i])) continue;
+    const ImpliedSum s = implied_sum(c.terms, c.out, c.row, b, i, values[i]);
+    if (!std::isfinite(s.lo()) || !std::isfinite(s.hi())) continue;
+    all.column.push_back(i);
+    all.sum.push_back(s);
+    const std::size_t last = all.sum.size() - 1;
+    if (s.lo() > all.sum[all.highest].lo()) all.highest = last;
+    if (s.hi() < all.sum[all.lowest].hi()) all.lowest = last;
+  }
+  return all;
+}
+
+/// Of the two that no one sum serves, the one that agrees with fewer of the others.
+std::size_t odd_one(const Implied& all) {
+  const auto disagreeing = [&](const ImpliedSum& s) {
+    return std::count_if(all.sum.begin(), all.sum.end(),
+                         [&](const ImpliedSum& o) { return o.lo() > s.hi() || o.hi() < s.lo(); });
+  };
+  return disagreeing(all.sum[all.highest]) >= disagreeing(all.sum[all.lowest]) ? all.highest : all.lowest;
+}
+
+/// One sum must serve every element. For intervals it is enough that the highest and the lowest meet.
+bool judge_coherence(const BackwardContext& c, const Implied& all, std::span<const double> values) {
+  const ImpliedSum high = all.sum[all.highest], low = all.sum[all.lowest];
+  const double error = std::max(0.0, high.middle - low.middle), bound = high.reach + low.reach;
+  const bool ok = c.tally.judge(Check::coherence, error, error, bound, bound * (1 + 0x1p-24));
+  if (!ok && c.tally.first(Check::coherence)) {
+    const std::size_t odd = odd_one(all);
+    const std::string cause = cause_of_outputs(c, values);
+    c.tally.at(Check::coherence).detail = fmt::format(
+        "row {}: no one sum y dy gives all its outputs; column {} (got {:g}) needs {:.9g} +- {:.2g}, "
+        "column {} {:.9g} +- {:.2g}{}{}",
+        c.number, all.column[odd], values[all.column[odd]], all.sum[odd].middle, all.sum[odd].reach,
+        all.column[odd == all.highest ? all.lowest : all.highest],
+        odd == all.highest ? low.middle : high.middle, odd == all.highest ? low.reach : high.reach,
+        cause.empty() ? "" : ": ", cause);
+  }
+  return ok;
+}
+
+/// That sum must be near the exact one.
+void judge_sum(const BackwardContext& c, const BackwardBounds& b, double lo, double hi,
+               const OtherSums& other_sums) {
+  // The interval meets that of the bound if their middles are no further apart than their two reaches.
+  const double exact = 0.5 * (c.row.s.lo + c.row.s.hi), width = c.row.s.hi - c.row.s.lo;
+  const double off = std::fabs(0.5 * (lo + hi) - exact), bound = b.sum + 0.5 * (hi - lo);
+  if (!c.tally.judge(Check::row_sum, off - width, off + width, bound, bound * (1 + 0x1p-24)) &&
+      c.tally.first(Check::row_sum)) {
+    const std::string cause = cause_of_sum(c.row, lo, hi, other_sums());
+    c.tally.at(Check::row_sum).detail = fmt::format(
+        "row {}: its outputs were made with a sum of {:.9g} to {:.9g}, sum y dy is {:.9g}, bound {:.4g}{}{}",
+        c.number, lo, hi, c.row.s.lo, b.sum, cause.empty() ? "" : ": ", cause);
+  }
+}
+
+}  // namespace
+
+void judge_backward(const BackwardContext& c, std::span<const double> values,
+                    std::span<const std::uint64_t> bits, const OtherSums& other_sums) {
+  const BackwardBounds b = backward_bounds(c.terms, c.row);
+  for (std::size_t i = 0; i < values.size(); ++i) judge_element(c, b, i, values[i], bits[i]);
+  c.statistics.resolution.row(resolution_limit(c.out));
+  const Implied all = implied_sums(c, b, values);
+  if (all.sum.empty()) return;
+  const double lo = all.sum[all.highest].lo(), hi = all.sum[all.lowest].hi();
+  if (judge_coherence(c, all, values)) judge_sum(c, b, std::min(lo, hi), std::max(lo, hi), other_sums);
+}
+
+void judge_special_backward(const BackwardContext& c, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double g = values[i];
+    const bool ok = c.row.nan ? std::isnan(g) : !std::isfinite(g);
+    if (!c.tally.require(Check::special, ok) && c.tally.first(Check::special))
+      c.tally.at(Check::special).detail = fmt::format(
+          "row {}, column {}: y or dy of the row holds {}, got {:g}", c.number, i,
+          c.row.nan ? "a NaN, which must give NaN" : "an infinity, which leaves nothing finite", g);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,103 @@
+// Buffers as a candidate sees them: poisoned outputs inside guard bands, inputs with a NaN in every gap,
+// and what is left of all that after the launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/case/operand_values.hpp"
+#include "accuracy/checks.hpp"
+#include "accuracy/written_rows.hpp"
+#include "kernels/candidate.hpp"
+#include "reference/tensor.hpp"
+
+namespace assay {
+
+/// How one launch lays out its buffers and how it is scheduled. Two layouts differ in everything a right
+/// kernel must not depend on.
+struct Layout {
+  std::int64_t in_gap = 0;  // elements between rows
+  std::int64_t out_gap = 0;
+  std::int64_t offset = 0;      // elements from a 256-byte boundary to the first row
+  std::int64_t out_offset = 0;  // elements more or fewer to the first row of the outputs
+  /// 0: outputs hold one NaN payload, guard bands and gaps NaN too; 1: outputs hold another NaN payload,
+  /// guard bands and the gaps of the logits a large finite number; 2: everything holds that number.
+  int poison = 0;
+  std::size_t guard = 512;  // bytes on either side of every payload, a multiple of 256
+  LaunchOptions launch = {};
+};
+
+/// Dense and aligned, poison 0, threads in index order, the backend's own grid.
+Layout plain_layout();
+/// Gaps between rows, first row one element off alignment, poison 1, permuted schedule, at most two blocks.
+Layout hostile_layout();
+/// The layout with the gaps and the offset that a variant's declared limits ask for: none where rows must be
+/// dense, wider ones where rows must be aligned.
+Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
+
+/// What a launch reads beside the logits; it outlives the launch, as they do. Null: no gradients, neutral operands.
+struct Beside {
+  const Tensor* gradients = nullptr;  // of a backward pass
+  const OperandValues* operands = nullptr;
+};
+
+/// One launch: the problem with its pitches, and its buffers.
+class GuardedLaunch final : public WrittenRows {
+ public:
+  GuardedLaunch(const Variant& variant, Problem problem, const Tensor& logits, const Layout& layout,
+                const Beside& beside = {});
+
+  LaunchOutcome run();
+  /// Two launches of the same problem at the same time; the variant has a launcher.
+  static std::array<LaunchOutcome, 2> run_both(GuardedLaunch& a, GuardedLaunch& b);
+
+  /// Guard bands and gaps intact, logits unchanged: judged into the tally.
+  void inspect(Tally& tally) const;
+
+  const Problem& problem() const override { return problem_; }
+  const Images& images() const { return images_; }
+  std::uint64_t value_bits(std::int64_t row, std::int64_t j) const override;
+  std::int64_t index(std::int64_t row, std::int64_t r) const override;
+  float m(std::int64_t row) const override;
+  float d(std::int64_t row) const override;
+  /// Whether they still are the poison.
+  bool value_poisoned(std::int64_t row, std::int64_t j) const;
+  bool index_poisoned(std::int64_t row, std::int64_t r) const;
+  bool m_poisoned(std::int64_t row) const;
+  bool d_poisoned(std::int64_t row) const;
+  bool has_values() const override { return problem_.out_columns() > 0; }
+  bool has_indices() const override { return selects(problem_.op); }
+  bool has_normalizer() const override { return !images_.m.empty(); }
+  const Layout& layout() const { return layout_; }
+  /// What was written elsewhere, in place of a run: rows of a problem too large for guarded buffers.
+  void receive(std::int64_t row, const std::byte* values, const std::byte* indices, const float* m,
+               const float* d);
+  /// Hands one row of what this launch wrote to a launch of the same op and row length.
+  void copy_row(std::int64_t row, GuardedLaunch& to, std::int64_t at) const;
+
+ private:
+  /// One pattern for the payload, one for the guard bands, both of `element` bytes.
+  void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
+  void judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
+                   const char* what) const;
+  void make_operands(const OperandValues& values);
+  void inspect_operands(Tally& tally) const;
+  void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
+                  std::int64_t pitch, std::uint64_t pattern, const char* what) const;
+
+  /// Lays out the gradients as the logits are.
+  void place_gradients();
+  void judge_gradients(Tally& tally) const;
+
+  const Variant& variant_;
+  Problem problem_;
+  const Tensor& logits_;
+  const Tensor* gradients_;
+  Layout layout_;
+  Images images_;
+  std::array<std::vector<std::byte>, 4> given_;  // payloads of mask, bias, lengths, temperatures
+};
+
+}  // namespace assay

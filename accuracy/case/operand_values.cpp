@@ -1,0 +1,143 @@
+#include "accuracy/case/operand_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace assay {
+namespace {
+
+constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
+
+/// The same numbers for every standard library.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : bits_(seed) {}
+  /// 0 to n - 1.
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(bits_() % static_cast<std::uint64_t>(n));
+  }
+  bool half() { return (bits_() & 1) != 0; }
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, OperandDraw how,
+               Draws& draws) {
+  keep.assign(static_cast<std::size_t>(rows * V), how == OperandDraw::long_tails ? 1 : 0);
+  for (std::int64_t r = 0; r < rows && V > 0; ++r) {
+    std::uint8_t* const row = keep.data() + r * V;
+    if (how == OperandDraw::ordinary)
+      for (std::int64_t j = 0; j < V; ++j) row[j] = draws.half();
+    if (how == OperandDraw::few_left)
+      for (std::int64_t n = draws.below(3); n >= 0; --n) row[draws.half() ? V - 1 : draws.below(V)] = 1;
+    if (how == OperandDraw::long_tails) {
+      const std::int64_t left = 1 + draws.below(std::min<std::int64_t>(V, 40));
+      if (r % 2 == 0)
+        std::fill(row + (V - left) + (left == V ? 1 : 0), row + V, 0);
+      else
+        std::fill(row, row + left - (left == V ? 1 : 0), 0);
+    }
+    // A row with nothing left is a matter of policy: not here.
+    if (std::find(row, row + V, 1) == row + V) row[draws.below(V)] = 1;
+  }
+}
+
+void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t most = std::max<std::int64_t>(V, 1);
+    const std::int64_t n = how == OperandDraw::few_left ? 1 + draws.below(std::min<std::int64_t>(most, 3))
+                           : how == OperandDraw::long_tails
+                               ? most - draws.below(std::min<std::int64_t>(most, 33))
+                               : 1 + draws.below(most);
+    v.lengths.push_back(std::min(n, V));
+    // What a mask leaves must lie before the row's end.
+    if (v.keep.empty() || V == 0) continue;
+    std::uint8_t* const row = v.keep.data() + r * V;
+    if (std::find(row, row + n, 1) == row + n) row[draws.below(n)] = 1;
+  }
+}
+
+/// How far the logits of two kernels may lie apart that round at any step (OPERANDS.md): q = scale x /
+/// temperature, z = q + bias. A product, a quotient and a sum that are not made cost nothing.
+double slack_of(const OperandValues& v, float temperature, double q, double z) {
+  constexpr double u = 0x1p-24;
+  const double steps = (v.scale != 1 ? 3 : 0) + (temperature != 1 ? 3 : 0);
+  const double sum = v.bias.rows > 0 ? 2 : 0;
+  return (steps * std::fabs(q) + sum * std::fabs(z)) * u * (1 + 0x1p-20) + 0x1p-148;
+}
+
+}  // namespace
+
+OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed,
+                             OperandDraw how) {
+  Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
+              static_cast<std::uint64_t>(rows));
+  OperandValues v;
+  // 1 / sqrt(128), and what is no power of two either.
+  if (o.has(operand::scale)) {
+    Tensor held(o.scale, 1, 1);
+    held.set(0, 0, static_cast<double>(how == OperandDraw::few_left ? 1.7f : 0.088388346f));
+    v.scale = static_cast<float>(held.at(0, 0));
+  }
+  if (o.has(operand::temperature)) v.temperature = how == OperandDraw::few_left ? 0.3f : 1.3f;
+  if (o.has(operand::temperatures))
+    for (std::int64_t r = 0; r < rows; ++r)
+      v.temperatures.push_back(static_cast<float>(0.25 + 2 * draws.uniform()));
+  if (o.has(operand::any_mask)) draw_keep(v.keep, rows, V, how, draws);
+  if (o.has(operand::any_bias)) {
+    v.bias = Tensor(o.bias, o.has(operand::bias_row) ? 1 : rows, V);
+    for (std::int64_t r = 0; r < v.bias.rows; ++r)
+      for (std::int64_t j = 0; j < V; ++j) v.bias.set(r, j, 2 * draws.normal());
+    // An additive mask: -inf here and there, never everywhere.
+    if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary)
+      for (std::int64_t r = 0; r < rows && V > 0; ++r) {
+        // At a row's end; where sequences are filled up on their left, at its start.
+        const bool start = how == OperandDraw::long_tails && r % 2 == 1;
+        const std::int64_t at = draws.below(V);
+        for (std::int64_t j = start ? 0 : at + 1; j < (start ? at : V); ++j)
+          v.bias.set(r, j, static_cast<double>(kMinusInf));
+      }
+  }
+  if (o.has(operand::lengths)) draw_lengths(v, rows, V, how, draws);
+  return v;
+}
+
+bool left_out(const OperandValues& v, std::int64_t row, std::int64_t column, std::int64_t V) {
+  if (!v.keep.empty() && v.keep[static_cast<std::size_t>(row * V + column)] == 0) return true;
+  return !v.lengths.empty() && column >= v.lengths[static_cast<std::size_t>(row)];
+}
+
+EffectiveLogits effective_logits(const Tensor& x, const OperandValues& v, LogitRounding rounding) {
+  EffectiveLogits e;
+  e.z = Tensor(Dtype::f32, x.rows, x.V);
+  const bool changes = v.scale != 1 || v.temperature != 1 || !v.temperatures.empty() || v.bias.rows > 0;
+  if (changes && rounding == LogitRounding::any) e.slack.assign(static_cast<std::size_t>(x.rows * x.V), 0);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const float t = v.temperatures.empty() ? v.temperature : v.temperatures[static_cast<std::size_t>(r)];
+    for (std::int64_t j = 0; j < x.V; ++j) {
+      if (left_out(v, r, j, x.V)) {
+        e.z.set(r, j, static_cast<double>(kMinusInf));
+        continue;
+      }
+      const auto xi = static_cast<float>(x.at(r, j));
+      const float b = v.bias.rows > 0 ? static_cast<float>(v.bias.at(v.bias.rows == 1 ? 0 : r, j)) : 0.0f;
+      const float scaled = v.scale * xi;
+      const float divided = t == 1 ? scaled : scaled / t;
+      const float z = v.bias.rows == 0                           ? divided
+                      : rounding == LogitRounding::fma && t == 1 ? std::fmaf(v.scale, xi, b)
+                                                                 : divided + b;
+      e.z.set(r, j, static_cast<double>(z));
+      if (!e.slack.empty() && std::isfinite(z))
+        e.slack[static_cast<std::size_t>(r * x.V + j)] =
+            slack_of(v, t, static_cast<double>(divided), static_cast<double>(z));
+    }
+  }
+  return e;
+}
+
+}  // namespace assay

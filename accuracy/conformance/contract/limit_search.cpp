@@ -1,0 +1,169 @@
+// Limits of the launch: sizes, addresses, and what a record says of them.
+#include "accuracy/conformance/contract/limit_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accuracy/conformance/contract/limit_lines.hpp"
+#include "accuracy/conformance/contract/limit_trials.hpp"
+#include "accuracy/conformance/diagnosis/rules.hpp"
+#include "accuracy/conformance/says_no.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// A record whose case has rows of logits, its own length and its own number of rows.
+bool plain(const Record& r) {
+  return !r.group.empty() && r.group != "races" && r.group != "sanitize" && r.group != "properties" &&
+         r.family != kProbeFamily && r.V > 0 && r.rows > 0;
+}
+
+bool passes(const Record& r) { return r.status == Status::pass; }
+/// It ran, and nobody said no: what it computed is another matter.
+bool taken(const Record& r) { return passes(r) || (fails(r) && !says_no(r)); }
+
+bool of_addresses(const Record& r) {
+  return r.group == "layout" || r.group == "families" || r.group == "calls" || r.group == "streams" ||
+         r.group == "batch";
+}
+
+/// What `alignment` may be, and what an allocator gives.
+constexpr std::int64_t kMostAlignment = 256;
+
+/// Rows that start at multiples of more bytes than their element has.
+std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Record>& records) {
+  const auto element = static_cast<std::int64_t>(std::max(size_of(v.dtype), size_of(v.out())));
+  const auto off = [](const Record& r, std::int64_t bytes) {
+    return base_of(r) % bytes != 0 || (r.rows > 1 && pitch_of(r) % bytes != 0);
+  };
+  const Record* first = nullptr;
+  bool moved = false;
+  std::vector<const Record*> refused;
+  for (const Record& r : records) {
+    if (!plain(r) || !fails(r) || !says_no(r)) continue;
+    const bool misaligned = cause_of(r) == FaultKind::misaligned;
+    const bool offset = r.group == "layout" && base_of(r) != 0;
+    // The same rows at an aligned address pass: it is the address that matters.
+    const bool aligned_passes =
+        offset && std::any_of(records.begin(), records.end(), [&](const Record& o) {
+          return o.group == "layout" && base_of(o) == 0 && o.V == r.V && o.rows == r.rows && passes(o);
+        });
+    if (!misaligned && !aligned_passes) continue;
+    refused.push_back(&r);
+    if (offset && !moved) moved = true, first = &r;
+    if (!first) first = &r;
+  }
+  for (std::int64_t bytes = 2 * element; bytes <= kMostAlignment && first; bytes *= 2) {
+    if (!std::all_of(refused.begin(), refused.end(), [&](const Record* r) { return off(*r, bytes); }))
+      continue;
+    // Aligned cases pass: it is the address that matters.
+    if (std::none_of(
+            records.begin(), records.end(),
+            [&](const Record& r) { return plain(r) && of_addresses(r) && passes(r) && !off(r, bytes); }) &&
+        std::none_of(records.begin(), records.end(),
+                     [&](const Record& r) { return plain(r) && r.group == "shapes" && passes(r); }))
+      return {};
+    // Wrong in silence at such an address is a fault, which the limit must not hide.
+    if (std::any_of(records.begin(), records.end(), [&](const Record& r) {
+          return plain(r) && r.group == "layout" && fails(r) && !says_no(r) && base_of(r) % bytes != 0;
+        }))
+      return {};
+    const std::int64_t base = base_of(*first);
+    return {{fmt::format("alignment={}", bytes),
+             base % bytes != 0
+                 ? fmt::format("rows that start {} bytes off: {}", base % bytes, what_it_said(*first))
+                 : fmt::format("rows {} bytes apart: {}", pitch_of(*first), what_it_said(*first))}};
+  }
+  return {};
+}
+
+std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
+  const Record* first = nullptr;
+  bool dense = false;
+  for (const Record& r : records) {
+    if (r.group != "layout") continue;
+    if (r.setup.starts_with("pitch_")) {
+      // Silent there: a fault, and no limit.
+      if (taken(r)) return {};
+      if (fails(r) && says_no(r) && !first) first = &r;
+    } else {
+      dense = dense || passes(r);
+    }
+  }
+  if (!first || !dense) return {};
+  return {{"dense=yes", fmt::format("a pitch that is not V: {}", what_it_said(*first))}};
+}
+
+/// An address outside every buffer, in a launch of more elements than an index of 31 or 32 bits counts: the
+/// machine ended it, and nobody got a result. What came back and is wrong is a fault there as anywhere.
+bool index_wrapped(const Record& r) {
+  return r.group == "big" && r.rows * r.V > INT32_MAX && r.status == Status::crashed &&
+         cause_of(r) == FaultKind::wild_access;
+}
+
+/// Most rows x V.
+std::vector<FoundLimit> elements_limit(const std::vector<Record>& records) {
+  std::int64_t good = 0, bad = 0, silent = 0;
+  const Record* first = nullptr;
+  for (const Record& r : records) {
+    if (!plain(r)) continue;
+    const std::int64_t n = r.rows * r.V;
+    if (passes(r)) good = std::max(good, n);
+    const bool of_size = r.group == "big" || r.group == "rows" || r.group == "shapes";
+    if (!of_size || !fails(r)) continue;
+    const bool no = says_no(r) || index_wrapped(r);
+    if (!no) silent = silent ? std::min(silent, n) : n;
+    if (no && (!first || n < bad)) first = &r, bad = n;
+  }
+  // Wrong below the refusal is a finding.
+  if (!first || bad <= good || good == 0 || (silent && silent <= bad)) return {};
+  // The limit is what was seen to pass. Of an index that wraps it is where it wraps: the run under that limit
+  // has a launch that just fits (plan_big).
+  std::int64_t most = good;
+  if (index_wrapped(*first))
+    for (const int bits : {31, 32})
+      if (const std::int64_t edge = std::int64_t{1} << bits; good < edge && edge <= bad) most = edge - 1;
+  return {{fmt::format("max_elements={}", most),
+           fmt::format("{} rows of {}: {}", first->rows, first->V, what_it_said(*first))}};
+}
+
+}  // namespace
+
+bool fails(const Record& r) {
+  return r.status == Status::fail || r.status == Status::crashed || r.status == Status::hung;
+}
+
+std::string what_it_said(const Record& r) {
+  const CheckResult* const check = first_failed(r);
+  return what_it_said(cause_of(r), check ? check->detail : r.reason);
+}
+
+std::string what_it_said(FaultKind cause, std::string said) {
+  said = said.substr(0, said.find('\n'));
+  if (said.size() > 120) said = said.substr(0, 117) + "...";
+  const char* const how = cause == FaultKind::misaligned || cause == FaultKind::wild_access ? "crashes"
+                          : cause == FaultKind::died ? "ends the process"
+                          : cause == FaultKind::trap ? "traps"
+                                                     : "is an error";
+  return fmt::format("{} ({})", how, said);
+}
+
+std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Record>& records,
+                                    const std::function<bool(const char* word)>& may) {
+  Trials trials(variant, records);
+  std::vector<FoundLimit> found = rows_limits(trials, records, may);
+  for (FoundLimit& f : length_limits(trials, records, may)) found.push_back(std::move(f));
+  if (!found.empty()) return found;
+  if (may("alignment"))
+    if (found = alignment_limit(variant, records); !found.empty()) return found;
+  if (may("dense"))
+    if (found = pitch_limit(records); !found.empty()) return found;
+  if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
+  // Last, because every other limit shows in large problems too.
+  if (may("max_elements") && !trials.squares()) return elements_limit(records);
+  return {};
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,236 @@
+// Kernels that say no beyond limits of several kinds at once: each gets the limits it has, no more and no
+// less, and what is wrong in silence stays a fault.
+#include "accuracy/conformance/contract/limit_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/declaration.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// What a launch is answered with instead of being run; none where it is run.
+using Refuses = std::function<FaultKind(const Problem& p, std::uintptr_t logits)>;
+
+/// A right kernel in this process behind a launcher that refuses some of its calls.
+class Refusing final : public Launcher {
+ public:
+  Refusing(Variant inner, Refuses refuses) : inner_(std::move(inner)), refuses_(std::move(refuses)) {}
+  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
+    // As a device has them, where allocations begin at multiples of 256 bytes.
+    const FaultKind kind = refuses_(p, images.logits.offset());
+    if (kind == FaultKind::none) return assay::launch(inner_, p, images, o);
+    return {"no", kind == FaultKind::died ? Ended::crashed : Ended::fault, {}, 0, kind};
+  }
+  std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
+                                           const LaunchOptions& o) override {
+    return {launch(v, p, *images[0], o), launch(v, p, *images[1], o)};
+  }
+  std::string cannot(const LaunchOptions& o) const override {
+    return o.page_end || o.delayed_producer || o.slot != 0 ? "options: not here" : "";
+  }
+  bool on_device() const override { return false; }
+  void restart() override {}
+
+ private:
+  Variant inner_;
+  Refuses refuses_;
+};
+
+/// As a plugin that declares nothing.
+Variant undeclared(const char* key, const Refuses& refuses) {
+  Variant inner = *find_variant(key), v = inner;
+  v.limits = undeclared_limits();
+  if (v.max_k > 0) v.max_k = kUndeclaredK;
+  v.launcher = std::make_shared<Refusing>(inner, refuses);
+  v.run = {};
+  return v;
+}
+
+struct Ran {
+  ContractedResult within;
+  bool right = false;
+  std::string failures;
+};
+Ran check(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"}) {
+  ConformanceOptions o;
+  // Every launch of top-k is slow here: of its families one is enough.
+  if (v.max_k > 0) o.most_elements = 1 << 15;
+  o.extent = Extent::quick;
+  o.only = std::move(groups);
+  o.threads = 1;
+  Ran ran;
+  ran.within = run_within_contract([&] { return v; }, o, v.max_k > 0 ? "max_k=64" : "",
+                                   [](const std::string&) { return std::string(); });
+  const auto& records = ran.within.result.records;
+  ran.right = std::none_of(records.begin(), records.end(), [](const Record& r) { return fails(r); });
+  for (const Finding& f : diagnose(records))
+    ran.failures += f.where + ": " + f.likely + ": " + f.detail + "\n";
+  return ran;
+}
+
+constexpr FaultKind kNo = FaultKind::returned_status, kRun = FaultKind::none;
+
+struct Limited {
+  const char* found;
+  Refuses refuses;
+};
+
+TEST(LimitSearch, RowsAndLengthsAreToldApart) {
+  const Limited all[] = {
+      {"rows_multiple=8; V_multiple=32",
+       [](const Problem& p, auto) { return p.rows % 8 == 0 && p.V % 32 == 0 ? kRun : kNo; }},
+      {"max_rows=64; V_multiple=32; max_V=1024",
+       [](const Problem& p, auto) { return p.rows <= 64 && p.V % 32 == 0 && p.V <= 1024 ? kRun : kNo; }},
+      {"rows_multiple=4; max_V=100",
+       [](const Problem& p, auto) { return p.rows % 4 == 0 && p.V <= 100 ? kRun : kNo; }},
+      {"min_rows=8; V_multiple=4",
+       [](const Problem& p, auto) { return p.rows >= 8 && p.V % 4 == 0 ? kRun : kNo; }},
+      {"rows_multiple=5; V_multiple=3",
+       [](const Problem& p, auto) { return p.rows % 5 == 0 && p.V % 3 == 0 ? kRun : kNo; }},
+      {"V_multiple=32; max_V=1024",
+       [](const Problem& p, auto) { return p.V % 32 == 0 && p.V <= 1024 ? kRun : kNo; }},
+  };
+  for (const Limited& one : all) {
+    const Ran ran = check(undeclared("safe_block/f32@host", one.refuses));
+    EXPECT_EQ(ran.within.contract.found, one.found);
+    EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
+  }
+}
+
+TEST(LimitSearch, FewNumbersOfRows) {
+  const Limited all[] = {
+      {"max_rows=1", [](const Problem& p, auto) { return p.rows == 1 ? kRun : kNo; }},
+      {"max_rows=2",
+       [](const Problem& p, auto) {
+         return p.rows == 1 || p.rows == 2 || p.rows == 4 || p.rows == 8 ? kRun : kNo;
+       }},
+      {"rows_multiple=64; max_rows=64", [](const Problem& p, auto) { return p.rows == 64 ? kRun : kNo; }},
+      {"max_rows=3", [](const Problem& p, auto) { return p.rows <= 3 ? kRun : kNo; }},
+  };
+  for (const Limited& one : all) {
+    const Ran ran = check(undeclared("safe_block/f32@host", one.refuses));
+    EXPECT_EQ(ran.within.contract.found, one.found);
+    EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
+  }
+}
+
+TEST(LimitSearch, LongRowsThatEndTheProcess) {
+  // The group is left before any short row was tried.
+  const Variant v = undeclared("safe_block/f32@host",
+                               [](const Problem& p, auto) { return p.V <= 300 ? kRun : FaultKind::died; });
+  Record long_row;
+  long_row.group = "shapes", long_row.family = "constant", long_row.rows = 1;
+  long_row.status = Status::crashed;
+  long_row.checks.push_back({Check::launch, 1, 1, 0, 0, "exited with status 1", FaultKind::died});
+  std::vector<Record> records;
+  for (const std::int64_t V : {4096, 50257, 151936}) records.push_back(long_row), records.back().V = V;
+  const auto found = next_limits(v, records, [](const char*) { return true; });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].word, "max_V=300");
+  const Ran ran = check(v);
+  EXPECT_EQ(ran.within.contract.found, "max_V=300");
+  EXPECT_TRUE(ran.right) << ran.failures;
+}
+
+TEST(LimitSearch, TheLargestK) {
+  for (const auto& [found, most] :
+       {std::pair("max_k=8", 8), std::pair("max_k=2", 2), std::pair("max_k=33", 33)}) {
+    const Ran ran =
+        check(undeclared("online_topk_block/f32@host",
+                         [most = most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; }),
+              {"shapes", "rows", "families"});
+    EXPECT_EQ(ran.within.contract.found, found);
+    EXPECT_TRUE(ran.right) << found << ":\n" << ran.failures;
+  }
+  const Ran ran = check(undeclared("online_topk_block/f32@host",
+                                   [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
+                        {"shapes", "families"});
+  EXPECT_EQ(ran.within.contract.found, "k_up_to_V=yes") << ran.failures;
+}
+
+/// The values of these k are halved.
+Variant wrong_for(const std::function<bool(int k)>& wrong, int most) {
+  Variant v = undeclared("online_topk_block/f32@host",
+                         [most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; });
+  Variant inner = *find_variant("online_topk_block/f32@host");
+  inner.run = [run = inner.run, wrong](const Problem& p, const Buffers& b, const Stream& s) {
+    run(p, b, s);
+    if (!wrong(p.k)) return;
+    for (std::int64_t r = 0; r < p.rows; ++r)
+      for (std::int64_t j = 0; j < p.out_columns(); ++j)
+        static_cast<float*>(b.probs)[r * p.out_pitch + j] /= 2;
+  };
+  v.launcher =
+      std::make_shared<Refusing>(inner, [most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; });
+  return v;
+}
+
+TEST(LimitSearch, AKThatIsWrongInSilenceIsAFaultAndNamed) {
+  Ran ran = check(wrong_for([](int k) { return k == 7; }, 64), {"families"});
+  EXPECT_FALSE(ran.right);
+  EXPECT_NE(ran.failures.find("k = 7"), std::string::npos) << ran.failures;
+  // Refused from 33 on, wrong from 9 on: the limit hides nothing.
+  ran = check(wrong_for([](int k) { return k > 8; }, 32), {"families"});
+  EXPECT_FALSE(ran.right);
+  EXPECT_EQ(ran.within.contract.found, "max_k=32");
+  EXPECT_NE(ran.failures.find("k of 9 or more"), std::string::npos) << ran.failures;
+}
+
+TEST(LimitSearch, AlignmentsAboveSixteenBytes) {
+  for (const std::uintptr_t bytes : {std::uintptr_t{32}, std::uintptr_t{64}, std::uintptr_t{128}}) {
+    const Ran ran =
+        check(undeclared("safe_block/f32@host",
+                         [bytes](const Problem&, std::uintptr_t at) { return at % bytes == 0 ? kRun : kNo; }),
+              {"shapes", "layout"});
+    EXPECT_EQ(ran.within.contract.found, "alignment=" + std::to_string(bytes));
+    EXPECT_TRUE(ran.right) << bytes << ":\n" << ran.failures;
+  }
+}
+
+/// A case of the group `big`, as it ended.
+Record large(std::int64_t rows, std::int64_t V, FaultKind cause) {
+  Record r;
+  r.group = "big";
+  r.family = "normal_1";
+  r.rows = rows;
+  r.V = V;
+  r.status = cause == FaultKind::none ? Status::pass : Status::crashed;
+  if (cause == FaultKind::none) return r;
+  r.checks.push_back({.check = Check::launch,
+                      .judged = 1,
+                      .failed = 1,
+                      .detail = "a read at address 0x7e8ba1000000",
+                      .cause = cause});
+  return r;
+}
+
+TEST(LimitSearch, AnIndexThatWrapsIsALimitWhereItWraps) {
+  const Variant v = undeclared("safe_block/f32@host", [](const Problem&, auto) { return kRun; });
+  const auto any = [](const char* word) { return std::string(word) == "max_elements"; };
+  std::vector<Record> records = {large(2048, 1024, kRun), large(2097155, 1024, FaultKind::wild_access),
+                                 large(4194307, 1024, FaultKind::wild_access)};
+  const std::vector<FoundLimit> found = next_limits(v, records, any);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].word, "max_elements=2147483647");
+  EXPECT_NE(found[0].outside.find("2097155 rows of 1024: crashes ("), std::string::npos) << found[0].outside;
+  // An unsigned index goes as far again.
+  records[1] = large(2097155, 1024, kRun);
+  EXPECT_EQ(next_limits(v, records, any).at(0).word, "max_elements=4294967295");
+  // The same crash among few elements is a fault, and so it is in one row of 2^24.
+  records[1] = large(1, 16777221, FaultKind::wild_access);
+  records[2] = large(4194307, 1024, kRun);
+  EXPECT_TRUE(next_limits(v, records, any).empty());
+  records[0] = large(2048, 1024, FaultKind::wild_access);
+  EXPECT_TRUE(next_limits(v, records, any).empty());
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,212 @@
+// Limits of the values: rows of nothing but -inf, +inf, NaN, and the size of finite logits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "accuracy/case/case.hpp"
+#include "accuracy/case/guarded.hpp"
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/contract/limit_search.hpp"
+#include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/judge/row_judge.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "accuracy/verdict/checker.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// Logits of ordinary size are at most this: a mask that is added, -1e4, is one of them.
+constexpr int kOrdinary = 4;  // 10^4
+/// From here on no caller's number is lost: what comes back may be wrong in silence.
+constexpr int kAbsurd = 10;  // 10^10
+
+/// What comes back for the rows of a family that `wanted` chooses.
+struct Returned {
+  bool launched = false;
+  std::string first;    // of the first such row, in words
+  bool silent = false;  // a row of finite numbers, not all 0: nothing in it says that it is wrong
+};
+
+Returned returned_for(const Variant& v, const std::string& family, std::int64_t V, std::int64_t rows,
+                      const std::function<bool(const RowTruth&)>& wanted) {
+  Returned out;
+  const std::int64_t columns = nearest_V(v.limits, V);
+  const std::int64_t many = whole_squares(v, columns, nearest_rows(v.limits, rows));
+  const Case inputs = make_case(family, v, columns, many, 1);
+  Problem p = problem_of(v, v.op, many, columns,
+                         selects(v.op) ? allowed_k(v, std::min(5, v.max_k), columns) : 0, columns);
+  const Case& seen = as_seen_by(v.claim, v.op, inputs);
+  GuardedLaunch launch(v, p, seen.logits(), fitted(plain_layout(), v, p), {seen.gradients()});
+  const LaunchOutcome outcome = launch.run();
+  out.launched = outcome.ok();
+  if (!outcome.ok()) {
+    out.first = outcome.fault;
+    return out;
+  }
+  for (std::int64_t r = 0; r < many; ++r) {
+    // Of a backward pass the row is that of its logits.
+    if (!wanted(seen.gradients() ? inputs.truth(r) : seen.truth(r))) continue;
+    std::vector<double> values;
+    const std::int64_t own = own_columns(v.claim, r, launch.problem().out_columns());
+    for (std::int64_t j = 0; j < own; ++j) values.push_back(decode(v.out(), launch.value_bits(r, j)));
+    if (out.first.empty()) out.first = describe_values(values);
+    const bool zero =
+        v.op != Op::lse && std::all_of(values.begin(), values.end(), [](double x) { return x == 0; });
+    out.silent |=
+        !zero && std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+  }
+  return out;
+}
+
+struct Special {
+  const char* family;
+  const char* word;  // of a declaration
+  std::array<const char*, 2> values;
+  const char* outside;
+  bool (*wanted)(const RowTruth& t);
+};
+constexpr Special kSpecial[] = {
+    {"all_neg_inf",
+     "all_neg_inf",
+     {"zero", "any"},
+     "a row of nothing but -inf",
+     [](const RowTruth& t) { return t.kind == RowKind::all_neg_inf; }},
+    {"pos_inf",
+     "pos_inf",
+     {"inf_only", "any"},
+     "a row with +inf",
+     [](const RowTruth& t) { return t.kind == RowKind::pos_inf; }},
+    {"nan", "nan", {"any", ""}, "a row with a NaN", [](const RowTruth& t) { return t.kind == RowKind::nan; }},
+};
+
+}  // namespace
+
+bool decided_by_values(const Record& r) {
+  constexpr trait::Set kValues =
+      trait::nan | trait::pos_inf | trait::all_neg_inf | trait::mixed | trait::large;
+  if (traits_of(r.family) & kValues) return true;
+  return r.group == "calls" || r.group == "big";
+}
+
+bool all_pass(const std::vector<Record>& records) {
+  return std::none_of(records.begin(), records.end(), fails);
+}
+
+Narrowing of_family(const std::string& family) {
+  Narrowing n;
+  n.family = family;
+  return n;
+}
+
+std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
+                                          const std::function<bool(const char* word)>& may,
+                                          const Pilot& pilot) {
+  // A kernel that is wrong for ordinary logits is not made right by a limit of them. (The group calls has
+  // special rows between ordinary ones; the group big has its limit, which is looked for last.)
+  if (std::any_of(records.begin(), records.end(), [](const Record& r) {
+        return fails(r) && r.group != "calls" && r.group != "big" &&
+               (r.family == "constant" || r.family.starts_with("normal_"));
+      }))
+    return {};
+  std::vector<FoundLimit> found;
+  const auto failing = [&](const std::string& family) {
+    return std::any_of(records.begin(), records.end(), [&](const Record& r) {
+      return fails(r) && r.group == "families" && r.family == family;
+    });
+  };
+  std::string words;
+  const auto add = [&](std::string word, std::string outside) {
+    words += (words.empty() ? "" : "; ") + word;
+    found.push_back({std::move(word), std::move(outside)});
+  };
+  for (const Special& s : kSpecial) {
+    if (!failing(s.family) || !may(s.word)) continue;
+    // A long row may take another path than a short one.
+    Returned back;
+    back.launched = true;
+    std::set<std::int64_t> lengths;
+    for (const Record& r : records)
+      if (fails(r) && r.group == "families" && r.family == s.family && r.V > 0 &&
+          lengths.insert(r.V).second) {
+        const Returned one = returned_for(variant, s.family, r.V, 8, s.wanted);
+        back.launched = back.launched && one.launched;
+        back.silent = back.silent || one.silent;
+        if (back.first.empty()) back.first = one.first;
+      }
+    for (const char* const value : s.values) {
+      if (!*value) continue;
+      // What is not promised must show: a NaN among the outputs, or nothing but 0.
+      if (std::string(value) == "any" && (!back.launched || back.silent)) continue;
+      const std::string word = fmt::format("{}={}", s.word, value);
+      if (!all_pass(pilot(words.empty() ? word : words + "; " + word, {"families"}, of_family(s.family))))
+        continue;
+      add(word, fmt::format("{} gives {}", s.outside, back.first));
+      break;
+    }
+  }
+  const bool large = std::any_of(records.begin(), records.end(), [](const Record& r) {
+    return fails(r) && r.group == "families" && (traits_of(r.family) & trait::large) != 0;
+  });
+  if (large && may("max_abs")) {
+    const auto good_at = [&](int decade) {
+      const std::string word = fmt::format("max_abs=1e{}", decade);
+      const std::string all = words.empty() ? word : words + "; " + word;
+      for (const char* const family : {kMagnitudes, "far_below", "overflow", "mixed_magnitudes"})
+        if (!all_pass(pilot(all, {"families"}, of_family(family)))) return false;
+      return true;
+    };
+    const int most = static_cast<int>(std::floor(std::log10(max_finite(variant.dtype))));
+    int good = kOrdinary, bad = most + 1;
+    if (!good_at(good)) return found;
+    while (bad - good > 1) {
+      const int middle = good + (bad - good) / 2;
+      (good_at(middle) ? good : bad) = middle;
+    }
+    const double limit = std::pow(10.0, good);
+    const std::int64_t rows = report_rows(family_named(kMagnitudes), variant.dtype, 33, false);
+    const Returned back = returned_for(variant, kMagnitudes, 33, rows, [&](const RowTruth& t) {
+      return !t.x.empty() && std::fabs(t.m) > limit;
+    });
+    if (back.launched && (good >= kAbsurd || !back.silent))
+      add(fmt::format("max_abs=1e{}", good),
+          fmt::format("logits beyond 1e{} give {}{}", good, back.first,
+                      back.silent ? ", and nothing says that it is wrong" : ""));
+  }
+  return found;
+}
+
+std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
+                                       const std::function<bool(const char* word)>& may, const Pilot& pilot) {
+  if (variant.claim.exp != Exp::accurate || variant.claim.internals != Internals::f32 || !may("exp"))
+    return {};
+  const Record* worst = nullptr;
+  std::vector<std::string> families, of_values;
+  for (const Record& r : records) {
+    if (!fails(r)) continue;
+    // Only where outputs are off, and only by a little. What a limit of the values may explain is looked at
+    // when that is settled: a kernel can have both.
+    const bool off = r.status == Status::fail && r.worst && std::isfinite(r.worst->got) &&
+                     std::all_of(r.checks.begin(), r.checks.end(), [](const CheckResult& c) {
+                       return c.failed == 0 || c.check == Check::element || c.check == Check::coherence ||
+                              c.check == Check::row_sum || c.check == Check::claim;
+                     });
+    if (!off && !decided_by_values(r) && !find_check(r, Check::property)) return {};
+    if (!off || r.group != "families" || r.family == kProbeFamily) continue;
+    std::vector<std::string>& mine = decided_by_values(r) ? of_values : families;
+    if (std::find(mine.begin(), mine.end(), r.family) == mine.end()) mine.push_back(r.family);
+    if (!worst || r.worst->ulp_error > worst->worst->ulp_error) worst = &r;
+  }
+  if (families.empty()) families = of_values;
+  if (!worst) return {};
+  for (const std::string& family : families)
+    if (!all_pass(pilot("exp=fast", {"families"}, of_family(family)))) return {};
+  return {{"exp=fast", fmt::format("an exp that is {:.3g} ulp off at {:.3g} nats below the maximum",
+                                   worst->worst->ulp_error, std::fabs(worst->worst->distance))}};
+}
+
+}  // namespace assay::conformance

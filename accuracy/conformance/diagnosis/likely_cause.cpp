@@ -1,0 +1,217 @@
+#include "accuracy/conformance/diagnosis/likely_cause.hpp"
+
+#include <fmt/format.h>
+
+#include "reference/problem.hpp"
+
+namespace assay::conformance {
+namespace {
+
+std::string cause_of_setup(const std::string& setup, const Finding& f) {
+  if (setup.starts_with("pitch"))
+    return f.failed_checks.contains(Check::guard)
+               ? "the output pitch is ignored, or rows are written beyond V"
+               : "the pitch is ignored";
+  if (setup.starts_with("offset_"))
+    return "vector accesses assume an alignment that the base address does not have";
+  if (setup == "page_end") return "an access beyond the last element";
+  if (setup == "in_place") return "logits are read again after they were written over";
+  if (setup == "outputs_finite") return "outputs are read before they are written";
+  if (setup == "guard_finite" || setup == "guard_nan") return "elements beyond the row are read or written";
+  if (setup == "two_at_once") return "state is shared between launches on different streams";
+  if (setup == "delayed_producer") return "the work is not on the stream it was given";
+  if (setup == "late_write") return "the work goes on after the stream is done";
+  const auto also = [&](const char* other) { return f.setups.contains(other); };
+  if (setup == "new_content" || also("new_content"))
+    return "results are cached by pointer, or state is kept from call to call";
+  if (setup == "same_head" || (setup == "one_changed" && also("same_head")))
+    return "results are cached by a fingerprint of the first logits";
+  if (setup == "one_changed") return "results are cached by a fingerprint of the content";
+  if (setup == "new_pointer") return "results are cached by content, or the first pointer is kept";
+  if (setup == "same_again") return "state is kept from call to call";
+  if (setup == "after_special") return "special values of one call reach the next";
+  if (setup == "rows_again") return "a counter or a buffer is not as the next call with many rows needs it";
+  if (setup == "small_large_small") return "a buffer is sized or filled by an earlier call";
+  if (setup == "dtype_order") return "a table or a buffer is kept without the type it was made for";
+  if (setup == "op_order") return "one operation leaves state to the next";
+  if (setup == "call_200") return "it is right only for the first calls, or something runs out";
+  return {};
+}
+
+/// Of outputs that a claim of less would let pass, where a loss of accuracy may grow with the row.
+bool of_another_class(const Finding& f) { return f.first->nearest == Nearest::other_class; }
+
+/// Of several calls that fail the one whose way says most: what fails in a narrow one need not be looked for
+/// in those that everything fails in.
+std::string most_telling(const Finding& f) {
+  for (const char* setup : {"dtype_order", "same_head", "one_changed", "small_large_small", "rows_again",
+                            "after_special", "new_pointer", "new_content", "same_again", "call_200"})
+    if (f.setups.contains(setup) &&
+        !(f.setups.contains("new_content") && setup != std::string("new_content")))
+      return setup;
+  return f.first->setup;
+}
+
+bool beside_the_row(const Finding& f) {
+  return f.failed_checks.contains(Check::guard) || f.failed_checks.contains(Check::inputs);
+}
+
+std::string cause_of_V(const Finding& f, const Rule& rule) {
+  const bool constant_only = f.first->family == "constant" && rule.with == Pattern::family;
+  const bool rest = rule.pattern == Pattern::V_rest || rule.pattern == Pattern::V_no_multiple;
+  if (rest && rule.number == 3) return {};
+  const std::string beyond = beside_the_row(f) ? " writes beyond V" : "";
+  switch (rule.pattern) {
+    case Pattern::V_rest:
+      if (rule.number <= 16)
+        return (f.first->V % rule.number == 0 ? "the vectorised path" : "the tail of a vectorised loop") +
+               beyond;
+      return f.first->V % rule.number == 0
+                 ? fmt::format("rows that fill whole tiles of {}", rule.number)
+                 : fmt::format("the tail of a tile or block of {}", rule.number) + beyond;
+    case Pattern::V_no_multiple:
+      return rule.number <= 16 ? "the tail of a vectorised loop" + beyond
+                               : fmt::format("the tail of a tile of {} is wrong or left out", rule.number);
+    case Pattern::V_power_of_two:
+      return "an off-by-one at powers of two: in the number of steps or threads, or between two paths";
+    case Pattern::V_from:
+      if (rule.number <= 2) return {};
+      if (f.first->op == name(Op::softmax_topk) && rule.number == f.first->k + 1 &&
+          f.failed_checks.contains(Check::element))
+        return "values that are normalised over the k that were taken, and not over the row";
+      if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
+      if (of_another_class(f)) return kOtherArithmetic;
+      return fmt::format("rows longer than {} take a path, or need room, that is wrong", rule.number - 1);
+    case Pattern::V_to:
+      return rule.number <= 1 ? "empty or single rows are not provided for"
+                              : fmt::format("rows up to {} take a path that is wrong", rule.number);
+    case Pattern::single_V:
+      if (rule.number <= 1) return "empty or single rows are not provided for";
+      // One case of a family shows nothing about its length.
+      return f.cases.size() == 1 && rule.with == Pattern::family ? "" : "a path of its own for this length";
+    case Pattern::band:
+      return "a dispatch between these lengths takes a wrong path";
+    default:
+      return {};
+  }
+}
+
+std::string cause_of_maximum(const Rule& rule) {
+  const Pattern p = about_maximum(rule.pattern) ? rule.pattern : rule.with;
+  return p == Pattern::maximum_below ? "the running maximum, or the padding, does not start at -inf"
+                                     : "no maximum is subtracted, or not from every logit";
+}
+
+std::string cause_of_rows(const Finding& f, const Rule& rule) {
+  if (f.group == "operands" && f.also.empty() && rule.number > 1)
+    return "an operand of another row: one that is kept from a block's first row, or read at a wrong offset";
+  if (rule.pattern == Pattern::rows_rest || rule.with == Pattern::rows_rest)
+    return "the last rows of a block that takes several";
+  return rule.number <= 1 ? "rows beyond the first are addressed wrongly"
+                          : fmt::format("more than {} rows are not provided for", rule.number - 1);
+}
+
+/// The rows of a backward pass have no maximum: of what its logits were, special values alone reach it.
+bool is_backward(const Finding& f) { return f.first->op == name(Op::softmax_backward); }
+
+std::string cause_of_family(const Finding& f, const Rule& rule) {
+  const FamilyClass& c = family_classes()[static_cast<std::size_t>(rule.family_class)];
+  if (!c.without) return c.likely;
+  return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
+}
+
+/// Most of the cases that the rule does not hold for fail, too.
+bool fails_without(const Rule& rule) {
+  const auto bad_out = static_cast<std::int64_t>(rule.bad.size()) - rule.bad_in;
+  const auto good_out = static_cast<std::int64_t>(rule.good.size()) - rule.good_in;
+  return bad_out > good_out;
+}
+
+std::string cause_of_fault(const Finding& f) {
+  switch (cause_of(*f.first)) {
+    case FaultKind::misaligned:
+      return "a vector access at an address that is no multiple of its size";
+    case FaultKind::wild_access:
+      return "an address outside the buffers";
+    case FaultKind::shared_overrun:
+      return "more shared memory is used than was declared or asked for at the launch";
+    case FaultKind::own_memory_overrun:
+      return "a buffer of the launcher's own is smaller than what is written to it";
+    case FaultKind::divergence:
+      return "a barrier or a warp collective that not all of its threads reach";
+    case FaultKind::bad_launch:
+      return "a launch beyond what the machine has";
+    case FaultKind::other_stream:
+      return "the work is not on the stream it was given";
+    default:
+      return {};
+  }
+}
+
+std::string cause_of_checks(const Finding& f, const Rule& rule) {
+  const auto names = [&](Check c) { return f.failed_checks.contains(c); };
+  if (names(Check::race)) return "two threads use one address with no barrier between them";
+  if (names(Check::late_write)) return "the work goes on after the stream is done";
+  if (names(Check::batch)) return "a row's result depends on the other rows of its batch";
+  if (names(Check::repeat) && !about_rows(rule.pattern) && !about_rows(rule.with))
+    return "the result depends on the order of threads: a missing barrier, or memory that is read before it "
+           "is "
+           "written";
+  if (names(Check::inputs)) return "the logits are written to";
+  return {};
+}
+
+}  // namespace
+
+std::string likely_cause(const Finding& f, const Rule& rule) {
+  const bool backward = is_backward(f);
+  // Where every case of a group fails, the group's own subject need not be why.
+  const bool all = rule.pattern == Pattern::everything;
+  const auto tells = [&](Pattern p) { return rule.pattern == p || rule.with == p; };
+  if (tells(Pattern::pitch_of_outputs)) return "the output pitch is ignored";
+  if (tells(Pattern::pitch_of_logits)) return "the pitch of the logits is ignored";
+  if (tells(Pattern::base_alignment))
+    return "vector accesses assume an alignment that the base address does not have";
+  const bool of_setups = f.group == "calls" || f.group == "streams" || tells(Pattern::setup);
+  // A call that fails as the only one of a process as well has nothing to do with the calls before it.
+  const bool stateless = f.group == "calls" && f.first->alone == Alone::fails;
+  if (f.group == "calls" && !stateless)
+    if (std::string s = cause_of_setup(most_telling(f), f); !s.empty()) return s;
+  if (of_setups && !stateless && (!all || f.setups.size() == 1))
+    if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
+  if (f.status == Status::hung)
+    return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
+  if (std::string s = cause_of_fault(f); !s.empty()) return s;
+  if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
+  // What most cases of the rule contradict is where the fault shows, and not what it is. So is a rule without
+  // which most cases fail as well.
+  if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in) && (rule.exact() || !fails_without(rule))) {
+    if (!backward && (about_maximum(rule.pattern) || about_maximum(rule.with))) return cause_of_maximum(rule);
+    const bool vector_rest =
+        (rule.pattern == Pattern::V_rest || rule.pattern == Pattern::V_no_multiple) && rule.number <= 16;
+    if (rule.family_class >= 0 && !vector_rest)
+      if (std::string s = cause_of_family(f, rule); !s.empty()) return s;
+    if (about_V(rule.pattern))
+      if (std::string s = cause_of_V(f, rule); !s.empty()) return s;
+    // More rows are more draws as well.
+    if (about_rows(rule.pattern) && rule.number > 1 && of_another_class(f)) return kOtherArithmetic;
+    if (about_rows(rule.pattern) || about_rows(rule.with)) return cause_of_rows(f, rule);
+  }
+  if (rule.pattern == Pattern::columns_times_rows) return "offsets of elements are kept in 32 bits";
+  if (f.failed_checks.contains(Check::written)) return "outputs are left unwritten";
+  if (f.failed_checks.contains(Check::guard)) return "bytes beside the buffers are written";
+  if (!backward && rule.pattern == Pattern::family && f.first->family == "constant")
+    return "a narrow accumulator, or terms left out of the sum";
+  // Less exact arithmetic keeps the order of the logits.
+  if (!backward && f.failed_checks.contains(Check::coherence) &&
+      (f.failed_checks.contains(Check::argmax) || f.failed_checks.contains(Check::monotone)))
+    return "numerators that do not share one maximum: a wrong maximum, of a lane, a vector, a warp or a tile";
+  const bool element = f.failed_checks.contains(Check::element);
+  if (f.failed_checks.contains(Check::coherence) && of_another_class(f)) return kOtherArithmetic;
+  if (!backward && f.failed_checks.contains(Check::coherence) && !element)
+    return "numerators that do not share one maximum, or divisors that are not one number";
+  if (f.failed_checks.contains(Check::row_sum) && !element) return "terms left out of the sum";
+  return {};
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,85 @@
+// Rules about cases: predicates that may tell the failing cases from the passing ones, and the one among them
+// that says so in the fewest words. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+#include "reference/inputs/inputs.hpp"
+
+namespace assay::conformance {
+
+enum class Pattern {
+  everything,
+  setup,
+  base_alignment,
+  pitch_of_outputs,
+  pitch_of_logits,
+  family_class,
+  family,
+  maximum_below,
+  maximum_above,
+  maximum_far,
+  rows_above,
+  rows_rest,
+  columns_times_rows,
+  k,
+  single_V,
+  V_from,
+  V_to,
+  V_rest,
+  V_no_multiple,
+  V_power_of_two,
+  band,
+};
+constexpr bool about_V(Pattern p) { return p >= Pattern::single_V; }
+constexpr bool about_setup(Pattern p) { return p >= Pattern::setup && p <= Pattern::pitch_of_logits; }
+constexpr bool about_maximum(Pattern p) { return p >= Pattern::maximum_below && p <= Pattern::maximum_far; }
+constexpr bool about_rows(Pattern p) { return p == Pattern::rows_above || p == Pattern::rows_rest; }
+
+/// A rule, and how it stands to the cases it was found among.
+struct Rule {
+  Pattern pattern = Pattern::everything;
+  Pattern with = Pattern::everything;  // of a pair, the part that is not `pattern`
+  std::string words;                   // "every V with V % 4 = 3"
+  std::int64_t number = 0;             // the modulus or threshold
+  int family_class = -1;               // of family_classes()
+  std::vector<bool> bad, good;         // which of the failing and the passing cases it holds for
+  std::int64_t bad_in = 0, good_in = 0;
+  /// Bits that it takes to say the rule and, given the rule, which cases fail. A rule that leaves failing
+  /// cases to another pays for that one.
+  double bits = 0;
+  bool exact() const { return pattern != Pattern::everything && good_in == 0; }
+};
+
+/// Families that share what a kernel may trip over.
+struct FamilyClass {
+  const char* words;   // "whose logits are all negative"
+  const char* likely;  // "the running maximum does not start at -inf"
+  trait::Set traits;   // a family of the class has any of these
+  /// Or none of them. Such a class holds most families: what any fault shows in is likely among them.
+  bool without = false;
+  bool has(const std::string& family) const { return ((traits_of(family) & traits) != 0) != without; }
+};
+std::span<const FamilyClass> family_classes();
+
+/// What a case varies beside its row length: its setup, or the group of those that launch several times.
+std::string place_of(const Record& r);
+/// "offset_6" is an "offset_", "pitch_both" a "pitch_".
+std::string setup_kind(const std::string& setup);
+
+/// Bytes from an aligned address to the case's first row.
+std::int64_t base_of(const Record& r);
+/// Bytes from row to row; of the logits or the outputs, whichever is off more.
+std::int64_t pitch_of(const Record& r);
+
+using Cases = std::vector<const Record*>;
+
+/// Of all rules the one of the fewest bits; "every case" where none says more. Neither list may be changed
+/// while the rule is used; `bad` is not empty.
+Rule shortest_rule(const Cases& bad, const Cases& good);
+
+}  // namespace assay::conformance

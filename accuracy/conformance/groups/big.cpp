@@ -1,0 +1,299 @@
+// More elements than 31 or 32 bits can count: many rows, and one row. Only the rows, or the columns of the
+// one row, that are judged are written before and read after; on the host executor of many rows only the
+// blocks that own those run.
+//
+// The one row is -inf but for a few logits that stand where an index may wrap. Leaving out logits of -inf
+// changes no exact result, so the judged columns alone have the row's softmax, and the ordinary checks judge
+// them. Adding exp(-inf) = 0 is exact: whatever the order, no path of the sum has more roundings than there
+// are finite logits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <regex>
+#include <set>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/groups/big_buffers.hpp"
+#include "accuracy/conformance/groups/block_owners.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "reference/error.hpp"
+#include "reference/few_finite.hpp"
+
+namespace assay::conformance {
+namespace {
+
+constexpr std::int64_t kTwo24 = 1 << 24, kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
+/// Rows that take another path than short ones do have offsets of their own: of the second length there are
+/// more rows than grid.y holds.
+constexpr std::int64_t kLonger[] = {8200, 32699, 262147};
+/// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
+/// would add to an exact sum, e^-270, is far below any enclosure's width.
+constexpr double kAlmostMinusInfinity = -300;
+/// A row of so many columns says how long a longer one would take, and what is too long.
+constexpr std::int64_t kTrial = kTwo24 + 3;
+/// Past the odd columns that f32 does not hold.
+constexpr std::int64_t kPastFloat = kTwo24 + 5;
+constexpr int kTrials = 3;
+constexpr double kTrialsSeconds = 4;  // no third trial begins after these
+constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLong = 900;
+
+bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
+
+/// The first and last row, and those where the number of elements before them passes 2^31 and 2^32.
+std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
+  std::vector<std::int64_t> rows = {0};
+  for (const std::int64_t edge : {kTwo31, kTwo32})
+    for (const std::int64_t r : {edge / c.V - 1, edge / c.V, edge / c.V + 1})
+      if (r > rows.back() && r < c.rows) rows.push_back(r);
+  if (rows.back() != c.rows - 1) rows.push_back(c.rows - 1);
+  return rows;
+}
+
+/// A long row as its judged columns: the finite logits, their neighbours, where a wrapped index would land,
+/// both ends, and some that were drawn.
+struct LongRow {
+  std::vector<std::int64_t> columns;
+  Tensor logits;
+
+  LongRow(Dtype dtype, std::int64_t V, std::uint64_t seed, double low) {
+    const std::set<std::int64_t> finite = few_finite_columns(V, seed);
+    std::set<std::int64_t> all;
+    const auto look = [&](std::int64_t j) {
+      if (j >= 0 && j < V) all.insert(j);
+    };
+    for (const std::int64_t j : finite)
+      for (const std::int64_t at : {j - 1, j, j + 1, j - kTwo31, j - kTwo32, j % kTwo31}) look(at);
+    for (std::int64_t j = 0; j < 64; ++j) look(j), look(V - 1 - j);
+    for (std::uint64_t n = 0; n < 512; ++n)
+      look(static_cast<std::int64_t>(scattered(~(64 * seed + n)) % static_cast<std::uint64_t>(V)));
+    columns.assign(all.begin(), all.end());
+    logits = Tensor(dtype, 1, static_cast<std::int64_t>(columns.size()));
+    int n = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      logits.set(0, static_cast<std::int64_t>(i),
+                 finite.contains(columns[i]) ? few_finite_logit(columns[i], n) : low);
+  }
+};
+
+/// "row 1, column 3" of the small problem as the row and column of the whole one.
+void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
+  const auto real = [](const std::vector<std::int64_t>& all, std::int64_t i) {
+    return i >= 0 && i < static_cast<std::int64_t>(all.size()) ? all[static_cast<std::size_t>(i)] : i;
+  };
+  if (r.worst) {
+    r.worst->row = real(rows, r.worst->row);
+    r.worst->column = real(columns, r.worst->column);
+  }
+  static const std::regex place("(row|column)(s?) ([0-9]{1,9})( and ([0-9]{1,9}))?");
+  for (CheckResult& check : r.checks) {
+    std::string text;
+    std::smatch m;
+    for (std::string rest = check.detail; !rest.empty(); rest = m.suffix()) {
+      if (!std::regex_search(rest, m, place)) {
+        text += rest;
+        break;
+      }
+      const auto at = [&](std::size_t i) {
+        return real(m.str(1) == "row" ? rows : columns, std::stoll(m.str(i)));
+      };
+      text += fmt::format("{}{}{} {}", m.prefix().str(), m.str(1), m.str(2), at(3));
+      if (m[4].matched) text += fmt::format(" and {}", at(5));
+    }
+    check.detail = text;
+  }
+}
+
+struct Small {
+  Case inputs;
+  std::vector<std::int64_t> rows, columns;  // of the whole problem; no columns: all
+};
+
+/// One launch of the whole problem, its chosen rows or columns judged as a problem of their own.
+Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, const Small& small, double low,
+              const PartOptions& options) {
+  ConformanceCase compact = c;
+  compact.rows = static_cast<std::int64_t>(small.rows.size());
+  compact.V = small.inputs.V();
+  BigBuffers big(bench.variant(), bench.problem(c), low);
+  if (!big.no_room().empty()) return bench.unsupported(c, big.no_room());
+  for (std::size_t i = 0; i < small.rows.size(); ++i)
+    big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
+  const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
+  if (!o.no_room.empty()) return bench.unsupported(c, o.no_room, o.wants);
+  bench.count(o.launch);
+
+  Variant as_judged = bench.variant();
+  as_judged.launcher = nullptr;  // nobody looked for late writes
+  if (one_row(c)) as_judged.claim.height = [](std::int64_t) { return kFiniteLogits; };
+  const Bench judge = bench.with(as_judged);
+  GuardedLaunch launch = judge.prepare(compact, small.inputs, {});
+  for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
+  Record r = judge.judge(compact, small.inputs, launch, o.launch);
+  if (o.launch.ok()) {
+    require(r, Check::guard, o.guard.empty(), o.guard);
+    const std::string changed = big.changed_inputs();
+    require(r, Check::inputs, changed.empty(), changed);
+    settle(r);
+  }
+  name_places(r, small.rows, small.columns);
+  r.rows = c.rows;
+  r.V = c.V;
+  r.reproduce = bench.blank(c).reproduce;
+  return r;
+}
+
+/// A launch that prepared the case went wrong: so did the case.
+Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
+  bench.count(o);
+  Record r = bench.blank(c);
+  require(r, check, false, o.fault, o.kind);
+  if (o.ended == Ended::crashed || o.ended == Ended::hung) {
+    r.status = o.ended == Ended::crashed ? Status::crashed : Status::hung;
+    r.reason = o.fault;
+  }
+  settle(r);
+  return r;
+}
+
+Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+  const Variant& v = bench.variant();
+  PartOptions options{{}, 0, bench.options().patience * kSeconds};
+  const std::vector<std::int64_t> rows = chosen_rows(c);
+  if (on_host(v.backend) || v.on_executor) {
+    const BlockOwners owners = block_owners(v, launcher, bench.problem(c), options.seconds);
+    if (!owners.seen.ok()) return went_wrong(bench, c, owners.seen, owners.check);
+    if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why, owners.wants);
+    options.rows = rows;
+    options.rows_per_block = owners.rows_per_block;
+  }
+  ConformanceCase compact = c;
+  compact.rows = static_cast<std::int64_t>(rows.size());
+  return judged(bench, launcher, c, {bench.inputs(compact), rows, {}}, 0, options);
+}
+
+Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+  const Variant& v = bench.variant();
+  const bool full = bench.options().extent == Extent::full;
+  const double low = v.limits.finite ? kAlmostMinusInfinity : -HUGE_VAL;
+  const auto small = [&](std::int64_t V) {
+    LongRow row(v.dtype, V, bench.seed(), low);
+    return Small{Case(c.family, std::move(row.logits)), {0}, std::move(row.columns)};
+  };
+  // A kernel that gives a row to one thread would be at it for minutes.
+  // Whoever names the length has the time.
+  const bool named = bench.options().narrow.V.has_value();
+  if (c.V > kPastFloat && !named) {
+    // What a launch costs whatever its length is the same in both trials. The first launch of a worker also
+    // waits for its device and its kernel's module.
+    const auto launch_of = [&](std::int64_t V) {
+      BigBuffers trial(v, problem_of(v, c.op, 1, V, c.k, V), low);
+      return launcher.launch_parts(v, trial.problem(), trial.parts(),
+                                   {{}, 0, bench.options().patience * kSeconds});
+    };
+    launch_of(kTrial / 16);
+    // Other cases are launched meanwhile, and a launch may wait for theirs: the shortest of a few says most.
+    const auto shortest_of = [&](std::int64_t V) {
+      PartOutcome best = launch_of(V);
+      double spent = best.seconds;
+      for (int i = 1; i < kTrials && best.launch.ok() && best.no_room.empty(); ++i) {
+        // One wait can be long, so that there is a second trial always.
+        if (i > 1 && spent >= kTrialsSeconds) break;
+        PartOutcome again = launch_of(V);
+        if (!again.no_room.empty()) break;
+        spent += again.seconds;
+        if (again.seconds < best.seconds || !again.launch.ok()) best = std::move(again);
+      }
+      return best;
+    };
+    const PartOutcome shorter = shortest_of(kTrial / 16), o = shortest_of(kTrial);
+    const auto failed = [](const PartOutcome& trial) {
+      return trial.no_room.empty() && !trial.launch.ok() && trial.launch.ended != Ended::lost;
+    };
+    for (const auto& [trial, V] : {std::pair(&shorter, kTrial / 16), std::pair(&o, kTrial)})
+      if (failed(*trial)) {
+        LaunchOutcome seen = trial->launch;
+        seen.fault = fmt::format("a row of {} columns: {}", V, seen.fault);
+        return went_wrong(bench, c, seen, Check::launch);
+      }
+    const double a_column =
+        std::max(0.0, o.seconds - shorter.seconds) / static_cast<double>(kTrial - kTrial / 16);
+    const double expected = o.seconds + a_column * static_cast<double>(c.V - kTrial);
+    if (o.launch.ok() && o.no_room.empty() && expected > (full ? kFullTooLong : kTooLong))
+      return bench.unsupported(
+          c,
+          fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
+                      o.seconds, expected),
+          FaultKind::time);
+  }
+  return judged(bench, launcher, c, small(c.V), low,
+                {{}, 0, bench.options().patience * (full || named ? kFullSeconds : kSeconds)});
+}
+
+void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  const ConformanceCase& c = cases[0];
+  // Of a kernel that runs in this process, a worker has a copy.
+  Variant apart = bench.variant();
+  if (!apart.launcher) try {
+      apart = isolated(apart);
+    } catch (const InputError& e) {
+      return bench.emit(0, bench.unsupported(c, std::string("launcher: ") + e.what()));
+    }
+  auto* const launcher = dynamic_cast<PartLauncher*>(apart.launcher.get());
+  if (!launcher) return bench.emit(0, bench.unsupported(c, "launcher: it makes no launches in parts"));
+  Bench here = bench.with(apart);
+  if (const std::string why = here.outside(c, {}); !why.empty())
+    return bench.emit(0, bench.unsupported(c, why));
+  // Of two such launches at once each would find the other's memory missing.
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  bench.emit(0, one_row(c) ? long_row(here, *launcher, c) : many_rows(here, *launcher, c));
+}
+
+}  // namespace
+
+std::vector<Unit> plan_big(const Planning& p) {
+  std::vector<Unit> units;
+  // Its parts have no gradients, and are no squares.
+  if (!not_plain_rows(p.variant.claim, op_of(p)).empty()) return units;
+  const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
+  // The memory is there, but not in a moment.
+  if (device && p.extent == Extent::quick && !p.named) return units;
+  const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
+    // Of the long row only the finite logits have an order.
+    const int k = family == kFewFinite ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits)) : k_of(p, V);
+    units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
+  };
+  const bool long_asked = p.narrow.family == kFewFinite;
+  if (!long_asked)
+    for (const std::int64_t V : sizes_of(p, {1024, kLonger[0], kLonger[1], kLonger[2]})) {
+      if (V < 2 || V >= kTwo31) continue;
+      std::vector<std::int64_t> counts = {kTwo31 / V + 3};
+      if (V < kLonger[0] || p.narrow.V) counts.push_back(kTwo32 / V + 3);
+      // A limit where an index wraps is tried at its edge.
+      const std::int64_t most = p.variant.limits.max_elements;
+      if ((most == kTwo31 - 1 || most == kTwo32 - 1) && V < kLonger[0])
+        counts.insert(counts.begin(), most / V);
+      for (const std::int64_t rows : rows_of(p, counts))
+        for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
+    }
+  // Columns that f32 does not count: a moment anywhere.
+  if (!p.narrow.V && p.narrow.rows.value_or(1) == 1 && (long_asked || p.narrow.family.empty()) &&
+      p.extent != Extent::quick)
+    for (const std::int64_t V : sizes_of(p, {kPastFloat}))
+      if (V >= 1024) add(kFewFinite, V, 1);
+  // The executor takes a minute or more, and the outputs' memory.
+  const bool this_one =
+      p.narrow.V && (*p.narrow.V >= kTwo31 || *p.narrow.V == kPastFloat) && p.narrow.rows.value_or(1) == 1;
+  const bool all = !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);
+  if (long_asked || (p.narrow.family.empty() && (this_one || all)))
+    for (const std::int64_t V : p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V}
+                                           : std::vector<std::int64_t>{kTwo31 + 3, kTwo32 + 3})
+      if (V >= 1024) add(kFewFinite, V, 1);
+  return units;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,126 @@
+// The group `big`: the judged columns of a long row stand for the row, on short ones as well; offsets that
+// wrap die; and, under the label `bigmem`, the rows past 2^31 and 2^32 themselves.
+#include <gtest/gtest.h>
+
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/groups/big_buffers.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "kernels/device.hpp"
+#include "kernels/isolation/isolation_test.hpp"
+#include "kernels/mutants/mutants.hpp"
+
+namespace assay::conformance {
+namespace {
+
+using isolation::fixture;
+
+std::vector<Record> big(const Variant& v, const Narrowing& narrow, Extent extent = Extent::full) {
+  ConformanceOptions o;
+  o.only = {"big"};
+  o.extent = extent;
+  o.narrow = narrow;
+  o.threads = 1;
+  return run_conformance([&] { return v; }, o).records;
+}
+Narrowing long_row(std::int64_t V) { return {kFewFinite, {}, V, 1, {}, {}, {}}; }
+
+std::string said(const Record& r) {
+  std::string text = name(r.status) + std::string(": ") + r.reason;
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0) text += std::string("; ") + name(c.check) + ": " + c.detail;
+  return text;
+}
+
+TEST(Big, TheColumnsOfALongRowAreJudgedLikeAnyRow) {
+  for (const char* key : {"online_block/f32@host", "safe_topk_block/f16@host", "topk_block/f32@host",
+                          "online_warp/bf16@host", "safe_block_half/f16@host", "naive_block/f32@host",
+                          "log_softmax_block/f32@host", "lse_block/bf16@host", "lazy_block/f32@host"}) {
+    const std::vector<Record> all = big(*find_variant(key), long_row(300007));
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].status, Status::pass) << key << ": " << said(all[0]);
+    EXPECT_EQ(all[0].V, 300007);
+    EXPECT_EQ(all[0].rows_judged, 1);
+  }
+}
+
+TEST(Big, AFaultInALongRowIsNamedByItsOwnColumn) {
+  // Columns counted in 16 bits: those past 65535 are never written.
+  const std::vector<Record> all = big(find_mutant_of("index_of_16_bits")->variant, long_row(300007));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].status, Status::fail) << said(all[0]);
+  ASSERT_TRUE(all[0].worst.has_value());
+  EXPECT_GT(all[0].worst->column, 2000) << said(all[0]);
+  // One of forty terms of the sum is lost, in either type.
+  EXPECT_EQ(big(find_mutant_of("sum_skips_tail")->variant, long_row(300007))[0].status, Status::fail);
+}
+
+TEST(Big, OffsetsThatWrapDieOnTheHost) {
+  const std::vector<Record> signed_32 = big(find_mutant_of("offset_of_int32")->variant, {}, Extent::normal);
+  // Many rows past 2^31 of four lengths, past 2^32 of one, and one row past 2^24.
+  ASSERT_EQ(signed_32.size(), 6u);
+  for (const Record& r : signed_32)
+    EXPECT_EQ(r.status, r.rows > 1 ? Status::crashed : Status::pass) << said(r);
+  const std::vector<Record> unsigned_32 =
+      big(find_mutant_of("offset_of_uint32")->variant, {}, Extent::normal);
+  ASSERT_EQ(unsigned_32.size(), 6u);
+  for (const Record& r : unsigned_32)
+    EXPECT_EQ(r.status, r.rows * r.V > std::int64_t{1} << 32 ? Status::fail : Status::pass) << said(r);
+}
+
+TEST(Big, PartsComeBackAndNothingElseIsTouched) {
+  ASSAY_NEEDS_FIXTURES();
+  // Three rows of a plugin on host memory: given and wanted parts, an untouched middle, bytes past the end.
+  const Variant v = isolation::kernel("right");
+  auto* const launcher = dynamic_cast<PartLauncher*>(v.launcher.get());
+  ASSERT_NE(launcher, nullptr);
+  Problem p;
+  p.rows = 3;
+  p.V = p.in_pitch = p.out_pitch = 1 << 20;
+  Tensor t(v.dtype, 1, 3);
+  t.set(0, 1, 1);
+  BigBuffers b(v, p, -HUGE_VAL);
+  for (const std::int64_t row : {0, 1, 2}) b.choose(row, t, 0, {5, 700000, 1048575});
+  const PartOutcome o = launcher->launch_parts(v, p, b.parts(), {});
+  EXPECT_TRUE(o.launch.ok()) << o.launch.fault;
+  EXPECT_EQ(o.guard + o.no_room + b.changed_inputs(), "");
+  for (const PartBuffer& buffer : {b.parts()[1]})
+    for (std::size_t i = 0; i < buffer.wanted.size(); ++i) {
+      float value = 0;
+      ASSERT_EQ(buffer.wanted[i].bytes.size(), sizeof value);
+      std::memcpy(&value, buffer.wanted[i].bytes.data(), sizeof value);
+      EXPECT_NEAR(value, i % 3 == 1 ? 0.57611688 : 0.21194156, 1e-6) << i;
+    }
+  // Rows can not be chosen where every block, or none, runs.
+  PartOptions some;
+  some.rows = {0};
+  some.rows_per_block = 1;
+  EXPECT_NE(launcher->launch_parts(v, p, b.parts(), some).no_room, "");
+}
+
+/// Rows past 2^31 and 2^32: gigabytes, and minutes on the executor.
+TEST(Bigmem, OneRowPastBothEdgesOnTheHost) {
+  int judged = 0;
+  for (const char* key : {"online_block/f16@host", "online_block/f32@host"}) {
+    Narrowing n;
+    n.family = kFewFinite;
+    for (const Record& r : big(*find_variant(key), n)) {
+      EXPECT_TRUE(r.status == Status::pass || r.wants == FaultKind::memory) << key << ": " << said(r);
+      judged += r.status == Status::pass;
+    }
+  }
+  if (judged == 0) GTEST_SKIP() << "no room for a row of 2^31";
+}
+
+TEST(Bigmem, ManyRowsAndOneRowPastBothEdgesOnTheDevice) {
+  if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  for (const char* key : {"online_block/f16@cuda", "online_block/f32@cuda", "safe_topk_block/f16@cuda"}) {
+    const std::vector<Record> all = big(*find_variant(key), {});
+    // Many rows past 2^31 (of four lengths) and 2^32, a row past 2^24, 2^31 and 2^32.
+    EXPECT_EQ(all.size(), 8u) << key;
+    for (const Record& r : all)
+      EXPECT_TRUE(r.status == Status::pass || r.wants == FaultKind::memory) << key << ": " << said(r);
+  }
+}
+
+}  // namespace
+}  // namespace assay::conformance

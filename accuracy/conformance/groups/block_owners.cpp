@@ -1,0 +1,203 @@
+#include "accuracy/conformance/groups/block_owners.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "accuracy/bounds/bounds.hpp"
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/groups/big_buffers.hpp"
+#include "accuracy/verdict/checker.hpp"
+
+namespace assay::conformance {
+namespace {
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+/// More rows than a block has threads, so that a block with a row a thread does not own them all.
+constexpr std::int64_t kFew = 1536;
+/// Elements of a problem that runs whole, and rows that are few enough whatever their length.
+constexpr std::int64_t kWhole = std::int64_t{1} << 22, kFewest = 64;
+/// A row repeats the logits of the row so many before it, at the same alignment.
+constexpr std::int64_t kPeriod = 64;
+constexpr std::int64_t kLongest = std::int64_t{1} << 20;
+constexpr std::int64_t kOffsets = (std::int64_t{1} << 31) - 1;
+
+/// Bytes of an element, of the logits or of the outputs.
+std::int64_t widest(const Problem& p) {
+  return static_cast<std::int64_t>(std::max(size_of(p.in), size_of(p.out)));
+}
+
+/// Logits that tell the rows of a period apart.
+Tensor pattern(Dtype dtype, std::int64_t V) {
+  Tensor t(dtype, kPeriod, V);
+  std::uint32_t state = 1;
+  for (std::int64_t r = 0; r < kPeriod; ++r)
+    for (std::int64_t j = 0; j < V; ++j) {
+      state = state * 1664525 + 1013904223;
+      t.set(r, j, -0.125 * (state >> 26));
+    }
+  return t;
+}
+
+class Probe {
+ public:
+  Probe(const Variant& v, PartLauncher& launcher, const Problem& p, double seconds)
+      : v_(v), launcher_(launcher), p_(p), seconds_(seconds), logits_(pattern(v.dtype, p.V)) {}
+
+  /// What the rows `seen` of n hold after the blocks that own `run` ran, all blocks for none.
+  std::optional<Outputs> outputs(std::int64_t n, const std::vector<std::int64_t>& seen,
+                                 const std::vector<std::int64_t>& run, std::int64_t per_block) {
+    Problem p = p_;
+    p.rows = n;
+    BigBuffers b(v_, p, 0);
+    for (const std::int64_t row : seen) b.choose(row, logits_, row % kPeriod);
+    outcome = launcher_.launch_parts(v_, b.problem(), b.parts(), {run, per_block, seconds_});
+    if (!outcome.launch.ok() || !outcome.no_room.empty()) return {};
+    Outputs all;
+    for (std::size_t i = 0; i < seen.size(); ++i) all.push_back(b.outputs_of(i));
+    return all;
+  }
+
+  PartOutcome outcome;  // of the last launch
+
+ private:
+  const Variant& v_;
+  PartLauncher& launcher_;
+  Problem p_;
+  double seconds_;
+  Tensor logits_;
+};
+
+std::vector<std::int64_t> first_rows(std::int64_t n) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
+  return rows;
+}
+
+/// At most what can be chosen, ascending: of the first block, its neighbour, the middle, the end.
+std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t r : {std::int64_t{0}, per_block + per_block / 2, n / 3 + 1, n / 2, n - 1})
+    if (r < n && (rows.empty() || r > rows.back())) rows.push_back(r);
+  return rows;
+}
+
+/// What is shown at the problem's own V; `other_share`: the first block owns more or fewer rows where there
+/// are many.
+BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
+                      bool& other_share) {
+  const auto not_shown = [](std::string why, FaultKind wants = FaultKind::none) {
+    return BlockOwners{0, std::move(why), wants};
+  };
+  std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
+  most -= most % v.limits.rows_multiple;
+  std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
+  few -= few % v.limits.rows_multiple;
+  if (problem.V > kLongest || few < kFewest)
+    return not_shown(
+        fmt::format("executor: rows of {} columns are too long to see which block owns them", problem.V));
+
+  Probe probe(v, launcher, problem, seconds);
+  const auto ended = [&](const char* of) {
+    const PartOutcome& o = probe.outcome;
+    if (!o.no_room.empty()) return not_shown(o.no_room, o.wants);
+    return not_shown(fmt::format("executor: which blocks own which rows was not seen: {} of {} rows: {}", of,
+                                 few, o.launch.fault));
+  };
+  const std::vector<std::int64_t> all = first_rows(few);
+  const auto whole = probe.outputs(few, all, {}, 0);
+  const auto seen = [&](LaunchOutcome o, Check check) {
+    o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
+    return BlockOwners{0, o.fault, FaultKind::none, o, check};
+  };
+  if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
+    return seen(probe.outcome.launch, Check::launch);
+  if (!whole) return ended("a launch");
+  for (std::size_t i = 0; i < whole->size(); ++i)
+    if (untouched((*whole)[i]))
+      return seen({fmt::format("row {} was never written", i), Ended::fault}, Check::written);
+  // Of each row all or nothing: else blocks share rows, or something that no block does writes them.
+  const auto torn = [&](const Outputs& some) -> std::optional<std::int64_t> {
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (some[i] != (*whole)[i] && !untouched(some[i])) return static_cast<std::int64_t>(i);
+    return {};
+  };
+  const auto not_its_own = [&](const char* blocks, std::int64_t row) {
+    return not_shown(fmt::format(
+        "executor: its blocks do not own whole rows, or something else writes to all of them: after "
+        "{} alone row {} of {} is neither whole nor untouched",
+        blocks, row, few));
+  };
+
+  const auto first = probe.outputs(few, all, {0}, 1);
+  if (!first) return ended("the first block of every launch");
+  if (const auto row = torn(*first)) return not_its_own("the first block of every launch", *row);
+  const auto none = std::find_if(first->begin(), first->end(), untouched);
+  const std::int64_t per_block = none - first->begin();
+  if (per_block == 0 || none == first->end())
+    return not_shown(
+        fmt::format("executor: the first block of every launch writes {} of {} rows: the blocks "
+                    "that own the chosen rows can not be named",
+                    per_block == 0 ? "no row 0" : "all", few));
+
+  std::vector<std::int64_t> chosen = spread(few, per_block);
+  const auto some = probe.outputs(few, all, chosen, per_block);
+  if (!some) return ended("some blocks");
+  if (const auto row = torn(*some)) return not_its_own("some blocks", *row);
+  for (const std::int64_t row : chosen)
+    if (untouched((*some)[static_cast<std::size_t>(row)]))
+      return not_shown(
+          fmt::format("executor: row {} of {} is not written by block {}, with {} rows a block before it",
+                      row, few, row / per_block, per_block));
+  if (most == few) return {per_block, {}};
+
+  // Grids are capped, and kernels chosen, by the number of rows. Two looks: what the first block alone
+  // writes, and the chosen rows.
+  const auto as_whole = [&](const Outputs& rows, std::size_t i, std::int64_t row) {
+    return rows[i] == (*whole)[static_cast<std::size_t>(row % kPeriod)];
+  };
+  const auto others = [&](std::int64_t row) {
+    return not_shown(fmt::format("executor: with {} rows the blocks of {} rows each do not own row {}", most,
+                                 per_block, row));
+  };
+  std::vector<std::int64_t> edge = {0, per_block};
+  if (per_block > 1) edge.insert(edge.begin() + 1, per_block - 1);
+  const auto alone = probe.outputs(most, edge, {0}, per_block);
+  if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
+  if (!alone) return {per_block, {}};  // so many rows can not be launched: the case itself will say so
+  for (std::size_t i = 0; i < edge.size(); ++i)
+    if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
+      other_share = true;
+      return others(edge[i]);
+    }
+
+  chosen = spread(most, per_block);
+  const auto many = probe.outputs(most, chosen, chosen, per_block);
+  if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
+  for (std::size_t i = 0; many && i < chosen.size(); ++i)
+    if (!as_whole(*many, i, chosen[i])) return others(chosen[i]);
+  return {per_block, {}};
+}
+
+}  // namespace
+
+BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
+  bool other_share = false;
+  const BlockOwners owners = owners_at(v, launcher, problem, seconds, other_share);
+  // As many rows as the problem has pass the offsets only if they are shorter; their blocks may own other
+  // shares. Told is whether the first block's share changes between few rows and all: a wrong kernel's other
+  // rows are for the case itself, and what shorter rows do not show stands.
+  const std::int64_t room = kOffsets / widest(problem) / std::max<std::int64_t>(1, problem.rows);
+  const auto V = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(room)));
+  if (!owners.seen.ok() || owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k))
+    return owners;
+  const Problem shorter = problem_of(v, problem.op, problem.rows, V, problem.k, V);
+  if (!beyond_limits(v, shorter).empty()) return owners;
+  const BlockOwners there = owners_at(v, launcher, shorter, seconds, other_share);
+  return other_share || !there.seen.ok() ? there : owners;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,250 @@
+// Call after call in one fresh process: results cached by pointer or content, state that one call leaves to
+// the next, kernels that are right at first. The content is new at every call unless the setup says
+// otherwise, and every call is judged.
+#include <fmt/format.h>
+
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
+#include "kernels/isolation/siblings.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// The same kernel at other types, in the same worker.
+std::vector<Variant> siblings_of(const Variant& v) {
+  const auto* const launcher = dynamic_cast<const SiblingLauncher*>(v.launcher.get());
+  return launcher ? launcher->siblings() : std::vector<Variant>();
+}
+
+/// The calls of one case, folded into its record.
+class Calls {
+ public:
+  Calls(Bench& bench, const ConformanceCase& c) : bench_(bench), case_(c), record_(bench.blank(c)) {
+    if (bench.variant().launcher) bench.variant().launcher->restart();
+  }
+
+  bool go_on() const {
+    return bench_.go_on() && record_.status != Status::crashed && record_.status != Status::hung;
+  }
+
+  /// One call; `like`, if given, is the earlier call that had the same content.
+  void call(const ConformanceCase& c, Tensor logits, const Layout& layout = {}) {
+    if (!go_on()) return;
+    ++number_;
+    if (const std::string why = bench_.outside(c, layout); !why.empty()) {
+      record_.returned = why;
+      return;
+    }
+    const Case inputs(c.family, std::move(logits));
+    const Record one = judged(bench_, c, inputs, layout);
+    fold(record_, one, fmt::format("call {}", number_));
+    if (one.status != Status::pass && one.status != Status::unsupported) tell_alone(c, inputs, layout);
+  }
+  /// A call on fresh rows of the family.
+  void fresh(ConformanceCase c, const Layout& layout = {}) {
+    c.rows = whole_squares(bench_.variant(), c.V, c.rows);
+    call(c, rows(c), layout);
+  }
+  /// The same, of the same kernel at another type.
+  void fresh_of(const Variant& sibling, ConformanceCase c) {
+    if (!go_on()) return;
+    ++number_;
+    c.rows = whole_squares(sibling, c.V, c.rows);
+    const Bench other = bench_.with(sibling);
+    if (!other.outside(c, {}).empty()) return;
+    const Case inputs = make_case(c.family, sibling, c.V, c.rows, bench_.seed() + 1000 * ++made_);
+    const Record one = judged(other, c, inputs, {});
+    if (one.status != Status::pass) {
+      sibling.launcher->restart();
+      // What that type does wrong by itself is told of its own key.
+      if (judged(other, c, inputs, {}).status != Status::pass) return;
+      record_.alone = Alone::passes;
+    }
+    fold(record_, one, fmt::format("call {}, of {}", number_, sibling.key()));
+  }
+
+  const Variant& variant() const { return bench_.variant(); }
+
+  Tensor rows(const ConformanceCase& c) {
+    return make_rows(c.family, bench_.variant().dtype, c.V, c.rows, bench_.seed() + 1000 * ++made_);
+  }
+
+  Record result() {
+    settle(record_);
+    return std::move(record_);
+  }
+
+ private:
+  static Record judged(const Bench& bench, const ConformanceCase& c, const Case& inputs,
+                       const Layout& layout) {
+    GuardedLaunch launch = bench.prepare(c, inputs, layout);
+    const LaunchOutcome outcome = bench.run(launch);
+    return bench.judge(c, inputs, launch, outcome);
+  }
+
+  /// Whether the first call that fails does so as the only one of a process, too: then no other call is why.
+  void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
+    Launcher* const launcher = bench_.variant().launcher.get();
+    if (record_.alone != Alone::not_tried || !launcher) return;
+    bool fails = number_ == 1;
+    if (!fails) {
+      launcher->restart();
+      fails = judged(bench_, c, inputs, layout).status != Status::pass;
+    }
+    record_.alone = fails ? Alone::fails : Alone::passes;
+  }
+
+  Bench& bench_;
+  const ConformanceCase& case_;
+  Record record_;
+  int number_ = 0;
+  std::uint64_t made_ = 0;
+};
+
+ConformanceCase with(ConformanceCase c, const char* family, std::int64_t V, std::int64_t rows) {
+  c.family = family;
+  c.V = V;
+  c.rows = rows;
+  return c;
+}
+
+void new_content(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 20; ++n) calls.fresh(c);
+}
+
+void call_200(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 200; ++n) calls.fresh(c);
+}
+
+void new_pointer(Calls& calls, const ConformanceCase& c) {
+  Layout other;
+  other.launch.slot = 1;
+  const Tensor a = calls.rows(c);
+  calls.call(c, a);
+  calls.call(c, a, other);
+  calls.fresh(c, other);
+  calls.call(c, a);
+}
+
+void same_again(Calls& calls, const ConformanceCase& c) {
+  const Tensor a = calls.rows(c);
+  for (int n = 0; n < 3; ++n) {
+    calls.call(c, a);
+    calls.fresh(c);
+  }
+  calls.call(c, a);
+}
+
+/// One logit becomes the maximum; where it stands changes from call to call.
+void one_changed(Calls& calls, const ConformanceCase& c) {
+  const Tensor a = calls.rows(c);
+  calls.call(c, a);
+  for (int n = 0; n < 16 && c.V > 0; ++n) {
+    Tensor t = a;
+    for (std::int64_t r = 0; r < c.rows; ++r) t.set(r, (17 + 61 * n) % c.V, 8);
+    calls.call(c, std::move(t));
+  }
+}
+
+void small_large_small(Calls& calls, const ConformanceCase& c) {
+  for (int n = 0; n < 2; ++n) {
+    calls.fresh(with(c, "normal_1", 33, 1));
+    calls.fresh(with(c, "normal_1", c.V, 5));
+    calls.fresh(with(c, "normal_1", 1, 2));
+    calls.fresh(with(c, "normal_1", 129, 300));
+  }
+}
+
+/// What one call leaves in a workspace or a static array must not reach the next.
+void after_special(Calls& calls, const ConformanceCase& c) {
+  for (const char* special : {"nan", "pos_inf", "all_neg_inf", "overflow"}) {
+    calls.fresh(with(c, special, c.V, c.rows));
+    calls.fresh(c);
+  }
+}
+
+void op_order(Calls& calls, const ConformanceCase& c) {
+  ConformanceCase other = c;
+  other.op = Op::normalizer;
+  other.k = 0;
+  for (int n = 0; n < 3; ++n) {
+    calls.fresh(c);
+    calls.fresh(other);
+  }
+  calls.fresh(c);
+}
+
+/// What one type leaves in a table must not serve another.
+void dtype_order(Calls& calls, const ConformanceCase& c) {
+  const std::vector<Variant> others = siblings_of(calls.variant());
+  for (int n = 0; n < 2; ++n) {
+    calls.fresh(c);
+    for (const Variant& other : others) {
+      calls.fresh_of(other, c);
+      calls.fresh(c);
+    }
+  }
+  // The other type first.
+  for (const Variant& other : others) {
+    ConformanceCase longer = c;
+    longer.V = 2 * c.V + 1;
+    calls.fresh_of(other, longer);
+    calls.fresh(longer);
+  }
+}
+
+/// More rows than two blocks on each of 132 multiprocessors, twice over, an odd number and an even one: what
+/// a grid that draws its rows leaves in its counter.
+void rows_again(Calls& calls, const ConformanceCase& c) {
+  ConformanceCase few = c, even = c;
+  const Limits& limits = calls.variant().limits;
+  few.rows = nearest_rows(limits, 5);
+  even.rows = nearest_rows(limits, c.rows + 1);
+  for (const ConformanceCase& one : {c, c, few, c, even, even, c}) calls.fresh(one);
+}
+
+struct Sequence {
+  const char* setup;
+  void (*run)(Calls&, const ConformanceCase&);
+  const char* family;
+  std::int64_t V, rows;
+};
+constexpr Sequence kSequences[] = {
+    {"new_content", new_content, "normal_1", 1027, 2},
+    {"new_pointer", new_pointer, "normal_1", 1027, 2},
+    {"same_again", same_again, "normal_1", 1027, 2},
+    {"one_changed", one_changed, "normal_1", 1027, 2},
+    {"same_head", new_content, kSameHead, 1027, 2},
+    {"small_large_small", small_large_small, "normal_1", 12289, 5},
+    {"rows_again", rows_again, "normal_1", 37, 1057},
+    {"after_special", after_special, "normal_1", 257, 2},
+    {"op_order", op_order, "normal_1", 257, 2},
+    {"dtype_order", dtype_order, "normal_1", 257, 2},
+    {"call_200", call_200, "normal_1", 257, 2},
+};
+
+}  // namespace
+
+std::vector<Unit> plan_calls(const Planning& p) {
+  std::vector<Unit> units;
+  for (const Sequence& s : kSequences) {
+    if (s.run == op_order && (op_of(p) == Op::normalizer || !p.variant.does(Op::normalizer))) continue;
+    if (s.run == dtype_order && siblings_of(p.variant).empty()) continue;
+    // It has other lengths as well: no case of one length alone, unless it is asked for.
+    if (s.run == small_large_small && p.narrow.V && p.narrow.setup != s.setup) continue;
+    for (const std::int64_t V : sizes_of(p, {s.V}))
+      for (const std::int64_t rows : rows_of(p, {s.rows}))
+        for (const std::string& family : families_of(p, {s.family}))
+          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), s.setup}},
+                           [run = s.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
+                             Calls calls(bench, cases[0]);
+                             run(calls, cases[0]);
+                             bench.emit(0, calls.result());
+                           },
+                           40 * weight_of(rows, V)});
+  }
+  return units;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,101 @@
+#include "accuracy/conformance/groups/causal_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "accuracy/conformance/groups/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// A second square is tried up to so many elements of both.
+constexpr std::int64_t kMostOfSeveral = std::int64_t{1} << 21;
+
+/// Cases of so few elements are all tried.
+constexpr std::int64_t kSmall = 1 << 14;
+
+bool causal(const Variant& v) { return v.claim.causal != Causal::no; }
+
+/// Elements of a case, at most; and of all cases of a group whose elements have the same number of bits.
+struct Budget {
+  std::int64_t of_case, of_octave;
+};
+Budget budget(Extent extent) {
+  switch (extent) {
+    case Extent::quick:
+      return {std::int64_t{1} << 22, std::int64_t{1} << 22};
+    case Extent::normal:
+      return {std::int64_t{1} << 24, std::int64_t{1} << 24};
+    case Extent::full:
+      return {std::int64_t{1} << 26, std::int64_t{1} << 27};
+  }
+  return {};
+}
+
+/// A length from 256 on for a longer one. Its place behind a multiple of 64 stays.
+std::int64_t shorter(const Limits& limits, std::int64_t V) {
+  return V > 320 ? std::min(V, nearest_V(limits, 256 + V % 64)) : V;
+}
+
+/// These groups launch rows ten times or more, or in thirty layouts.
+bool launches_again(std::string_view group) {
+  constexpr std::array<std::string_view, 6> all = {"layout",  "repeat", "calls",
+                                                   "streams", "batch",  "schedules"};
+  return std::find(all.begin(), all.end(), group) != all.end();
+}
+
+/// Leaves an even share of the cases of each size.
+void thin(std::vector<Unit>& units, std::int64_t of_octave) {
+  const auto octave = [](const ConformanceCase& c) {
+    return c.rows * c.V <= kSmall ? 0 : std::bit_width(static_cast<std::uint64_t>(c.rows * c.V));
+  };
+  std::map<int, std::int64_t> count, seen;
+  for (const Unit& u : units)
+    for (const ConformanceCase& c : u.cases) ++count[octave(c)];
+  for (Unit& u : units)
+    std::erase_if(u.cases, [&](const ConformanceCase& c) {
+      const int bits = octave(c);
+      if (bits == 0) return false;
+      const std::int64_t all = count[bits], kept = std::clamp<std::int64_t>(of_octave >> (bits - 1), 1, all);
+      const std::int64_t i = seen[bits]++;
+      return i * kept / all == (i + 1) * kept / all;
+    });
+}
+
+}  // namespace
+
+std::int64_t whole_squares(const Variant& v, std::int64_t V, std::int64_t rows) {
+  if (!causal(v) || V == 0 || rows % V == 0) return rows;
+  const std::int64_t most = v.limits.max_rows > 0 ? v.limits.max_rows / V : rows;
+  std::int64_t squares = std::max<std::int64_t>((rows + V - 1) / V, rows > 1 ? 2 : 1);
+  squares = std::min({squares, most, kMostOfSeveral / V / V});
+  return V * std::max<std::int64_t>(squares, 1);
+}
+
+void make_squares(const Planning& p, const char* group, std::vector<Unit>& units) {
+  if (!causal(p.variant)) return;
+  const Budget most = budget(p.extent);
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, int, std::string>> known;
+  for (Unit& u : units) {
+    std::erase_if(u.cases, [&](ConformanceCase& c) {
+      if (c.V == 0) return true;  // there is no square of it
+      if (!p.narrow.V && launches_again(group)) c.V = shorter(p.variant.limits, c.V);
+      if (!p.narrow.rows) c.rows = whole_squares(p.variant, c.V, c.rows);
+      const bool fits = c.rows <= most.of_case / c.V || p.narrow.V;
+      return !fits || !known.emplace(c.family, c.V, c.rows, c.op, c.k, c.setup).second;
+    });
+  }
+  if (!p.narrow.V) thin(units, most.of_octave);
+  for (Unit& u : units) {
+    double weight = 0;
+    for (const ConformanceCase& c : u.cases) weight += weight_of(c.rows, c.V);
+    u.weight = launches_again(group) ? 40 * weight : weight;
+  }
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,33 @@
+// The group `families`: units of (family, V, rows) with the cases of every kernel that takes their dtype.
+// What is tried is its callers' to say: `assay check` (families.cpp) and `assay report` (reports/runs/plan.cpp).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accuracy/conformance/conformance.hpp"
+
+namespace assay::conformance {
+
+/// What is tried.
+struct FamilyLists {
+  std::vector<std::string> families;  // of reference/, or what stands for a file of logits
+  std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype)> sizes;
+  /// Asked only where the family has rows of V.
+  std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype, std::int64_t V)> rows;
+  /// Of an op that has a k.
+  std::function<std::vector<int>(const Variant& variant, const std::string& family, std::int64_t V)> ks;
+  std::optional<Op> op;  // each variant's own by default
+};
+
+/// One unit for each dtype, family, V and number of rows, in that order; its cases for each variant and k.
+/// They share inputs and truth, and name their variants, which outlive the run.
+std::vector<Unit> family_units(std::span<const Variant* const> variants, const FamilyLists& lists);
+
+/// A kernel's probes, as a case of family `probe`.
+Unit probe_unit(const ConformanceCase& c);
+
+}  // namespace assay::conformance

@@ -1,0 +1,87 @@
+#include "accuracy/conformance/groups/groups.hpp"
+
+#include <algorithm>
+
+#include "accuracy/bounds/bounds.hpp"
+
+namespace assay::conformance {
+
+std::span<const Group> groups() {
+  static constexpr Group all[] = {
+      {"families", "Every input family: ordinary rows, wide ranges, ties and special values.", plan_families},
+      {"shapes", "Every row length to 4096 and those where a dispatch may change: tails, tiles, vectors.",
+       plan_shapes},
+      {"operands", "Scale, temperature, mask, bias and lengths: the softmax of the logits that they make.",
+       plan_operands},
+      {"rows", "No row, one, and more than a grid's dimensions or the machine holds at once.", plan_rows},
+      {"layout",
+       "Pitch, alignment, guard bands, the end of a page, in place: reads and writes beside the rows.",
+       plan_layout},
+      {"repeat", "The same launch a hundred times: races and uninitialised memory.", plan_repeat},
+      {"calls", "One call after another: state and results kept from call to call.", plan_calls},
+      {"streams", "Two streams at once, inputs that arrive late, writes after the end.", plan_streams},
+      {"batch", "The same row in other batches and places.", plan_batch},
+      {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules},
+      {"big", "More than 2^31 and 2^32 elements: offsets that 32 bits do not hold.", plan_big},
+  };
+  return all;
+}
+
+std::int64_t nearest_V(const Limits& l, std::int64_t V) {
+  // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
+  if (V == 0) return 0;
+  if (l.V_in.count > 0) {
+    for (int i = 0; i < l.V_in.count; ++i)
+      if (l.V_in.all[static_cast<std::size_t>(i)] >= V) return l.V_in.all[static_cast<std::size_t>(i)];
+    return l.V_in.all[static_cast<std::size_t>(l.V_in.count - 1)];
+  }
+  const std::int64_t multiple = (std::max(V, l.min_V) + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
+  return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
+}
+
+std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
+  // So many rows of any length would fill the memory: such a kernel's cases say that they lie outside.
+  constexpr std::int64_t kMost = 4096;
+  return l.min_rows > kMost || l.rows_multiple > kMost ? rows : allowed_rows(l, rows);
+}
+
+std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual) {
+  if (p.narrow.V) return {*p.narrow.V};
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t V : usual)
+    if (const std::int64_t fits = nearest_V(p.variant.limits, V);
+        std::find(sizes.begin(), sizes.end(), fits) == sizes.end())
+      sizes.push_back(fits);
+  return sizes;
+}
+
+std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual) {
+  if (p.narrow.rows) return {*p.narrow.rows};
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t n : usual)
+    if (const std::int64_t fits = nearest_rows(p.variant.limits, n);
+        std::find(rows.begin(), rows.end(), fits) == rows.end())
+      rows.push_back(fits);
+  return rows;
+}
+
+std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual) {
+  return p.narrow.family.empty() ? usual : std::vector<std::string>{p.narrow.family};
+}
+
+Op op_of(const Planning& p) { return p.narrow.op.value_or(p.variant.op); }
+
+int k_of(const Planning& p, std::int64_t V) {
+  if (!selects(op_of(p))) return 0;
+  return p.narrow.k ? *p.narrow.k : allowed_k(p.variant, std::min(5, p.variant.max_k), V);
+}
+
+int allowed_k(const Variant& v, int k, std::int64_t V) {
+  return v.limits.k_up_to_V ? static_cast<int>(std::clamp<std::int64_t>(V, 1, k)) : k;
+}
+
+double weight_of(std::int64_t rows, std::int64_t V) {
+  return static_cast<double>(rows) * (static_cast<double>(V) + 512);
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,126 @@
+// What a kernel reads besides its logits: scale, temperature, mask, bias and lengths. Every other group
+// leaves them neutral; here they are drawn, and the softmax of the logits that they make is judged. And what
+// stands behind the diagonal of a causal kernel, which it must not use.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "accuracy/case/operand_values.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+struct Setup {
+  const char* name;
+  OperandDraw draw;
+};
+constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary},
+                             {"few_left", OperandDraw::few_left},
+                             {"long_tails", OperandDraw::long_tails}};
+/// Of causal kernels: what stands behind the diagonal, and must not matter.
+constexpr const char* kHugeBehind = "huge_behind";        // the largest numbers, of either sign
+constexpr const char* kSpecialBehind = "special_behind";  // NaN, +inf, -inf and the largest number
+
+OperandDraw draw_of(const std::string& setup) {
+  for (const Setup& s : kSetups)
+    if (setup == s.name) return s.draw;
+  return OperandDraw::ordinary;
+}
+
+void put_behind_diagonal(const Variant& v, const std::string& setup, Tensor& x) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const double most = max_finite(v.dtype);
+  const double huge = v.limits.max_abs > 0 ? std::min(v.limits.max_abs, most) : most;
+  const std::array<double, 4> special = {std::numeric_limits<double>::quiet_NaN(), kInf, huge, -kInf};
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t j = own_columns(v.claim, r, x.V); j < x.V; ++j) {
+      const auto kind = static_cast<std::size_t>(r + j) % 4;
+      x.set(r, j, setup == kSpecialBehind ? special[kind] : kind == 3 ? -huge : huge);
+    }
+}
+
+/// The names of the setups, in their order.
+std::vector<std::string> setups_of(const Variant& v) {
+  std::vector<std::string> all;
+  if (!v.operands.none())
+    for (const Setup& s : kSetups) all.push_back(s.name);
+  if (v.claim.causal == Causal::no) return all;
+  all.push_back(kHugeBehind);
+  // A caller of a kernel for finite logits has no others behind the diagonal either.
+  if (!v.limits.finite) all.push_back(kSpecialBehind);
+  return all;
+}
+
+void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
+    const ConformanceCase& c = cases[i];
+    const Variant& v = bench.variant_of(c);
+    const OperandValues values = drawn_operands(v.operands, c.rows, c.V, bench.seed(), draw_of(c.setup));
+    Tensor stored = make_rows(c.family, v.dtype, c.V, c.rows, bench.seed());
+    if (c.setup == kHugeBehind || c.setup == kSpecialBehind) put_behind_diagonal(v, c.setup, stored);
+    const EffectiveLogits effective = effective_logits(stored, values, v.claim.logits);
+    const Case inputs(c.family, stored, effective, bench.options().tier);
+    Layout layout;
+    layout.poison = c.rows > 1 ? 1 : 0;
+    bench.emit(i, bench.judge(c, inputs, layout, &values));
+  }
+}
+
+/// More rows than a launch has blocks at once: there a block that stays takes a second row, with a mask, a
+/// bias, a length and a temperature of its own.
+struct Shape {
+  std::int64_t V, rows;
+};
+std::vector<Shape> many_rows(Extent extent) {
+  std::vector<Shape> all = {{7, 4225}, {37, 1057}, {160, 600}, {1030, 300}};
+  // 132 multiprocessors hold 16 or 32 blocks each.
+  if (extent != Extent::quick) all = {{7, 65537}, {37, 4225}, {160, 2113}, {1030, 1057}, {4100, 300}};
+  return all;
+}
+
+}  // namespace
+
+std::vector<Unit> plan_operands(const Planning& p) {
+  std::vector<Unit> units;
+  const std::vector<std::string> setups = setups_of(p.variant);
+  if (setups.empty()) return units;
+  const auto add = [&](std::int64_t V, const std::string& setup,
+                       const std::vector<std::int64_t>& row_counts) {
+    Unit u{{}, run_operands, 0};
+    for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
+      for (const std::int64_t rows : row_counts) {
+        u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
+        u.weight += weight_of(rows, V);
+      }
+    units.push_back(std::move(u));
+  };
+  // Short rows one by one, then where tiles, warps and blocks end, then long ones.
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t V = 1; V <= (p.extent == Extent::quick ? 40 : 160); ++V) lengths.push_back(V);
+  for (const std::int64_t V :
+       {63,  64,   65,   127,  128,  129,  200,  255,  256,  257,  300,  511,   512,   513,
+        700, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 3001, 4096, 8191, 16384, 32000, 65541})
+    lengths.push_back(V);
+  if (p.extent != Extent::quick)
+    for (const std::int64_t V : {1536, 5000, 8192, 10001, 50257, 65536, 128256, 151936}) lengths.push_back(V);
+  for (const std::int64_t V : sizes_of(p, lengths))
+    for (const std::string& setup : setups) {
+      if (!p.narrow.setup.empty() && p.narrow.setup != setup) continue;
+      const bool spared = p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup == kSetups[0].name;
+      if (!spared || p.narrow.V) add(V, setup, rows_of(p, {V <= 4096 ? 5 : 2}));
+    }
+  if (p.narrow.V || p.narrow.rows) return units;
+  for (const Shape& shape : many_rows(p.extent))
+    for (const std::int64_t V : sizes_of(p, {shape.V}))
+      for (const std::string& setup : setups)
+        if (p.narrow.setup.empty() || p.narrow.setup == setup)
+          add(V, setup, {nearest_rows(p.variant.limits, shape.rows)});
+  return units;
+}
+
+}  // namespace assay::conformance

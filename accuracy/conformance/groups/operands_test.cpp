@@ -1,0 +1,256 @@
+// The group `operands`: kernels that scale, mask, cut and bias their logits rightly pass however they round
+// on the way; each that does one of it wrongly fails there, and in no other group.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "accuracy/case/operand_values.hpp"
+#include "accuracy/conformance/bench.hpp"
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/inputs.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// What a serial kernel makes of one element, and whether it leaves it out.
+struct Call {
+  const Problem& p;
+  const Buffers& b;
+  float x(std::int64_t r, std::int64_t j) const {
+    return static_cast<const float*>(b.logits)[r * p.in_pitch + j];
+  }
+  float bias(std::int64_t r, std::int64_t j) const {
+    return static_cast<const float*>(b.bias)[r * p.in_pitch + j];
+  }
+  bool keep(std::int64_t r, std::int64_t j) const {
+    return static_cast<const unsigned char*>(b.mask)[r * p.in_pitch + j] != 0;
+  }
+  std::int64_t length(std::int64_t r) const { return static_cast<const int*>(b.lengths)[r]; }
+  float temperature(std::int64_t r) const { return b.temperatures[r]; }
+};
+using Logit = std::function<float(const Call&, std::int64_t row, std::int64_t column)>;
+
+Variant serial(std::uint32_t parts, Logit logit) {
+  Variant v;
+  v.variant = "stranger";
+  v.dtype = Dtype::f32;
+  v.backend = Backend::host;
+  v.op = Op::softmax;
+  v.claim = undeclared_claim();
+  v.limits = undeclared_limits();
+  v.writes_normalizer = v.declared = false;
+  v.operands.parts = parts;
+  v.run = [logit](const Problem& p, const Buffers& b, const Stream&) {
+    const Call call{p, b};
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      float* const y = static_cast<float*>(b.probs) + r * p.out_pitch;
+      float m = -INFINITY, d = 0;
+      for (std::int64_t j = 0; j < p.V; ++j) m = std::fmax(m, logit(call, r, j));
+      for (std::int64_t j = 0; j < p.V; ++j) d += y[j] = std::exp(logit(call, r, j) - m);
+      for (std::int64_t j = 0; j < p.V; ++j) y[j] /= d;
+    }
+  };
+  return v;
+}
+
+ConformanceResult check(const Variant& v, std::vector<std::string> only = {"operands"}) {
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = std::move(only);
+  return run_conformance([&] { return v; }, o);
+}
+std::int64_t failed(const ConformanceResult& r) {
+  std::int64_t n = 0;
+  for (const Record& one : r.records) n += one.status == Status::fail;
+  return n;
+}
+std::string first_reason(const ConformanceResult& r) {
+  for (const Record& one : r.records)
+    if (one.status == Status::fail) return one.reproduce + ": " + one.reason;
+  return {};
+}
+
+namespace op = operand;
+constexpr float kOut = -INFINITY;
+
+TEST(Operands, RightKernelsPassHoweverTheyRound) {
+  const std::pair<const char*, Variant> all[] = {
+      {"product, then sum", serial(op::scale | op::bias,
+                                   [](const Call& c, std::int64_t r, std::int64_t j) {
+                                     volatile float scaled = c.p.scale * c.x(r, j);
+                                     return scaled + c.bias(r, j);
+                                   })},
+      {"one fma", serial(op::scale | op::bias,
+                         [](const Call& c, std::int64_t r, std::int64_t j) {
+                           return std::fmaf(c.p.scale, c.x(r, j), c.bias(r, j));
+                         })},
+      {"a reciprocal of the temperature", serial(op::temperatures,
+                                                 [](const Call& c, std::int64_t r, std::int64_t j) {
+                                                   volatile float by = 1 / c.temperature(r);
+                                                   return c.x(r, j) * by;
+                                                 })},
+      {"mask and length", serial(op::mask_keep | op::lengths,
+                                 [](const Call& c, std::int64_t r, std::int64_t j) {
+                                   return j < c.length(r) && c.keep(r, j) ? c.x(r, j) : kOut;
+                                 })},
+      {"dropped, as -10000",
+       serial(op::mask_drop, [](const Call& c, std::int64_t r,
+                                std::int64_t j) { return c.keep(r, j) ? -10000.0f : c.x(r, j); })},
+      {"a bias of one row", serial(op::bias_row, [](const Call& c, std::int64_t r, std::int64_t j) {
+         return c.x(r, j) + c.bias(0, j);
+       })}};
+  for (const auto& [what, v] : all) {
+    const ConformanceResult r = check(v);
+    EXPECT_EQ(failed(r), 0) << what << ": " << first_reason(r);
+    EXPECT_GT(r.executed, 100) << what;
+    for (const Record& one : r.records) EXPECT_EQ(one.status, Status::pass) << what << ": " << one.reason;
+  }
+}
+
+TEST(Operands, WrongOnesFailThereAndNowhereElse) {
+  const std::pair<const char*, Variant> all[] = {
+      {"the scale is left out",
+       serial(op::scale, [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j); })},
+      {"0.1 % too large a scale", serial(op::scale,
+                                         [](const Call& c, std::int64_t r, std::int64_t j) {
+                                           return c.p.scale == 1 ? c.x(r, j) : c.p.scale * 1.001f * c.x(r, j);
+                                         })},
+      {"the last column is never left out", serial(op::mask_keep,
+                                                   [](const Call& c, std::int64_t r, std::int64_t j) {
+                                                     return c.keep(r, j) || j + 1 == c.p.V ? c.x(r, j) : kOut;
+                                                   })},
+      {"every row has the mask of the first",
+       serial(op::mask_keep,
+              [](const Call& c, std::int64_t r, std::int64_t j) { return c.keep(0, j) ? c.x(r, j) : kOut; })},
+      {"one element too many",
+       serial(op::lengths, [](const Call& c, std::int64_t r,
+                              std::int64_t j) { return j <= c.length(r) ? c.x(r, j) : kOut; })},
+      {"the length of the row before", serial(op::lengths,
+                                              [](const Call& c, std::int64_t r, std::int64_t j) {
+                                                return j < c.length(r > 0 ? r - 1 : 0) ? c.x(r, j) : kOut;
+                                              })},
+      {"the bias is scaled as well",
+       serial(op::scale | op::bias, [](const Call& c, std::int64_t r,
+                                       std::int64_t j) { return c.p.scale * (c.x(r, j) + c.bias(r, j)); })},
+      {"the temperature of the first row",
+       serial(op::temperatures,
+              [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j) / c.temperature(0); })}};
+  for (const auto& [what, v] : all) {
+    EXPECT_GT(failed(check(v)), 10) << what;
+    EXPECT_EQ(failed(check(v, {"shapes"})), 0) << what;
+  }
+}
+
+/// A block that stays on a multiprocessor reads its first row's operand, and keeps it for the rows that
+/// follow.
+TEST(Operands, EveryRowOfManyHasItsOwn) {
+  constexpr std::int64_t kBlocks = 264;
+  const std::pair<const char*, Variant> all[] = {
+      {"mask",
+       serial(op::mask_keep, [](const Call& c, std::int64_t r,
+                                std::int64_t j) { return c.keep(r % kBlocks, j) ? c.x(r, j) : kOut; })},
+      {"bias", serial(op::bias, [](const Call& c, std::int64_t r,
+                                   std::int64_t j) { return c.x(r, j) + c.bias(r % kBlocks, j); })},
+      {"length",
+       serial(op::lengths, [](const Call& c, std::int64_t r,
+                              std::int64_t j) { return j < c.length(r % kBlocks) ? c.x(r, j) : kOut; })},
+      {"temperature", serial(op::temperatures, [](const Call& c, std::int64_t r, std::int64_t j) {
+         return c.x(r, j) / c.temperature(r % kBlocks);
+       })}};
+  for (const auto& [what, v] : all) {
+    const ConformanceResult r = check(v);
+    EXPECT_GT(failed(r), 3) << what;
+    for (const Record& one : r.records) EXPECT_TRUE(one.status != Status::fail || one.rows > kBlocks) << what;
+  }
+}
+
+/// A buffer of the bias's first 65,536 columns: longer rows have no bias behind it.
+TEST(Operands, LongRowsHaveThemToTheEnd) {
+  const ConformanceResult r = check(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
+    return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
+  }));
+  EXPECT_GT(failed(r), 0);
+}
+
+/// An online softmax that meets it gets exp(-inf - -inf).
+TEST(Operands, ABiasLeavesOutTheStartOfSomeRows) {
+  Operands o;
+  o.parts = op::bias;
+  std::int64_t starts = 0, ends = 0;
+  for (const std::int64_t V : {1, 2, 33, 1000}) {
+    const OperandValues v = drawn_operands(o, 5, V, 1, OperandDraw::long_tails);
+    for (std::int64_t r = 0; r < 5; ++r) {
+      std::int64_t left = 0;
+      for (std::int64_t j = 0; j < V; ++j) left += std::isfinite(v.bias.at(r, j));
+      EXPECT_GT(left, 0) << V;
+      starts += std::isinf(v.bias.at(r, 0)), ends += std::isinf(v.bias.at(r, V - 1));
+    }
+  }
+  EXPECT_GT(starts, 2);
+  EXPECT_GT(ends, 2);
+}
+
+TEST(Operands, AWriteIntoAMaskIsSeen) {
+  Variant v = serial(op::mask_keep, [](const Call& c, std::int64_t r, std::int64_t j) {
+    return c.keep(r, j) ? c.x(r, j) : kOut;
+  });
+  v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
+    run(p, b, s);
+    if (p.rows > 0 && p.V > 0) static_cast<unsigned char*>(const_cast<void*>(b.mask))[0] ^= 1;
+  };
+  const ConformanceResult r = check(v);
+  ASSERT_GT(failed(r), 0);
+  bool named = false;
+  for (const Record& one : r.records)
+    for (const CheckResult& c : one.checks) named = named || (c.failed > 0 && c.detail == "the mask changed");
+  EXPECT_TRUE(named);
+}
+
+TEST(Operands, TheReferenceVariantPasses) {
+  for (const char* key : {"masked_block/f32@host", "masked_block/f16@host", "masked_block/bf16@host_fma"}) {
+    const Variant* v = find_variant(key);
+    ASSERT_NE(v, nullptr) << key;
+    const ConformanceResult r = check(*v, {"operands", "layout", "shapes"});
+    EXPECT_EQ(failed(r), 0) << key << ": " << first_reason(r);
+    EXPECT_GT(r.executed, 300) << key;
+  }
+}
+
+// The declared rounding leaves no room: a kernel that rounds otherwise is refused, where its results differ.
+TEST(Operands, ADeclaredRoundingIsHeld) {
+  Variant v = serial(op::scale | op::bias, [](const Call& c, std::int64_t r, std::int64_t j) {
+    return std::fmaf(c.p.scale, c.x(r, j), c.bias(r, j));
+  });
+  v.claim.logits = LogitRounding::fma;
+  EXPECT_EQ(failed(check(v)), 0);
+  const Tensor x = make_rows("normal_3", Dtype::f32, 1000, 2, 1);
+  const OperandValues values = drawn_operands(v.operands, 2, 1000, 1, OperandDraw::ordinary);
+  const EffectiveLogits fma = effective_logits(x, values, LogitRounding::fma);
+  const EffectiveLogits each = effective_logits(x, values, LogitRounding::each);
+  const EffectiveLogits any = effective_logits(x, values, LogitRounding::any);
+  std::int64_t differ = 0;
+  for (std::int64_t j = 0; j < 1000; ++j) {
+    const double apart = std::fabs(fma.z.at(0, j) - each.z.at(0, j));
+    differ += apart > 0;
+    EXPECT_LE(apart, any.slack[static_cast<std::size_t>(j)]) << j;
+  }
+  EXPECT_GT(differ, 100);
+  EXPECT_TRUE(fma.slack.empty() && each.slack.empty());
+}
+
+TEST(Operands, TextIsReadBack) {
+  for (const char* text :
+       {"", "scale", "mask_keep:u8", "scale temperature mask_drop:bf16 bias:f16 lengths:i64",
+        "temperatures bias_row:f32"}) {
+    const auto o = parse_operands(text);
+    ASSERT_TRUE(o) << text;
+    EXPECT_EQ(text_of(*o), text);
+  }
+  for (const char* text : {"mask", "mask_keep", "mask_keep:u8 mask_drop:u8", "bias:f64", "scale scale",
+                           "scale:f32", "temperature temperatures", "lengths:f32"})
+    EXPECT_FALSE(parse_operands(text)) << text;
+}
+
+}  // namespace
+}  // namespace assay::conformance

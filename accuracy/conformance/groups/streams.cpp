@@ -1,0 +1,72 @@
+// What only shows when something else runs at the same time: two launches at once, logits that arrive late on
+// the launch's own stream, outputs that change after the stream was done.
+#include <fmt/format.h>
+
+#include "accuracy/conformance/groups/groups.hpp"
+
+namespace assay::conformance {
+namespace {
+
+Record two_at_once(Bench& bench, const ConformanceCase& c) {
+  if (!bench.variant().launcher) return bench.unsupported(c, "launcher: the kernel runs in this process");
+  if (const std::string why = bench.outside(c, {}); !why.empty()) return bench.unsupported(c, why);
+  Record r = bench.blank(c);
+  for (int round = 0; round < 10; ++round) {
+    if (!bench.go_on() || r.status == Status::crashed || r.status == Status::hung) break;
+    const auto at = static_cast<std::uint64_t>(2 * round);
+    const Case a(c.family, make_rows(c.family, bench.variant().dtype, c.V, c.rows, bench.seed() + at));
+    const Case b(c.family, make_rows(c.family, bench.variant().dtype, c.V, c.rows, bench.seed() + at + 1));
+    GuardedLaunch first = bench.prepare(c, a, {}), second = bench.prepare(c, b, {});
+    const auto outcomes = GuardedLaunch::run_both(first, second);
+    for (const LaunchOutcome& o : outcomes) bench.count(o);
+    fold(r, bench.judge(c, a, first, outcomes[0]), fmt::format("round {}, first of two launches", round + 1));
+    fold(r, bench.judge(c, b, second, outcomes[1]),
+         fmt::format("round {}, second of two launches", round + 1));
+  }
+  settle(r);
+  return r;
+}
+
+Record delayed_producer(Bench& bench, const ConformanceCase& c) {
+  // The first launch of a kernel loads it, which may wait for whatever the device is doing.
+  if (Record first = bench.judge(c, bench.inputs(c), {});
+      first.status != Status::pass && first.status != Status::unsupported)
+    return first;
+  Layout layout;
+  layout.launch.delayed_producer = true;
+  return bench.judge(c, bench.inputs(c), layout);
+}
+
+Record late_write(Bench& bench, const ConformanceCase& c) {
+  if (!bench.variant().launcher) return bench.unsupported(c, "launcher: the kernel runs in this process");
+  return bench.judge(c, bench.inputs(c), {});
+}
+
+}  // namespace
+
+std::vector<Unit> plan_streams(const Planning& p) {
+  struct Kind {
+    const char* setup;
+    Record (*run)(Bench&, const ConformanceCase&);
+    std::int64_t V, rows;
+  };
+  constexpr Kind kKinds[] = {{"two_at_once", two_at_once, 1027, 8},
+                             {"delayed_producer", delayed_producer, 1027, 8},
+                             {"late_write", late_write, 4099, 16}};
+  std::vector<Unit> units;
+  for (const Kind& k : kKinds)
+    for (const std::int64_t V : sizes_of(p, {k.V}))
+      for (const std::int64_t rows : rows_of(p, {k.rows}))
+        for (const std::string& family : families_of(p, {"normal_1"}))
+          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), k.setup}},
+                           [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
+                             const bool given = bench.variant().own_stream;
+                             bench.emit(0,
+                                        given ? run(bench, cases[0])
+                                              : bench.unsupported(cases[0], "stream: the kernel takes none"));
+                           },
+                           20 * weight_of(rows, V)});
+  return units;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,87 @@
+// `assay check` of one kernel: plans its groups, runs them, and looks again at what is not settled.
+#include <algorithm>
+
+#include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/run/runner.hpp"
+#include "accuracy/conformance/run/second_look.hpp"
+#include "kernels/isolation/costly.hpp"
+#include "reference/error.hpp"
+#include "reference/parallel.hpp"
+
+namespace assay::conformance {
+namespace {
+
+bool wanted(const Narrowing& n, const ConformanceCase& c) {
+  return (n.family.empty() || n.family == c.family) && (n.setup.empty() || n.setup == c.setup) &&
+         (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) && (!n.k || *n.k == c.k) &&
+         (!n.op || *n.op == c.op);
+}
+
+std::vector<Group> chosen_groups(const ConformanceOptions& options) {
+  std::vector<Group> all(groups().begin(), groups().end());
+  all.insert(all.end(), options.more.begin(), options.more.end());
+  for (const std::string& name : options.only)
+    if (std::none_of(all.begin(), all.end(), [&](const Group& g) { return name == g.name; })) {
+      std::string names;
+      for (const Group& g : all) names += (names.empty() ? "" : ", ") + std::string(g.name);
+      throw InputError("--only " + name + ": no such group; there are " + names);
+    }
+  const auto among = [](const std::vector<std::string>& names, const Group& g) {
+    return std::find(names.begin(), names.end(), g.name) != names.end();
+  };
+  std::erase_if(all, [&](const Group& g) {
+    if (options.part != Part::all && g.costly != (options.part == Part::costly)) return true;
+    if (among(options.also, g)) return false;
+    return options.only.empty() ? g.optional : !among(options.only, g);
+  });
+  return all;
+}
+
+UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
+                     const ConformanceOptions& options) {
+  UnitPlan plan;
+  for (const Group& g : chosen) {
+    const Planning planning{variant, options.extent, options.narrow, options.seed, !options.only.empty()};
+    std::vector<Unit> units = g.plan(planning);
+    make_squares(planning, g.name, units);
+    for (Unit& u : units) {
+      std::erase_if(u.cases, [&](const ConformanceCase& c) {
+        const bool too_large = options.most_elements > 0 && c.rows * c.V > options.most_elements;
+        return too_large || !wanted(options.narrow, c);
+      });
+      if (!u.cases.empty()) plan.add(g, std::move(u));
+    }
+  }
+  if (plan.units.empty() && options.part == Part::all)
+    throw InputError("the plan is empty: no case of these groups is what was asked for");
+  return plan;
+}
+
+/// Every worker of a device has a context of its own, half a second to make; that of an interpreter takes
+/// longer, for what it loads there.
+int threads_for(const Variant& v, const ConformanceOptions& options) {
+  const auto* const costly = dynamic_cast<const CostlyLauncher*>(v.launcher.get());
+  const int most = costly ? costly->most_workers() : 0;
+  if (options.threads <= 0 && most > 0) return std::min(thread_count(0), most);
+  const bool few = options.threads <= 0 && !on_host(v.backend) && options.extent == Extent::quick;
+  return few ? std::min(thread_count(0), 8) : thread_count(options.threads);
+}
+
+}  // namespace
+
+ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options) {
+  const std::vector<Group> chosen = chosen_groups(options);
+  const Variant first = make();
+  Runner run(plan_groups(chosen, first, options), options);
+  run.run(first, make, threads_for(first, options));
+  confirm(run, first);
+  ConformanceResult result;
+  result.planned = static_cast<std::int64_t>(run.records.size());
+  result.executed = executed(run.records);
+  repeat_alone(run, first);
+  say_nearest(run, first, options);
+  result.records = std::move(run.records);
+  return result;
+}
+
+}  // namespace assay::conformance

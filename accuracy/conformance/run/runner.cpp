@@ -1,0 +1,134 @@
+#include "accuracy/conformance/run/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "accuracy/status.hpp"
+#include "reference/environment_error.hpp"
+#include "reference/parallel.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// A case of which nothing was shown.
+Record lost(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& outcome) {
+  Record r = bench.blank(c);
+  decide(r, {Ended::lost, outcome.fault, outcome.kind});
+  return r;
+}
+
+Disturbance disturbance_of(const Variant& v) {
+  return v.launcher ? v.launcher->disturbance() : Disturbance();
+}
+
+}  // namespace
+
+Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::move(plan)), options_(options) {
+  for (const PlannedUnit& p : plan_.units) patience_[p.group].deaths = &deaths_;
+  records.resize(plan_.records);
+  disturbed.resize(plan_.records);
+}
+
+void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads) {
+  const std::vector<std::size_t> order =
+      largest_first(plan_.units.size(), [this](std::size_t i) { return plan_.units[i].unit.weight; });
+  std::vector<std::unique_ptr<Bench>> benches(static_cast<std::size_t>(workers_for(order.size(), threads)));
+  benches[0] = std::make_unique<Bench>(first, options_);
+  bool scarce = false;
+  parallel_for_workers(
+      order.size(), threads,
+      [&](std::size_t i, int worker) {
+        run_unit(*benches[static_cast<std::size_t>(worker)], plan_.units[order[i]]);
+      },
+      [&](int worker) {
+        if (scarce) return false;
+        try {
+          benches[static_cast<std::size_t>(worker)] = std::make_unique<Bench>(make(), options_);
+        } catch (const EnvironmentError&) {
+          scarce = true;  // fewer threads do
+        }
+        return !scarce;
+      });
+}
+
+Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* disturbance) const {
+  variant.launcher->restart();
+  variant.launcher->disturbance();
+  Bench bench(variant, options_);
+  Patience patience;
+  const PlannedUnit& p = unit_of(record);
+  const ConformanceCase& c = p.unit.cases[record - p.first];
+  std::optional<Record> made;
+  bench.enter(*p.group, patience, [&](std::size_t, Record r) { made = std::move(r); });
+  p.unit.run(bench, {c});
+  const Disturbance d = variant.launcher->disturbance();
+  if (disturbance) *disturbance = d;
+  if (!d.lost.ok()) return lost(bench, c, d.lost);
+  return made ? std::move(*made)
+              : lost(bench, c, lost_for_want(FaultKind::other, "no record was made of it"));
+}
+
+const PlannedUnit& Runner::unit_of(std::size_t record) const {
+  const auto after = std::upper_bound(plan_.units.begin(), plan_.units.end(), record,
+                                      [](std::size_t at, const PlannedUnit& p) { return at < p.first; });
+  return *(after - 1);
+}
+
+void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
+  Patience& patience = patience_.at(p.group);
+  const std::vector<ConformanceCase>& all = p.unit.cases;
+  // Those whose kernel can be launched here, by their place among all; why the others can not.
+  std::vector<ConformanceCase> cases;
+  std::vector<std::size_t> place;
+  std::vector<std::string> why(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool same = i > 0 && all[i].variant == all[i - 1].variant;
+    why[i] = same ? why[i - 1] : cannot_launch(bench.variant_of(all[i]));
+    if (!why[i].empty()) continue;
+    cases.push_back(all[i]);
+    place.push_back(i);
+  }
+  std::vector<bool> emitted(all.size(), false);
+  disturbance_of(bench.variant());
+  bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
+    const std::size_t i = place[n];
+    emitted[i] = true;
+    const Disturbance d = disturbance_of(bench.variant());
+    if (!d.lost.ok())
+      r = lost(bench, all[i], d.lost);
+    else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
+      r.at_first = d.saw;
+    put(p.first + i, std::move(r), d);
+  });
+  if (!cases.empty() && bench.go_on()) {
+    std::unique_lock<std::mutex> exclusive(exclusive_, std::defer_lock);
+    if (p.unit.exclusive) exclusive.lock();
+    p.unit.run(bench, cases);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (emitted[i]) continue;
+    Record r = bench.blank(all[i]);
+    r.reason = !why[i].empty() ? why[i]
+                               : fmt::format("the group was left after {} crashes and {} hangs",
+                                             patience.crashes.load(), patience.hangs.load());
+    put(p.first + i, std::move(r), {});
+  }
+}
+
+void Runner::put(std::size_t at, Record r, Disturbance disturbance) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  disturbed[at] = std::move(disturbance);
+  records[at] = std::move(r);
+  ++done_;
+  if (options_.progress) options_.progress(done_, static_cast<std::int64_t>(records.size()));
+}
+
+std::int64_t executed(const std::vector<Record>& records) {
+  return std::count_if(records.begin(), records.end(),
+                       [](const Record& r) { return r.status != Status::not_run; });
+}
+
+}  // namespace assay::conformance

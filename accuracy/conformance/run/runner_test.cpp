@@ -1,0 +1,78 @@
+// The runner by itself: cases that name their own kernels, and kernels that can not be launched here.
+#include "accuracy/conformance/run/runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include "accuracy/conformance/groups/family_units.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/device.hpp"
+
+namespace assay::conformance {
+namespace {
+
+FamilyLists one_size(std::int64_t V) {
+  FamilyLists lists;
+  lists.families = {"normal_1", "ties"};
+  lists.sizes = [V](const std::string&, Dtype) { return std::vector{V}; };
+  lists.rows = [](const std::string&, Dtype, std::int64_t) { return std::vector<std::int64_t>{2}; };
+  lists.ks = [](const Variant&, const std::string&, std::int64_t) { return std::vector{1, 5}; };
+  return lists;
+}
+
+TEST(Runner, UnitsAreByDtypeAndFamilyWithEveryKernelInThem) {
+  const Variant* const f32 = find_variant("safe_block/f32@host");
+  const Variant* const f16 = find_variant("safe_block/f16@host");
+  const Variant* const topk = find_variant("online_topk_block/f32@host");
+  const std::vector<const Variant*> variants = {f32, f16, topk};
+  const std::vector<Unit> units = family_units(variants, one_size(33));
+  ASSERT_EQ(units.size(), 4u);
+  EXPECT_EQ(units[0].cases.size(), 1u);
+  EXPECT_EQ(units[0].cases[0].variant, f16);
+  ASSERT_EQ(units[3].cases.size(), 3u);
+  for (const ConformanceCase& c : units[3].cases) EXPECT_EQ(c.family, "ties");
+  EXPECT_EQ(units[3].cases[0].variant, f32);
+  EXPECT_EQ(units[3].cases[1].k, 1);
+  EXPECT_EQ(units[3].cases[2].k, 5);
+  EXPECT_EQ(units[3].cases[2].variant, topk);
+}
+
+TEST(Runner, WhatCanNotBeLaunchedIsNotRunAndTheOthersAre) {
+  const std::string why = unavailable_reason(Backend::cuda);
+  if (why.empty()) GTEST_SKIP() << "a GPU is here";
+  const Variant& host = *find_variant("safe_block/f32@host");
+  Variant away = host;
+  away.backend = Backend::cuda;
+  away.run = {};
+  const std::vector<const Variant*> variants = {&away, &host};
+  const Group group{"families", "", nullptr};
+  UnitPlan plan;
+  for (const Unit& u : family_units(variants, one_size(33))) plan.add(group, u);
+  for (const Variant* v : variants) plan.add(group, probe_unit({kProbeFamily, 7, 1, v->op, 0, {}, v}));
+  ConformanceOptions options;
+  options.report = true;
+  options.seed = 3;
+  std::int64_t told = 0;
+  options.progress = [&](std::int64_t done, std::int64_t planned) {
+    EXPECT_EQ(done, ++told);
+    EXPECT_EQ(planned, 6);
+  };
+  Runner runner(std::move(plan), options);
+  runner.run(
+      {}, [] { return Variant(); }, 2);
+  EXPECT_EQ(told, 6);
+  ASSERT_EQ(runner.records.size(), 6u);
+  EXPECT_EQ(executed(runner.records), 3);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const Record& r = runner.records[i];
+    const bool here = i % 2 == 1;
+    EXPECT_EQ(r.key, here ? "safe_block/f32@host" : "safe_block/f32@cuda");
+    EXPECT_EQ(r.status, here ? Status::pass : Status::not_run) << r.reason;
+    EXPECT_EQ(r.reason, here ? "" : why);
+    EXPECT_EQ(r.group, "");
+    EXPECT_EQ(r.reproduce, "assay report --key " + r.key + " --family " + r.family +
+                               (i < 4 ? " --V 33 --rows 2 --seed 3" : ""));
+  }
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,103 @@
+#include "accuracy/conformance/run/second_look.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/contract/limit_search.hpp"
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/says_no.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "accuracy/verdict/checker.hpp"
+
+namespace assay::conformance {
+
+void confirm(Runner& run, const Variant& variant) {
+  if (!variant.launcher) return;
+  // The wait is of the worker's own time: more of it is for what the kernel keeps, and not for neighbours.
+  constexpr double kTimes = 3;
+  constexpr auto kLongest = std::chrono::minutes(10);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < run.records.size(); ++i)
+    if (run.disturbed[i].any()) open.push_back(i);
+  // Groups that were left for hangs that were none.
+  if (!open.empty())
+    for (std::size_t i = 0; i < run.records.size(); ++i)
+      if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
+  bool shown = false;
+  variant.launcher->be_patient(kTimes);
+  for (const std::size_t at : open) {
+    Record& r = run.records[at];
+    const bool ended = r.status == Status::hung || r.status == Status::crashed;
+    if (shown && (ended || r.status == Status::not_run)) continue;
+    if (std::chrono::steady_clock::now() > end) break;
+    const auto begin = std::chrono::steady_clock::now();
+    Record again = run.alone(variant, at);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (ended && again.status == r.status) shown = true;
+    if (again.status == Status::pass) {
+      again.at_first = !r.at_first.empty() ? r.at_first : r.status != Status::pass ? r.reason : std::string();
+      // No neighbour uses up a worker's own time, and so fast a case is not a slow one.
+      if (const double own = run.disturbed[at].own_seconds; own > 0 && took.count() < own / 2) {
+        again.status = Status::inconclusive;
+        again.reason = fmt::format(
+            "hung once, for {:.3g} s of its own time, and took {:.2g} s alone: state kept between calls, or "
+            "a "
+            "race",
+            own, took.count());
+      }
+    }
+    r = std::move(again);
+  }
+  variant.launcher->be_patient(1);
+}
+
+void repeat_alone(Runner& run, const Variant& variant) {
+  if (!variant.launcher) return;
+  constexpr int kMost = 6, kTries = 3;
+  int left = kMost;
+  for (const Finding& f : diagnose(run.records)) {
+    const auto at = static_cast<std::size_t>(f.first - run.records.data());
+    Record& r = run.records[at];
+    // The calls of group `calls` say so themselves; a hang costs its whole wait.
+    if (r.status != Status::fail && r.status != Status::crashed) continue;
+    if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
+    // A launcher that says no says so again, and a worker more is dear: the search for a contract comes by
+    // often.
+    if (says_no(r)) continue;
+    if (left-- == 0) continue;
+    bool passes = true;
+    Disturbance befell;
+    for (int n = 0; n < kTries && passes && !befell.any(); ++n)
+      passes = run.alone(variant, at, &befell).status == Status::pass;
+    if (!befell.any()) r.alone = passes ? Alone::passes : Alone::fails;
+  }
+}
+
+void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& options) {
+  int left = 6;
+  for (const Finding& f : diagnose(run.records)) {
+    Record& r = run.records[static_cast<std::size_t>(f.first - run.records.data())];
+    if (r.op == name(Op::softmax_backward)) continue;  // other classes differ in exp and division
+    const bool known = find_family(r.family) != nullptr;
+    const std::optional<Op> op = parse_op(r.op);
+    const bool by_itself =
+        r.group == "families" || r.group == "shapes" || r.group == "rows" || r.group == "layout";
+    if (r.status != Status::fail || !by_itself || !r.behaves_like.empty() || !known || !op ||
+        r.rows * r.V > 1 << 16)
+      continue;
+    // No arithmetic makes NaN of a finite result.
+    if (r.worst && std::isnan(r.worst->got) && std::isfinite(r.worst->exact_hi)) continue;
+    if (left-- == 0) return;
+    const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
+    const Problem p = problem_of(v, *op, r.rows, r.V, r.k, r.V);
+    GuardedLaunch launch(v, p, inputs.logits(), fitted({}, v, p));
+    if (launch.run().ok()) nearest_class(v, as_seen_by(v.claim, *op, inputs), *op, launch).tell(r);
+  }
+}
+
+}  // namespace assay::conformance

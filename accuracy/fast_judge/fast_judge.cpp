@@ -1,0 +1,154 @@
+#include "accuracy/fast_judge/fast_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "accuracy/fast_judge/kernel.hpp"
+#include "accuracy/fast_judge/open.hpp"
+#include "reference/parallel.hpp"
+
+namespace assay {
+
+namespace fast {
+
+namespace {
+/// The float not above v >= 0.
+float below(double v) {
+  const auto f = static_cast<float>(v);
+  return static_cast<double>(f) > v ? std::nextafter(f, 0.0f) : f;
+}
+
+const JudgeKernel& judge_kernel() {
+  static const JudgeKernel& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                                       ? avx2::judge_kernel
+                                       : generic::judge_kernel;
+  return best;
+}
+
+void decode_row(Dtype t, const void* from, std::int64_t n, float* to) {
+  if (t == Dtype::f32) {
+    std::copy_n(static_cast<const float*>(from), n, to);
+    return;
+  }
+  const auto* bits = static_cast<const std::uint16_t*>(from);
+  if (t == Dtype::bf16) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t{bits[i]} << 16);
+    return;
+  }
+  static const std::vector<float> table = [] {
+    std::vector<float> v(0x10000);
+    for (std::size_t b = 0; b < v.size(); ++b) v[b] = static_cast<float>(decode(Dtype::f16, b));
+    return v;
+  }();
+  for (std::int64_t i = 0; i < n; ++i) to[i] = table[bits[i]];
+}
+
+const std::byte* row_of(const void* base, Dtype t, std::int64_t row, std::int64_t pitch) {
+  return static_cast<const std::byte*>(base) + static_cast<std::size_t>(row * pitch) * size_of(t);
+}
+
+}  // namespace
+
+ClaimConstants claim_constants(const Terms& t) {
+  ClaimConstants c;
+  c.eps_0 = below(t.exp_constant);
+  c.slope = below(t.exp_slope);
+  c.lam_u = lam(t.u) * (1 - 0x1p-50);
+  c.additions = std::min(t.h, kShortSum);
+  c.divided = (lam(t.D) + lam(t.u_out)) * (1 - 0x1p-50);
+  c.output = t.narrows ? lam(t.D) * (1 - 0x1p-50) : c.divided;
+  c.half_ulp = t.narrows ? 0.5 : 0;
+  c.eta = t.eta;
+  c.w_out = t.narrows ? t.w_quotient : t.w_out;
+  c.top = t.D_own > t.u ? below(1 + t.D) : 1;
+  return c;
+}
+
+}  // namespace fast
+
+void FastJudgement::add(const FastJudgement& o) {
+  elements += o.elements;
+  failed += o.failed;
+  open += o.open;
+  rows_open += o.rows_open;
+  by_mpfr += o.by_mpfr;
+  unjudged += o.unjudged;
+  statistics.max_ulp = std::max(statistics.max_ulp, o.statistics.max_ulp);
+  statistics.sum_ulp += o.statistics.sum_ulp;
+  statistics.correctly_rounded += o.statistics.correctly_rounded;
+  statistics.rounding_undecided += o.statistics.rounding_undecided;
+  statistics.utilisation = std::max(statistics.utilisation, o.statistics.utilisation);
+  if (first_failure.empty()) first_failure = o.first_failure;
+}
+
+std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
+  if (in == Dtype::f64 || out == Dtype::f64) return "f64 is judged by MPFR";
+  if (claim.any_height) return "a sum of no declared height is held to what is measured of it";
+  if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift otherwise";
+  if (claim.shift != Shift::subtract) return "no maximum is subtracted";
+  if (claim.exp == Exp::exp2_fma) return "exp2 of an FMA rounds the shift otherwise";
+  if (claim.epsilon > 0) return "epsilon in the divisor";
+  if (claim.numerators != Numerators::arithmetic) return "numerators that are stored in the output's type";
+  if (claim.normalise != Normalise::recomputed) return "kept exps";
+  if (claim.exp == Exp::half) return "hexp in fp32 arithmetic has no declared error";
+  // Below, no sum of 2^26 terms can overflow: every row is in the domain.
+  if (claim.rescale_threshold > 32) return "rescales put off so far that a sum may overflow";
+  return {};
+}
+
+FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, int threads) {
+  const Terms terms = terms_of(claim, backend, o.out, o.V);
+  fast::ClaimConstants constants = fast::claim_constants(terms);
+  constants.emin = format(o.out).emin;
+  constants.mantissa_bits = format(o.out).mantissa_bits();
+  struct Mine {
+    std::vector<float> x, g;
+    std::vector<double> e;
+    FastJudgement judged;
+  };
+  const auto rows = static_cast<std::size_t>(o.rows), V = static_cast<std::size_t>(o.V);
+  std::vector<Mine> workers(static_cast<std::size_t>(workers_for(rows, threads)));
+  parallel_for_workers(rows, threads, [&](std::size_t row, int worker) {
+    Mine& mine = workers[static_cast<std::size_t>(worker)];
+    mine.x.resize(V), mine.g.resize(V), mine.e.resize(V);  // by the thread that writes them
+    const auto r = static_cast<std::int64_t>(row);
+    const std::byte* logits = fast::row_of(o.logits, o.in, r, o.in_pitch);
+    const std::byte* probs = fast::row_of(o.probs, o.out, r, o.out_pitch);
+    fast::decode_row(o.in, logits, o.V, mine.x.data());
+    fast::decode_row(o.out, probs, o.V, mine.g.data());
+    const fast::RowLook look =
+        fast::judge_kernel().row(constants, mine.x.data(), mine.g.data(), o.V, mine.e.data());
+    FastJudgement one;
+    one.statistics = look.statistics;
+    one.elements = o.V;
+    if (look.open > 0) one = judge_open_row(claim, terms, o, r, logits, probs, look.open);
+    mine.judged.add(one);
+  });
+  FastJudgement all;
+  for (const Mine& mine : workers) all.add(mine.judged);
+  return all;
+}
+
+#if !defined(ASSAY_WITH_CUDA)
+namespace {
+[[noreturn]] void no_cuda() { throw std::runtime_error("this build has no CUDA side"); }
+}  // namespace
+FastJudgement judge_fast_on_device(const Claim&, Backend, const Outputs&, double*,
+                                   std::vector<fast::RowConstants>*) {
+  no_cuda();
+}
+FastJudgement judge_fast_by_device(const Claim&, Backend, const Outputs&, std::vector<fast::RowConstants>*) {
+  no_cuda();
+}
+std::vector<DeviceRow> look_on_device(const Claim&, Backend, const Outputs&) { no_cuda(); }
+FastJudgement judge_row_of_device(const Claim&, Backend, const Outputs&, std::int64_t, std::int64_t) {
+  no_cuda();
+}
+std::vector<double> exps_by_device(const std::vector<double>&, const std::vector<double>&) { no_cuda(); }
+#endif
+
+}  // namespace assay

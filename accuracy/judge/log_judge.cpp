@@ -1,0 +1,204 @@
+// Log-softmax and lse: every value against its absolute bound, the checks that share a row, special values.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accuracy/judge/log_truth.hpp"
+#include "accuracy/judge/row_judge.hpp"
+#include "accuracy/ulp.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// The value an lse must have exactly, or NaN where it must be NaN.
+double special_lse(const RowContext& c) {
+  if (c.row.truth->kind == RowKind::all_neg_inf) return -kInf;
+  if (c.row.truth->kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only) return kInf;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const Policy& policy = c.claim.policy;
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    // Log-softmax is the logarithm of what softmax has there: -inf where the policy says 0.
+    const bool zero =
+        (t.kind == RowKind::all_neg_inf && policy.all_neg_inf == NegInfRows::zero) ||
+        (t.kind == RowKind::pos_inf && policy.pos_inf == PosInfRows::inf_only && !(t.x[j] == kInf));
+    const double want = op == Op::lse ? special_lse(c)
+                        : zero        ? -kInf
+                                      : std::numeric_limits<double>::quiet_NaN();
+    const double g = got.values[j];
+    if (!c.tally.require(Check::special, std::isnan(want) ? std::isnan(g) : g == want) &&
+        c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, value {}: must be {}, got {:g}", c.row.row, j,
+                      std::isnan(want) ? "NaN" : fmt::format("{:g}", want), g);
+  }
+}
+
+/// Error of the shift that log-softmax subtracts the log of the sum from. It is x - m, rounded; with exp2_fma
+/// the exps have a shift of their own, and either may be meant.
+double shift_error(const RowContext& c, std::size_t j) {
+  const double exps = std::fabs(c.shift->delta[j]);
+  if (!c.terms.exp2) return exps;
+  const RowTruth& t = *c.row.truth;
+  const double f = static_cast<double>(static_cast<float>(t.x[j]) - static_cast<float>(t.m));
+  return std::max(exps, std::isinf(f) ? 0 : std::fabs(f - (t.x[j] - t.m)));
+}
+
+/// What the last roundings may lose where a result is subnormal: a sum in one format loses nothing, unless
+/// it is flushed, and so may its terms be.
+double absolute(const Terms& k) { return (k.u_out > 0 ? k.w_out : 0) + 4 * k.flush; }
+
+struct Value {
+  std::int64_t column;
+  double logit, distance;
+  Enclosure exact;
+  double bound;   // of |computed - exact|, before the rounding to the output's format
+  double weight;  // in the record's resolution; 0: not counted there
+};
+
+/// Roundings that the enclosure does not decide are not counted as right.
+bool rounded_to(Dtype out, Enclosure y, std::uint64_t bits) {
+  return encode(out, y.lo) == bits && encode(out, y.hi) == bits;
+}
+
+void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
+  ErrorStatistics& s = c.statistics;
+  const double size = std::max(std::fabs(v.exact.lo), std::fabs(v.exact.hi));
+  // Of an output that is rounded to a narrower format at the end, the nearest of all numbers that round to it
+  // is judged (row_judge.cpp says why).
+  const bool narrows = c.terms.narrows;
+  const double bound = narrows ? v.bound + 4 * c.terms.flush
+                               : (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
+  const double middle = 0.5 * (v.exact.lo + v.exact.hi);
+  const RoundsTo all = rounds_to(c.out, std::fabs(g));
+  const double seen = !narrows || std::isnan(g) ? g
+                      : std::signbit(g)         ? std::clamp(middle, -all.hi, -all.lo)
+                                                : std::clamp(middle, all.lo, all.hi);
+  // Two units in the last place of the output are as little as can be asked; before a last rounding to a
+  // narrower format, two units of roundoff.
+  if (v.weight > 0)
+    s.resolution.logarithm(v.weight, bound, std::max(1e-3, (narrows ? 2 : 4) * unit_roundoff(c.out) * size));
+  // Past the format's range the rounding gives an infinity, and so may a value within the bound of it.
+  const double overflow = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
+  bool ok;
+  double ratio;
+  if (std::isinf(g) && size + v.bound >= overflow && std::signbit(g) == std::signbit(v.exact.lo)) {
+    ok = c.tally.require(Check::element, true);
+    ratio = 0;
+  } else {
+    const double far = std::max(seen - v.exact.lo, v.exact.hi - seen);
+    const double near = std::max({seen - v.exact.hi, v.exact.lo - seen, 0.0});
+    ok = c.tally.judge(Check::element, std::isnan(g) ? g : near, std::isnan(g) ? g : far, bound,
+                       bound * (1 + 0x1p-40));
+    ratio = far / bound;
+  }
+  const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, v.exact).hi;
+  s.ulp.push_back(static_cast<float>(error));
+  s.sum_ulp += error;
+  s.correctly_rounded += rounded;
+  const bool replaces =
+      !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
+  if (replaces) {
+    s.worst = {c.row.row,  v.column, v.logit,
+               v.distance, g,        v.exact.lo,
+               v.exact.hi, error,    std::isnan(ratio) ? kInf : ratio};
+    s.worst_failed = !ok;
+  }
+  if (!ok && c.tally.first(Check::element))
+    c.tally.at(Check::element).detail =
+        fmt::format("row {}, column {}: got {:g}, exact {:.17g}, off by {:.4g}, bound {:.4g}", c.row.row,
+                    v.column, g, v.exact.lo, std::fabs(g - v.exact.lo), bound);
+}
+
+/// y_j - y_a is d_j, but for the roundings of the two outputs: the log of the sum cancels.
+void judge_log_coherence(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const Terms& k = c.terms;
+  const double u = k.u + k.u_out + k.u * k.u_out;
+  const double w = 2 * absolute(k) * (1 + 2 * u);
+  const double ya = got.values[static_cast<std::size_t>(t.argmax)];
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    const double y = got.values[j];
+    if (std::isinf(t.d[j]) || std::isinf(y)) continue;
+    const double error = std::fabs(y - ya - t.d[j]);
+    const double sigma = k.absorb && t.slack.empty() ? 0 : shift_error(c, j);
+    const double bound = sigma + u / (1 - u) * (std::fabs(y) + std::fabs(ya)) + w;
+    const double slack = 0x1p-51 * (std::fabs(y) + std::fabs(ya) + std::fabs(t.d[j]));
+    if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-24)) &&
+        c.tally.first(Check::coherence))
+      c.tally.at(Check::coherence).detail = fmt::format(
+          "row {}, column {}: y - y_argmax is off x - m by {:.4g}, bound {:.4g}", c.row.row, j, error, bound);
+  }
+}
+
+/// Subtraction of one number, and rounding, keep the order exactly; no result is above 0, the largest logit
+/// has the largest.
+void judge_log_order(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  // Logits that the kernel makes itself may come out in another order.
+  double room = 0;
+  for (const double slack : t.slack) room = std::max(room, 2.02 * slack);
+  std::int64_t previous = -1;
+  for (std::int32_t position : t.order) {
+    const auto j = static_cast<std::size_t>(position);
+    const double g = got.values[j];
+    const std::int64_t column = position;
+    // The largest term being 1, the sum is at least 1 and its logarithm not negative. Naive and late
+    // rescaling promise no such term; their element bound says how far above 0 a result may be.
+    if (c.terms.unit_maximum() && !c.tally.require(Check::range, g <= 0) && c.tally.first(Check::range))
+      c.tally.at(Check::range).detail =
+          fmt::format("row {}, column {}: {:a} is not at most 0", c.row.row, column, g);
+    if (previous >= 0) {
+      const double above = got.values[static_cast<std::size_t>(previous)];
+      const bool equal = t.x[j] == t.x[static_cast<std::size_t>(previous)];
+      const bool in_order = room > 0 ? above >= g - room - 8 * unit_roundoff(c.out) * std::fabs(g)
+                            : equal  ? above == g
+                                     : above >= g;
+      if (!c.tally.require(Check::monotone, in_order) && c.tally.first(Check::monotone))
+        c.tally.at(Check::monotone).detail =
+            fmt::format("row {}: columns {} and {} hold {:g} and {:g} but got {:a} and {:a}", c.row.row,
+                        previous, column, t.x[static_cast<std::size_t>(previous)], t.x[j], above, g);
+    }
+    previous = column;
+  }
+}
+
+}  // namespace
+
+void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
+  if (!c.bounds) return judge_special_logs(c, op, got);
+  const RowTruth& t = *c.row.truth;
+  const LogBounds bounds = log_bounds(c.terms, t, *c.bounds);
+  if (op == Op::lse) {
+    judge_value(c, {0, t.m, 0, t.lse, bounds.lse, 1}, got.values[0],
+                c.rounded == c.out && c.terms.epsilon == 0 ? got.bits[0] == t.lse_rounded
+                                                           : rounded_to(c.out, t.lse, got.bits[0]));
+    return;
+  }
+  const Enclosure log_sum = log_sum_truth(t, c.bounds->epsilon);
+  const bool counted = !absorbed(c.claim, c.terms, t);
+  for (std::size_t j = 0; j < got.values.size(); ++j) {
+    const double g = got.values[j];
+    if (std::isinf(t.d[j])) {
+      if (!c.tally.require(Check::special, g == -kInf) && c.tally.first(Check::special))
+        c.tally.at(Check::special).detail =
+            fmt::format("row {}, column {}: logit -inf must give -inf, got {:g}", c.row.row, j, g);
+      continue;
+    }
+    const auto column = static_cast<std::int64_t>(j);
+    const Enclosure y = log_prob_truth(t, log_sum, column);
+    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, shift_error(c, j)), counted ? t.hi[j] : 0}, g,
+                rounded_to(c.out, y, got.bits[j]));
+  }
+  judge_log_coherence(c, got);
+  judge_log_order(c, got);
+}
+
+}  // namespace assay

@@ -1,0 +1,237 @@
+// Top-k: indices are checked as a set first (in range, distinct, -1 past the last element), then their
+// order against the truth, then the values that stand beside them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/judge/row_judge.hpp"
+
+namespace assay {
+namespace {
+
+bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// A kernel that flushes sees subnormal logits as 0.
+double as_seen(const RowContext& c, double x) { return std::fabs(x) < c.terms.flush ? 0 : x; }
+
+/// The position that must stand in slot r: the truth's order under the claim's NaN order and tie rule.
+std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
+  const auto n = static_cast<std::int64_t>(t.order.size());
+  const auto logit = [&](std::int64_t i) {
+    return t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])];
+  };
+  std::int64_t at = r;
+  if (claim.policy.nan_order == NanOrder::first) {
+    std::int64_t nans = 0;
+    while (nans < n && std::isnan(logit(n - 1 - nans))) ++nans;
+    at = (r - nans + n) % n;
+  }
+  if (claim.ties == Ties::larger_index) {
+    // A run of equal logits, mirrored.
+    std::int64_t first = at, last = at;
+    while (first > 0 && same_rank(logit(first - 1), logit(at))) --first;
+    while (last + 1 < n && same_rank(logit(last + 1), logit(at))) ++last;
+    at = first + last - at;
+  }
+  return t.order[static_cast<std::size_t>(at)];
+}
+
+bool ignored(const RowContext& c, double logit) {
+  return std::isnan(logit) && c.claim.policy.nan_order == NanOrder::ignored;
+}
+
+/// How many elements there are to be selected: slots past them are empty.
+std::size_t selectable(const RowContext& c) {
+  const std::vector<double>& x = c.row.truth->x;
+  return x.size() - static_cast<std::size_t>(
+                        std::count_if(x.begin(), x.end(), [&](double logit) { return ignored(c, logit); }));
+}
+
+bool judge_indices(const RowContext& c, const RowOutput& got) {
+  const std::vector<double>& x = c.row.truth->x;
+  const auto V = static_cast<std::int64_t>(x.size());
+  const std::size_t full = selectable(c);
+  std::vector<std::int64_t> seen;
+  bool all = true;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    const std::int64_t i = got.indices[r];
+    const bool past = r >= full;
+    const bool inside = i >= 0 && i < V;
+    const bool passed_over = inside && ignored(c, x[static_cast<std::size_t>(i)]);
+    const bool ok =
+        past ? i == -1 : inside && !passed_over && std::find(seen.begin(), seen.end(), i) == seen.end();
+    seen.push_back(i);
+    all &= ok;
+    if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
+      c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,
+                                                      past          ? "not the -1 of an empty slot"
+                                                      : !inside     ? "out of range"
+                                                      : passed_over ? "that of a NaN, declared ignored"
+                                                                    : "there twice");
+  }
+  return all;
+}
+
+/// Selection by probability: an index is right if no unselected logit certainly has the larger computed
+/// probability. The shared sum cancels; each side keeps its own exp, shift and rounding errors.
+void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
+  // A kept exp was rescaled at most twice since.
+  const double kept = c.terms.kept ? 2 * (c.terms.exp_constant + lam(c.terms.u)) : 0;
+  const auto own = [&](std::size_t i) {
+    if (std::isinf(t.d[i]) || std::isinf(c.shift->f[i])) return 0.0;
+    return c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own) + kept +
+           (c.terms.kept ? std::fabs(t.d[i]) * c.terms.kept_slope() : 0);
+  };
+  // Relative to the computed sum, which is off by e^b either way.
+  // An approximate quotient may be two whole subnormals further off.
+  const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
+  // Of a kept exp the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
+  const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
+  const double w = (vanished + quotient * min_subnormal(Dtype::f32)) *
+                   std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
+  std::vector<bool> selected(t.x.size(), false);
+  for (std::int64_t i : got.indices)
+    if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
+  double best_left = -INFINITY;  // largest probability an unselected element certainly has
+  std::int64_t best_left_at = -1;
+  for (std::size_t i = 0; i < t.x.size(); ++i)
+    if (!selected[i]) {
+      const double low = t.lo[i] * std::exp(-own(i)) - w;
+      if (low > best_left) {
+        best_left = low;
+        best_left_at = static_cast<std::int64_t>(i);
+      }
+    }
+  double previous = INFINITY;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    if (got.indices[r] < 0) continue;
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    const double high = t.hi[i] * std::exp(own(i)) + w;
+    const double low = t.lo[i] * std::exp(-own(i)) - w;
+    if (!c.tally.require(Check::order, high >= best_left && low <= previous) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail =
+          high >= best_left
+              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller probability", c.row.row,
+                            r, i)
+              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})",
+                            c.row.row, r, i, t.x[i], best_left_at,
+                            best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
+    previous = std::min(previous, high);
+  }
+  // Kept exps of equal logits may differ: which is taken first is then no matter of the tie.
+  if (c.claim.ties != Ties::smaller_index || c.terms.kept) return;
+  // Equal logits have equal probabilities: of each run the smallest positions are taken, in rising order.
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    if (got.indices[r] < 0) continue;
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    std::int64_t passed_over = -1;
+    for (std::size_t j = 0; j < i && passed_over < 0; ++j)
+      if (t.x[j] == t.x[i] &&
+          std::find(got.indices.begin(), got.indices.begin() + static_cast<std::ptrdiff_t>(r),
+                    static_cast<std::int64_t>(j)) == got.indices.begin() + static_cast<std::ptrdiff_t>(r))
+        passed_over = static_cast<std::int64_t>(j);
+    if (!c.tally.require(Check::order, passed_over < 0) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail = fmt::format(
+          "row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}", c.row.row,
+          r, i, passed_over, t.x[i]);
+  }
+}
+
+void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const auto n = std::min({got.indices.size(), t.order.size(), selectable(c)});
+  const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(i)]; };
+  const bool anywhere = c.claim.policy.nan_order == NanOrder::any;
+  std::int64_t numbers = 0;  // slots so far that do not hold a NaN
+  for (std::size_t r = 0; r < n; ++r) {
+    const std::int64_t have = got.indices[r];
+    // Where NaN may stand anywhere, what is left without them is in order.
+    if (anywhere && std::isnan(logit(have))) {
+      c.tally.require(Check::order, true);
+      continue;
+    }
+    const std::int64_t want = ranked(t, c.claim, anywhere ? numbers++ : static_cast<std::int64_t>(r));
+    const bool flushed = c.terms.flush > 0 && as_seen(c, logit(have)) == 0 && as_seen(c, logit(want)) == 0;
+    const bool ok =
+        want == have || flushed || (c.claim.ties == Ties::unspecified && same_rank(logit(have), logit(want)));
+    if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail =
+          fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
+                      logit(have), want, logit(want));
+  }
+}
+
+void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const double top = c.bounds ? c.bounds->range_top : 1;
+  const std::size_t full = selectable(c);
+  for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
+    const std::int64_t i = got.indices[r];
+    const double g = got.values[r];
+    if (!c.bounds) {
+      // Special row: the value softmax would have there. Where the policy is `zero` or `inf_only`, 0 is
+      // right.
+      const bool may_be_zero =
+          (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) ||
+          (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only &&
+           t.x[static_cast<std::size_t>(i)] != INFINITY);
+      if (!c.tally.require(Check::special, may_be_zero ? g == 0 : std::isnan(g)) &&
+          c.tally.first(Check::special))
+        c.tally.at(Check::special).detail = fmt::format("row {}, slot {} (index {}): must be {}, got {:g}",
+                                                        c.row.row, r, i, may_be_zero ? "0" : "NaN", g);
+      continue;
+    }
+    judge_element(c, i, g, got.bits[r]);
+    const bool in_range = g >= 0 && g <= top && !(got.bits[r] & format(c.out).sign_mask());
+    if (!c.tally.require(Check::range, in_range) && c.tally.first(Check::range))
+      c.tally.at(Check::range).detail = fmt::format("row {}, slot {}: got {:a}", c.row.row, r, g);
+  }
+}
+
+void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const std::size_t full = selectable(c);
+  for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
+    // Rounded where the outputs are narrower.
+    const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
+    const double g = got.values[r];
+    const bool same = g == x && std::signbit(g) == std::signbit(x);
+    const bool ok = std::isnan(x) ? std::isnan(g) : same || (g == 0 && std::fabs(x) < c.terms.flush);
+    if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
+      c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}",
+                                                     c.row.row, r, got.indices[r], x, g);
+  }
+}
+
+}  // namespace
+
+void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  if (!judge_indices(c, got)) return;  // values beside wrong indices mean nothing
+  if (c.claim.select == Select::probs)
+    judge_order_of_probs(c, got);
+  else
+    judge_order_of_logits(c, got);
+  if (got.values.empty()) return;
+  if (op == Op::topk)
+    judge_gathered_logits(c, got);
+  else
+    judge_selected_probabilities(c, got);
+  // A slot left over by an ignored NaN may hold what it held before the search.
+  for (std::size_t r = selectable(c); r < got.values.size() && r < t.x.size(); ++r)
+    if (!c.tally.require(Check::special,
+                         got.values[r] == 0 || got.values[r] == -INFINITY || std::isnan(got.values[r])) &&
+        c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, slot {}: a slot left over by a NaN must hold 0, -inf or NaN, got {:g}",
+                      c.row.row, r, got.values[r]);
+  for (std::size_t r = t.x.size(); r < got.values.size(); ++r)
+    if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
+      c.tally.at(Check::special).detail =
+          fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
+}
+
+}  // namespace assay

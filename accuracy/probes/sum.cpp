@@ -1,0 +1,405 @@
+// Probes of the sum, seen through d: the format it is kept in, the exp inside it, its height, and whether the
+// maximum is known before the first exp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accuracy/probes/probe_rows.hpp"
+
+namespace assay {
+namespace {
+
+using namespace probe;
+
+/// Ones x n: every partial sum is an integer, exact in any order while it is at most 2^p.
+Observation accumulator(const Variant& v, const Terms& terms) {
+  Observation o{.probe = "accumulator"};
+  constexpr std::int64_t kCounts[] = {2, 3, 255, 257, 259, 511, 2047, 2049, 2051, 4099, 65537, kProbeV};
+  constexpr Dtype kFormats[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
+  bool consistent[3] = {true, true, true};
+  std::string first_off;
+  double last = 0;
+  bool stuck = false, shown_by_outputs = false;
+  const std::int64_t exact_to = std::int64_t{1} << format(terms.arithmetic).precision;
+  for (std::int64_t n : kCounts) {
+    Tensor ones(v.dtype, 1, n);  // zeros: the logits of the row, each with exp(0) = 1
+    const Output got = launch_on(v, ones, 1);
+    if (!landed(o, got)) return o;
+    // One over an output is the sum but for the division: near an integer it is that integer.
+    double d = got.sum(0);
+    // Partial sums with epsilon in them are no integers: each addition may round.
+    const double rounded =
+        terms.epsilon > 0 ? got.slack + terms_of(v.claim, v.backend, v.out(), n).h * lam(terms.u) : 0;
+    if (got.slack > 0x1p-12) {
+      // Outputs of 16 bits tell no sum from the next, but they are all 1 / n, rounded once more.
+      if (!terms.unit_maximum() || selects(v.op) || v.op != Op::softmax) {
+        o.skipped = "the sum shows in the outputs alone, too roughly";
+        return o;
+      }
+      if (n > exact_to) continue;
+      const double slack = 2 * lam(terms.D) + (terms.narrows ? 0 : 2 * lam(terms.u_out)) + rounded;
+      const double quotient = 1 / (static_cast<double>(n) + terms.epsilon);
+      const double lo = round_to(v.out(), quotient * (1 - slack)), hi = round_to(v.out(), quotient * (1 + slack));
+      const double p = got.at(0, n / 2);
+      ++o.judged;
+      if (!(p >= lo && p <= hi))
+        o.refute(fmt::format("{} equal logits: every partial sum is an integer up to 2^{}, so an output is 1 / {} "
+                             "rounded, from {:a} to {:a}; it is {:a}",
+                             n, format(terms.arithmetic).precision, n, lo, hi, p));
+      shown_by_outputs = true;
+      continue;
+    }
+    if (got.slack > 0 && std::fabs(d - std::round(d)) <= d * got.slack) d = std::round(d);
+    if (std::fabs(d - static_cast<double>(n)) <= static_cast<double>(n) * rounded) d = static_cast<double>(n);
+    for (int f = 0; f < 3; ++f) {
+      const double precision = std::ldexp(1.0, format(kFormats[f]).precision);
+      const bool holds = static_cast<double>(n) <= precision ? d == static_cast<double>(n)
+                                                             : round_to(kFormats[f], d) == d || std::isinf(d);
+      consistent[f] = consistent[f] && holds;
+    }
+    if (d != static_cast<double>(n) && first_off.empty())
+      first_off = fmt::format("d = {} for {} equal logits", d, n);
+    stuck = stuck || (d == last && std::isfinite(d));
+    last = d;
+    if (n > exact_to) continue;
+    ++o.judged;
+    if (d != static_cast<double>(n))
+      o.refute(
+          fmt::format("{} equal logits: every exp(0) is 1 and every partial sum an integer up to 2^{}, "
+                      "which {} adds exactly in any order, so d must be {}; it is {}",
+                      n, format(terms.arithmetic).precision, name(terms.arithmetic), n, d));
+  }
+  if (shown_by_outputs) {
+    o.saw = "every output is 1 / n, rounded, for every n of equal logits tried";
+    return o;
+  }
+  for (int f = 0; f < 3 && o.trait.empty(); ++f)
+    if (consistent[f]) {
+      o.trait = fmt::format("sum {}", name(kFormats[f]));
+      o.sharper = kFormats[f] == Dtype::f32 && terms.narrow;
+    }
+  if (o.trait.empty()) o.trait = "sum of no known format";
+  o.saw = first_off.empty() ? fmt::format("d = n for every n of equal logits tried, up to {}", kCounts[11])
+                            : first_off + (stuck ? fmt::format("; it stops at {}", last) : "");
+  return o;
+}
+
+/// Of ln d, where d is what is left of a divisor within its bound once epsilon, 0.01 at most, is taken off.
+double sum_bound(const Terms& terms, const RowBounds& bounds) { return bounds.b * (1 + 2 * terms.epsilon); }
+
+struct ExpClass {
+  const char* name;
+  Exp exp;
+};
+constexpr ExpClass kExps[] = {
+    {"accurate", Exp::accurate}, {"by a rounded product", Exp::exp2_fma}, {"fast", Exp::fast}};
+
+/// A kernel that writes no sum shows it as its largest output, fl(1 / d): the numerator of the maximum is 1.
+bool shows_quotient(const Variant& v, const Terms& terms) {
+  return (v.op == Op::softmax || v.op == Op::softmax_topk) && terms.arithmetic == Dtype::f32 &&
+         !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift &&
+         terms.epsilon == 0;
+}
+
+/// What the division beside that one rounding may lose, in the log: nothing where it is correctly rounded.
+double beside_rounding(const Variant& v, const Terms& terms) {
+  return v.claim.division == Division::approximate ? lam(terms.D) : 0;
+}
+
+/// Two logits, 0 and t, wherever they stand: one exp, one addition, d = fl(1 + E). E is the exp inside the
+/// sum, whatever the outputs use; with many t its error shows although each d has only 24 bits.
+Observation sum_exp(const Variant& v, const Terms& terms) {
+  Observation o{.probe = "sum_exp"};
+  const Dtype arithmetic = terms.arithmetic;
+  const Terms sharp =
+      terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.out(), 2);
+  const double reach = arithmetic == Dtype::bf16 ? -5 : arithmetic == Dtype::f16 ? -7 : -9;
+  // Whether the kernel writes a sum is known once it has run.
+  const Output trial = launch_on(v, sparse_rows(v.dtype, 2, {{{0, 0.0}, {1, -1.0}}}), 1);
+  if (!landed(o, trial)) return o;
+  const bool quotient = trial.slack > 0;
+  if (terms.stored || (quotient && !shows_quotient(v, terms))) {
+    o.skipped = terms.epsilon > 0 ? "epsilon stands beside the sum"
+                : terms.stored    ? "the sum may be of stored numerators"
+                                  : "the kernel writes no sum";
+    return o;
+  }
+  std::vector<Pair> pairs;
+  const double divided = quotient ? beside_rounding(v, terms) : 0;
+  // Under an approximate division no single row tells two exps apart; what is far off still shows.
+  if (!terms.narrow && divided == 0)
+    pairs = separating_pairs(v.dtype, sharp, terms.shifted && !terms.exp2,
+                             v.backend == Backend::cuda ? 2048 : 48, quotient ? Shows::quotient : Shows::sum);
+  // A sum that refers to the lower logit takes the higher one's exp, above 1, and is moved later.
+  const auto put_off = [&](const Pair& p) { return -p.t() <= terms.tau * (1 + 0x1p-10); };
+  std::erase_if(pairs, put_off);
+  const std::size_t separating = pairs.size();
+  for (double t : slope_arguments(v.dtype, reach, -0.25, 24)) pairs.push_back({0, t});
+  std::erase_if(pairs, put_off);
+  if (pairs.empty()) {
+    o.skipped = "rescales put off this far change the sum's scale";
+    return o;
+  }
+
+  // Neighbours, both orders; then one thread's slice, one warp's lanes, two warps: the two logits `apart`
+  // columns apart, -inf elsewhere.
+  constexpr std::int64_t kFar = 1025;
+  std::vector<Sparse> near, far;
+  std::vector<Pair> of_near, of_far;
+  std::size_t in_longer = 0;  // rows longer than those
+  for (const Pair& p : pairs)
+    for (int order = 0; order < 2; ++order) {
+      near.push_back({{order, p.high}, {1 - order, p.low}});
+      of_near.push_back(p);
+    }
+  const std::size_t per_distance = std::min<std::size_t>(pairs.size(), v.backend == Backend::cuda ? 256 : 6);
+  for (std::int64_t apart : {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024})
+    for (std::size_t i = 0; i < per_distance; ++i)
+      for (int order = 0; order < 2; ++order) {
+        far.push_back({{order ? apart : 0, pairs[i].high}, {order ? 0 : apart, pairs[i].low}});
+        of_far.push_back(pairs[i]);
+      }
+
+  bool consistent[3] = {true, true, true};
+  double worst = 0;  // proved distance of the exp from e^t, in u
+  std::string worst_at;
+  Terms alternatives[3];
+  for (int i = 0; i < 3; ++i)
+    alternatives[i] =
+        terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, kExps[i].exp), v.backend, v.out(), 2);
+  const auto judge = [&](const Output& got, const std::vector<Pair>& of, const char* where) {
+    for (std::size_t r = 0; r < of.size(); ++r) {
+      const double t = of[r].t();
+      const auto row = static_cast<std::int64_t>(r);
+      const double d = got.sum(row);
+      // 1 / d in double is back within an ulp of f32 of where it came from, and no other f32 is.
+      const double shown = quotient ? static_cast<double>(static_cast<float>(1 / d)) : d;
+      const auto allowed = [&](const Terms& k) {
+        const Enclosure a = quotient ? one_over_one_plus_exp(k, t) : one_plus_exp(k, t);
+        return shown >= a.lo * std::exp(-divided) && shown <= a.hi * std::exp(divided);
+      };
+      for (int i = 0; i < 3; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
+      // Each rounding moves d by at most u, because d is in [1, 2]; one of 1/d by u/2 moves it by 2 u more.
+      const double moved = (quotient ? 3 : 1) * terms.u + 2 * divided;
+      const Enclosure e = exp_of(t);
+      const double off = std::max(d - 1 - moved - e.hi, e.lo - (d - 1 + moved)) / e.hi / terms.u;
+      if (off > worst) {
+        worst = off;
+        worst_at = fmt::format("({}, {}): d = {:a}", of[r].high, of[r].low, d);
+      }
+      ++o.judged;
+      if (allowed(terms)) continue;
+      const Enclosure a = quotient ? one_over_one_plus_exp(terms, t) : one_plus_exp(terms, t);
+      const double claimed = exp_error_below_zero(terms, t) / terms.u;
+      if (quotient)
+        o.refute(fmt::format(
+            "the row ({}, {}){}: the larger output is 1 / (1 + e^{}) with one rounding of the sum and one "
+            "of the quotient, and with the claimed exp, within {:.4g} u of it, it lies in [{:a}, {:a}]; it "
+            "is {:a}",
+            of[r].high, of[r].low, where, t, claimed, a.lo, a.hi, shown));
+      else
+        o.refute(fmt::format(
+            "the row ({}, {}){}: d is one rounding of 1 + e^{}, and with the claimed exp, within {:.4g} u of "
+            "it, it lies in [{:a}, {:a}]; it is {:a}, an exp at least {:.3g} u off",
+            of[r].high, of[r].low, where, t, claimed, a.lo, a.hi, d, std::max(0.0, off)));
+    }
+  };
+  const Output a = launch_on(v, sparse_rows(v.dtype, 2, near), 1);
+  const Output b = launch_on(v, sparse_rows(v.dtype, kFar, far), 1);
+  if (!landed(o, a) || !landed(o, b)) return o;
+  judge(a, of_near, "");
+  judge(b, of_far, " with -inf between");
+  // Longer rows may take another path.
+  std::vector<Pair> of_long(
+      of_far.begin(),
+      of_far.begin() + 2 * std::min<std::ptrdiff_t>(v.backend == Backend::cuda ? 8 : 2, std::ssize(pairs)));
+  for (const std::int64_t V : {2053, 4102, 8197, 16390, 32775, 65542}) {
+    std::vector<Sparse> rows;
+    for (std::size_t i = 0; i < of_long.size(); ++i)
+      rows.push_back({{i % 2 ? V - 1 : 0, of_long[i].high}, {i % 2 ? 0 : V - 1, of_long[i].low}});
+    const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 1);
+    if (!got.skipped.empty()) break;  // longer than it is declared for
+    if (!landed(o, got)) return o;
+    judge(got, of_long, fmt::format(" {} columns apart, with -inf between", V - 1).c_str());
+    in_longer += of_long.size();
+  }
+  const std::size_t rows = of_near.size() + of_far.size() + in_longer;
+  o.saw = fmt::format("{} rows of two logits, {} of them where __expf would round d elsewhere: ", rows,
+                      separating);
+  o.saw += worst > 0  ? fmt::format("the exp in the sum is at least {:.3g} u off at {}", worst, worst_at)
+           : quotient ? "1/d never leaves the roundings of 1 + e^t and of the quotient"
+                      : "d never leaves the one rounding of 1 + e^t";
+  if (terms.narrow) {
+    o.trait = consistent[0] ? "exp in the sum half" : "exp in the sum worse than half";
+    return o;
+  }
+  const auto* first = std::find(std::begin(consistent), std::end(consistent), true);
+  if (first == std::end(consistent))
+    o.trait = "exp in the sum worse than fast";
+  else if (first != std::begin(consistent) || separating >= 8)
+    o.trait = std::string("exp in the sum ") + kExps[first - std::begin(consistent)].name;
+  else
+    o.saw += "; too few such arguments to tell the exps apart";
+  o.sharper = consistent[0] && !o.trait.empty() && v.claim.exp != Exp::accurate;
+  return o;
+}
+
+/// One 0 and V - 1 logits of which each counts for little and all together for more than the claim leaves
+/// room: a sum that leaves out what lies far below the maximum shows. On both sides of ln u in the row, as a
+/// path of many additions would lose them too.
+void left_out(const Variant& v, Observation& o) {
+  for (const std::int64_t V : {std::int64_t{4099}, std::int64_t{16385}, kProbeV}) {
+    const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+    std::vector<double> depths;
+    std::vector<Sparse> rows;
+    const double log_u = std::log(terms.u);
+    // Far above half an ulp of 1 an addition keeps them, on however long a path.
+    std::vector<double> wanted = {-10.5, -12, -14};
+    if (terms.narrow) wanted.clear();
+    for (const double below : kBelowHalfUlp) wanted.push_back(log_u - below);
+    for (const double depth : wanted) {
+      depths.push_back(round_to(v.dtype, depth));
+      rows.emplace_back();
+      for (std::int64_t j = 0; j < V; ++j) rows.back().emplace_back(j, j == V / 2 ? 0 : depths.back());
+    }
+    const Tensor logits = sparse_rows(v.dtype, V, rows);
+    const Output got = launch_on(v, logits, 1);
+    // Longer rows than it is declared for.
+    if (!got.skipped.empty()) return;
+    if (!landed(o, got)) return;
+    for (std::size_t r = 0; r < depths.size(); ++r) {
+      const auto row = static_cast<std::int64_t>(r);
+      const RowTruth truth = truth_of(logits, row);
+      const double most = sum_bound(terms, row_bounds(terms, truth, shift_of(truth, terms)));
+      const double ln_d = std::log(got.sum(row));
+      const double error =
+          std::max(std::fabs(ln_d - std::log(truth.s.lo)), std::fabs(ln_d - std::log(truth.s.hi)));
+      ++o.judged;
+      if (!(error - got.slack - 0x1p-40 <= most))
+        o.refute(fmt::format(
+            "a 0 among {} logits at {}: d = {:.9g} where {:.9g} is exact, ln d off by {:.4g}, and a "
+            "sum of height {} is off by at most {:.4g}: terms are left out, or lost on a longer path",
+            V - 1, depths[r], got.sum(row), truth.s.lo, error, terms.h, most));
+    }
+  }
+}
+
+/// One 0 and V - 1 logits whose exp is just below half an ulp of 1: every one of them that is added to the
+/// partial sum with the 0 is lost, so the error counts the additions on that path.
+Observation height(const Variant& v) {
+  Observation o{.probe = "height"};
+  std::int64_t longest = 0;
+  const std::int64_t V_last = 16385;
+  for (std::int64_t V : {std::int64_t{1025}, V_last}) {
+    Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+    // The largest value of the dtype below ln u.
+    double t = round_to(v.dtype, std::log(terms.u));
+    while (!(exp_of(t).hi * std::exp(terms.exp_constant) < terms.u)) t = -next_up(v.dtype, -t);
+    std::vector<Sparse> rows(2);
+    for (std::int64_t j = 0; j < V; ++j) {
+      rows[0].emplace_back(j, j == 0 ? 0 : t);
+      rows[1].emplace_back(j, j == V - 1 ? 0 : t);
+    }
+    const Tensor logits = sparse_rows(v.dtype, V, rows);
+    const Output got = launch_on(v, logits, 1);
+    if (!landed(o, got)) return o;
+    if (got.slack > 0x1p-12) {
+      o.skipped = "the sum shows in the outputs alone, too roughly";
+      return o;
+    }
+    for (int r = 0; r < 2; ++r) {
+      const RowTruth truth = truth_of(logits, r);
+      const RoundedShift shift = shift_of(truth, terms);
+      const RowBounds claimed = row_bounds(terms, truth, shift);
+      Terms low = terms;
+      low.h = 1;
+      const double one = row_bounds(low, truth, shift).b;
+      const double error = std::max(std::fabs(std::log(got.sum(r)) - std::log(truth.s.lo)),
+                                    std::fabs(std::log(got.sum(r)) - std::log(truth.s.hi)));
+      const double chain = std::isfinite(error) ? 1 + (error - got.slack - 0x1p-40 - one) / lam(terms.u) : 0;
+      const auto proved = static_cast<std::int64_t>(std::max(0.0, std::ceil(chain)));
+      ++o.judged;
+      if (!(error - got.slack - 0x1p-40 <= sum_bound(terms, claimed)))
+        o.refute(fmt::format(
+            "a 0 {} {} logits at {}, each below half an ulp of 1: d = {:.9g} where {:.9g} is "
+            "exact, ln d off by {:.4g}; a sum of height {} is off by at most {:.4g}, so some "
+            "path has at least {} additions",
+            r ? "after" : "before", V - 1, t, got.sum(r), truth.s.lo, error, terms.h, claimed.b, proved));
+      if (V == V_last && proved >= longest) {
+        longest = proved;
+        o.saw =
+            fmt::format("a 0 {} {} logits at {}: d = {:.9g}, exact {:.9g}: a path of at least {} additions",
+                        r ? "after" : "before", V - 1, t, got.sum(r), truth.s.lo, proved);
+      }
+    }
+  }
+  const double claimed = terms_of(v.claim, v.backend, v.out(), V_last).h;
+  const bool serial = static_cast<double>(longest) > 0.8 * static_cast<double>(V_last - 1);
+  o.trait = serial         ? "serial sum"
+            : longest > 32 ? fmt::format("sum in chains of {} at V = {}", longest, V_last)
+                           : "sum in a tree";
+  o.saw += fmt::format("; height({}) = {}", V_last, claimed);
+  o.sharper = 4.0 * static_cast<double>(longest) + 64 < claimed;
+  left_out(v, o);
+  return o;
+}
+
+/// The same slow ramp up and down. Known maximum: the order of terms hardly matters. Running maximum: every
+/// step up rescales the sum, and the exp's bias and the product's rounding add up.
+Observation order(const Variant& v) {
+  Observation o{.probe = "order"};
+  constexpr std::int64_t V = 32768;
+  constexpr double kRanges[] = {0.75, 1.5, 3, 6};
+  Tensor logits(v.dtype, 8, V);
+  for (std::int64_t j = 0; j < V; ++j)
+    for (int r = 0; r < 4; ++r) {
+      const double x = kRanges[r] * (static_cast<double>(j + 1) / static_cast<double>(V) - 1);
+      logits.set(2 * r, j, x);
+      logits.set(2 * r + 1, V - 1 - j, x);
+    }
+  const Output got = launch_on(v, logits, 1);
+  if (!landed(o, got)) return o;
+  const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
+  double up = 0, down = 0;
+  for (int r = 0; r < 8; ++r) {
+    const RowTruth truth = truth_of(logits, r);
+    const RowBounds bounds = row_bounds(terms, truth, shift_of(truth, terms));
+    const double error = std::fabs(std::log(got.sum(r)) - std::log(truth.s.lo));
+    ++o.judged;
+    if (!(error - got.slack - 0x1p-40 <= sum_bound(terms, bounds)))
+      o.refute(
+          fmt::format("a ramp of {} logits {} over {} nats: ln d is off by {:.4g}, and the claimed class "
+                      "by at most {:.4g}",
+                      V, r % 2 ? "down" : "up", kRanges[r / 2], error, bounds.b));
+    (r % 2 ? down : up) = std::max(r % 2 ? down : up, error / terms.u);
+  }
+  // Up errs by the exp's bias and a product's rounding at every step; down like any sum.
+  if (v.claim.shift == Shift::none)
+    o.skipped = "no maximum to know";
+  else if (got.slack > 0x1p-20)
+    o.skipped = "the sum shows in the outputs alone, too roughly";
+  else if (terms.tau > 0)
+    o.skipped = "rescales put off hardly happen on a slow ramp";
+  else if (up > 8 && up > 2 * down)
+    o.trait = "online";
+  else if (std::max(up, down) < 12)  // a serial sum drowns the difference
+    o.trait = "safe";
+  o.sharper = o.trait == "safe" && v.claim.algorithm == Algorithm::online;
+  o.saw = fmt::format("ln d of ramps of {} logits is off by up to {:.3g} u upwards, {:.3g} u downwards", V,
+                      up, down);
+  return o;
+}
+
+}  // namespace
+
+void probe_sums(const Variant& v, std::vector<Observation>& out) {
+  const Terms terms = terms_of(v.claim, v.backend, v.out(), 2);
+  out.push_back(accumulator(v, terms));
+  out.push_back(sum_exp(v, terms));
+  out.push_back(height(v));
+  out.push_back(order(v));
+}
+
+}  // namespace assay

@@ -1,0 +1,244 @@
+// What the probes say: of kernels whose claim is false, what they do instead; of kernels whose claim is too
+// modest, that they are sharper; of a record that fails, the class it would pass; of no registered kernel,
+// that its claim is false.
+#include "accuracy/verdict/behaves_like.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/case/case.hpp"
+#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
+#include "accuracy/verdict/toxic_test.hpp"
+#include "kernels/device.hpp"
+#include "kernels/mutants/mutants.hpp"
+
+namespace assay {
+namespace {
+
+const Mutant& mutant(std::string_view fault) {
+  if (const Mutant* m = find_mutant_of(fault)) return *m;
+  throw std::out_of_range(std::string(fault));
+}
+
+struct Expected {
+  const char* fault;
+  const char* like;    // part of behaves_like
+  const char* detail;  // part of the claim check's detail; empty: the claim holds
+};
+
+class Liars : public testing::TestWithParam<Expected> {};
+
+TEST_P(Liars, AreToldByWhatTheyDo) {
+  const Expected& e = GetParam();
+  const Behaviour b = behaviour_of(mutant(e.fault).variant);
+  EXPECT_NE(b.like.find(e.like), std::string::npos) << b.like;
+  EXPECT_EQ(b.claim.failed > 0, *e.detail != 0) << b.claim.detail;
+  EXPECT_NE(b.claim.detail.find(e.detail), std::string::npos) << b.claim.detail;
+  // A claim that holds but is too modest is named: what the kernel does is sharper.
+  if (!*e.detail)
+    EXPECT_NE(std::find(b.sharper.begin(), b.sharper.end(), e.like), b.sharper.end()) << b.like;
+  else
+    EXPECT_TRUE(b.sharper.empty()) << b.sharper.front();
+}
+
+constexpr Expected kExpected[] = {
+    {"claims_accurate_fast_in_sum", "exp accurate, exp in the sum by a rounded product", "sum_exp: "},
+    {"claims_accurate_fast_in_sum_f16", "exp in the sum by a rounded product", "sum_exp: "},
+    {"claims_accurate_fast_in_sum_bf16", "exp in the sum by a rounded product", "sum_exp: "},
+    {"claims_accurate_fast_in_merge", "exp accurate, exp in the sum by a rounded product", "sum_exp: "},
+    {"claims_accurate_fast_in_outputs", "exp by a rounded product, exp in the sum accurate",
+     "numerator_exp: "},
+    {"claims_ieee_reciprocal", "division reciprocal", "division: "},
+    {"claims_ieee_rough_reciprocal", "division approximate", "division: "},
+    {"claims_ieee_fdividef", "shift none", "division: "},
+    {"claims_tree_serial", "serial sum", "height: "},
+    {"claims_tree_serial_f16", "serial sum", "height: "},
+    {"claims_f32_half_sum", "sum", "sum_exp: "},
+    {"claims_f32_half_sum_f16", "sum", "sum_exp: "},
+    {"claims_recomputed_kept", "numerators kept", "numerators: "},
+    {"claims_subtract_exp2_product", "shift rounded with the logit", "sum_exp: "},
+    {"claims_fast_is_accurate", "exp accurate", ""},
+    {"claims_serial_is_tree", "sum in chains of 128 at V = 16385", ""},
+    {"claims_kept_is_recomputed", "numerators recomputed", ""},
+};
+INSTANTIATE_TEST_SUITE_P(Claims, Liars, testing::ValuesIn(kExpected),
+                         [](const auto& i) { return std::string(i.param.fault); });
+
+TEST(BehavesLike, NoRegisteredClaimIsRefuted) {
+  int probed = 0;
+  for (const Variant& v : registry()) {
+    if (!unavailable_reason(v.backend).empty() || !not_plain_rows(v.claim, v.op).empty()) continue;
+    const Record r = probe_record(v, behaviour_of(v));
+    EXPECT_EQ(r.status, Status::pass)
+        << r.key << ": " << r.reason << (r.checks.empty() ? "" : r.checks.back().detail);
+    EXPECT_FALSE(r.behaves_like.empty()) << r.key;
+    ++probed;
+  }
+  EXPECT_GT(probed, 30);
+}
+
+/// A sum kept wider than the claimed arithmetic is better than claimed, not another kernel.
+TEST(BehavesLike, AWiderSumIsSharperNotALie) {
+  const Variant& v = *find_variant("three_kernel_safe_thread/f16@host");
+  const Terms narrow = terms_of(v.claim, v.backend, v.out(), 2);
+  int between = 0;
+  for (const double t : {-1.5, -3.25, -6.75}) {
+    const Enclosure allowed = probe::one_plus_exp(narrow, t);
+    const double exact = 1 + std::exp(t), rounded = round_to(Dtype::f16, exact);
+    EXPECT_TRUE(allowed.lo <= exact && exact <= allowed.hi) << t;
+    EXPECT_TRUE(allowed.lo <= rounded && rounded <= allowed.hi) << t;
+    EXPECT_LT(allowed.hi - allowed.lo, 4 * narrow.u) << t;
+    between += exact != rounded;
+  }
+  EXPECT_GT(between, 0);
+  const Record r = probe_record(v, behaviour_of(v));
+  EXPECT_NE(r.behaves_like.find("sum f32"), std::string::npos) << r.behaves_like;
+}
+
+/// Everything in double and rounded once, or in float from the numerator on, by a product.
+template <bool by_reciprocal>
+void wide_sum(const float* x, float* p, std::int64_t V) {
+  const float m = strangers::max_of(x, V);
+  double d = 0;
+  for (std::int64_t i = 0; i < V; ++i) d += std::exp(static_cast<double>(x[i]) - static_cast<double>(m));
+  for (std::int64_t i = 0; i < V; ++i) {
+    const double e = std::exp(static_cast<double>(x[i]) - static_cast<double>(m));
+    p[i] = by_reciprocal ? static_cast<float>(e) * (1 / static_cast<float>(d)) : static_cast<float>(e / d);
+  }
+}
+
+/// A quotient of numbers wider than f32, rounded once, is correctly rounded as well: no one f32 numerator
+/// explains it, and none need.
+TEST(BehavesLike, DivisionOfWiderNumeratorsIsNoLie) {
+  const char* const declared = "algorithm=safe; division=ieee; normalise=recomputed; height=V";
+  const Behaviour wide = behaviour_of(strangers::stranger(wide_sum<false>, declared));
+  EXPECT_EQ(wide.claim.failed, 0) << wide.claim.detail;
+  EXPECT_NE(wide.like.find("division ieee"), std::string::npos) << wide.like;
+  const Behaviour product = behaviour_of(strangers::stranger(wide_sum<true>, declared));
+  EXPECT_GT(product.claim.failed, 0) << product.like;
+  EXPECT_TRUE(product.claim.detail.starts_with("division: ")) << product.claim.detail;
+}
+
+/// Refutations that are not the first of their kernel.
+TEST(BehavesLike, EveryProbeThatCanSeeAFalseClaimRefutesIt) {
+  const std::pair<const char*, const char*> seen[] = {{"claims_ieee_fdividef", "far_divisor: "},
+                                                      {"claims_subtract_exp2_product", "shift: "},
+                                                      {"claims_accurate_fast_in_merge", "sum_exp: "}};
+  for (const auto& [fault, probe] : seen) {
+    const Behaviour b = behaviour_of(mutant(fault).variant);
+    const auto e = std::find_if(b.evidence.begin(), b.evidence.end(),
+                                [p = probe](const std::string& s) { return s.starts_with(p); });
+    ASSERT_NE(e, b.evidence.end());
+    EXPECT_NE(e->find("the claim is refuted"), std::string::npos) << *e;
+  }
+}
+
+/// Why there are probes: ordinary rows do not see these.
+TEST(BehavesLike, BoundsAloneMissTheseClaims) {
+  for (const char* fault :
+       {"claims_accurate_fast_in_sum", "claims_accurate_fast_in_merge", "claims_ieee_reciprocal"}) {
+    const Mutant& m = mutant(fault);
+    for (const char* family : {"normal_1", "gpt_logits"}) {
+      const Case c(*find_family(family), m.variant.dtype, 1000, 2, 1);
+      EXPECT_EQ(check_case(m.variant, c, m.variant.op, 0).status, Status::pass) << fault << " on " << family;
+    }
+  }
+}
+
+/// CUDA's expf is granted 5 u, five times the host's: rows that tell __expf from it are rare, and must exist.
+TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    const Terms sharp = terms_of(Claim{}, Backend::cuda, dtype, 2);
+    const std::vector<probe::Pair> pairs =
+        probe::separating_pairs(dtype, sharp, true, 4096, probe::Shows::sum);
+    EXPECT_GE(pairs.size(), 16u) << name(dtype);
+    for (const probe::Pair& p : pairs) {
+      const Enclosure allowed = probe::one_plus_exp(sharp, p.t());
+      const auto fast = static_cast<double>(static_cast<float>(1 + probe::fast_exp_ideal(p.t())));
+      EXPECT_EQ(allowed.lo, allowed.hi);
+      EXPECT_NE(fast, allowed.lo) << p.t();
+    }
+  }
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    const Terms sharp = terms_of(Claim{}, backend, Dtype::f32, 2);
+    const std::vector<probe::Pair> pairs =
+        probe::separating_pairs(Dtype::f32, sharp, true, 4096, probe::Shows::quotient);
+    // Under 5 u few are left, and one is enough.
+    EXPECT_GE(pairs.size(), backend == Backend::host ? 8u : 1u) << name(backend);
+    for (const probe::Pair& p : pairs) {
+      const Enclosure allowed = probe::one_over_one_plus_exp(sharp, p.t());
+      EXPECT_EQ(allowed.lo, allowed.hi);
+      const double d = 1 + probe::fast_exp_ideal(p.t());
+      EXPECT_NE(static_cast<float>(1 / d), static_cast<float>(allowed.lo)) << p.t();
+      EXPECT_NE(1 / static_cast<float>(d), static_cast<float>(allowed.lo)) << p.t();
+    }
+  }
+}
+
+/// fl(x L), as __expf forms it, in the sum or in the outputs.
+float fast(float x) { return std::exp2(x * 0x1.715476p+0f); }
+enum class Of { none, sum, sum_wide, sum_of_long, product_of_long };
+template <Of of>
+void only_outputs(const float* x, float* p, std::int64_t V) {
+  const float m = strangers::max_of(x, V);
+  std::conditional_t<of == Of::sum_wide, double, float> d = 0;
+  for (std::int64_t i = 0; i < V; ++i)
+    d += of == Of::sum || (of == Of::sum_of_long && V > 10000) ? fast(x[i] - m) : std::exp(x[i] - m);
+  for (std::int64_t i = 0; i < V; ++i)
+    p[i] = of == Of::product_of_long && V > 10000 ? std::exp(x[i] - m) * static_cast<float>(1 / d)
+                                                  : static_cast<float>(std::exp(x[i] - m) / d);
+}
+
+/// What a kernel that writes no sum shows of it, and what it does with long rows alone.
+TEST(BehavesLike, OutputsAloneShowTheSum) {
+  const char* const declared = "algorithm=safe; exp=accurate; division=ieee; normalise=recomputed; height=V";
+  const auto seen = [&](strangers::RowKernel k) {
+    return behaviour_of(strangers::stranger(k, declared)).claim;
+  };
+  EXPECT_EQ(seen(only_outputs<Of::none>).detail, "");
+  EXPECT_EQ(seen(only_outputs<Of::sum_wide>).detail, "");
+  const CheckResult sum = seen(only_outputs<Of::sum>), sum_of_long = seen(only_outputs<Of::sum_of_long>),
+                    product = seen(only_outputs<Of::product_of_long>);
+  EXPECT_TRUE(sum.detail.starts_with("sum_exp: the row (")) << sum.detail;
+  EXPECT_TRUE(sum_of_long.detail.starts_with("sum_exp: the row (")) << sum_of_long.detail;
+  EXPECT_NE(sum_of_long.detail.find("16389 columns apart"), std::string::npos) << sum_of_long.detail;
+  EXPECT_TRUE(product.detail.starts_with("division: in rows of 16390: ")) << product.detail;
+}
+
+TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
+  // An honest fast kernel under a claim of accuracy, and one that no class describes.
+  Variant fast = *find_variant("online_block_fast/f32@host");
+  fast.claim.exp = Exp::accurate;
+  const Case wide(*find_family("uniform_80"), Dtype::f32, 1000, 2, 1);
+  const Record liar = check_case(fast, wide, fast.op, 0);
+  EXPECT_EQ(liar.status, Status::fail);
+  EXPECT_EQ(liar.behaves_like, "would pass with exp=fast") << liar.reason;
+  const Mutant& zero = mutant("all_zero");
+  const Case c(*find_family(zero.expect.family), zero.variant.dtype, zero.expect.V, 1, 1);
+  EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");
+}
+
+// A class in whose domain the wrong rows do not lie says nothing about them.
+TEST(NearestClass, IsOfferedOnlyWhereItExplainsTheRowsThatAreWrong) {
+  const Variant& v = *find_variant("safe_block/f32@host");
+  const auto words = [&](double logit, double output) {
+    Tensor logits = make_input(*find_family("normal_1"), Dtype::f32, 33, 2, 1);
+    for (std::int64_t j = 0; j < 33; ++j) logits.set(1, j, logit);
+    const Case c("two rows", std::move(logits));
+    std::vector<double> values;
+    for (std::int64_t j = 0; j < 33; ++j) values.push_back(toxic::exact(c, 0, static_cast<std::size_t>(j)));
+    values.insert(values.end(), 33, output);
+    return nearest_class(v, c, v.op, toxic::Outputs(v, 2, 33, values)).words;
+  };
+  EXPECT_EQ(words(1e20, NAN).find("would pass"), std::string::npos) << words(1e20, NAN);
+  EXPECT_EQ(words(-1e20, 0).find("would pass"), std::string::npos) << words(-1e20, 0);
+  EXPECT_EQ(words(-INFINITY, 1.0 / 33).find("would pass"), std::string::npos) << words(-INFINITY, 1.0 / 33);
+  EXPECT_EQ(words(-INFINITY, 0), "would pass with all_neg_inf=zero");
+}
+
+}  // namespace
+}  // namespace assay

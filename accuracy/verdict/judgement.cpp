@@ -1,0 +1,245 @@
+#include "accuracy/verdict/judgement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/backward/judge.hpp"
+#include "accuracy/judge/judged_row.hpp"
+
+namespace assay {
+namespace {
+
+bool judged_by_element(const RowTruth& t) { return t.kind == RowKind::finite || t.kind == RowKind::masked; }
+
+/// A NaN's sign means nothing and is not shown.
+std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", x); }
+
+}  // namespace
+
+Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
+                     std::optional<double> max_ulp, const SumLimit& limit)
+    : variant_(variant),
+      case_(c),
+      op_(op),
+      observer_(observer),
+      max_ulp_(max_ulp),
+      terms_(limited(terms_of(variant.claim, variant.backend, variant.out(), c.V()), limit)) {
+  // Differences of logits that nobody knows exactly are rounded in no known way.
+  if (c.loose()) terms_.any_shift = true;
+}
+
+void Judgement::judge_rows(const WrittenRows& run, bool first) {
+  for (std::int64_t row = 0; row < run.problem().rows; ++row) {
+    const auto before = tally.failed();
+    judge_one(run, row, first);
+    if (tally.failed() > before) wrong_rows.insert(row);
+  }
+}
+
+std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t row) const {
+  const std::int64_t all = run.problem().out_columns();
+  return all > 0 && variant_.claim.causal == Causal::lower ? own_columns(variant_.claim, row, all) : all;
+}
+
+void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
+  const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
+  const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
+    if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
+      tally.at(Check::written).detail = fmt::format("row {}: {} {} was never written", row, what, j);
+  };
+  for (std::int64_t row = 0; row < a.problem().rows; ++row) {
+    const bool twice = row < b.problem().rows;
+    for (std::int64_t j = 0; j < promised_columns(a, row); ++j)
+      judge(a.value_poisoned(row, j) || (twice && b.value_poisoned(row, j)), row, "element", j);
+    if (a.has_indices())
+      for (std::int64_t j = 0; j < a.problem().k; ++j)
+        judge(a.index_poisoned(row, j) || (twice && b.index_poisoned(row, j)), row, "index", j);
+    if (writes_normalizer) {
+      judge(a.m_poisoned(row) || (twice && b.m_poisoned(row)), row, "m of row", row);
+      judge(a.d_poisoned(row) || (twice && b.d_poisoned(row)), row, "d of row", row);
+    }
+    if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
+        !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row) &&
+                                           (!twice || (b.m_poisoned(row) && b.d_poisoned(row)))) &&
+        tally.first(Check::special))
+      tally.at(Check::special).detail = fmt::format("row {}: V = 0 must write nothing", row);
+  }
+}
+
+bool Judgement::same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std::string* where) const {
+  const auto differ = [&](std::int64_t row, const char* what, std::int64_t j, double x, double y) {
+    if (where) *where = fmt::format("row {}, {} {}: {:a} and {:a}", row, what, j, x, y);
+    return false;
+  };
+  const Dtype t = variant_.out();
+  const std::int64_t rows = std::min(a.problem().rows, b.problem().rows);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t j = 0; j < promised_columns(a, row); ++j) {
+      const std::uint64_t x = a.value_bits(row, j), y = b.value_bits(row, j);
+      if (x != y && !(is_nan_bits(t, x) && is_nan_bits(t, y)))
+        return differ(row, "element", j, decode(t, x), decode(t, y));
+    }
+    if (a.has_indices())
+      for (std::int64_t j = 0; j < a.problem().k; ++j)
+        if (a.index(row, j) != b.index(row, j))
+          return differ(row, "index", j, static_cast<double>(a.index(row, j)),
+                        static_cast<double>(b.index(row, j)));
+    if (a.has_normalizer() && case_.V() > 0) {
+      const auto same = [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+      if (!same(a.m(row), b.m(row)))
+        return differ(row, "m of row", row, static_cast<double>(a.m(row)), static_cast<double>(b.m(row)));
+      if (!same(a.d(row), b.d(row)))
+        return differ(row, "d of row", row, static_cast<double>(a.d(row)), static_cast<double>(b.d(row)));
+    }
+  }
+  return true;
+}
+
+void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) {
+  RowOutput got;
+  const std::int64_t columns = run.has_values() ? run.problem().out_columns() : 0;
+  values_.resize(static_cast<std::size_t>(columns));
+  bits_.resize(values_.size());
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const std::uint64_t b = run.value_bits(row, j);
+    bits_[static_cast<std::size_t>(j)] = b;
+    values_[static_cast<std::size_t>(j)] = decode(variant_.out(), b);
+  }
+  got.values = values_;
+  got.bits = bits_;
+  if (run.has_indices()) {
+    indices_.resize(static_cast<std::size_t>(run.problem().k));
+    for (std::int64_t j = 0; j < run.problem().k; ++j)
+      indices_[static_cast<std::size_t>(j)] = run.index(row, j);
+    got.indices = indices_;
+  }
+  if (run.has_normalizer()) {
+    got.has_normalizer = true;
+    got.m = static_cast<double>(run.m(row));
+    got.d = static_cast<double>(run.d(row));
+  }
+
+  if (op_ == Op::softmax_backward) {
+    judge_backward_row(row, got, first);
+    return;
+  }
+  const RowTruth& t = case_.truth(row);
+  const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
+  std::string why = prepared.outside;
+  if (why.empty()) why = outside_values(variant_, t.x);
+  const bool causal = variant_.claim.causal != Causal::no;
+  if (why.empty() && causal) why = outside_stored(variant_, stored_row(row));
+  if (causal && columns > 0) {
+    const auto own = static_cast<std::size_t>(own_columns(variant_.claim, row, columns));
+    if (why.empty()) judge_behind_diagonal(row, t, own);
+    got.values = got.values.first(own);
+    got.bits = got.bits.first(own);
+  }
+  if (!why.empty()) {
+    unjudged_rows.insert(row);
+    if (first) {
+      ++rows_outside;
+      if (outside_reason.empty()) outside_reason = why;
+      note_returned(row, got);
+    }
+    return;
+  }
+  if (first) ++rows_judged;
+  if (first && t.m > -INFINITY) {
+    lowest_maximum = std::min(lowest_maximum.value_or(t.m), t.m);
+    highest_maximum = std::max(highest_maximum.value_or(t.m), t.m);
+  }
+  if (first && !judged_by_element(t)) note_returned(row, got);
+
+  const RowCase row_case{&t, row};
+  ErrorStatistics ignored;
+  judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), row_case, prepared, op_, got, tally,
+            first ? statistics : ignored, first ? observer_ : nullptr);
+  if (max_ulp_ && first) judge_promise(row_case);
+  // Wrong outputs are refused there; that others are right can not be said.
+  if (first && op_ == Op::log_softmax && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
+    --rows_judged;
+    ++rows_outside;
+    if (outside_reason.empty())
+      outside_reason = fmt::format(
+          "lse {:.6g} is beyond {:g}, where x - lse absorbs the result: "
+          "--declare 'log_form=shifted' to be judged there",
+          t.lse.lo, largest_absorbing_lse(variant_.claim));
+  }
+}
+
+std::vector<double> Judgement::stored_row(std::int64_t row) const {
+  std::vector<double> x(static_cast<std::size_t>(case_.V()));
+  for (std::int64_t j = 0; j < case_.V(); ++j) x[static_cast<std::size_t>(j)] = case_.logits().at(row, j);
+  return x;
+}
+
+void Judgement::judge_behind_diagonal(std::int64_t row, const RowTruth& t, std::size_t own) {
+  if (variant_.claim.causal != Causal::zeros) return;
+  // A row that is NaN by its own columns may be NaN throughout: a sum of NaN divides what stands there, too.
+  const bool nan_too = !judged_by_element(t);
+  for (std::size_t j = own; j < values_.size(); ++j) {
+    const double g = values_[j];
+    const bool zero = g == 0 && !std::signbit(g);
+    if (!tally.require(Check::special, zero || (nan_too && std::isnan(g))) && tally.first(Check::special))
+      tally.at(Check::special).detail = fmt::format(
+          "row {}, column {}: behind the diagonal, which is at column {}, must be exactly 0, got {}", row, j,
+          own - 1, word(g));
+  }
+}
+
+void Judgement::judge_backward_row(std::int64_t row, const RowOutput& got, bool first) {
+  const Tensor &y = case_.logits(), &dy = *case_.gradients();
+  const BackwardRow r = backward_row(y, dy, row);
+  std::string why = r.special ? std::string() : outside_backward(variant_.claim, r);
+  if (why.empty()) why = outside_values(variant_, r.y);
+  if (why.empty()) why = outside_values(variant_, r.dy);
+  if (first && (r.special || !why.empty())) note_returned(row, got);
+  if (!why.empty()) {
+    if (!first) return;
+    ++rows_outside;
+    if (outside_reason.empty()) outside_reason = why;
+    return;
+  }
+  if (first) ++rows_judged;
+  ErrorStatistics ignored;
+  const BackwardContext c{
+      terms_, variant_.out(), row, r, tally, first ? statistics : ignored, first ? observer_ : nullptr};
+  if (r.special) {
+    judge_special_backward(c, got.values);
+    return;
+  }
+  judge_backward(c, got.values, got.bits, [&] {
+    std::vector<NamedSum> beside;
+    for (const std::int64_t other : {row - 1, row + 1})
+      if (other >= 0 && other < case_.rows())
+        if (const BackwardRow o = backward_row(y, dy, other); !o.special)
+          beside.push_back({fmt::format("row {}", other), o.s.lo});
+    return beside;
+  });
+  if (max_ulp_ && first) judge_promise({nullptr, row});
+}
+
+void Judgement::judge_promise(const RowCase& row) {
+  for (; promised_ < statistics.ulp.size(); ++promised_) {
+    const auto error = static_cast<double>(statistics.ulp[promised_]);
+    if (!tally.judge(Check::max_ulp, error, error, *max_ulp_, *max_ulp_) && tally.first(Check::max_ulp))
+      tally.at(Check::max_ulp).detail =
+          fmt::format("row {}: an element is {:.6g} ulp from the exact value, {:g} were promised", row.row,
+                      error, *max_ulp_);
+  }
+}
+
+void Judgement::note_returned(std::int64_t row, const RowOutput& got) {
+  if (!returned.empty()) return;
+  if (!got.values.empty())
+    returned = fmt::format("row {}: {}", row, describe_values(got.values));
+  else if (case_.V() == 0)
+    returned = "nothing written";
+  else if (got.has_normalizer)
+    returned = fmt::format("row {}: (m, d) = ({}, {})", row, word(got.m), word(got.d));
+}
+
+}  // namespace assay

@@ -1,0 +1,136 @@
+// Log-softmax and lse under the checker: right code passes on every family, and each way of being wrong is
+// refused by the check that is there for it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "accuracy/verdict/checker.hpp"
+
+namespace assay {
+namespace {
+
+/// Done to one row of outputs after right code wrote it.
+std::function<void(const float* x, float* y, std::int64_t V)> corruption;
+
+void run_right(const Problem& p, const Buffers& b, const Stream&) {
+  for (std::int64_t r = 0; r < p.rows && p.V > 0; ++r) {
+    const float* x = static_cast<const float*>(b.logits) + r * p.in_pitch;
+    float* y = static_cast<float*>(b.probs) + r * p.out_pitch;
+    float m = -INFINITY, sum = 0;
+    for (std::int64_t i = 0; i < p.V; ++i) m = std::fmax(m, x[i]);
+    for (std::int64_t i = 0; i < p.V; ++i) sum += std::exp(x[i] - m);
+    if (p.op == Op::lse) {
+      bool nothing = true;
+      for (std::int64_t i = 0; i < p.V; ++i) nothing = nothing && x[i] == -INFINITY;
+      *y = nothing ? -INFINITY : m + std::log(sum);
+    } else {
+      for (std::int64_t i = 0; i < p.V; ++i) y[i] = x[i] - m - std::log(sum);
+    }
+    if (corruption) corruption(x, y, p.V);
+  }
+}
+
+Variant right(Op op) {
+  Variant v;
+  v.variant = "fake";
+  v.op = op;
+  v.claim.height = [](std::int64_t V) { return V; };
+  v.run = run_right;
+  return v;
+}
+
+Record check(Op op, const char* family, std::int64_t V,
+             std::function<void(const float*, float*, std::int64_t)> change = {}) {
+  corruption = std::move(change);
+  Record r = check_case(right(op), Case(*find_family(family), Dtype::f32, V, 2, 1), op, 0);
+  corruption = {};
+  return r;
+}
+
+void expect_refused(const Record& r, const char* by) {
+  EXPECT_EQ(r.status, Status::fail) << r.reason;
+  EXPECT_NE(r.reason.find(by), std::string::npos) << r.reason;
+  for (const CheckResult& c : r.checks)
+    if (name(c.check) == std::string_view(by)) {
+      EXPECT_FALSE(c.detail.empty());
+    }
+}
+
+TEST(LogJudge, PassesRightCodeOnEveryFamily) {
+  for (const Family& f : families())
+    for (std::int64_t V : {0, 1, 2, 33, 1000})
+      if (applies(f, Dtype::f32, V))
+        for (Op op : {Op::log_softmax, Op::lse}) {
+          const Record r = check(op, f.name, V);
+          EXPECT_EQ(r.status, Status::pass) << f.name << " " << name(op) << " V = " << V << ": " << r.reason;
+        }
+}
+
+TEST(LogJudge, RefusesWrongLogSoftmax) {
+  const auto wrong = [](const char* family, const char* by, auto change) {
+    expect_refused(check(Op::log_softmax, family, 100, change), by);
+  };
+  wrong("normal_1", "element", [](const float*, float* y, std::int64_t) { y[50] = NAN; });
+  wrong("normal_1", "element", [](const float*, float* y, std::int64_t) { y[50] = -INFINITY; });
+  wrong("normal_1", "element", [](const float*, float* y, std::int64_t) { y[50] *= 1 + 1e-4f; });
+  wrong("normal_1", "element", [](const float*, float* y, std::int64_t V) { std::fill(y, y + V, 0.0f); });
+  // Four ulp, where one rounding each of two outputs is allowed: far inside the element bound.
+  wrong("normal_1", "coherence", [](const float*, float* y, std::int64_t) {
+    for (int i = 0; i < 4; ++i) y[50] = std::nextafterf(y[50], -INFINITY);
+  });
+  wrong("constant", "monotone",
+        [](const float*, float* y, std::int64_t) { y[50] = std::nextafterf(y[50], 0.0f); });
+  wrong("spike", "range", [](const float* x, float* y, std::int64_t V) {
+    for (std::int64_t i = 0; i < V; ++i) y[i] = x[i] > 0 && y[i] > -1e-7f ? 1e-8f : y[i];
+    y[0] = y[0] > -1e-7f ? y[0] : 1e-8f;
+  });
+  wrong("inf_vector", "special", [](const float* x, float* y, std::int64_t V) {
+    for (std::int64_t i = 0; i < V; ++i)
+      if (x[i] == -INFINITY) y[i] = -3e38f;
+  });
+  wrong("all_neg_inf", "special", [](const float*, float* y, std::int64_t V) { std::fill(y, y + V, 0.0f); });
+  wrong("nan", "special", [](const float*, float* y, std::int64_t V) {
+    for (std::int64_t i = 0; i < V; ++i) y[i] = std::isnan(y[i]) ? -1.0f : y[i];
+  });
+}
+
+TEST(LogJudge, RefusesWrongLse) {
+  expect_refused(check(Op::lse, "normal_1", 100, [](const float*, float* y, std::int64_t) { *y += 3e-5f; }),
+                 "element");
+  expect_refused(check(Op::lse, "normal_1", 100, [](const float*, float* y, std::int64_t) { *y = NAN; }),
+                 "element");
+  expect_refused(check(Op::lse, "all_neg_inf", 100, [](const float*, float* y, std::int64_t) { *y = NAN; }),
+                 "special");
+  expect_refused(check(Op::lse, "nan", 100, [](const float*, float* y, std::int64_t) { *y = 1; }), "special");
+}
+
+TEST(LogJudge, TheSharpFormIsRefusedWhereItIsNotComputed) {
+  // x - lse on a row at 1000: off by u |lse|, ten times what (x - m) - log d is allowed.
+  const auto absorb = [](const float* x, float* y, std::int64_t V) {
+    const float lse = x[0] - y[0];
+    for (std::int64_t i = 0; i < V; ++i) y[i] = x[i] - lse;
+  };
+  expect_refused(check(Op::log_softmax, "shifted_1000", 33, absorb), "element");
+  corruption = absorb;
+  Variant v = right(Op::log_softmax);
+  v.claim.log_form = LogForm::absorb;
+  const Record r =
+      check_case(v, Case(*find_family("shifted_1000"), Dtype::f32, 33, 2, 1), Op::log_softmax, 0);
+  corruption = {};
+  EXPECT_EQ(r.status, Status::pass) << r.reason;
+  EXPECT_GT(r.max_bound_ratio.value_or(0), 0.1);
+}
+
+TEST(LogJudge, SeesOneLogarithmPerRow) {
+  // A dropped tail moves every element by more than the bound.
+  expect_refused(check(Op::log_softmax, "normal_1", 1000,
+                       [](const float*, float* y, std::int64_t V) {
+                         for (std::int64_t i = 0; i < V; ++i) y[i] += 1e-3f;
+                       }),
+                 "element");
+}
+
+}  // namespace
+}  // namespace assay

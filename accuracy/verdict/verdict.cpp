@@ -1,0 +1,224 @@
+#include "accuracy/verdict/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "accuracy/verdict/checker.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+/// A measurement's own launches have up to so many rows.
+constexpr std::int64_t kRowsOfAMeasurement = 32;
+
+/// A judgement under one limit, and the tier that decided it.
+struct Judged {
+  std::unique_ptr<Judgement> j;
+  const Case* by = nullptr;
+  std::int64_t escalated = 0;
+
+  bool ended() const { return j->ended != Ended::normally; }
+  bool failed() const { return j->tally.failed() > 0; }
+  bool weak() const { return j->tally.unbounded() > 0 || j->statistics.resolution.over_limit() > 1; }
+  bool passes() const { return !ended() && !failed() && j->tally.undecided() == 0; }
+};
+
+/// Checks whose outcome depends on how long the sum's paths are taken to be.
+bool only_of_the_sum(const Tally& t) {
+  for (int c = 0; c < kChecks; ++c) {
+    const auto check = static_cast<Check>(c);
+    if (t.at(check).failed > 0 && check != Check::element && check != Check::coherence &&
+        check != Check::row_sum && check != Check::normalizer && check != Check::range &&
+        check != Check::monotone && check != Check::argmax)
+      return false;
+  }
+  return true;
+}
+
+class Verdict {
+ public:
+  Verdict(Record record, const Variant& variant, const Case& c, Op op, const VerdictOptions& options,
+          const std::function<void(Judgement&)>& look)
+      : record_(std::move(record)), variant_(variant), case_(c), op_(op), options_(options), look_(look) {}
+
+  Record declared() {
+    Judged claimed = judged({});
+    if (!claimed.passes() || !claimed.weak()) return concluded(claimed);
+    return concluded(sharper(std::move(claimed)));
+  }
+
+  Record undeclared() {
+    // What can be launched is first taken for a sum in a tree, which most are.
+    if (options_.measure) {
+      SumLimit few{kFewAdditions, kFewAdditions};
+      few.shifted_logs = true;
+      Judged sharp = judged(few);
+      if (sharp.passes() && !sharp.weak()) return concluded(sharp);
+      if (sharp.ended() || !only_of_the_sum(sharp.j->tally)) return concluded(judged({}));
+    }
+
+    // What is measured is a sum of exps.
+    const std::string other = not_plain_rows(variant_.claim, op_);
+    MeasuredSum seen = !other.empty()     ? MeasuredSum{0, other}
+                       : options_.measure ? options_.measure(0)
+                                          : MeasuredSum{0, "outputs alone"};
+    if (refutes(seen)) return refuted(seen);
+    if (seen.height > 0) {
+      bool outside = false;
+      Record r = held_to(seen, outside);
+      if (!outside || case_.rows() <= kRowsOfAMeasurement) return r;
+      // Many rows may go another way than the few that were measured.
+      const MeasuredSum many = options_.measure(case_.rows());
+      if (refutes(many)) return refuted(many);
+      if (many.height > seen.height) return held_to(many, outside);
+      if (many.height > 0) return r;
+      seen = many;
+    }
+    // What was not launched, or shows no sum, is held to what roundings of mixed sign do.
+    const auto n = static_cast<double>(case_.V());
+    Judged mixed = judged({kMixedSign * std::sqrt(n), kFewAdditions});
+    if (mixed.passes() && !mixed.weak()) return concluded(mixed);
+    Judged serial = judged({});
+    if (!serial.passes()) return concluded(serial);
+    // A bound that would have refused half of what one of 256 threads adds up tells enough of a kernel that the
+    // other checks have launched too.
+    if (options_.measure && !serial.weak() && serial.j->statistics.resolution.of_element() <= 1.0 / 512) {
+      Record loose = concluded(serial);
+      loose.evidence.push_back("judged as a serial sum; it was not measured: " + seen.saw);
+      return loose;
+    }
+    Record r = concluded(serial);
+    if (r.status != Status::pass && r.status != Status::inconclusive) return r;
+    r.status = Status::inconclusive;
+    r.reason = fmt::format(
+        "bound too weak: beyond what roundings of mixed sign do, within a serial sum's worst case ({}); "
+        "--declare 'height=...' settles it",
+        options_.measure ? "the sum was not measured: " + seen.saw : seen.saw);
+    return r;
+  }
+
+ private:
+  Judged judged(const SumLimit& limit) {
+    if (options_.observer && judged_before_) options_.observer->restart();
+    judged_before_ = true;
+    Judged one = by_tier(case_, limit);
+    one.escalated = one.j->tally.undecided();
+    if (one.escalated == 0 || case_.tier() == Tier::mpfr) {
+      one.escalated = 0;
+      return one;
+    }
+    // What fp64 enclosures leave undecided, MPFR's decide.
+    if (options_.observer) options_.observer->restart();
+    Judged exact = by_tier(case_.by_mpfr(), limit);
+    exact.escalated = one.escalated;
+    return exact;
+  }
+
+  Judged by_tier(const Case& c, const SumLimit& limit) {
+    Judged one{std::make_unique<Judgement>(variant_, c, op_, options_.observer, options_.max_ulp, limit), &c};
+    look_(*one.j);
+    // Kernels run again to look for differences may not fail twice: what failed once has failed.
+    for (const Check check :
+         {Check::launch, Check::guard, Check::inputs, Check::written, Check::repeat, Check::late_write}) {
+      CheckResult& now = one.j->tally.at(check);
+      if (seen_.at(check).failed > now.failed) now = seen_.at(check);
+      seen_.at(check) = now;
+    }
+    if (one.j->ended == Ended::normally) one.j->ended = ended_, one.j->fault = fault_;
+    ended_ = one.j->ended;
+    fault_ = one.j->fault;
+    return one;
+  }
+
+  /// A pass under so weak a bound is none. The outputs may still be within one that tells right from wrong.
+  Judged sharper(Judged weak) {
+    double height = std::min(weak.j->height(), static_cast<double>(case_.V()));
+    double over = weak.j->statistics.resolution.over_limit();
+    for (int n = 0; n < 20 && height > 1; ++n) {
+      // To first order the room grows with the height; where a few large terms are most of a sum, more slowly.
+      height = std::floor(std::min(0.8 * height / std::min(over, 1e6), 0.5 * height));
+      Judged next = judged({height, std::max(height, kFewAdditions)});
+      if (!next.passes()) break;
+      if (!next.weak()) return next;
+      over = next.j->statistics.resolution.over_limit();
+    }
+    return weak;
+  }
+
+  static bool refutes(const MeasuredSum& seen) {
+    return !seen.refuted.empty() || (!seen.went_wrong.ok() && seen.went_wrong.ended != Ended::lost);
+  }
+
+  /// What was seen while the sum was measured is the kernel's.
+  Record refuted(const MeasuredSum& seen) {
+    Judged serial = judged({});
+    Tally& tally = serial.j->tally;
+    const LaunchOutcome& launch = seen.went_wrong;
+    const Check check = launch.ok() ? Check::row_sum : Check::launch;
+    tally.require(check, false);
+    if (tally.first(check)) {
+      tally.at(check).detail = launch.ok() ? seen.refuted : launch.fault;
+      if (!launch.ok()) tally.at(check).cause = launch.kind;
+    }
+    if (!serial.ended() && (launch.ended == Ended::crashed || launch.ended == Ended::hung))
+      serial.j->ended = launch.ended, serial.j->fault = launch.fault;
+    return concluded(serial);
+  }
+
+  /// `outside`: set to whether the outputs are beyond what this sum explains, and within a serial one.
+  Record held_to(const MeasuredSum& seen, bool& outside) {
+    outside = false;
+    // The leaves tried are some of many: a quarter more, and a few.
+    const double height = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
+    const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
+    Judged measured = judged({height, kInf});
+    if (measured.passes()) {
+      Record r = concluded(measured.weak() ? sharper(std::move(measured)) : std::move(measured));
+      r.evidence.push_back(fmt::format("judged as the sum it was seen to do: {} ({})", what, seen.saw));
+      return r;
+    }
+    Judged serial = judged({});
+    if (!serial.passes()) return concluded(serial);
+    outside = true;
+    Record r = concluded(measured);
+    r.behaves_like = fmt::format(
+        "outside the sum it was seen to do ({}); --declare 'height=V' if a serial sum is meant", what);
+    r.reason += ": " + r.behaves_like;
+    r.nearest = Nearest::beyond_measured;
+    r.evidence.push_back(seen.saw);
+    return r;
+  }
+
+  Record concluded(const Judged& one) {
+    Record r = record_;
+    r.escalated = one.escalated;
+    return assay::concluded(std::move(r), variant_, *one.by, *one.j);
+  }
+
+  const Record record_;
+  const Variant& variant_;
+  const Case& case_;
+  const Op op_;
+  const VerdictOptions& options_;
+  const std::function<void(Judgement&)>& look_;
+  bool judged_before_ = false;
+  Tally seen_;  // of checks that a repetition may not show again
+  Ended ended_ = Ended::normally;
+  std::string fault_;
+};
+
+}  // namespace
+
+Record verdict(Record record, const Variant& variant, const Case& c, Op op, const VerdictOptions& options,
+               const std::function<void(Judgement&)>& look) {
+  Verdict v(std::move(record), variant, c, op, options, look);
+  return variant.claim.any_height && op != Op::topk ? v.undeclared() : v.declared();
+}
+
+}  // namespace assay

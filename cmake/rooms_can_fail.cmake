@@ -1,0 +1,85 @@
+# The tests of the rooms and of the arrows between the top folders refuse what they are to refuse: one fault at a time is
+# planted in a small tree. Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# plant(FILE TARGET...): a file that includes the targets.
+function(plant file)
+  set(text "")
+  foreach(target ${ARGN})
+    string(APPEND text "#include \"${target}\"\n")
+  endforeach()
+  file(WRITE ${WORK}/${file} "${text}")
+endfunction()
+
+# A tree with nothing wrong in it.
+function(plant_right)
+  file(REMOVE_RECURSE ${WORK})
+  plant(reference/formats.hpp)
+  plant(reference/oracle/oracle.hpp reference/formats.hpp)
+  plant(kernels/registry.hpp reference/formats.hpp)
+  plant(kernels/host/words.hpp kernels/registry.hpp)
+  plant(accuracy/bounds/bounds.cpp kernels/registry.hpp reference/oracle/oracle.hpp)
+  plant(accuracy/verdict/verdict.cpp accuracy/bounds/bounds.hpp)
+  plant(fuzz/trial.cpp accuracy/verdict/verdict.hpp)
+  plant(reports/page/page.cpp accuracy/verdict/verdict.hpp)
+endfunction()
+
+# expect(SCRIPT WORDS): the script fails on the planted tree with these words; with none it passes.
+function(expect script words)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${ROOT}/cmake/${script}.cmake
+    RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE text)
+  # Long messages are wrapped.
+  string(REGEX REPLACE "[ \n]+" " " text "${out} ${text}")
+  if(words STREQUAL "")
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "${script} refuses a tree with nothing wrong in it: ${text}")
+    endif()
+    return()
+  endif()
+  string(FIND "${text}" "${words}" at)
+  if(status EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "${script} does not say '${words}': ${status} ${text}")
+  endif()
+endfunction()
+
+plant_right()
+expect(rooms "")
+expect(layers "")
+
+plant(accuracy/bounds/bounds.hpp accuracy/verdict/verdict.hpp)
+expect(rooms "accuracy/bounds/bounds.hpp includes accuracy/verdict/verdict.hpp")
+plant_right()
+plant(reference/inputs/inputs.hpp reference/oracle/oracle.hpp)
+plant(reference/oracle/row.hpp reference/files/npy.hpp)
+plant(reference/files/npy.hpp reference/inputs/inputs.hpp)
+expect(rooms "reference/files/npy.hpp includes reference/inputs/inputs.hpp")
+expect(layers "")
+
+plant_right()
+plant(reference/formats.cpp kernels/registry.hpp)
+expect(layers "reference/formats.cpp includes kernels/registry.hpp")
+plant_right()
+plant(accuracy/case/case.cpp reports/page/page.hpp)
+expect(layers "accuracy/case/case.cpp includes reports/page/page.hpp")
+plant_right()
+plant(kernels/registry.cpp reference/oracle/oracle.hpp)
+expect(layers "includes the oracle")
+plant_right()
+plant(accuracy/case/case.cpp kernels/variants/safe/safe_block.cu)
+expect(layers "includes a particular kernel")
+
+plant_right()
+foreach(n RANGE 1 30)
+  plant(fuzz/file_${n}.cpp)
+endforeach()
+expect(rooms "fuzz has 31 files")
+file(REMOVE ${WORK}/fuzz/file_30.cpp)
+expect(rooms "")
+plant(kernels/adapter/fixtures/faults/tail.cu)
+expect(rooms "kernels/adapter/fixtures/faults is 4 folders deep")
+
+# A tree that is not there must not pass.
+file(REMOVE_RECURSE ${WORK})
+expect(rooms "no include line was read")
+expect(layers "no include line was read")
+message(STATUS "every planted fault is refused")

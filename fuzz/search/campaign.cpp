@@ -1,0 +1,102 @@
+#include "fuzz/search/campaign.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "accuracy/verdict/behaves_like.hpp"
+#include "reference/error.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw InputError(file.string() + ": can not be read");
+  return text.str();
+}
+
+/// What this shard left, and what the other shards' files know better.
+Corpus remembered(const CampaignOptions& o, const std::string& key) {
+  Corpus own;
+  own.key = key;
+  if (o.corpus.empty() || !std::filesystem::exists(o.corpus)) return own;
+  const std::filesystem::path mine = corpus_file(o.corpus, key, o.shard);
+  if (std::filesystem::exists(mine)) own = corpus_from_text(contents(mine), mine.string());
+  if (own.key != key) throw InputError(mine.string() + ": is the corpus of " + own.key);
+  for (const std::filesystem::path& file : corpus_files(o.corpus)) {
+    if (file == mine) continue;
+    const Corpus other = corpus_from_text(contents(file), file.string());
+    if (other.key == key) own.take(other);
+  }
+  return own;
+}
+
+Finding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOptions& o) {
+  const Trial trial = trial_of(f.genome, v, op);
+  // A device lost in this process can try nothing again, and each trial of what hangs takes the whole
+  // timeout.
+  const bool as_it_is =
+      f.record.status == Status::hung || (f.record.status == Status::crashed && !v.launcher);
+  const Shrunk s = as_it_is ? Shrunk{trial, f.record, 0} : shrink(v, op, trial, f.signature, o.shrink);
+  Finding found;
+  found.record = s.record;
+  found.launches = s.launches;
+  found.name = fmt::format("{}.{}-{}{}.json", file_name(v.key()), f.signature.check, f.signature.rows,
+                           o.shard.suffix());
+  CaseFile& c = found.file;
+  c.key = v.key();
+  c.origin = v.origin;
+  c.claim = claimed_class(v);
+  c.op = op;
+  c.trial = s.trial;
+  c.fails = f.signature;
+  for (const CheckResult& check : s.record.checks)
+    if (name(check.check) == f.signature.check) c.detail = check.detail;
+  const std::int64_t generations = f.evaluation / kGeneration + 1;
+  c.found = fmt::format("{} --evaluations {}{}: number {}", o.found, generations * kGeneration,
+                        o.corpus.empty() ? "" : ", going on from a corpus", f.evaluation);
+  c.genome = f.genome;
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> corpus_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().string().ends_with(".corpus.jsonl")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Corpus merged(const std::vector<Corpus>& all) {
+  Corpus c = all.at(0);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    c.take(all[i]);
+    c.evaluations += all[i].evaluations;
+  }
+  return c;
+}
+
+Campaign run_campaign(const std::function<Variant()>& candidate, Op op, const CampaignOptions& o,
+                      std::string* corpus_text) {
+  const Variant v = candidate();
+  Campaign c;
+  Corpus corpus = remembered(o, v.key());
+  c.known_before = corpus.entries.size();
+  SearchOptions options = o.search;
+  options.seed = o.shard.seed(options.seed);
+  corpus.seed = options.seed;
+  c.result = search(candidate, op, options, corpus);
+  c.remembered = corpus.entries.size();
+  if (corpus_text) *corpus_text = corpus.text();
+  for (const Failure& f : c.result.failures) c.findings.push_back(finding_of(v, op, f, o));
+  return c;
+}
+
+}  // namespace assay::fuzz

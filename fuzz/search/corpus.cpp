@@ -1,0 +1,108 @@
+#include "fuzz/search/corpus.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/error.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+/// V of equal length in bits behave alike.
+int band(std::int64_t V) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(V))); }
+
+bool better(const Entry& a, const Entry& b) {
+  if (a.score != b.score) return a.score > b.score;
+  return to_json(a.genome).dump() < to_json(b.genome).dump();  // whichever came first
+}
+
+}  // namespace
+
+std::string element_feature(const Genome& g, bool far) {
+  return fmt::format("{}{}/{}", name(Check::element), far ? "_far" : "", band(g.V));
+}
+
+std::vector<std::pair<std::string, double>> features(const Genome& g, const Evaluation& e) {
+  std::vector<std::pair<std::string, double>> f;
+  if (!e.signature.check.empty()) {
+    f.emplace_back("fail/" + e.signature.check + "/" + e.signature.rows, -static_cast<double>(g.V * g.rows));
+    return f;  // its shares say nothing about rows that pass
+  }
+  for (int c = 0; c < kChecks; ++c)
+    if (const double share = e.share[static_cast<std::size_t>(c)]; share >= 0 && std::isfinite(share))
+      f.emplace_back(
+          static_cast<Check>(c) == Check::element
+              ? element_feature(g, e.far)
+              : fmt::format("{}{}/{}", name(static_cast<Check>(c)), e.far ? "_far" : "", band(g.V)),
+          share);
+  if (e.dispatch != 0)
+    f.emplace_back(fmt::format("dispatch/{:016x}", e.dispatch), 0);
+  else
+    f.emplace_back(fmt::format("length/{}", band(g.V)), 0);
+  return f;
+}
+
+bool Corpus::learn(const Genome& g, const Evaluation& e) {
+  bool learned = false;
+  for (const auto& [feature, score] : features(g, e)) {
+    const auto [at, added] = entries.try_emplace(feature, Entry{g, score});
+    if (added || score > at->second.score) {
+      at->second = {g, score};
+      learned = true;
+    }
+  }
+  return learned;
+}
+
+void Corpus::take(const Corpus& other) {
+  for (const auto& [feature, entry] : other.entries) {
+    const auto [at, added] = entries.try_emplace(feature, entry);
+    if (!added && better(entry, at->second)) at->second = entry;
+  }
+}
+
+std::string Corpus::text() const {
+  std::string out =
+      json({{"assay_corpus", kVersion}, {"key", key}, {"seed", seed}, {"evaluations", evaluations}}).dump() +
+      "\n";
+  for (const auto& [feature, e] : entries)
+    out += json({{"feature", feature}, {"score", e.score}, {"genome", to_json(e.genome)}}).dump() + "\n";
+  return out;
+}
+
+Corpus corpus_from_text(const std::string& text, const std::string& file) {
+  Corpus c;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) try {
+      const json j = json::parse(line);
+      if (number == 1) {
+        if (!j.is_object() || !j.contains("assay_corpus")) throw InputError("not a corpus");
+        if (j.at("assay_corpus") != kVersion) throw InputError("a corpus of another version");
+        c.key = j.at("key").get<std::string>();
+        c.seed = j.at("seed").get<std::uint64_t>();
+        c.evaluations = j.at("evaluations").get<std::int64_t>();
+        if (c.evaluations < 0) throw InputError("evaluations is negative");
+        continue;
+      }
+      const auto score = j.at("score").get<double>();
+      if (!std::isfinite(score)) throw InputError("score is not finite");
+      c.entries[j.at("feature").get<std::string>()] = {genome_from_json(j.at("genome")), score};
+    } catch (const json::exception& e) {
+      throw InputError(fmt::format("{}:{}: {}", file, number, e.what()));
+    } catch (const InputError& e) {
+      throw InputError(fmt::format("{}:{}: {}", file, number, e.what()));
+    }
+  if (text.empty()) throw InputError(file + ": empty, not a corpus");
+  return c;
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,248 @@
+#include "fuzz/search/search.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <memory>
+
+#include "accuracy/case/job.hpp"
+#include "fuzz/genome_element.hpp"
+#include "fuzz/search/device_batch.hpp"
+#include "reference/parallel.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+constexpr std::int64_t kFreshFirst = 64;  // evaluations before anything is mutated
+constexpr std::int64_t kEveryFull = 8;    // one trial of so many goes through check_case whatever it shows
+constexpr std::int64_t kBatches = 16;     // on a device, for each generation of trials
+constexpr std::int64_t kBatchRows = 32;   // of a genome there
+constexpr std::int64_t kMostBatchRows = std::int64_t{1} << 17;
+constexpr std::int64_t kEnoughFailures = 8;  // of one batch looked at again
+
+/// Trials drawn together, and what happened to each.
+struct Generation {
+  std::int64_t from = 0;  // number of the first
+  std::vector<Genome> genomes;
+  std::vector<double> wanted;  // shares of the element check above these are looked at in full
+  std::vector<Evaluation> results;
+};
+
+Genome child(const std::vector<const Entry*>& parents, std::int64_t number, const SearchOptions& o) {
+  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
+  const auto any = [&]() -> const Genome& {
+    return parents[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parents.size())))]->genome;
+  };
+  const auto parent = [&]() -> const Genome& {
+    for (;;) {
+      const Genome& g = any();
+      if (g.V <= 8192 || random.one_in(8)) return g;  // long rows are slow
+    }
+  };
+  if (parents.empty() || number < kFreshFirst || random.one_in(6)) return fresh(random, o.domain);
+  const Genome& first = parent();
+  if (random.one_in(4)) return mutate(cross(first, parent(), random, o.domain), random, o.domain);
+  return mutate(first, random, o.domain);
+}
+
+/// What beats the best so far, on normal and on subnormal outputs apart.
+double wanted_of(const Genome& g, const Corpus& corpus) {
+  double least = INFINITY;
+  for (const bool far : {false, true}) {
+    const auto at = corpus.entries.find(element_feature(g, far));
+    least = std::min(least, at == corpus.entries.end() ? 0 : at->second.score);
+  }
+  return least;
+}
+
+void try_all(Generation& g, const std::vector<std::unique_ptr<Evaluator>>& workers) {
+  parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
+    const Evaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
+    g.results[i] =
+        evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
+  });
+}
+
+void note_failure(SearchResult& r, const Genome& g, const Evaluation& e, std::int64_t number) {
+  const auto at = std::find_if(r.failures.begin(), r.failures.end(),
+                               [&](const Failure& f) { return f.signature == e.signature; });
+  if (at == r.failures.end())
+    r.failures.push_back({e.signature, g, *e.record, number});
+  else if (g.V * g.rows < at->genome.V * at->genome.rows)
+    *at = {e.signature, g, *e.record, at->evaluation};
+}
+
+void note(SearchResult& r, const Genome& g, const Evaluation& e, std::int64_t number) {
+  ++r.evaluations;
+  r.elements += e.elements;
+  r.rows += g.rows;
+  r.in_full += e.record.has_value();
+  if (!e.signature.check.empty()) {
+    note_failure(r, g, e, number);
+    return;
+  }
+  const Status status = e.record ? e.record->status : Status::pass;
+  r.passed += status == Status::pass;
+  r.inconclusive += status == Status::inconclusive;
+  r.unsupported += status == Status::unsupported || status == Status::not_run;
+  if (status != Status::pass && r.reason.empty()) r.reason = e.record->reason;
+  if (!e.far && status == Status::pass)
+    for (int c = 0; c < kChecks; ++c)
+      if (const double share = e.share[static_cast<std::size_t>(c)]; share > r.largest_share) {
+        r.largest_share = share;
+        r.largest_check = assay::name(static_cast<Check>(c));
+      }
+}
+
+using Parents = std::vector<const Entry*>;
+Parents parents_of(const Corpus& corpus) {
+  Parents parents;
+  for (const auto& [feature, entry] : corpus.entries) parents.push_back(&entry);
+  return parents;
+}
+
+/// The next generation, up to `most`: its numbers are taken.
+Generation drawn(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
+  Generation g;
+  g.from = corpus.evaluations;
+  const Parents parents = parents_of(corpus);
+  for (std::int64_t i = 0; i < std::min(most, kGeneration - g.from % kGeneration); ++i) {
+    g.genomes.push_back(child(parents, g.from + i, o));
+    g.wanted.push_back(wanted_of(g.genomes.back(), corpus));
+  }
+  g.results.resize(g.genomes.size());
+  corpus.evaluations += static_cast<std::int64_t>(g.genomes.size());
+  return g;
+}
+
+void learn_all(SearchResult& r, const Generation& g, Corpus& corpus) {
+  for (std::size_t i = 0; i < g.genomes.size(); ++i) {
+    note(r, g.genomes[i], g.results[i], g.from + static_cast<std::int64_t>(i));
+    corpus.learn(g.genomes[i], g.results[i]);
+  }
+}
+
+/// One batch on the device: finite rows of one length. What it does not pass, check_case judges.
+void device_batch(SearchResult& r, DeviceBatch& batch, const Evaluator& evaluate, const SearchOptions& o,
+                  std::int64_t most, Corpus& corpus) {
+  const std::int64_t from = corpus.evaluations;
+  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
+  SearchOptions plain = o;
+  plain.domain.finite = plain.domain.dense = true;
+  const std::int64_t V = std::clamp<std::int64_t>(fresh(random, o.domain).V, 1, o.batch_elements);
+  const std::int64_t rows = std::min(kMostBatchRows, o.batch_elements / V);
+  const std::int64_t rows_each = std::min(kBatchRows, rows);
+  const Parents parents = parents_of(corpus);
+  Generation g;
+  for (std::int64_t i = 0; i < std::min(most, rows / rows_each); ++i) {
+    Genome one = child(parents, from + i, plain);
+    one.V = V;
+    one.rows = rows_each;
+    g.genomes.push_back(in_range(one));
+  }
+  std::vector<bool> again;
+  g.results = batch(g.genomes, again);
+  std::int64_t failures = 0;
+  const Genome* best[2] = {};  // of near and far rows
+  double share[2] = {0, 0};
+  for (std::size_t i = 0; i < g.genomes.size(); ++i) {
+    if (again[i]) {
+      if (failures >= kEnoughFailures) continue;
+      g.results[i] = evaluate(g.genomes[i], true, 0);
+      corpus.learn(g.genomes[i], g.results[i]);
+      failures += !g.results[i].signature.check.empty();
+    } else if (const double s = g.results[i].share[static_cast<std::size_t>(Check::element)];
+               s > share[g.results[i].far]) {
+      share[g.results[i].far] = s;
+      best[g.results[i].far] = &g.genomes[i];
+    }
+    note(r, g.genomes[i], g.results[i], from + static_cast<std::int64_t>(i));
+  }
+  for (const Genome* one : best)
+    if (one) corpus.learn(*one, g.results[static_cast<std::size_t>(one - g.genomes.data())]);
+  corpus.evaluations += static_cast<std::int64_t>(g.genomes.size());
+  ++r.batches;
+}
+
+/// A device that no longer answers takes the process's CUDA with it: nothing more can be tried.
+void note_lost_device(SearchResult& r, const Variant& v, Op op, const std::string& words,
+                      std::int64_t number) {
+  Record record = blank_record(v, "fuzz", op, 0, 0, 0, 0);
+  record.status = Status::crashed;
+  record.reason = words;
+  r.failures.push_back({{name(Status::crashed), "finite"}, Genome{}, record, number});
+}
+
+}  // namespace
+
+Domain domain_of(const Variant& variant, Op op) {
+  Domain d;
+  d.V_multiple = std::max<std::int64_t>(1, variant.limits.V_multiple);
+  d.shortest = variant.limits.min_V;
+  d.fewest_rows = std::max<std::int64_t>(1, variant.limits.min_rows);
+  if (variant.limits.max_V > 0) d.longest = std::min(d.longest, variant.limits.max_V);
+  for (int i = 0; i < variant.limits.V_in.count; ++i)
+    d.sizes.push_back(variant.limits.V_in.all[static_cast<std::size_t>(i)]);
+  if (variant.limits.max_rows > 0) d.most_rows = std::min(d.most_rows, variant.limits.max_rows);
+  d.dense =
+      variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));
+  d.finite = variant.limits.finite;
+  d.k_up_to_V = variant.limits.k_up_to_V;
+  d.max_k = selects(op) ? variant.max_k : 0;
+  return d;
+}
+
+SearchResult search(const std::function<Variant()>& candidate, Op op, const SearchOptions& o,
+                    Corpus& corpus) {
+  const auto begin = std::chrono::steady_clock::now();
+  SearchResult r;
+  std::vector<std::unique_ptr<Evaluator>> workers;
+  for (int w = 0; w < std::max(1, o.workers); ++w)
+    workers.push_back(std::make_unique<Evaluator>(candidate(), op));
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  // What broke once is shown again from every side for as long as it took to find, and then it is enough.
+  std::int64_t enough = o.evaluations > 0 ? o.evaluations : INT64_MAX;
+  std::unique_ptr<DeviceBatch> batch;
+  std::unique_ptr<Evaluator> second_look;  // of what a batch did not pass: the workers are busy then
+  if (o.on_device && o.batch_elements > 0 && no_device_batch(*o.on_device, op).empty()) {
+    batch = std::make_unique<DeviceBatch>(*o.on_device, o.batch_elements, kMostBatchRows);
+    second_look = std::make_unique<Evaluator>(candidate(), op);
+  }
+  const auto goes_on = [&] {
+    return r.evaluations < enough && static_cast<int>(r.failures.size()) < o.most_failures &&
+           !(o.seconds > 0 && seconds() >= o.seconds);
+  };
+  bool lost = false;
+  while (goes_on() && !lost) {
+    const bool clean = r.failures.empty();
+    Generation g = drawn(o, enough - r.evaluations, corpus);
+    std::future<void> tried =
+        std::async(batch ? std::launch::async : std::launch::deferred, [&] { try_all(g, workers); });
+    // A device is kept busy while the workers try this generation; it is learned from when they are done.
+    try {
+      for (int n = 0; batch && n < kBatches && goes_on(); ++n) {
+        const std::int64_t left = enough - r.evaluations - static_cast<std::int64_t>(g.genomes.size());
+        if (left <= 0) break;
+        device_batch(r, *batch, *second_look, o, left, corpus);
+        r.seconds = seconds();
+        if (o.progress) o.progress(r);
+      }
+    } catch (const std::runtime_error& e) {
+      note_lost_device(r, *o.on_device, op, e.what(), corpus.evaluations);
+      lost = true;
+    }
+    tried.get();
+    learn_all(r, g, corpus);
+    if (clean && !r.failures.empty())
+      enough = std::min(enough, std::max(2 * r.evaluations, r.evaluations + 8 * kGeneration));
+    r.seconds = seconds();
+    if (o.progress) o.progress(r);
+  }
+  r.seconds = seconds();
+  return r;
+}
+
+}  // namespace assay::fuzz

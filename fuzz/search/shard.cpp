@@ -1,0 +1,66 @@
+#include "fuzz/search/shard.hpp"
+
+#include <cstdlib>
+
+#include "fuzz/genome_element.hpp"
+#include "reference/error.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+int number(const std::string& text, const std::string& of) {
+  if (text.empty() || text.size() > 7 || text.find_first_not_of("0123456789") != std::string::npos)
+    throw InputError(of + ": '" + text + "' is not a whole number");
+  return std::atoi(text.c_str());
+}
+
+Shard checked(int index, int count, const std::string& of) {
+  if (count < 1 || index >= count)
+    throw InputError(of + ": shard " + std::to_string(index) + " of " + std::to_string(count) +
+                     " does not exist");
+  return {index, count};
+}
+
+}  // namespace
+
+std::uint64_t Shard::seed(std::uint64_t of_all) const {
+  return index == 0 ? of_all : mixed(of_all ^ mixed(static_cast<std::uint64_t>(index)));
+}
+
+std::string Shard::suffix() const {
+  return count == 1 ? "" : "." + std::to_string(index) + "-of-" + std::to_string(count);
+}
+
+Shard shard_of(const std::string& given) {
+  if (!given.empty()) {
+    const std::size_t slash = given.find('/');
+    if (slash == std::string::npos) throw InputError("--shard: must be index/count, as 0/4");
+    return checked(number(given.substr(0, slash), "--shard"), number(given.substr(slash + 1), "--shard"),
+                   "--shard");
+  }
+  constexpr const char* kVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                           {"PMI_RANK", "PMI_SIZE"},
+                                           {"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const auto& [rank, size] : kVariables) {
+    const char *r = std::getenv(rank), *s = std::getenv(size);
+    if (r && s) return checked(number(r, rank), number(s, size), rank);
+  }
+  return {};
+}
+
+std::string file_name(const std::string& key) {
+  std::string s = key;
+  for (char& c : s) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    if (!plain) c = '-';
+  }
+  return s;
+}
+
+std::filesystem::path corpus_file(const std::filesystem::path& folder, const std::string& key,
+                                  const Shard& shard) {
+  return folder / (file_name(key) + shard.suffix() + ".corpus.jsonl");
+}
+
+}  // namespace assay::fuzz

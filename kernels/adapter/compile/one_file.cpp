@@ -1,0 +1,481 @@
+#include "kernels/adapter/compile/one_file.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "kernels/adapter/compile/compiler_log.hpp"
+#include "kernels/adapter/compile/host_source.hpp"
+#include "kernels/adapter/compile/toolchain.hpp"
+#include "kernels/adapter/embedded.hpp"
+#include "kernels/adapter/entry/adapter_source.hpp"
+#include "kernels/adapter/entry/finder.hpp"
+#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
+#include "kernels/declaration.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a text; none where it is no text of ours to read.
+std::vector<EntryToken> words_of(std::string_view text) {
+  try {
+    std::vector<EntryToken> all = entry_tokens(text);
+    std::erase_if(all, [](const EntryToken& t) { return t.kind != EntryToken::word; });
+    return all;
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!fs::is_regular_file(path) || !in || !(text << in.rdbuf() || text.str().empty()))
+    throw InputError(path.string() + ": cannot be read");
+  return text.str();
+}
+
+/// Whole or not at all, also when two processes write it at once.
+void write(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  const fs::path part = path.string() + "." + std::to_string(getpid());
+  std::ofstream out(part, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw InputError(path.string() + ": cannot be written");
+  fs::rename(part, path);
+}
+
+/// 128 bits of the texts given to it, in hexadecimal: two FNV-1a of different bases.
+class Fingerprint {
+ public:
+  Fingerprint& operator<<(std::string_view text) {
+    for (const char c : text) {
+      a_ = (a_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+      b_ = (b_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 0x9e3779b97f4a7c15u;
+    }
+    a_ = (a_ ^ 0x100) * 0x100000001b3u;  // where one text ends matters
+    b_ = (b_ ^ 0x100) * 0x100000001b3u;
+    return *this;
+  }
+  std::string text() const {
+    std::string s;
+    for (const std::uint64_t x : {a_, b_})
+      for (int i = 60; i >= 0; i -= 4) s += "0123456789abcdef"[x >> i & 15];
+    return s;
+  }
+
+ private:
+  std::uint64_t a_ = 0xcbf29ce484222325u, b_ = 0x84222325cbf29ce4u;
+};
+
+fs::path build_folder(const OneFile& file) {
+  fs::path p = file.build_dir;
+  if (p.empty()) {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    if (cache && *cache == '/')
+      p = fs::path(cache) / "assay";
+    else if (home && *home == '/' && access(home, W_OK) == 0)
+      p = fs::path(home) / ".cache/assay";
+    else
+      p = fs::temp_directory_path() / ("assay-" + std::to_string(getuid()));
+  }
+  std::error_code error;
+  fs::create_directories(p, error);
+  if (error || access(p.c_str(), W_OK) != 0)
+    throw InputError(p.string() + ": the build folder cannot be written");
+  return fs::absolute(p);
+}
+
+/// The project's own files, as they are included: kernels/..., and the public ones as assay/... too.
+fs::path write_headers(const fs::path& build) {
+  Fingerprint f;
+  for (const EmbeddedText& t : embedded_texts()) f << t.path << t.text;
+  const fs::path folder = build / ("headers-" + f.text().substr(0, 16));
+  if (fs::exists(folder / "complete")) return folder;
+  for (const EmbeddedText& t : embedded_texts()) {
+    write(folder / t.path, t.text);
+    const fs::path name = fs::path(t.path).filename();
+    if (name == "plugin.h" || name == "adapter.h" || name == "variant.h" || name == "parts.h")
+      write(folder / "assay" / name, t.text);
+  }
+  write(folder / "complete", "");
+  return folder;
+}
+
+/// What the file and those it includes by quotes do not know, of the words that the entry says: its
+/// function's name, or a name in a value of --arg. Empty where all of them are somewhere.
+std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
+  if (file.entry.empty()) return {};
+  std::set<std::string, std::less<>> known;
+  for (const fs::path& p : texts) {
+    const std::string text = read(p);  // tokens point into it
+    for (const SourceToken& t : source_tokens(text))
+      if (t.kind != SourceToken::directive)
+        known.emplace(t.spelling);
+      else  // a macro's name
+        for (const EntryToken& word : words_of(t.spelling)) known.emplace(word.spelling);
+  }
+  const auto missing = [&](std::string_view text) -> std::string {
+    for (const EntryToken& t : words_of(text))
+      if (!known.contains(t.spelling)) return std::string(t.spelling);
+    return {};
+  };
+  for (const EntrySignature& s : entries_of(file)) {
+    const std::string name = s.function.substr(0, s.function.find('<'));
+    if (const std::string word = missing(name); !word.empty())
+      return file.source + ": has no function " + quote_entry(word) + ", which --entry names";
+    for (const Parameter& p : s.parameters)
+      if (p.role == Role::literal)
+        if (const std::string word = missing(p.literal); !word.empty())
+          return "--arg " + quote_entry(p.name + "=" + p.literal) + ": " + quote_entry(word) +
+                 " is not to be found in " + file.source;
+  }
+  return {};
+}
+
+/// Runs a compiler. Throws InputError with its first errors, or with the one thing the executor cannot do.
+void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
+  const int status = run_program(words, log.string());
+  if (status == 0) return;
+  const std::string text = read(log);
+  if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
+  const std::string error = first_error(text);
+  throw InputError(source + " does not compile: " +
+                   (error.empty() ? words[0] + " ended with " + std::to_string(status) : error) +
+                   " (log: " + log.string() + ")");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string s;
+  for (const std::string& w : words) {
+    const bool plain = !w.empty() && w.find_first_of(" '\"\\$;&|<>()*?") == w.npos;
+    s += (s.empty() ? "" : " ") + (plain ? w : "'" + w + "'");
+  }
+  return s;
+}
+
+/// Folders of -I, which quoted includes are looked for in too.
+std::vector<fs::path> include_folders(const std::vector<std::string>& flags) {
+  std::vector<fs::path> all;
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i] == "-I" && i + 1 < flags.size())
+      all.emplace_back(flags[++i]);
+    else if (flags[i].starts_with("-I"))
+      all.emplace_back(flags[i].substr(2));
+  return all;
+}
+
+fs::path find_include(const fs::path& from, std::string_view name, const std::vector<fs::path>& folders) {
+  std::error_code error;
+  if (const fs::path p = from.parent_path() / name; fs::is_regular_file(p, error))
+    return fs::absolute(p).lexically_normal();
+  for (const fs::path& f : folders)
+    if (const fs::path p = f / name; fs::is_regular_file(p, error)) return fs::absolute(p).lexically_normal();
+  return {};
+}
+
+constexpr std::size_t kMostFiles = 256;
+
+/// A file and the files it includes by quotes, each rewritten for the executor; the names they get.
+class Rewritten {
+ public:
+  Rewritten(fs::path folder, std::vector<fs::path> includes)
+      : folder_(std::move(folder)), includes_(std::move(includes)) {}
+
+  fs::path of(const fs::path& path) {
+    if (const auto known = done_.find(path); known != done_.end()) return known->second;
+    if (done_.size() == kMostFiles)
+      throw InputError(path.string() + ": more than " + std::to_string(kMostFiles) + " files are included");
+    const fs::path target = folder_ / (std::to_string(done_.size()) + "_" + path.filename().string());
+    done_[path] = target;
+    texts_[target] = host_source(read(path), path.string(), [&](std::string_view name) -> std::string {
+      const fs::path other = find_include(path, name, includes_);
+      return other.empty() ? std::string() : of(other).string();
+    });
+    return target;
+  }
+  const std::map<fs::path, std::string>& texts() const { return texts_; }
+
+ private:
+  fs::path folder_;
+  std::vector<fs::path> includes_;
+  std::map<fs::path, fs::path> done_;
+  std::map<fs::path, std::string> texts_;
+};
+
+/// Adds the contents of a file and of what it includes by quotes.
+void add_contents(Fingerprint& f, const fs::path& path, const std::vector<fs::path>& folders,
+                  std::set<fs::path>& seen) {
+  if (!seen.insert(path).second || seen.size() > kMostFiles) return;
+  const std::string text = read(path);
+  f << path.string() << text;
+  for (const SourceToken& t : source_tokens(text)) {
+    if (t.kind != SourceToken::directive || t.spelling.find("include") == t.spelling.npos) continue;
+    const std::size_t open = t.spelling.find('"');
+    const std::size_t close = open == t.spelling.npos ? open : t.spelling.find('"', open + 1);
+    if (close == t.spelling.npos) continue;
+    if (const fs::path p = find_include(path, t.spelling.substr(open + 1, close - open - 1), folders);
+        !p.empty())
+      add_contents(f, p, folders, seen);
+  }
+}
+
+AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries,
+                         const fs::path& included) {
+  AdapterFile a;
+  a.source = included.string();
+  a.name = variant_name(!file.name.empty() ? file.name
+                        : !entries.empty() ? entries[0].function
+                                           : fs::path(file.source).stem().string());
+  a.declaration = file.declaration;
+  a.host = file.host;
+  return a;
+}
+
+bool has_flag(const std::vector<std::string>& flags, std::initializer_list<const char*> starts) {
+  return std::any_of(flags.begin(), flags.end(), [&](const std::string& f) {
+    return std::any_of(starts.begin(), starts.end(), [&](const char* s) { return f.starts_with(s); });
+  });
+}
+
+/// `texts`: the file and what it includes by quotes.
+CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const fs::path& target,
+                    std::vector<std::string> words, const std::string& version) {
+  CompiledFile made;
+  made.path = target.string();
+  made.compiler = version;
+  made.command = joined(words);
+  made.cached = fs::exists(target);
+  if (made.cached) return made;
+  const fs::path part = target.string() + "." + std::to_string(getpid()), log = target.string() + ".log";
+  words.insert(words.end(), {"-o", part.string()});
+  try {
+    compile_step(file.source, words, log);
+  } catch (const InputError&) {
+    // An error of the author's own file is told as it is.
+    const std::string text = read(log);
+    if (!in_adapter(text)) throw;
+    std::set<std::string> contents;
+    for (const fs::path& p : texts) contents.insert(read(p));
+    const std::string unknown = unknown_word(file, texts);
+    for (const EntrySignature& s : entries_of(file)) {
+      const std::string macro = behind_macro(s.function, file.source, contents);
+      const bool named = unknown.empty() || unknown.starts_with("--arg");
+      const std::string fits_not = misfit(text, s.function, file.source, contents, log.string());
+      const bool absent = !named || macro.find(" is a macro") != macro.npos;
+      for (const std::string& why : {absent ? macro : std::string(), unknown, fits_not})
+        if (!why.empty()) throw InputError(why);
+    }
+    throw;
+  }
+  fs::rename(part, target);
+  return made;
+}
+
+CompiledFile compile_for_device(const OneFile& file) {
+  const fs::path source = fs::absolute(file.source).lexically_normal();
+  const fs::path build = build_folder(file);
+  const fs::path headers = write_headers(build);
+  const std::string nvcc = find_nvcc();
+  const std::string version = version_of({nvcc}, (build / ("version." + std::to_string(getpid()))).string());
+  std::error_code ignored;
+  fs::remove(build / ("version." + std::to_string(getpid())), ignored);
+  const std::vector<std::string> flags = split_words(file.nvcc_flags);
+  const std::string adapter = adapter_of(file);
+  std::vector<std::string> words = {nvcc,
+                                    "-shared",
+                                    "-O3",
+                                    "-lineinfo",
+                                    "-w",
+                                    "-Xcompiler=-fPIC,-fvisibility=hidden",
+                                    "-I" + headers.string()};
+  if (!has_flag(flags, {"-arch", "--gpu-architecture", "-gencode", "--generate-code"}))
+    words.push_back(gpu_architecture());
+  if (!has_flag(flags, {"-std", "--std"})) words.push_back("-std=c++17");
+  // What extensions are usually built with.
+  for (const char* usual : {"--expt-relaxed-constexpr", "--extended-lambda"})
+    if (!has_flag(flags, {usual})) words.push_back(usual);
+  words.insert(words.end(), flags.begin(), flags.end());
+  Fingerprint f;
+  f << joined(words) << version << adapter;
+  std::set<fs::path> seen;
+  add_contents(f, source, include_folders(flags), seen);
+  const std::string name = source.stem().string() + "-" + f.text().substr(0, 16);
+  write(build / (name + "_adapter.cu"), adapter);
+  words.push_back((build / (name + "_adapter.cu")).string());
+  return finish(file, seen, build / (name + ".so"), std::move(words), version);
+}
+
+/// Flags that mean the same to a host compiler.
+std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string& f = flags[i];
+    if ((f == "-D" || f == "-U" || f == "-I" || f == "-include") && i + 1 < flags.size()) {
+      all.push_back(f);
+      all.push_back(flags[++i]);
+    } else if (f.starts_with("-D") || f.starts_with("-U") || f.starts_with("-I")) {
+      all.push_back(f);
+    }
+  }
+  return all;
+}
+
+enum class Sanitize { none, threads };
+
+/// The executor's objects, compiled once for each compiler.
+std::vector<std::string> executor_objects(const fs::path& build, const fs::path& headers,
+                                          const std::vector<std::string>& compiler,
+                                          const std::string& version, Sanitize sanitize) {
+  Fingerprint f;
+  f << headers.string() << joined(compiler) << version << (sanitize == Sanitize::threads ? "threads" : "");
+  const fs::path folder = build / ("executor-" + f.text().substr(0, 16));
+  fs::create_directories(folder);
+  std::vector<std::string> objects;
+  for (const EmbeddedText& t : embedded_texts()) {
+    const fs::path source = t.path;
+    if (source.parent_path() != "kernels/host" || source.extension() != ".cpp") continue;
+    const fs::path object = folder / (source.stem().string() + ".o");
+    objects.push_back(object.string());
+    if (fs::exists(object)) continue;
+    std::vector<std::string> words = compiler;
+    words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
+                               "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
+    if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
+    const fs::path part = object.string() + "." + std::to_string(getpid());
+    words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
+    compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words,
+                 object.string() + ".log");
+    fs::rename(part, object);
+  }
+  return objects;
+}
+
+CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
+  const fs::path source = fs::absolute(file.source).lexically_normal();
+  const std::vector<EntrySignature> entries = entries_of(file);
+  const fs::path build = build_folder(file);
+  const fs::path headers = write_headers(build);
+  const std::vector<std::string> compiler = find_host_compiler();
+  const fs::path scratch = build / ("version." + std::to_string(getpid()));
+  const std::string version = version_of(compiler, scratch.string());
+  std::error_code ignored;
+  fs::remove(scratch, ignored);
+  const std::vector<std::string> flags = split_words(file.nvcc_flags);
+
+  // The folder's name is a fingerprint of the sources; the rewritten ones name each other by it.
+  Fingerprint contents;
+  std::set<fs::path> seen;
+  add_contents(contents, source, include_folders(flags), seen);
+  contents << headers.string();
+  const fs::path folder = build / (source.stem().string() + "-host-" + contents.text().substr(0, 16));
+  Rewritten rewritten(folder, include_folders(flags));
+  const fs::path main = rewritten.of(source);
+  const std::string adapter = adapter_source(adapter_file(file, entries, main), entries);
+  for (const auto& [path, text] : rewritten.texts()) write(path, text);
+
+  std::vector<std::string> words = compiler;
+  words.insert(words.end(),
+               {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
+                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs", "-I" + headers.string()});
+  for (const std::string& f : host_flags(flags)) words.push_back(f);
+  // A GPU ends at a misaligned vector access, which this machine would not mind: so it traps.
+  if (sanitize == Sanitize::none)
+    words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
+  if (sanitize == Sanitize::threads)
+    words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN", "-Dmain=assay_main_of_the_file"});
+  Fingerprint f;
+  f << joined(words) << version << adapter << folder.string();
+  const std::string name = f.text().substr(0, 16);
+  write(folder / (name + "_adapter.cpp"), adapter);
+  const std::vector<std::string> objects = executor_objects(build, headers, compiler, version, sanitize);
+  words.push_back((folder / (name + "_adapter.cpp")).string());
+  words.insert(words.end(), objects.begin(), objects.end());
+  if (sanitize == Sanitize::threads) words.push_back((headers / "kernels/adapter/race_main.cpp").string());
+  if (sanitize == Sanitize::none) words.push_back("-shared");
+  words.push_back("-lboost_context");
+  return finish(file, seen, folder / (name + (sanitize == Sanitize::none ? ".so" : "_races")),
+                std::move(words), version);
+}
+
+}  // namespace
+
+std::vector<EntrySignature> entries_of(const OneFile& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file.source, error)) throw InputError(file.source + ": no such file");
+  std::vector<EntryArgument> arguments;
+  for (const std::string& a : file.args) arguments.push_back(parse_entry_argument(a));
+  if (file.entry.empty()) {
+    if (!arguments.empty()) throw InputError("--arg is for the parameters of an --entry, and none was given");
+    const std::string text = read(file.source);
+    for (const SourceToken& t : source_tokens(text))
+      if (t.is("ASSAY_VARIANT")) return {};
+    throw InputError(
+        file.source +
+        ": --entry 'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)' is "
+        "needed, or a last line ASSAY_VARIANT(name, launcher)" +
+        name_functions(text));
+  }
+  const std::string squares = declared_value(file.declaration, "causal");
+  const bool causal = !squares.empty() && squares != name(Causal::no);
+  std::vector<EntrySignature> all;
+  if (file.dtypes.empty())
+    all.push_back(parse_entry(file.entry, arguments, file.op, {}, causal));
+  else
+    for (const Dtype t : file.dtypes) {
+      all.push_back(parse_entry(file.entry, arguments, file.op, t, causal));
+      if (!entry_is_template(file.entry) && file.dtypes.size() > 1)
+        throw InputError(
+            "--entry: for more than one dtype its types are written with T: 'void softmax<T>(const T* in, T* "
+            "out, ...)'");
+      if (all.back().in != t)
+        throw InputError(std::string("--entry: its input is ") + name(all.back().in) + ", and --types says " +
+                         name(t));
+    }
+  return all;
+}
+
+std::string adapter_of(const OneFile& file) {
+  const std::vector<EntrySignature> entries = entries_of(file);
+  return adapter_source(adapter_file(file, entries, fs::absolute(file.source).lexically_normal()), entries);
+}
+
+CompiledFile compile(const OneFile& file) {
+  return file.host ? compile_for_host(file, Sanitize::none) : compile_for_device(file);
+}
+
+std::string compile_one_file(const OneFile& file) { return compile(file).path; }
+
+std::string build_race_checker(const OneFile& file) {
+  OneFile host = file;
+  host.host = true;
+  return compile_for_host(host, Sanitize::threads).path;
+}
+
+int run_race_checker(const std::string& program, std::string& report) {
+  const std::string log = program + "." + std::to_string(getpid()) + ".log";
+  int status = run_program({program}, log);
+  report = read(log);
+  if (status != 0 && report.find("unexpected memory mapping") != report.npos) {
+    status = run_program({"setarch", "-R", program}, log);
+    report = read(log);
+  }
+  fs::remove(log);
+  return status;
+}
+
+}  // namespace assay

@@ -1,0 +1,138 @@
+#include "kernels/adapter/compile/toolchain.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "reference/environment_error.hpp"
+
+extern char** environ;
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_program(const fs::path& p) {
+  std::error_code error;
+  return fs::is_regular_file(p, error) && access(p.c_str(), X_OK) == 0;
+}
+
+/// The program of this name; empty if there is none. A name with a slash is a path.
+std::string in_path(const std::string& name) {
+  if (name.find('/') != name.npos) return is_program(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  const std::string all = path ? path : "/usr/local/bin:/usr/bin:/bin";
+  for (std::size_t at = 0; at <= all.size();) {
+    const std::size_t end = std::min(all.find(':', at), all.size());
+    const fs::path p = fs::path(end == at ? "." : all.substr(at, end - at)) / name;
+    if (is_program(p)) return p.string();
+    at = end + 1;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string find_nvcc() {
+  if (const char* named = std::getenv("CUDACXX"); named && *named) {
+    const std::string found = in_path(named);
+    if (found.empty()) throw InputError(std::string("CUDACXX=") + named + ": no such program");
+    return found;
+  }
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* home = std::getenv(variable); home && *home && is_program(fs::path(home) / "bin/nvcc"))
+      return (fs::path(home) / "bin/nvcc").string();
+  if (const std::string found = in_path("nvcc"); !found.empty()) return found;
+  if (is_program("/usr/local/cuda/bin/nvcc")) return "/usr/local/cuda/bin/nvcc";
+  throw EnvironmentError(
+      "no nvcc: CUDACXX, CUDA_HOME or PATH can name one; --host compiles for the host executor instead");
+}
+
+std::vector<std::string> find_host_compiler() {
+  if (const char* named = std::getenv("CXX"); named && *named) {
+    std::vector<std::string> words = split_words(named);
+    if (words.empty() || in_path(words[0]).empty())
+      throw InputError(std::string("CXX=") + named + ": no such program");
+    words[0] = in_path(words[0]);
+    return words;
+  }
+  for (const char* name : {"g++", "c++", "clang++"})
+    if (const std::string found = in_path(name); !found.empty()) return {found};
+  throw InputError("no C++ compiler: CXX or PATH can name one");
+}
+
+std::string gpu_architecture() {
+  std::error_code error;
+  const fs::directory_iterator gpus("/proc/driver/nvidia/gpus", error);
+  return !error && gpus != fs::directory_iterator() ? "-arch=native" : "-arch=sm_90";
+}
+
+std::vector<std::string> split_words(const std::string& line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool open = false;
+  char quote = 0;
+  for (const char c : line) {
+    if (quote) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      open = true;
+    } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
+      if (open) words.push_back(word);
+      word.clear();
+      open = false;
+    } else {
+      word += c;
+      open = true;
+    }
+  }
+  if (quote) throw InputError("flags: a quote is not closed: " + line);
+  if (open) words.push_back(word);
+  return words;
+}
+
+int run_program(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> argv;
+  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error) throw InputError(words[0] + ": cannot be started: " + std::strerror(error));
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw InputError(words[0] + ": " + std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string version_of(const std::vector<std::string>& compiler, const std::string& scratch) {
+  std::vector<std::string> words = compiler;
+  words.push_back("--version");
+  if (run_program(words, scratch) != 0) return "";
+  std::ifstream in(scratch);
+  std::string line, first;
+  while (std::getline(in, line)) {
+    if (first.empty()) first = line;
+    if (line.find("release ") != line.npos) return line;  // nvcc says it further down
+  }
+  return first;
+}
+
+}  // namespace assay

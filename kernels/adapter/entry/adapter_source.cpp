@@ -1,0 +1,160 @@
+#include "kernels/adapter/entry/adapter_source.hpp"
+
+#include "kernels/adapter/entry/tokens.hpp"
+
+namespace assay {
+namespace {
+
+/// Roles are the parts of adapter.h, in their order; a literal is written out.
+int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
+
+/// A formula of rows, V and k where a call is made: none of the file's macros can reach these names. Nothing
+/// is divided by a size of 0.
+std::string of_call(const std::string& formula) {
+  std::string t;
+  bool divided = false;
+  for (const EntryToken& token : entry_tokens(formula)) {
+    const Role r = token.is("rows") ? Role::rows
+                   : token.is("V")  ? Role::V
+                   : token.is("k")  ? Role::k
+                                    : Role::none;
+    const std::string value =
+        "::assay_adapter::value<int64_t, " + std::to_string(part(r)) + ">(assay_arguments)";
+    t += r == Role::none ? std::string(token.spelling)
+         : divided       ? "::assay_adapter::divisor(" + value + ")"
+                         : value;
+    divided = token.is("/") || token.is("%");
+  }
+  return t;
+}
+
+std::string call_argument(const Parameter& p) {
+  if (p.formula && p.scalar == Scalar::own_integer)
+    return "::assay_adapter::own_integer(" + of_call(p.literal) + ")";
+  if (p.formula)
+    return "::assay_adapter::number<" + p.base + ">(" + of_call(p.literal) + ", " +
+           c_string(p.name.empty() ? "a count" : p.name) + ")";
+  if (p.role == Role::literal) return p.literal;
+  if (p.scalar == Scalar::own_integer && p.pointers == 0)
+    return "::assay_adapter::own_integer(::assay_adapter::value<int64_t, " + std::to_string(part(p.role)) +
+           ">(assay_arguments)) /* " + name(p.role) + " */";
+  const std::string type = (p.read_only ? "const " : "") + p.base + (p.pointers > 0 ? "*" : "");
+  if (!p.offset.empty())
+    return "reinterpret_cast<" + type + ">(::assay_adapter::value<unsigned char*, " +
+           std::to_string(part(p.role)) + ">(assay_arguments) + (" + of_call(p.offset) + ")) /* workspace */";
+  return "::assay_adapter::value<" + type + ", " + std::to_string(part(p.role)) + ">(assay_arguments) /* " +
+         name(p.role) + " */";
+}
+
+/// Words of the limits that the declaration does not speak of itself.
+std::string with_limits(const std::string& declaration, const EntrySignature& s, bool host) {
+  std::string all = declaration;
+  std::string limits = s.limits();
+  if (!s.has(Role::stream) && !host) limits += std::string(limits.empty() ? "" : "; ") + "stream=default";
+  for (std::size_t at = 0; at < limits.size();) {
+    std::size_t end = limits.find("; ", at);
+    if (end == limits.npos) end = limits.size();
+    const std::string word = limits.substr(at, end - at);
+    if (declaration.find(word.substr(0, word.find('=') + 1)) == declaration.npos)
+      all += (all.empty() ? "" : "; ") + word;
+    at = end + 2;
+  }
+  return all;
+}
+
+/// What stands before the user's file, whose macros must not reach it.
+std::string before(const AdapterFile& file, const EntrySignature& s, const std::string& n) {
+  std::string t = "static int32_t assay_run_" + n + "(const assay_call*);\n";
+  t += "static ::assay_adapter::Needs assay_needs_" + n + "() {\n  ::assay_adapter::Needs n;\n";
+  const auto set = [&](const char* field, bool value) {
+    t += std::string("  n.") + field + (value ? " = true;\n" : " = false;\n");
+  };
+  set("stream", s.has(Role::stream) || file.host);
+  set("takes_stream", s.has(Role::stream));
+  set("pitches", s.has(Role::in_pitch) &&
+                     (s.has(Role::out_pitch) ||
+                      !(s.op == Op::softmax || s.op == Op::log_softmax || s.op == Op::softmax_backward)));
+  set("one_pitch", s.has(Role::pitch));
+  set("scale", s.has(Role::scale));
+  set("m", s.has(Role::m));
+  set("d", s.has(Role::d));
+  set("inout", s.has(Role::inout));
+  set("one_row", s.one_row);
+  if (s.has(Role::out) || s.has(Role::inout))
+    t += "  n.out_bytes = " + std::to_string(size_of(s.out)) + ";\n";
+  if (const Parameter* p = s.find(Role::indices))
+    t += std::string("  n.index_bytes = ") +
+         (p->scalar == Scalar::i64 || p->scalar == Scalar::u64 ? "8" : "4") + ";\n";
+  if (s.fixed_k > 0) t += "  n.fixed_k = " + std::to_string(s.fixed_k) + ";\n";
+  if (s.has(Role::workspace))
+    t += "  n.workspace = [](int64_t rows, int64_t V, int64_t k) -> uint64_t {\n    (void)rows, (void)V, "
+         "(void)k;\n"
+         "    return static_cast<uint64_t>(" +
+         s.workspace_bytes + ");\n  };\n";
+  t += "  return n;\n}\n";
+  t += "static uint64_t assay_bytes_" + n +
+       "(const assay_call* call) {\n  return ::assay_adapter::workspace_of(*call, assay_needs_" + n +
+       "());\n}\n";
+  t += "static const bool assay_added_" + n + " = [] {\n  assay_variant v{};\n";
+  t += "  v.op = " + std::to_string(static_cast<int>(s.op)) + ";  // " + name(s.op) + "\n";
+  t += "  v.name = " + c_string(file.name) + ";\n";
+  t += std::string("  v.in_dtype = \"") + name(s.in) + "\";\n  v.out_dtype = \"" + name(s.out) + "\";\n";
+  t += "  v.declaration = " + c_string(with_limits(file.declaration, s, file.host)) + ";\n";
+  if (const std::string operands = text_of(s.operands()); !operands.empty())
+    t += "  v.operands = " + c_string(operands) + ";\n";
+  t += "  v.run = assay_run_" + n + ";\n  v.workspace_bytes = assay_bytes_" + n + ";\n";
+  t += "  return ::assay_adapter::add(v);\n}();\n\n";
+  return t;
+}
+
+std::string after(const EntrySignature& s, const std::string& n) {
+  std::string t = "static int32_t assay_run_" + n + "(const assay_call* assay_the_call) {\n";
+  t += "  return ::assay_adapter::run(assay_the_call, assay_needs_" + n +
+       "(), [](const ::assay_adapter::Arguments& assay_arguments) -> int32_t {\n    (void)assay_arguments;\n";
+  t += std::string("    ") +
+       (s.returned == Returned::status    ? "return static_cast<int32_t>("
+        : s.returned == Returned::success ? "return ::assay_adapter::status_of_success("
+                                          : "") +
+       s.function + "(";
+  for (std::size_t i = 0; i < s.parameters.size(); ++i)
+    t += (i ? ",\n        " : "\n        ") + call_argument(s.parameters[i]);
+  t += s.returned != Returned::nothing ? "));\n" : ");\n    return 0;\n";
+  return t + "  });\n}\n";
+}
+
+}  // namespace
+
+std::string c_string(const std::string& s) {
+  std::string t = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') t += '\\';
+    t += c >= ' ' ? c : ' ';
+  }
+  return t + '"';
+}
+
+std::string variant_name(const std::string& function) {
+  // The last part of ns::name<arguments>.
+  const std::string plain = function.substr(0, function.find('<'));
+  const std::size_t colon = plain.rfind(':');
+  std::string s = colon == plain.npos ? plain : plain.substr(colon + 1);
+  for (char& c : s)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
+      c = '_';
+  return s.empty() ? "kernel" : s;
+}
+
+std::string adapter_source(const AdapterFile& file, const std::vector<EntrySignature>& entries) {
+  std::string t = "// Written by assay: makes a plugin of the file it includes.\n";
+  if (file.host)
+    t += "#include \"kernels/adapter/host_runtime.hpp\"\n";
+  else
+    t += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n";
+  t += entries.empty() ? "#include <assay/variant.h>\n\n" : "#include <assay/adapter.h>\n\n";
+  for (std::size_t i = 0; i < entries.size(); ++i) t += before(file, entries[i], std::to_string(i));
+  t += "#include " + c_string(file.source) + "\n\n";
+  for (std::size_t i = 0; i < entries.size(); ++i) t += after(entries[i], std::to_string(i));
+  return t;
+}
+
+}  // namespace assay

@@ -1,0 +1,109 @@
+#include "kernels/adapter/entry/finder.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/adapter/entry/signature.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+constexpr const char* kSource = R"(
+#include <cuda_runtime.h>
+namespace cg = cooperative_groups;
+template <typename T> struct Sum { T operator()(T a, T b) const { return a + b; } void add(float* x) { } };
+void Sum2::add(float* x) { }
+__global__ void __launch_bounds__(256) rows(const float* x, float* y, int n) { y[0] = x[0]; }
+__device__ __forceinline__ float most(float a, float b) { return a > b ? a : b; }
+static int steps[] = {1, 2};
+/* void commented(float* x) { } */
+const char* text = "void quoted(float* x) {";
+inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+void launch(float* out, const float* inp, int N, int C, const int block_size) {
+  if (N > 0) { rows<<<N, block_size>>>(inp, out, C); }
+}
+extern "C" { cudaError_t from_c(const float *x, float *y, int rows, int cols, cudaStream_t stream) { return cudaSuccess; } }
+namespace lib { namespace detail { template <typename scalar, int N = 4>
+void many(const scalar* in, scalar* out, std::size_t n, int V) { } }
+namespace { bool hidden(float* x, unsigned int rows, unsigned int V) noexcept { return true; } } }
+template <class DT> void generic(const DT* in, DT* out, int rows, int V, cudaStream_t s) { }
+void twice(float* x, int rows, int V) { }
+void twice(__half* x, int rows, int V) { }
+template <typename T> void special(T* x, int rows, int V);
+template <> void special<float>(float* x, int rows, int V) { }
+template <> void special<__half>(__half* x, int rows, int V) { }
+template <> void deduced(float* x, int rows, int V) { }
+int main(int n, char** words) { return 0; }
+)";
+
+TEST(EntryFinder, FindsWhatTheHostCanCall) {
+  std::string all;
+  for (const FoundFunction& f : functions_in(kSource)) all += f.name + " ";
+  EXPECT_EQ(all,
+            "ceil_div launch from_c lib::detail::many lib::hidden generic twice twice special<float> "
+            "special<__half> deduced ");
+  EXPECT_EQ(
+      name_functions(kSource),
+      "; its functions: 'launch', 'from_c', 'lib::detail::many', 'lib::hidden', 'generic', 'twice', 'twice', "
+      "'special<float>', ...");
+  EXPECT_EQ(functions_in(kSource)[1].line, 12);
+}
+
+TEST(EntryFinder, ANameBecomesItsDeclaration) {
+  EXPECT_EQ(find_entry("launch", kSource),
+            "void launch(float* out, const float* inp, int N, int C, const int block_size)");
+  EXPECT_EQ(find_entry("hidden", kSource), "bool lib::hidden(float* x, unsigned int rows, unsigned int V)");
+  const std::string whole = "void launch(float* a, const float* b, int rows, int V)";
+  EXPECT_EQ(find_entry(whole, kSource), whole);
+  EXPECT_EQ(find_entry("", kSource), "");
+}
+
+TEST(EntryFinder, ATemplateTakesItsArguments) {
+  EXPECT_EQ(find_entry("many<float, 8>", kSource),
+            "void lib::detail::many<float, 8>(const float* in, float* out, std::size_t n, int V)");
+  EXPECT_EQ(find_entry("generic", kSource),
+            "void generic<T>(const T* in, T* out, int rows, int V, cudaStream_t s)");
+  EXPECT_EQ(parse_entry(find_entry("generic", kSource), {}, {}, Dtype::bf16).in, Dtype::bf16);
+  EXPECT_EQ(parse_entry(find_entry("generic<__half>", kSource)).function, "generic<__half>");
+}
+
+TEST(EntryFinder, ASpecialisationIsFoundByItsArguments) {
+  EXPECT_EQ(find_entry("special<float>", kSource), "void special<float>(float* x, int rows, int V)");
+  EXPECT_EQ(find_entry("deduced<float>", kSource), "void deduced<float>(float* x, int rows, int V)");
+  EXPECT_EQ(find_entry("special< __half >", kSource), "void special<__half>(__half* x, int rows, int V)");
+}
+
+/// What an entry is refused with.
+std::string refusal(const char* entry) {
+  try {
+    find_entry(entry, kSource);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(EntryFinder, SaysWhatThereIs) {
+  EXPECT_EQ(refusal("lunch").substr(0, 66),
+            "--entry 'lunch': the file defines no such function; its functions:");
+  EXPECT_EQ(refusal("rows").substr(0, 51), "--entry 'rows': the file defines no such function; ");
+  EXPECT_EQ(refusal("twice"),
+            "--entry 'twice': the file has 2 functions of that name (lines 20, 21): give the declaration of "
+            "one of them");
+  EXPECT_EQ(refusal("many"),
+            "--entry 'many': a template is named with its arguments, as in 'many<float>': "
+            "'template<typename scalar, int N=4> void lib::detail::many(co...'");
+  EXPECT_NE(refusal("launch<float>").find("it is no template"), std::string::npos);
+}
+
+TEST(EntryFinder, AnyTextIsSafe) {
+  for (const char* text :
+       {"", "}", "{", "void f(", "template <", "namespace {", "void f(int* x) {{{", ">(){", "extern \"C\" {"})
+    EXPECT_LE(functions_in(text).size(), 1u) << text;
+  std::string deep;
+  for (int n = 0; n < 100000; ++n) deep += "namespace a {";
+  EXPECT_TRUE(functions_in(deep + "void f(float* x) { }").empty());
+}
+
+}  // namespace
+}  // namespace assay

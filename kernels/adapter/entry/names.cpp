@@ -1,0 +1,347 @@
+#include "kernels/adapter/entry/names.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace assay {
+namespace {
+
+/// Names without their '_': num_rows, numRows and numrows are one.
+using List = std::vector<std::string_view>;
+struct Names {
+  Role role;
+  List names;
+};
+
+const std::vector<Names>& pointer_names() {
+  static const std::vector<Names> all = {
+      {Role::in, {"in",          "inp",         "input",    "inputs", "x",      "logits",     "logit",
+                  "src",         "source",      "scores",   "score",  "indata", "inputdata",  "idata",
+                  "inpdata",     "inputtensor", "intensor", "inputs", "xin",    "attnscores", "inputmatrix",
+                  "inputbuffer", "inputlogits", "rowin",    "vecin"}},
+      {Role::out,
+       {"out",
+        "output",
+        "outputs",
+        "y",
+        "probs",
+        "prob",
+        "dst",
+        "dest",
+        "values",
+        "vals",
+        "value",
+        "result",
+        "results",
+        "res",
+        "o",
+        "p",
+        "outdata",
+        "outputdata",
+        "topkvalues",
+        "topkvals",
+        "topkweights",
+        "outvalues",
+        "odata",
+        "outtensor",
+        "outputtensor",
+        "outputmatrix",
+        "softmaxout",
+        "softmaxoutput",
+        "softmaxresult",
+        "probabilities",
+        "attnprobs",
+        "outputprobs",
+        "yout",
+        "ret",
+        "outputbuffer",
+        "outprobs"}},
+      {Role::inout, {"inout", "data", "inputoutput", "inplace"}},
+      {Role::indices,
+       {"indices", "idx", "index", "inds", "ids", "topkidx", "topkindices", "topkids", "outindices"}},
+      {Role::m, {"m", "max", "maxs", "maxes", "maxima", "rowmax", "maxout", "mout"}},
+      {Role::d, {"d", "sum", "sums", "rowsum", "denom", "normalizer", "sumout"}},
+      {Role::workspace,
+       {"workspace", "ws", "scratch", "tmp", "temp", "tempstorage", "workspacebuffer", "workspaceptr",
+        "scratchbuffer", "tmpbuffer", "tempbuffer", "tmpbuf", "workbuffer", "workspacedata"}},
+  };
+  return all;
+}
+const std::vector<Names>& number_names() {
+  static const std::vector<Names> all = {
+      {Role::rows, {"rows",      "numrows",  "nrows",      "nrow",      "numrow",  "rowcount",   "rownum",
+                    "rowsnum",   "row",      "batch",      "batchsize", "batches", "numbatches", "numbatch",
+                    "nbatch",    "batchnum", "batchcount", "b",         "bs",      "bsz",        "outer",
+                    "outersize", "outerdim", "tokens",     "numtokens", "ntokens", "tokennum",   "height"}},
+      {Role::V,
+       {"v",
+        "cols",
+        "col",
+        "numcols",
+        "numcol",
+        "ncols",
+        "ncol",
+        "colnum",
+        "colsnum",
+        "colcount",
+        "columns",
+        "column",
+        "numcolumns",
+        "ncolumns",
+        "c",
+        "dim",
+        "dimsize",
+        "vocab",
+        "vocabsize",
+        "nvocab",
+        "vocabularysize",
+        "rowlength",
+        "rowlen",
+        "hidden",
+        "hiddensize",
+        "hiddendim",
+        "width",
+        "d",
+        "rowsize",
+        "rowelements",
+        "numclasses",
+        "nclasses",
+        "classes",
+        "numclass",
+        "len",
+        "length",
+        "toseqlen",
+        "tolen",
+        "toseqlength",
+        "keylen",
+        "kvseqlen",
+        "kseqlen",
+        "seqlenk",
+        "seqlenkv",
+        "softmaxsize",
+        "softmaxdim",
+        "softmaxelements",
+        "lastdim",
+        "lastdimsize",
+        "axissize",
+        "reducesize",
+        "reductionsize",
+        "featuresize",
+        "features",
+        "numfeatures",
+        "nfeatures",
+        "innerdim"}},
+      {Role::k, {"k", "topk", "numtopk"}},
+      {Role::workspace_bytes,
+       {"workspacebytes", "workspacesize", "wsbytes", "wssize", "scratchbytes", "scratchsize",
+        "tempstoragebytes", "workspacesizeinbytes", "workspacebuffersize"}},
+  };
+  return all;
+}
+
+const List& scale_names() {
+  static const List all = {"scale",
+                           "softmaxscale",
+                           "smscale",
+                           "alpha",
+                           "scaling",
+                           "scalefactor",
+                           "scalingfactor",
+                           "qkscale",
+                           "attnscale",
+                           "invtemperature",
+                           "inversetemperature",
+                           "invtemp"};
+  return all;
+}
+const List& temperature_names() {
+  static const List all = {"temperature", "temp", "tau"};
+  return all;
+}
+const List& temperatures_names() {
+  static const List all = {"temperatures", "temps"};
+  return all;
+}
+const List& mask_names() {
+  static const List all = {"mask",        "attnmask", "attentionmask", "attrmask",      "masks",
+                           "paddingmask", "padmask",  "inputmask",     "keymask",       "maskdata",
+                           "softmaxmask", "srcmask",  "qkmask",        "keypaddingmask"};
+  return all;
+}
+const List& bias_names() {
+  static const List all = {"attnbias",     "attentionbias", "additivemask", "addmask",    "relbias",
+                           "relativebias", "positionbias",  "posbias",      "biasmatrix", "alibi"};
+  return all;
+}
+const List& lengths_names() {
+  static const List all = {"lengths",   "lens",         "seqlens",       "seqlengths",    "sequencelengths",
+                           "validlens", "validlengths", "validlen",      "rowlengths",    "rowlens",
+                           "kvlens",    "contextlens",  "actuallengths", "actualseqlens", "numvalid"};
+  return all;
+}
+
+bool is_one_of(std::string_view s, const List& all) {
+  return std::find(all.begin(), all.end(), s) != all.end();
+}
+Role look_up(std::string_view s, const std::vector<Names>& all) {
+  for (const Names& n : all)
+    if (is_one_of(s, n.names)) return n.role;
+  return Role::none;
+}
+
+}  // namespace
+
+std::string plain_name(const Parameter& p) {
+  std::string s = p.name;
+  for (char& c : s)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const std::string_view prefix : {"d_", "dev_", "device_", "g_", "p_"})
+    if (p.pointers > 0 && s.size() > prefix.size() && s.starts_with(prefix)) {
+      s.erase(0, prefix.size());
+      break;
+    }
+  for (const std::string_view suffix : {"_ptr", "_d", "_gpu", "_dev", "_device"})
+    if (s.size() > suffix.size() && s.ends_with(suffix)) {
+      s.erase(s.size() - suffix.size());
+      break;
+    }
+  // ncols_x of a launcher whose logits are x.
+  for (const std::string_view suffix : {"_x", "_in", "_src", "_input"})
+    if (p.pointers == 0 && s.ends_with(suffix)) {
+      std::string side = s.substr(0, s.size() - suffix.size());
+      std::erase(side, '_');
+      if (number_role(side) == Role::rows || number_role(side) == Role::V) return side;
+    }
+  std::erase(s, '_');
+  return s;
+}
+
+Role pointer_role(std::string_view name) { return look_up(name, pointer_names()); }
+Role number_role(std::string_view name) { return look_up(name, number_names()); }
+
+Role pitch_role(std::string_view name) {
+  if (name == "ldx" || name == "lda" || name == "ldi") return Role::in_pitch;
+  if (name == "ldy" || name == "ldb" || name == "ldo") return Role::out_pitch;
+  bool pitch = false, in = false, out = false;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find('_'), name.size());
+    const std::string_view word = name.substr(0, end);
+    pitch |= word == "pitch" || word == "stride" || word == "ld" || word == "ldim";
+    const Role side = pointer_role(word);
+    in |= side == Role::in;
+    out |= side == Role::out;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  if (!pitch || (in && out)) return Role::none;
+  return in ? Role::in_pitch : out ? Role::out_pitch : Role::pitch;
+}
+
+bool is_row_factor(std::string_view name) {
+  return is_one_of(
+      name, {"heads", "numheads", "nheads", "nhead", "numhead", "headnum", "headsnum", "numattentionheads",
+             "fromseqlen", "fromlen", "fromseqlength", "querylen", "qseqlen", "seqlenq"});
+}
+bool is_square_count(std::string_view name) {
+  return is_one_of(name, {"batch",  "batchsize",   "batches",        "numbatches", "numbatch",
+                          "nbatch", "batchnum",    "batchcount",     "b",          "bs",
+                          "bsz",    "attnbatches", "numattnbatches", "bnh",        "bh",
+                          "nh",     "h",           "heads",          "numheads",   "nheads",
+                          "nhead",  "numhead",     "headnum",        "headsnum",   "numattentionheads"});
+}
+bool is_sequence(std::string_view name) {
+  return is_one_of(name, {"seqlen", "seqlength", "sequencelength", "seq", "maxseqlen"});
+}
+bool is_count(std::string_view name) {
+  return is_one_of(name, {"numel", "nelem", "nelems", "numelem", "numelems", "numelements", "nelements",
+                          "elements", "elementcount", "elemcount", "total", "totalsize", "totalelements",
+                          "totalnum", "totalcount", "totalelems"});
+}
+bool may_be_count(std::string_view name) {
+  return is_one_of(name, {"size", "count", "datasize", "inputsize"});
+}
+bool is_scale(std::string_view name) { return is_one_of(name, scale_names()); }
+bool is_temperature(std::string_view name) { return is_one_of(name, temperature_names()); }
+bool is_mask(std::string_view name) { return is_one_of(name, mask_names()); }
+Role operand_role(const Parameter& p, std::string_view name) {
+  const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;
+  const bool integer = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
+                       p.scalar == Scalar::u64;
+  if (real && is_one_of(name, bias_names())) return Role::bias;
+  if (p.scalar == Scalar::f32 && (is_one_of(name, temperatures_names()) || name == "temperature"))
+    return Role::temperature;
+  if (integer && is_one_of(name, lengths_names())) return Role::lengths;
+  return Role::none;
+}
+std::string names_without_types() {
+  std::string all;
+  const auto add = [&](const char* what, List names, std::initializer_list<std::string_view> more = {}) {
+    names.insert(names.end(), more);
+    all += (all.empty() ? "" : ";") + std::string(what) + "=";
+    for (std::size_t i = 0; i < names.size(); ++i) all += (i == 0 ? "" : ",") + std::string(names[i]);
+  };
+  add("scale", scale_names());
+  add("temperature", temperature_names());
+  add("temperatures", temperatures_names());
+  // A pointer of that name may hold a row as well, and is asked about. A tensor's shape shows what it is.
+  add("bias", bias_names(), {"bias"});
+  add("bias_row", {"biasrow", "rowbias"});
+  add("lengths", lengths_names());
+  add("mask", mask_names());
+  for (const Names& n : pointer_names())
+    if (n.role == Role::out) add("out", n.names);
+  return all;
+}
+bool is_operand(Role r) {
+  return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||
+         r == Role::lengths || r == Role::temperature;
+}
+bool is_lse(std::string_view name) { return is_one_of(name, {"lse", "logsumexp", "lseout"}); }
+bool says_backward(std::string_view function) {
+  for (const char* word : {"backward", "bwd", "grad", "backprop"})
+    if (function.find(word) != function.npos) return true;
+  return false;
+}
+Role backward_role(std::string_view name, bool read_only) {
+  if (!read_only)
+    return is_one_of(name, {"dx",         "dinp",    "din",        "dinput",  "dinputs", "gradinput",
+                            "gradinputs", "gradin",  "gradx",      "gradi",   "xgrad",   "inputgrad",
+                            "dlogits",    "dlogit",  "gradlogits", "dpreatt", "dscores", "gradscores",
+                            "dsrc",       "gradsrc", "bottomdiff", "diffsrc", "out",     "output"})
+               ? Role::out
+               : Role::none;
+  if (is_one_of(name,
+                {"dy",         "dout",     "doutput",  "doutputs",  "gradoutput", "gradoutputs", "gradout",
+                 "grad",       "grads",    "gradient", "gradients", "grady",      "grado",       "ygrad",
+                 "outputgrad", "outgrad",  "gout",     "go",        "dprobs",     "datt",        "dp",
+                 "gradprobs",  "upstream", "topdiff",  "diffdst",   "deltas"}))
+    return Role::gradients;
+  if (is_one_of(name, {"y",
+                       "output",
+                       "outputs",
+                       "out",
+                       "softmaxresults",
+                       "softmaxresult",
+                       "softmaxoutput",
+                       "softmaxout",
+                       "softmax",
+                       "probs",
+                       "prob",
+                       "probabilities",
+                       "p",
+                       "att",
+                       "result",
+                       "results",
+                       "attnprobs",
+                       "yout",
+                       "outdata",
+                       "top",
+                       "dst"}))
+    return Role::in;
+  return Role::none;
+}
+bool is_mask_switch(std::string_view name) { return is_one_of(name, {"causal", "iscausal", "maskfuture"}); }
+bool is_log_switch(std::string_view name) {
+  return is_one_of(name, {"log", "islog", "uselog", "logsoftmax", "islogsoftmax"});
+}
+
+}  // namespace assay

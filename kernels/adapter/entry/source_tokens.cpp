@@ -1,0 +1,120 @@
+#include "kernels/adapter/entry/source_tokens.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace assay {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         static_cast<unsigned char>(c) > 127;
+}
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// Where a line that goes on in the next one does: behind a backslash and the break; i if none is there.
+std::size_t skip_splice(std::string_view s, std::size_t i) {
+  return s.substr(i, 2) == "\\\n" ? i + 2 : s.substr(i, 3) == "\\\r\n" ? i + 3 : i;
+}
+
+/// Where a comment that begins at i ends; i if none does.
+std::size_t skip_comment(std::string_view s, std::size_t i) {
+  if (s.substr(i, 2) == "//") {
+    while (i < s.size() && s[i] != '\n') i += s[i] == '\\' && i + 1 < s.size() ? 2 : 1;
+    return std::min(i, s.size());
+  }
+  if (s.substr(i, 2) == "/*") {
+    const std::size_t end = s.find("*/", i + 2);
+    return end == s.npos ? s.size() : end + 2;
+  }
+  return i;
+}
+
+/// Where the quoted text that begins at i ends.
+std::size_t skip_quoted(std::string_view s, std::size_t i) {
+  const char quote = s[i++];
+  while (i < s.size() && s[i] != quote && s[i] != '\n') i += s[i] == '\\' ? 2 : 1;
+  return std::min(i + 1, s.size());
+}
+
+/// R"delimiter( ... )delimiter", from the quote on.
+std::size_t skip_raw(std::string_view s, std::size_t i) {
+  const std::size_t open = s.find('(', i);
+  if (open == s.npos || open - i > 17) return skip_quoted(s, i);
+  const std::string close = ")" + std::string(s.substr(i + 1, open - i - 1)) + "\"";
+  const std::size_t end = s.find(close, open);
+  return end == s.npos ? s.size() : end + close.size();
+}
+
+std::size_t skip_directive(std::string_view s, std::size_t i) {
+  while (i < s.size() && s[i] != '\n') {
+    if (s[i] == '"')
+      i = skip_quoted(s, i);
+    else if (const std::size_t after = skip_comment(s, i); after != i) {
+      if (s.substr(i, 2) == "//") return after;
+      i = after;
+    } else
+      i += s[i] == '\\' && i + 1 < s.size() ? (s.substr(i, 3) == "\\\r\n" ? 3 : 2) : 1;
+  }
+  return std::min(i, s.size());
+}
+
+}  // namespace
+
+std::vector<SourceToken> source_tokens(std::string_view s) {
+  std::vector<SourceToken> tokens;
+  int line = 1;
+  bool line_start = true;  // nothing but blanks since the line began
+  for (std::size_t i = 0; i < s.size();) {
+    const std::size_t begin = i;
+    SourceToken::Kind kind = SourceToken::sign;
+    const char c = s[i];
+    bool new_line = false;  // a spliced one is none: # there begins no directive
+    if (is_blank(c) || skip_comment(s, i) != i || skip_splice(s, i) != i) {
+      kind = SourceToken::blank;
+      while (i < s.size()) {
+        if (is_blank(s[i]))
+          new_line |= s[i++] == '\n';
+        else if (const std::size_t next = skip_splice(s, i); next != i)
+          i = next;
+        else if (const std::size_t after = skip_comment(s, i); after != i)
+          i = after;
+        else
+          break;
+      }
+    } else if (c == '#' && line_start) {
+      kind = SourceToken::directive;
+      i = skip_directive(s, i);
+    } else if (is_digit(c) || (c == '.' && i + 1 < s.size() && is_digit(s[i + 1]))) {
+      kind = SourceToken::number;
+      while (i < s.size() &&
+             (is_word(s[i]) || s[i] == '.' || (s[i] == '\'' && i + 1 < s.size() && is_word(s[i + 1])) ||
+              ((s[i] == '+' || s[i] == '-') &&
+               (s[i - 1] == 'e' || s[i - 1] == 'E' || s[i - 1] == 'p' || s[i - 1] == 'P'))))
+        ++i;
+    } else if (is_word(c)) {
+      kind = SourceToken::word;
+      while (i < s.size() && is_word(s[i])) ++i;
+      const std::string_view prefix = s.substr(begin, i - begin);
+      if (i < s.size() && s[i] == '"' &&
+          (prefix == "R" || prefix == "LR" || prefix == "uR" || prefix == "UR" || prefix == "u8R")) {
+        kind = SourceToken::text;
+        i = skip_raw(s, i);
+      }
+    } else if (c == '"' || c == '\'') {
+      kind = SourceToken::text;
+      i = skip_quoted(s, i);
+    } else {
+      i += s.substr(i, 2) == "::" ? 2 : 1;
+    }
+    const std::string_view spelling = s.substr(begin, i - begin);
+    tokens.push_back({kind, spelling, line});
+    const auto breaks = std::count(spelling.begin(), spelling.end(), '\n');
+    line += static_cast<int>(breaks);
+    line_start = kind == SourceToken::blank && (line_start || new_line);
+  }
+  return tokens;
+}
+
+}  // namespace assay

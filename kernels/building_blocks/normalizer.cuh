@@ -1,0 +1,57 @@
+// The normalizer (m, d) of a set of logits, d = sum of exp(x - m), and the operator that merges two of
+// them, written ⊕. The select form rescales only the side with the smaller maximum: it is commutative bit
+// for bit, contracted or not, so butterfly reductions leave every lane with the same d.
+#pragma once
+
+#include "kernels/building_blocks/backend.hpp"
+
+namespace assay::ASSAY_BACKEND {
+
+struct alignas(8) Normalizer {
+  float m, d;
+};
+
+__device__ __forceinline__ float negative_infinity() { return __int_as_float(static_cast<int>(0xff800000u)); }
+__device__ __forceinline__ float positive_infinity() { return __int_as_float(0x7f800000); }
+__device__ __forceinline__ float quiet_nan() { return __int_as_float(0x7fc00000); }
+
+/// The exp of a variant: a type with one function, so that ⊕ and its reductions are written once.
+struct AccurateExp {
+  __device__ __forceinline__ static float of(float t) { return expf(t); }
+};
+struct FastExp {
+  __device__ __forceinline__ static float of(float t) { return __expf(t); }
+};
+
+inline constexpr float kLog2e = 0x1.715476p+0f;  // log2 e, off by 0.2241 u
+/// e^t as 2^(t log2e), the product rounded: off by |t| times 1.2241 u.
+struct Exp2OfProduct {
+  __device__ __forceinline__ static float of(float t) { return exp2f(t * kLog2e); }
+};
+/// e^(x - m) with a single rounding of the argument; scaled_m = fl(m log2e). It is off by the rounding of
+/// scaled_m too, by the same factor for every x of a row: whatever is divided by it must be made with it.
+__device__ __forceinline__ float exp2_shifted(float x, float scaled_m) {
+  return exp2f(fmaf(x, kLog2e, -scaled_m));
+}
+
+__device__ __forceinline__ Normalizer identity() { return {negative_infinity(), 0.0f}; }
+
+/// (x, 1); the identity for -inf. +inf and NaN have no finite normalizer: their d is NaN from the start, so
+/// that a row holding one of them is NaN everywhere whatever it is merged with.
+__device__ __forceinline__ Normalizer leaf(float x) {
+  if (x == negative_infinity()) return identity();
+  return {x, 1.0f + (x - x)};
+}
+
+/// a ⊕ b. m is the larger maximum (NaN if either is), d = d_hi + d_lo exp(m_lo - m_hi).
+template <class E = AccurateExp>
+__device__ __forceinline__ Normalizer combine(Normalizer a, Normalizer b) {
+  const bool a_high = a.m > b.m || a.m != a.m;
+  const Normalizer high = a_high ? a : b;
+  const Normalizer low = a_high ? b : a;
+  if (low.m == negative_infinity()) return high;  // identity; also keeps (-inf) - (-inf) from being formed
+  // m_hi - m_hi is 0 for a finite maximum and NaN for +inf.
+  return {high.m, high.d + low.d * E::of(low.m - high.m) + (high.m - high.m)};
+}
+
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,187 @@
+// Every element of a row is handed out once, by either walk, and written once, at every alignment; who gets
+// which element of a walk by chunks does not depend on where the row starts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#define ASSAY_BACKEND host
+#include "kernels/building_blocks/row_write.cuh"
+
+namespace assay::host {
+namespace {
+
+constexpr int kThreads = 32;
+
+template <class T>
+struct RowWalk : testing::Test {};
+using Types = testing::Types<float, __half, __nv_bfloat16>;
+TYPED_TEST_SUITE(RowWalk, Types);
+
+template <int N>
+Chunk<N> chunk(const std::array<float, N>& x) {
+  Chunk<N> c{{}, x[0]};
+  for (int j = 0; j < N; ++j) {
+    c.x[j] = x[static_cast<std::size_t>(j)];
+    c.largest = fmaxf(c.largest, c.x[j]);
+  }
+  return c;
+}
+
+/// The i-th of many distinct positive numbers of a type (in 16 bits: by its bits, from below to above 1), and
+/// what i it was.
+template <class T>
+T nth(int i) {
+  if constexpr (sizeof(T) == 4) return static_cast<T>(i + 1);
+  const auto bits = static_cast<std::uint16_t>(0x3800 + i);
+  T x;
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+template <class T>
+int which(float v) {
+  const T x = from_float<T>(v);
+  if constexpr (sizeof(T) == 4) return static_cast<int>(x) - 1;
+  std::uint16_t bits = 0;
+  memcpy(&bits, &x, sizeof bits);
+  return bits - 0x3800;
+}
+
+/// A row of V distinct values, `offset` elements off a sector's boundary, with poison around it.
+template <class T>
+struct Row {
+  alignas(32) std::array<T, 1100> memory;
+  T* x = nullptr;
+  Row(int offset, int V) {
+    memory.fill(from_float<T>(-1.0f));
+    x = memory.data() + 16 + offset;
+    for (int i = 0; i < V; ++i) x[i] = nth<T>(i);
+  }
+};
+
+constexpr std::array kLengths = {0,   1,   2,   3,   4,   7,    8,    9,    15,   16,  17,
+                                 23,  24,  25,  31,  32,  33,   63,   64,   65,   127, 255,
+                                 256, 257, 300, 511, 777, 1008, 1023, 1024, 1025, 1030};
+
+TYPED_TEST(RowWalk, EveryElementOnceAtEveryAlignment) {
+  using T = TypeParam;
+  for (int offset = 0; offset < kPerAccess<T>; ++offset)
+    for (const int V : kLengths) {
+      const Row<T> row(offset, V);
+      std::vector<int> seen(static_cast<std::size_t>(V), 0);
+      for (int thread = 0; thread < kThreads; ++thread) {
+        std::int64_t mine = 0;
+        walk_row<kThreads, 4>(row.x, V, thread, [&](const auto& c) {
+          for (const float v : c.x) {
+            const auto i = static_cast<std::size_t>(which<T>(v));
+            ASSERT_LT(i, seen.size());
+            ++seen[i];
+            ++mine;
+          }
+        });
+        EXPECT_LE(mine, V);
+      }
+      for (const int times : seen) EXPECT_EQ(times, 1) << "offset " << offset << ", V " << V;
+    }
+}
+
+/// 2x, or -x where it stands alone: shows how often an element went through, and whether by itself.
+struct Marked {
+  template <class C>
+  void operator()(C& c) const {
+    for (float& v : c.x) v *= sizeof c.x > sizeof(float) ? 2.0f : -1.0f;
+  }
+};
+
+template <class T, int kAhead>
+void expect_written(int offset, int to_offset, int V, bool in_place) {
+  Row<T> row(offset, V);
+  Row<T> out(to_offset, 0);
+  T* const p = in_place ? row.x : out.x;
+  for (int thread = 0; thread < kThreads; ++thread)
+    write_row<kThreads, kAhead>(static_cast<const T*>(row.x), p, V, thread, Marked());
+  // Whole accesses begin at the logits' first sector.
+  const int sector = 32 / static_cast<int>(sizeof(T));
+  const int head = std::min(V, (sector - offset % sector) % sector);
+  const int tail = head + (V - head) / kPerAccess<T> * kPerAccess<T>;
+  for (int i = 0; i < V; ++i)
+    EXPECT_EQ(to_float(p[i]), to_float(nth<T>(i)) * (i < head || i >= tail ? -1.0f : 2.0f))
+        << "offsets " << offset << ", " << to_offset << ", V " << V << ", i " << i;
+  const Row<T>& written = in_place ? row : out;
+  const auto begin = static_cast<std::size_t>(p - written.memory.data());
+  for (std::size_t i = 0; i < written.memory.size(); ++i) {
+    const bool inside = i >= begin && i < begin + static_cast<std::size_t>(V);
+    EXPECT_TRUE(inside || to_float(written.memory[i]) == -1.0f)
+        << "offset " << offset << ", V " << V << ", at " << i;
+  }
+}
+
+TYPED_TEST(RowWalk, WritesEveryElementOnceAtEveryAlignmentAndInPlace) {
+  using T = TypeParam;
+  for (int offset = 0; offset < 2 * kPerAccess<T>; ++offset)
+    for (const int V : kLengths) {
+      expect_written<T, 1>(offset, 0, V, true);
+      expect_written<T, 2>(offset, 0, V, true);
+      expect_written<T, 4>(offset, (offset + 1) % kPerAccess<T>, V, false);
+      expect_written<T, 1>(offset, offset % kPerAccess<T>, V, false);
+      expect_written<T, 2>(offset, (offset + kPerAccess<T>) % (2 * kPerAccess<T>), V, false);
+    }
+}
+
+TYPED_TEST(RowWalk, ChunksBelongToTheSameThreadWhereverTheRowStarts) {
+  using T = TypeParam;
+  for (int V : {1, 5, 8, 17, 64, 100, 257, 300, 511, 1030}) {
+    std::vector<std::vector<float>> first;
+    for (int offset = 0; offset < kPerAccess<T>; ++offset) {
+      const Row<T> row(offset, V);
+      std::vector<std::vector<float>> order(kThreads);
+      std::size_t all = 0;
+      for (int thread = 0; thread < kThreads; ++thread) {
+        auto& mine = order[static_cast<std::size_t>(thread)];
+        walk_chunks<kThreads, 4>(row.x, V, thread, [&](const auto& c) {
+          const bool idle = c.largest == negative_infinity();  // no element of these rows is -inf
+          for (const float v : c.x) {
+            if (idle)
+              EXPECT_EQ(v, negative_infinity());
+            else
+              mine.push_back(v);
+          }
+        });
+        EXPECT_LE(static_cast<std::int64_t>(mine.size()), chunk_share<T>(V, kThreads));
+        all += mine.size();
+      }
+      EXPECT_EQ(all, static_cast<std::size_t>(V));
+      if (offset == 0)
+        first = order;
+      else
+        EXPECT_EQ(order, first) << "offset " << offset << ", V " << V;
+    }
+  }
+}
+
+TEST(FoldChunk, KeepsNanAndSkipsNegativeInfinity) {
+  const float inf = positive_infinity();
+  Normalizer n = identity();
+  fold_chunk<AccurateExp>(n, chunk<4>({-inf, -inf, -inf, -inf}));
+  EXPECT_EQ(n.m, -inf);
+  EXPECT_EQ(n.d, 0.0f);
+  fold_chunk<AccurateExp>(n, chunk<4>({1.0f, -inf, 1.0f, 0.0f}));
+  EXPECT_EQ(n.m, 1.0f);
+  EXPECT_EQ(n.d, 2.0f + expf(-1.0f));
+  fold_chunk<AccurateExp>(n, single(quiet_nan()));
+  EXPECT_TRUE(n.d != n.d);
+  Normalizer only_nan = identity();
+  fold_chunk<AccurateExp>(only_nan, chunk<4>({-inf, quiet_nan(), -inf, -inf}));
+  const Normalizer merged = combine(folded(only_nan), leaf(3.0f));
+  EXPECT_TRUE(merged.d != merged.d) << "the identity swallowed a NaN";
+  Normalizer infinite = identity();
+  fold_chunk<AccurateExp>(infinite, chunk<2>({2.0f, inf}));
+  EXPECT_TRUE(infinite.d != infinite.d);
+}
+
+}  // namespace
+}  // namespace assay::host

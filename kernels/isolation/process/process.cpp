@@ -1,0 +1,235 @@
+#include "kernels/isolation/process/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "kernels/isolation/process/worker_clock.hpp"
+
+namespace assay::isolation {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kPrintedKept = 8192;
+/// A death behind a socket that a surviving child keeps open is noticed this late at most.
+constexpr int kTickMs = 100;
+constexpr double kLongestTick = 1;
+/// A device is asked what it does in waits longer than this.
+constexpr double kLongWait = 0.5;
+
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// A wait for so many seconds, in milliseconds: a tick at most, and never none.
+int wait_ms(double seconds) {
+  return static_cast<int>(std::clamp(std::ceil(1000 * seconds), 1.0, static_cast<double>(kTickMs)));
+}
+
+std::string signal_name(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "segmentation fault";
+    case SIGBUS:
+      return "bus error";
+    case SIGFPE:
+      return "arithmetic exception (SIGFPE)";
+    case SIGILL:
+      return "illegal instruction (in a kernel on the host executor: a misaligned vector access)";
+    case SIGABRT:
+      return "aborted";
+    default:
+      return std::string("ended by signal ") + std::to_string(number) + " (" + strsignal(number) + ")";
+  }
+}
+
+}  // namespace
+
+Process::Process(std::shared_ptr<Parent> parent) : parent_(std::move(parent)) {
+  int pair[2], out[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw std::system_error(errno, std::generic_category(), "a socket for a worker");
+  if (pipe2(out, O_CLOEXEC) != 0) {
+    const int e = errno;
+    close(pair[0]);
+    close(pair[1]);
+    throw std::system_error(e, std::generic_category(), "a pipe for a worker");
+  }
+  // Away from 0 to 3, which may be free here and mean something over there.
+  for (int* fd : {&pair[0], &pair[1], &out[0], &out[1]})
+    if (*fd < 10)
+      if (const int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 10); moved >= 0) {
+        close(*fd);
+        *fd = moved;
+      }
+  const int error = parent_->start(pair[1], out[1], pid_);
+  close(pair[1]);
+  close(out[1]);
+  socket_ = pair[0];
+  output_ = out[0];
+  fcntl(output_, F_SETFL, O_NONBLOCK);
+  if (error != 0) {
+    close(socket_);
+    close(output_);
+    throw std::system_error(error, std::generic_category(), "starting " + parent_->name());
+  }
+}
+
+Process::~Process() {
+  end();
+  close(socket_);
+  close(output_);
+}
+
+void Process::drain() {
+  char buffer[4096];
+  ssize_t n;
+  // A kernel that prints without end must not hold its supervisor here.
+  for (int turns = 0; turns < 64 && (n = read(output_, buffer, sizeof buffer)) > 0; ++turns) {
+    printed_.append(buffer, static_cast<std::size_t>(n));
+    if (printed_.size() > 2 * kPrintedKept) printed_.erase(0, printed_.size() - kPrintedKept);
+  }
+}
+
+Process::Heard Process::hear(Anything& into, long& length, const Patience& patience) {
+  const auto begin = Clock::now();
+  std::optional<WorkerClock> clock;
+  double counted = 0, spent = 0, stopped = 0;  // seconds that were counted, by the wall and by the worker
+  for (;;) {
+    pollfd watched[2] = {{socket_, POLLIN, 0}, {printing_ ? output_ : -1, POLLIN, 0}};
+    const int ready = poll(watched, 2, wait_ms(patience.seconds - std::max(spent, stopped)));
+    if (ready < 0 && errno != EINTR) return Heard::gone;
+    if (ready > 0 && watched[1].revents) {
+      drain();
+      if (watched[1].revents & POLLHUP) printing_ = false;
+    }
+    if (ready > 0 && watched[0].revents) {
+      length = receive(socket_, into);
+      if (length <= 0) return Heard::gone;
+      if (const Signal* s = as<Signal>(into, length, into.head.sequence)) {
+        signal_ = *s;
+        continue;
+      }
+      return Heard::message;
+    }
+    if (ready == 0 && exited()) return Heard::gone;
+    // The first tick of most waits is their last: nothing is read for it, and all of it counts.
+    // A long one is the supervisor's own: it was suspended.
+    const double now = since(begin), elapsed = std::min(now - counted, kLongestTick);
+    if (elapsed < 0.001 * kTickMs && now < patience.seconds) continue;
+    counted = now;
+    if (!clock) {
+      clock.emplace(pid_);
+      spent += elapsed;
+    } else {
+      const WorkerClock::Tick tick = clock->tick(elapsed);
+      const double share = patience.share && now > kLongWait ? patience.share() : 1;
+      spent += tick.stopped ? 0 : share * tick.used;
+      stopped += tick.stopped ? elapsed : 0;
+    }
+    if (spent >= patience.seconds) return Heard::late;
+    if (stopped >= patience.seconds) return Heard::suspended;
+    if (now >= patience.at_most) return Heard::starved;
+  }
+}
+
+bool Process::killed() const {
+  if (!reaped_ || outlived_ || signal_ || !WIFSIGNALED(status_)) return false;
+  const int by = WTERMSIG(status_);
+  return by == SIGKILL || by == SIGTERM || by == SIGINT || by == SIGHUP;
+}
+
+void Process::end() {
+  if (reaped_) return;
+  // A worker whose end of the socket has gone is most likely on its way out by itself: how, is worth a
+  // moment. Nothing is wrong with one that still listens: it is only not needed any more.
+  pollfd watched{socket_, 0, 0};
+  if (poll(&watched, 1, 0) > 0) {
+    for (int i = 0; i < 100 && !exited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    outlived_ = !exited();
+  }
+  kill(-pid_, SIGKILL);  // its group: what it may have forked
+  kill(pid_, SIGKILL);
+  // One that hangs in its driver may take its time; a supervisor does not wait for ever.
+  const auto last = Clock::now() + std::chrono::seconds(30);
+  auto pause = std::chrono::microseconds(50);
+  while (!parent_->reap(pid_, status_) && Clock::now() < last) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(5000));
+  }
+  reaped_ = true;
+}
+
+std::string Process::death() {
+  end();
+  drain();
+  Anything late;
+  pollfd watched{socket_, POLLIN, 0};
+  while (poll(&watched, 1, 0) > 0 && watched.revents & POLLIN) {
+    const long n = receive(socket_, late);
+    if (n <= 0) break;
+    if (const Signal* s = as<Signal>(late, n, late.head.sequence)) signal_ = *s;
+  }
+  if (WIFEXITED(status_)) {
+    if (WEXITSTATUS(status_) == kSpeechless) return "closed the worker's file descriptors";
+    return "exited with status " + std::to_string(WEXITSTATUS(status_));
+  }
+  if (outlived_) return "closed the worker's file descriptors and went on";
+  return signal_name(WTERMSIG(status_));
+}
+
+FaultKind Process::death_kind() const {
+  if (!reaped_ || outlived_ || !WIFSIGNALED(status_)) return FaultKind::died;
+  switch (WTERMSIG(status_)) {
+    case SIGSEGV:
+    case SIGBUS:
+      return FaultKind::wild_access;
+    // The host executor's vector types trap where their address is no multiple of their size.
+    case SIGILL:
+      return FaultKind::misaligned;
+    // An assertion is the kernel's own word; a heap or a stack that glibc finds broken is not.
+    case SIGABRT:
+      for (const char* const found :
+           {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free", "corrupted ",
+            "stack smashing detected", "malloc_consolidate(): "})
+        if (printed_.find(found) != std::string::npos) return FaultKind::own_memory_overrun;
+      return FaultKind::died;
+    default:
+      return FaultKind::died;
+  }
+}
+
+std::string Process::last_words() {
+  drain();
+  std::string text = printed_;
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = ' ';
+  std::string chosen;
+  int lines = 0;
+  while (!text.empty() && lines < 3) {
+    const std::size_t at = text.rfind('\n');
+    std::string line = at == std::string::npos ? text : text.substr(at + 1);
+    text.erase(at == std::string::npos ? 0 : at);
+    // A sanitizer's headline says more than the last lines of its report.
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    if (line.size() > 200) line = line.substr(0, 197) + "...";
+    chosen = chosen.empty() ? line : line + " / " + chosen;
+    ++lines;
+  }
+  for (const char* headline : {"ERROR: AddressSanitizer", "WARNING: ThreadSanitizer", "runtime error:"})
+    if (const std::size_t at = printed_.find(headline); at != std::string::npos)
+      chosen = printed_.substr(at, std::min<std::size_t>(printed_.find('\n', at) - at, 200));
+  return chosen.empty() ? "" : ": \"" + chosen + "\"";
+}
+
+}  // namespace assay::isolation

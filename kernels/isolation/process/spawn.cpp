@@ -1,0 +1,128 @@
+#include "kernels/isolation/process/spawn.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "kernels/isolation/process/process.hpp"
+#include "kernels/isolation/shared/message.hpp"
+#include "reference/error.hpp"
+
+extern char** environ;
+
+namespace assay::isolation {
+
+bool has_worker_verb = false;
+
+namespace {
+
+int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&how);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, output, 1);
+  posix_spawn_file_actions_adddup2(&files, output, 2);
+  posix_spawn_file_actions_adddup2(&files, socket, kSocket);
+  if (command.library >= 0) posix_spawn_file_actions_adddup2(&files, command.library, kLibrary);
+  sigset_t none, every;
+  sigemptyset(&none);
+  sigfillset(&every);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &every);
+  posix_spawnattr_setpgroup(&how, 0);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::vector<char*> argv;
+  for (const std::string& word : command.words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const int error = posix_spawn(&pid, argv[0], &files, &how, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&how);
+  return error;
+}
+
+/// The thread that starts all workers; never joined, it ends with the process.
+class Starter {
+ public:
+  static Starter& instance() {
+    static Starter* const starter = new Starter;
+    return *starter;
+  }
+  int start(const std::function<int()>& work) {
+    std::packaged_task<int()> task(work);
+    std::future<int> result = task.get_future();
+    {
+      const std::lock_guard<std::mutex> one(caller_);
+      std::unique_lock<std::mutex> lock(mutex_);
+      task_ = &task;
+      wake_.notify_one();
+      taken_.wait(lock, [&] { return task_ == nullptr; });
+    }
+    return result.get();
+  }
+
+ private:
+  Starter() {
+    std::thread([this] {
+      for (;;) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        wake_.wait(lock, [&] { return task_ != nullptr; });
+        (*task_)();
+        task_ = nullptr;
+        taken_.notify_one();
+      }
+    }).detach();
+  }
+  std::mutex caller_, mutex_;
+  std::condition_variable wake_, taken_;
+  std::packaged_task<int()>* task_ = nullptr;
+};
+
+bool runnable(const std::string& path) {
+  struct stat s;
+  return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+int Spawner::start(int socket, int output, pid_t& pid) {
+  return Starter::instance().start([&] { return spawn_here(command_, socket, output, pid); });
+}
+
+bool Spawner::exited(pid_t pid) {
+  siginfo_t info{};
+  const int r = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  return r != 0 || info.si_pid == pid;
+}
+
+bool Spawner::reap(pid_t pid, int& status) { return waitpid(pid, &status, WNOHANG) != 0; }
+
+std::string worker_executable(const std::string& wanted) {
+  const char* const from_environment = std::getenv("ASSAY_WORKER");
+  if (!wanted.empty() || (from_environment && *from_environment)) {
+    const std::string path = wanted.empty() ? from_environment : wanted;
+    if (!runnable(path)) throw InputError(path + ": not an executable file (it was to be the worker)");
+    return path;
+  }
+  if (has_worker_verb) return "/proc/self/exe";
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path folder = self.parent_path();
+  for (const char* beside : {"assay", "reports/assay", "../reports/assay", "../bin/assay"})
+    if (runnable(folder / beside)) return (folder / beside).string();
+  throw InputError("no `assay` executable beside " + self.string() + " to run kernels in: set ASSAY_WORKER");
+}
+
+}  // namespace assay::isolation

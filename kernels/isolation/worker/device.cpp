@@ -1,0 +1,225 @@
+#include "kernels/isolation/worker/device.hpp"
+
+#if !defined(ASSAY_WITH_CUDA)
+
+namespace assay::isolation {
+
+struct WorkerDevice::State {};
+WorkerDevice::WorkerDevice() = default;
+WorkerDevice::~WorkerDevice() = default;
+void WorkerDevice::launch(const Launch&, const std::vector<int>&, int, Done& done, const Call&) {
+  for (auto& fault : done.fault) fault.set("CUDA: this build has no CUDA side");
+}
+void WorkerDevice::settle(Settled&) {}
+
+}  // namespace assay::isolation
+
+#else
+
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include "kernels/isolation/shared/delay.hpp"
+#include "kernels/isolation/shared/device_pages.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// The producer of late logits takes so long; two launches at the same time are held back for a moment.
+constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
+
+bool no_memory = false;  // some call said so since a launch began
+
+std::string fault(const char* what, cudaError_t e) {
+  cudaGetLastError();
+  no_memory = no_memory || e == cudaErrorMemoryAllocation;
+  return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
+}
+
+FaultKind kind_of(cudaError_t e) {
+  switch (e) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+      return FaultKind::wild_access;
+    case cudaErrorMisalignedAddress:
+      return FaultKind::misaligned;
+    case cudaErrorMemoryAllocation:
+      return FaultKind::memory;
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorLaunchOutOfResources:
+      return FaultKind::bad_launch;
+    case cudaErrorAssert:
+      return FaultKind::trap;
+    case cudaErrorLaunchTimeout:
+      return FaultKind::no_answer;
+    default:
+      return FaultKind::other;
+  }
+}
+
+/// A launcher that fails there may have asked for memory and taken the error along.
+bool nearly_full() {
+  std::size_t free = 0, all = 0;
+  return cudaMemGetInfo(&free, &all) == cudaSuccess && free < all / 128;
+}
+
+/// A buffer of the supervisor's, as this process sees it.
+struct Opened {
+  std::uint64_t generation = 0;
+  std::byte* data = nullptr;
+  DevicePages pages;
+
+  void close() {
+    if (data && pages.size() == 0) cudaIpcCloseMemHandle(data);
+    *this = Opened();
+  }
+};
+
+}  // namespace
+
+struct WorkerDevice::State {
+  enum Set { plain, tight, late, sets };
+  Opened opened[sets][kSlots][kBuffers];
+  cudaStream_t streams[kSlots] = {};
+  cudaEvent_t events[kSlots] = {}, gate = nullptr;
+
+  std::string prepare(int device) {
+    if (const cudaError_t e = cudaSetDevice(device); e != cudaSuccess)
+      return fault("selecting the device", e);
+    if (gate) return {};
+    int least = 0, greatest = 0;
+    if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess)
+      return fault("asking for the priorities of streams", e);
+    for (int i = 0; i < kSlots; ++i) {
+      // First in line: what a launcher leaves on a stream of its own, and does not wait for, then ends after
+      // what it put on this one.
+      if (const cudaError_t e = cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, greatest);
+          e != cudaSuccess)
+        return fault("creating a stream", e);
+      if (const cudaError_t e = cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming);
+          e != cudaSuccess)
+        return fault("creating an event", e);
+    }
+    const cudaError_t e = cudaEventCreateWithFlags(&gate, cudaEventDisableTiming);
+    return e == cudaSuccess ? "" : fault("creating an event", e);
+  }
+
+  std::string open(Opened& o, const DeviceBuffer& b, int device, const std::vector<int>& descriptors,
+                   std::size_t& next) {
+    const int descriptor = b.descriptor && next < descriptors.size() ? descriptors[next++] : -1;
+    if (b.generation == 0 || o.generation == b.generation) return {};
+    o.close();
+    if (b.at_page_end) {
+      if (std::string why = o.pages.open(device, b.size, descriptor); !why.empty()) return why;
+      o.data = o.pages.data();
+    } else {
+      cudaIpcMemHandle_t handle;
+      std::memcpy(&handle, b.handle.data(), sizeof handle);
+      void* p = nullptr;
+      if (const cudaError_t e = cudaIpcOpenMemHandle(&p, handle, cudaIpcMemLazyEnablePeerAccess);
+          e != cudaSuccess)
+        return fault("opening the supervisor's device memory", e);
+      o.data = static_cast<std::byte*>(p);
+    }
+    o.generation = b.generation;
+    return {};
+  }
+
+  /// Opens what the request names, in the order in which descriptors were appended to it.
+  std::string open_all(const Launch& r, int device, const std::vector<int>& descriptors,
+                       std::array<std::array<void*, kBuffers>, kSlots>& at) {
+    std::size_t next = 0;
+    for (int n = 0; n < r.count; ++n) {
+      const int slot = r.count == 2 ? n : r.slot;
+      for (int b = 0; b < kBuffers; ++b) {
+        const DeviceBuffer& told = r.device[slot][b];
+        Opened& o = opened[told.at_page_end ? tight : plain][slot][b];
+        if (std::string why = open(o, told, device, descriptors, next); !why.empty()) return why;
+        auto& place = at[static_cast<std::size_t>(n)][static_cast<std::size_t>(b)];
+        place = told.generation ? o.data + r.slices[slot][b].payload_at : nullptr;
+        if (b == 0)
+          if (std::string why = open(opened[late][slot][0], r.staging[slot], device, descriptors, next);
+              !why.empty())
+            return why;
+      }
+      if (r.in_place) at[static_cast<std::size_t>(n)][1] = at[static_cast<std::size_t>(n)][0];
+    }
+    return {};
+  }
+
+  std::string produce(const Launch& r, int slot) {
+    enqueue_delay(streams[slot], kProducerMicroseconds);
+    const std::byte* from = opened[late][slot][0].data;
+    std::byte* to = opened[r.device[slot][0].at_page_end ? tight : plain][slot][0].data + r.image_at[slot][0];
+    const cudaError_t e =
+        cudaMemcpyAsync(to, from, r.stored[slot][0], cudaMemcpyDeviceToDevice, streams[slot]);
+    return e == cudaSuccess ? "" : fault("the producer of the logits", e);
+  }
+
+  /// Both streams go on at the same moment, once both launches are enqueued.
+  void hold_both() {
+    enqueue_delay(streams[0], kGateMicroseconds);
+    cudaEventRecord(gate, streams[0]);
+    cudaStreamWaitEvent(streams[1], gate, 0);
+  }
+};
+
+WorkerDevice::WorkerDevice() = default;
+WorkerDevice::~WorkerDevice() = default;
+
+void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, int device, Done& done,
+                          const Call& call) {
+  const auto all = [&](const std::string& text) {
+    for (int n = 0; n < kSlots; ++n) done.say(n, {text, FaultKind::other});
+    done.no_memory = no_memory;
+  };
+  no_memory = false;
+  if (!state_) state_ = std::make_unique<State>();
+  State& s = *state_;
+  std::array<std::array<void*, kBuffers>, kSlots> at{};
+  std::string why = s.prepare(device);
+  if (why.empty()) why = s.open_all(r, device, descriptors, at);
+  for (const int d : descriptors) close(d);
+  if (!why.empty()) return all(why);
+
+  // The default stream's own event waits for what every other blocking stream has been given, too.
+  const auto stream_of = [&](int slot) { return r.default_stream ? nullptr : s.streams[slot]; };
+  if (r.count == 2 && !r.default_stream) s.hold_both();
+  for (int n = 0; n < r.count; ++n) {
+    const int slot = r.count == 2 ? n : r.slot;
+    if (r.delayed_producer) why = s.produce(r, slot);
+    Said said{why, FaultKind::other};
+    if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
+    if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
+      // More shared memory than there is, for one: nothing ran.
+      said = {fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
+    if (!said.text.empty()) {
+      no_memory = no_memory || said.kind == FaultKind::memory || nearly_full();
+      done.say(n, said);
+    }
+    why.clear();
+    cudaEventRecord(s.events[slot], stream_of(slot));
+  }
+  for (int n = 0; n < r.count; ++n) {
+    const int slot = r.count == 2 ? n : r.slot;
+    if (const cudaError_t e = cudaEventSynchronize(s.events[slot]); e != cudaSuccess) {
+      done.say(n, {fault("kernel", e), kind_of(e)});
+      done.spoilt = 1;
+    }
+  }
+  done.no_memory = no_memory;
+}
+
+void WorkerDevice::settle(Settled& settled) {
+  // An error that is not of one call stays: the context is of no more use.
+  if (const cudaError_t e = cudaDeviceSynchronize(); e != cudaSuccess) {
+    settled.fault.set(fault("after the launch", e));
+    settled.kind = static_cast<std::int32_t>(kind_of(e));
+    settled.spoilt = 1;
+  }
+}
+
+}  // namespace assay::isolation
+
+#endif

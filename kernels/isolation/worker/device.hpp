@@ -1,0 +1,34 @@
+// The device side of a worker: buffers that belong to the supervisor, streams of its own.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/isolation/shared/message.hpp"
+
+namespace assay::isolation {
+
+class WorkerDevice {
+ public:
+  /// Enqueues one launch on `stream`. A fault, or empty.
+  using Call = std::function<Said(int slot, const std::array<void*, kBuffers>& at, void* stream)>;
+
+  WorkerDevice();
+  ~WorkerDevice();
+  WorkerDevice(const WorkerDevice&) = delete;
+  WorkerDevice& operator=(const WorkerDevice&) = delete;
+
+  /// Opens the buffers, makes the launches and waits for their streams' events.
+  void launch(const Launch& request, const std::vector<int>& descriptors, int device, Done& done,
+              const Call& call);
+  /// Waits for all that the device still does for this process.
+  void settle(Settled& settled);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay::isolation

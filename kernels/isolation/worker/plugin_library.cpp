@@ -1,0 +1,162 @@
+#include "kernels/isolation/worker/plugin_library.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cctype>
+
+#include "kernels/isolation/worker/plugin_call.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// A struct of somebody else's version: the fields it has, zeros for the rest.
+template <class T>
+T read_struct(const void* p, std::size_t size) {
+  T t{};
+  std::memcpy(static_cast<void*>(&t), p, std::min(size, sizeof t));
+  return t;
+}
+
+std::string quoted(const char* text) {
+  std::string s = "'";
+  for (std::size_t i = 0; i < 40 && text[i]; ++i)
+    s += std::isprint(static_cast<unsigned char>(text[i])) ? text[i] : '?';
+  return s + "'";
+}
+
+/// What is wrong with one entry, or empty.
+std::string fault_of(const assay_variant& v) {
+  if (!v.name || !*v.name) return "has no name";
+  const std::size_t length = strnlen(v.name, 65);
+  if (length > 64) return "has a name of more than 64 characters";
+  for (std::size_t i = 0; i < length; ++i)
+    if (!std::isalnum(static_cast<unsigned char>(v.name[i])) && v.name[i] != '_' && v.name[i] != '-')
+      return "is called " + quoted(v.name) + ": names are letters, digits, '_' and '-'";
+  const std::string who = "(" + quoted(v.name) + ") ";
+  if (v.op < ASSAY_SOFTMAX || v.op > ASSAY_SOFTMAX_BACKWARD)
+    return who + "has op " + std::to_string(v.op) + ", which plugin.h does not list";
+  if (!v.in_dtype) return who + "has no in_dtype";
+  for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
+    if (!parse_dtype(std::string_view(dtype, strnlen(dtype, 8))))
+      return who + "has dtype " + quoted(dtype) + ": known are f16, bf16, f32, f64";
+  if (v.device_type != 1 && v.device_type != 2)
+    return who + "has device_type " + std::to_string(v.device_type) + ": known are 1 (host) and 2 (CUDA)";
+  if (!v.run) return who + "has no run function";
+  if (v.declaration &&
+      strnlen(v.declaration, sizeof(Described::declaration)) >= sizeof(Described::declaration))
+    return who + "has a declaration of more than 8191 characters";
+  if (v.operands && (strnlen(v.operands, sizeof(Described::operands)) >= sizeof(Described::operands) ||
+                     !parse_operands(v.operands)))
+    return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
+  return {};
+}
+
+}  // namespace
+
+std::string PluginLibrary::open(const std::string& path) {
+  // Never closed: its threads may outlive any launch.
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* const why = dlerror();
+    std::string text = why ? why : "dlopen failed";
+    if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
+    return "can not be loaded: " + text;
+  }
+  void* const symbol = dlsym(library, ASSAY_PLUGIN_SYMBOL);
+  if (!symbol) return "has no symbol " ASSAY_PLUGIN_SYMBOL " (see kernels/plugin.h)";
+  if (std::string fault = read(reinterpret_cast<assay_plugin_entry_function>(symbol)()); !fault.empty())
+    return fault;
+  control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
+  choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
+  fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
+  fault_kind_ = reinterpret_cast<decltype(fault_kind_)>(dlsym(library, "assay_plugin_fault_kind"));
+  return {};
+}
+
+std::string PluginLibrary::read(const assay_plugin* entry) {
+  if (!entry) return ASSAY_PLUGIN_SYMBOL "() returned NULL";
+
+  constexpr std::uint32_t kPlugin = offsetof(assay_plugin, variants) + sizeof(void*);
+  constexpr std::uint32_t kVariant = offsetof(assay_variant, run) + sizeof(void (*)());
+  std::uint32_t size;
+  std::memcpy(&size, entry, sizeof size);
+  if (size < kPlugin)
+    return "assay_plugin.struct_size is " + std::to_string(size) + ", version 1 has " +
+           std::to_string(kPlugin);
+  const auto plugin = read_struct<assay_plugin>(entry, size);
+  if (plugin.abi_version == 0 || plugin.abi_version > ASSAY_ABI_VERSION)
+    return "speaks version " + std::to_string(plugin.abi_version) + " of the ABI, this assay speaks " +
+           std::to_string(ASSAY_ABI_VERSION);
+  if (plugin.variant_count == 0 || !plugin.variants) return "has no variants";
+  if (plugin.variant_count > 4096)
+    return "has " + std::to_string(plugin.variant_count) + " variants, 4096 at most";
+  if (plugin.variant_struct_size < kVariant)
+    return "assay_plugin.variant_struct_size is " + std::to_string(plugin.variant_struct_size) +
+           ", version 1 has " + std::to_string(kVariant) + " at least";
+
+  const char* at = reinterpret_cast<const char*>(plugin.variants);
+  for (std::uint32_t i = 0; i < plugin.variant_count; ++i, at += plugin.variant_struct_size) {
+    const std::string which = "variant " + std::to_string(i) + " ";
+    std::memcpy(&size, at, sizeof size);
+    if (size < kVariant || size > plugin.variant_struct_size)
+      return which + "has struct_size " + std::to_string(size) + ", not " + std::to_string(kVariant) +
+             " to " + std::to_string(plugin.variant_struct_size);
+    variants_.push_back(read_struct<assay_variant>(at, size));
+    if (const std::string fault = fault_of(variants_.back()); !fault.empty()) return which + fault;
+  }
+  return {};
+}
+
+Described PluginLibrary::describe(std::size_t entry) const {
+  const assay_variant& v = variants_[entry];
+  Described d;
+  d.op = v.op;
+  d.device_type = v.device_type;
+  d.needs_workspace = v.workspace_bytes != nullptr;
+  d.takes_schedule = control_ != nullptr && v.device_type == 1;
+  d.name.set(v.name);
+  d.in.set(v.in_dtype);
+  d.out.set(v.out_dtype ? v.out_dtype : v.in_dtype);
+  if (v.declaration) d.declaration.set(v.declaration);
+  if (v.operands) d.operands.set(v.operands);
+  return d;
+}
+
+Said PluginLibrary::said_of(std::int32_t status) const {
+  const char* const why = fault_ ? fault_() : nullptr;
+  const char* const word = fault_kind_ ? fault_kind_() : nullptr;
+  // A library that says no more returned an error of its own.
+  const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
+  return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
+          kind.value_or(FaultKind::other)};
+}
+
+Said PluginLibrary::run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
+                        int device) const {
+  const assay_variant& v = variants_[request.entry];
+  PluginCall call(v, request.problem, at, request.normalizer != 0, device);
+  call.call.workspace_bytes = request.slices[slot][5].payload;
+  call.call.stream = stream;
+  try {
+    if (control_) control_(request.schedule, request.max_blocks);
+    if (choose_) choose_(request.chosen.rows, request.chosen.count, request.chosen.per_block);
+    if (const std::int32_t status = v.run(&call.call); status != 0) return said_of(status);
+  } catch (const std::exception& e) {
+    return {std::string("threw an exception: ") + e.what(), FaultKind::threw};
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return {"threw something that is not a std::exception", FaultKind::threw};
+  }
+  return {};
+}
+
+std::uint64_t PluginLibrary::workspace_bytes(std::size_t entry, const Problem& problem, int device) const {
+  const assay_variant& v = variants_[entry];
+  if (!v.workspace_bytes) return 0;
+  PluginCall call(v, problem, {}, false, device);
+  return v.workspace_bytes(&call.call);
+}
+
+}  // namespace assay::isolation

@@ -1,0 +1,40 @@
+// A shared object of the C ABI (kernels/plugin.h), opened and read. Only workers do this: what is loaded here
+// may crash, hang or lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/isolation/worker/kernels.hpp"
+#include "kernels/plugin.h"
+
+namespace assay::isolation {
+
+class PluginLibrary : public WorkerKernels {
+ public:
+  /// One sentence of what is wrong with the library, or empty.
+  std::string open(const std::string& path);
+  /// The same of what its entry returned, wherever that came from.
+  std::string read(const assay_plugin* entry);
+
+  std::size_t size() const override { return variants_.size(); }
+  Described describe(std::size_t entry) const override;
+  Said run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
+           int device) const override;
+  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const override;
+  bool chooses() const override { return choose_ != nullptr; }
+
+ protected:
+  /// What a status other than 0 of the calling thread's last run means.
+  virtual Said said_of(std::int32_t status) const;
+
+ private:
+  std::vector<assay_variant> variants_;
+  void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
+  void (*choose_)(const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) = nullptr;
+  const char* (*fault_)() = nullptr;  // why the last run on this thread did not return 0
+  const char* (*fault_kind_)() = nullptr;
+};
+
+}  // namespace assay::isolation

@@ -1,0 +1,89 @@
+#include "kernels/isolation/worker/worker.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "kernels/candidate.hpp"
+#include "kernels/host/block_choice.hpp"
+#include "kernels/host/executor.hpp"
+#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/process/spawn.hpp"
+#include "kernels/isolation/worker/loop.hpp"
+#include "kernels/isolation/worker/plugin_library.hpp"
+
+namespace assay {
+namespace isolation {
+namespace {
+
+/// The kernels of a key's name, which are linked in.
+class RegisteredKernels : public WorkerKernels {
+ public:
+  explicit RegisteredKernels(std::vector<const Variant*> all) : all_(std::move(all)) {}
+  std::size_t size() const override { return all_.size(); }
+  /// Nobody asks: the supervisor has them linked in as well.
+  Described describe(std::size_t) const override { return {}; }
+  std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int) const override {
+    const Variant& v = *all_[entry];
+    return v.workspace_bytes ? v.workspace_bytes(problem) : 0;
+  }
+  Said run(const Launch& r, int, const std::array<void*, kBuffers>& at, void* stream, int) const override {
+    const Variant& v = *all_[r.entry];
+    const Buffers b{at[0],
+                    at[1],
+                    at[2],
+                    static_cast<float*>(at[3]),
+                    static_cast<float*>(at[4]),
+                    at[5],
+                    at[6],
+                    at[7],
+                    at[8],
+                    static_cast<const float*>(at[9]),
+                    at[10]};
+    if (r.on_device) {
+      v.run(r.problem, b, Stream{stream, r.max_blocks});
+      return {};
+    }
+    const LaunchOutcome outcome = call_on_host(v, r.problem, b, r.schedule, r.max_blocks);
+    return {outcome.fault, outcome.kind};
+  }
+  bool chooses() const override { return true; }
+  void prepare(const Launch& r) const override {
+    executor::choose_blocks(
+        executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));
+  }
+  std::uint64_t dispatch() const override { return executor::dispatch(); }
+
+ private:
+  std::vector<const Variant*> all_;
+};
+
+std::unique_ptr<WorkerKernels> open_kernels(const Load& request, Loaded& loaded) {
+  const std::string name = request.name.get();
+  if (request.plugin) {
+    auto library = std::make_unique<PluginLibrary>();
+    loaded.error.set(library->open(name));
+    return library;
+  }
+  std::vector<const Variant*> all = same_kernel(name);
+  if (all.empty()) loaded.error.set(name + ": this worker has no such key");
+  return std::make_unique<RegisteredKernels>(std::move(all));
+}
+
+}  // namespace
+}  // namespace isolation
+
+bool is_worker_call(int argc, const char* const* argv) {
+  isolation::has_worker_verb = true;
+  return argc > 1 && std::string_view(argv[1]) == "worker";
+}
+
+int run_worker(int argc, const char* const* argv) {
+  using namespace isolation;
+  if (argc != 3 || std::string(argv[2]) != std::to_string(kSocket)) {
+    std::fprintf(stderr, "assay: worker: is started by assay itself\n");
+    return 2;
+  }
+  return serve(open_kernels);
+}
+
+}  // namespace assay

@@ -1,0 +1,44 @@
+// log_softmax_absorb: log-softmax by Algorithm 3, as x - lse with lse = m + log(d) rounded to a float: one
+// subtraction an element, and an error of u |lse|, however small the result. Reads logits twice.
+#include "kernels/building_blocks/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    log_softmax_absorb(Rows<const T> logits, Rows<T> logs, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    Normalizer n = identity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) n = combine(n, leaf(to_float(x[i])));
+    n = block_reduce<Combine<AccurateExp>, kThreads>(n);
+    const float lse = n.m + logf(n.d);
+    T* y = logs.row(row);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) y[i] = from_float<T>(to_float(x[i]) - lse);
+  }
+}
+
+struct LogSoftmaxAbsorb {
+  static constexpr Op op = Op::log_softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::online,
+      .log_form = LogForm::absorb,
+      .height = [](std::int64_t V) { return block_height(V, kThreads); },
+      .loads = 2,
+      .stores = 1,
+      .in_place = true,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(log_softmax_absorb<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(LogSoftmaxAbsorb, "log_softmax_absorb", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

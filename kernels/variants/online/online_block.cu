@@ -1,0 +1,59 @@
+// online_block: Algorithm 3 with one block per row. Each thread folds its chunks of the row into (m, d);
+// warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
+#include "kernels/building_blocks/row_divisor.cuh"
+#include "kernels/building_blocks/row_write.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+template <class T, int kThreads>
+__global__ void __launch_bounds__(kThreads, full_sm(kThreads))
+    online_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    Normalizer n = identity();
+    walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) { fold_chunk<AccurateExp>(n, c); });
+    n = block_reduce<Combine<AccurateExp>, kThreads>(folded(n));
+    if (probs.base) {
+      const RowDivisor by = row_divisor(n.d);
+      write_row<kThreads>(x, probs.row(row), V, threadIdx.x, [&](auto& c) {
+        for (float& xi : c.x) xi = expf(xi - n.m);
+        divide_chunk<T>(c, by);
+      });
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = n.m;
+      d[row] = n.d;
+    }
+  }
+}
+
+struct OnlineBlock {
+  static constexpr Op op = Op::softmax;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .height =
+            [](std::int64_t V) {
+              const int threads = row_threads<T>(V);
+              return chunk_share<T>(V, threads) + block_levels(threads);
+            },
+        .loads = 2,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    const int threads = row_threads<T>(p.V);
+    launch(threads == kRowThreads ? online_block<T, kRowThreads> : online_block<T, kRowThreads / 2>,
+           grid_for(p.rows, stream), threads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(OnlineBlock, "online_block", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

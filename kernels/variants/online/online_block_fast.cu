@@ -1,0 +1,51 @@
+// online_block_fast: online_block with the hardware's approximate exp and division (__expf, __fdividef).
+// Its exp loses accuracy in proportion to |x - m|, whatever the tree does. Reads logits twice.
+#include "kernels/building_blocks/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    online_block_fast(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    Normalizer n = identity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) n = combine<FastExp>(n, leaf(to_float(x[i])));
+    n = block_reduce<Combine<FastExp>, kThreads>(n);
+    if (probs.base) {
+      T* p = probs.row(row);
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+        p[i] = from_float<T>(__fdividef(__expf(to_float(x[i]) - n.m), n.d));
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = n.m;
+      d[row] = n.d;
+    }
+  }
+}
+
+struct OnlineBlockFast {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::online,
+      .exp = Exp::fast,
+      .division = Division::approximate,
+      .height = [](std::int64_t V) { return block_height(V, kThreads); },
+      .loads = 2,
+      .stores = 1,
+      .in_place = true,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(online_block_fast<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(OnlineBlockFast, "online_block_fast", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

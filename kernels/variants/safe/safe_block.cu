@@ -1,0 +1,64 @@
+// safe_block: the paper's Algorithm 2, one block per row: maximum, then sum, then output. Reads logits
+// three times, 16 bytes at a time; the same exp(x - m) serves the sum and the output.
+#include "kernels/building_blocks/row_divisor.cuh"
+#include "kernels/building_blocks/row_write.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+template <class T, int kThreads>
+__global__ void __launch_bounds__(kThreads, full_sm(kThreads))
+    safe_block(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float maximum = negative_infinity();
+    walk_row<kThreads>(x, V, threadIdx.x, [&](const auto& c) { maximum = fmaxf(maximum, c.largest); });
+    maximum = block_reduce<Max, kThreads>(maximum);
+    float sum = 0.0f;
+    walk_chunks<kThreads>(x, V, threadIdx.x, [&](const auto& c) {
+      for (const float xi : c.x) sum += expf(xi - maximum);
+    });
+    sum = block_reduce<Sum, kThreads>(sum);
+    if (probs.base) {
+      const RowDivisor by = row_divisor(sum);
+      write_row<kThreads>(x, probs.row(row), V, threadIdx.x, [&](auto& c) {
+        for (float& xi : c.x) xi = expf(xi - maximum);
+        divide_chunk<T>(c, by);
+      });
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = maximum;
+      d[row] = sum;
+    }
+  }
+}
+
+struct SafeBlock {
+  static constexpr Op op = Op::softmax;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::safe,
+        .height =
+            [](std::int64_t V) {
+              const int threads = row_threads<T>(V);
+              return chunk_share<T>(V, threads) + block_levels(threads);
+            },
+        .loads = 3,
+        .stores = 1,
+        .in_place = true,
+    };
+  }
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    const int threads = row_threads<T>(p.V);
+    launch(threads == kRowThreads ? safe_block<T, kRowThreads> : safe_block<T, kRowThreads / 2>,
+           grid_for(p.rows, stream), threads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(SafeBlock, "safe_block", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

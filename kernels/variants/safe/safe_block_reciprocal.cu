@@ -1,0 +1,54 @@
+// safe_block_reciprocal: Algorithm 2 with one division per row: outputs are multiplied by 1 / sum, rounded.
+// That costs them one more rounding than a division each. Reads logits three times.
+#include "kernels/building_blocks/reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    safe_block_reciprocal(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float maximum = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) maximum = fmaxf(maximum, to_float(x[i]));
+    maximum = block_reduce<Max, kThreads>(maximum);
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) sum += expf(to_float(x[i]) - maximum);
+    sum = block_reduce<Sum, kThreads>(sum);
+    if (probs.base) {
+      T* p = probs.row(row);
+      const float reciprocal = 1.0f / sum;
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+        p[i] = from_float<T>(expf(to_float(x[i]) - maximum) * reciprocal);
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = maximum;
+      d[row] = sum;
+    }
+  }
+}
+
+struct SafeBlockReciprocal {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::safe,
+      .division = Division::reciprocal,
+      .height = [](std::int64_t V) { return block_height(V, kThreads); },
+      .loads = 3,
+      .stores = 1,
+      .in_place = true,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(safe_block_reciprocal<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(SafeBlockReciprocal, "safe_block_reciprocal", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

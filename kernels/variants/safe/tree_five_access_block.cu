@@ -1,0 +1,69 @@
+// tree_five_access_block: safe softmax in three passes, one block per row, reductions by trees in shared
+// memory: maximum; exp(x - m) written to memory and summed; read back and divided. 5 accesses an element.
+// Kernel 1 of the blog "softmax with CUDA worklog, part 1" (f32). f16 keeps the exps in an fp32 workspace,
+// f32 in the output.
+#include "kernels/building_blocks/sized_reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    tree_five_access_block(Rows<const T> logits, Rows<float> exps, Rows<T> probs, float* m, float* d,
+                           std::int64_t V) {
+  // One array each: 9 barriers a reduction are enough, because the other's lie between two uses of one.
+  ASSAY_SHARED(float, of_max, kThreads);
+  ASSAY_SHARED(float, of_sum, kThreads);
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float* e = probs.base ? exps.row(row) : nullptr;
+    float maximum = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) maximum = fmaxf(maximum, to_float(x[i]));
+    maximum = tree_reduce<Max>(maximum, of_max);
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
+      const float numerator = expf(to_float(x[i]) - maximum);
+      if (e) e[i] = numerator;
+      sum += numerator;
+    }
+    sum = tree_reduce<Sum>(sum, of_sum);
+    if (e) {
+      T* p = probs.row(row);
+      for (std::int64_t i = threadIdx.x; i < V; i += kThreads) p[i] = from_float<T>(e[i] / sum);
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = maximum;
+      d[row] = sum;
+    }
+  }
+}
+
+struct TreeFiveAccessBlock {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::safe,
+      .height = [](std::int64_t V) { return tree_height(ceil_div(V, kThreads), kThreads); },
+      .loads = 3,
+      .stores = 2,
+      .in_place = true,
+  };
+  static std::size_t workspace_bytes(const Problem& p) {
+    return p.in == Dtype::f32 || p.op == Op::normalizer
+               ? 0
+               : static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.V) * sizeof(float);
+  }
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    const bool own = p.in == Dtype::f32;  // the output holds an fp32 exp as it is
+    launch(tree_five_access_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<float>{static_cast<float*>(own ? b.probs : b.workspace), p.rows, own ? p.out_pitch : p.V},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(TreeFiveAccessBlock, "tree_five_access_block", f16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,79 @@
+// vector_shuffle_block: vector_tree_block with its reductions by warp shuffles: safe softmax in three passes
+// over float4, the exps kept in the output, 512 threads, 1024 from V > 14080. Kernel 5 of Saman's blog "Fused
+// Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.
+#include "kernels/building_blocks/packs.cuh"
+#include "kernels/building_blocks/sized_reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr int threads_for(std::int64_t V) { return V > 14080 ? kMostThreads : threads_to_cover(V, 512); }
+
+__global__ void __launch_bounds__(kMostThreads)
+    vector_shuffle_block(Rows<const float> logits, Rows<float> probs, float* m, float* d, std::int64_t V) {
+  const std::int64_t packs = V / kPack;
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const float* x = logits.row(row);
+    float* p = probs.base ? probs.row(row) : nullptr;
+    const bool aligned = pack_aligned(x) && pack_aligned(p);
+    const std::int64_t tail = packs * kPack + threadIdx.x;  // one of the last V % 4 elements, if below V
+    float maximum = negative_infinity();
+    for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
+      const Pack of = load_pack(x + q * kPack, aligned);
+      for (int c = 0; c < kPack; ++c) maximum = fmaxf(maximum, of.e[c]);
+    }
+    if (tail < V) maximum = fmaxf(maximum, x[tail]);
+    maximum = sized_reduce<Max>(maximum);
+    float sum = 0.0f;
+    for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
+      Pack of = load_pack(x + q * kPack, aligned);
+      for (int c = 0; c < kPack; ++c) {
+        of.e[c] = expf(of.e[c] - maximum);
+        sum += of.e[c];
+      }
+      if (p) store_pack(p + q * kPack, of, aligned);
+    }
+    if (tail < V) {
+      const float numerator = expf(x[tail] - maximum);
+      sum += numerator;
+      if (p) p[tail] = numerator;
+    }
+    sum = sized_reduce<Sum>(sum);
+    if (p) {
+      for (std::int64_t q = threadIdx.x; q < packs; q += blockDim.x) {
+        Pack of = load_pack(p + q * kPack, aligned);
+        for (int c = 0; c < kPack; ++c) of.e[c] /= sum;
+        store_pack(p + q * kPack, of, aligned);
+      }
+      if (tail < V) p[tail] /= sum;
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = maximum;
+      d[row] = sum;
+    }
+  }
+}
+
+struct VectorShuffleBlock {
+  static constexpr Op op = Op::softmax;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::safe,
+      .height = [](std::int64_t V) -> std::int64_t {
+        return pack_turns(V, threads_for(V)) + block_levels(threads_for(V));
+      },
+      .loads = 3,
+      .stores = 2,
+      .in_place = true,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(vector_shuffle_block, grid_for(p.rows, stream), threads_for(p.V), 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(VectorShuffleBlock, "vector_shuffle_block", f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

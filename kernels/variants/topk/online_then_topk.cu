@@ -1,0 +1,68 @@
+// online_then_topk: the unfused pair the paper counts with 4 accesses an element: online softmax into fp32
+// probabilities, then top-k of those (arXiv 1805.02867, section 4). Both as in its benchmark: V / 16 threads
+// a row, 32 to 256, __expf, lists in registers. Selecting on probabilities is its own claim.
+#include "kernels/building_blocks/register_topk.cuh"
+#include "kernels/building_blocks/sized_reduce.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+template <class T>
+__global__ void __launch_bounds__(256)
+    online_to_probs(Rows<const T> logits, Rows<float> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    Normalizer n = identity();
+    for (std::int64_t i = threadIdx.x; i < V; i += blockDim.x) n = combine<FastExp>(n, leaf(to_float(x[i])));
+    n = sized_reduce<Combine<FastExp>>(n);
+    if (probs.base) {
+      float* p = probs.row(row);
+      const float inverse = __fdividef(1.0f, n.d);
+      for (std::int64_t i = threadIdx.x; i < V; i += blockDim.x)
+        p[i] = __expf(to_float(x[i]) - n.m) * inverse;
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = n.m;
+      d[row] = n.d;
+    }
+  }
+}
+
+struct OnlineThenTopk {
+  static constexpr Op op = Op::softmax_topk;
+  static constexpr int max_k = kMaxK;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::online,
+      .exp = Exp::fast,
+      // 1 / d is one reciprocal instruction, 1 ulp or 3 u; with the product's u inside 5 u.
+      .division = Division::approximate,
+      .height = [](std::int64_t V) { return block_height(V, paper_threads(V, 16)); },
+      .select = Select::probs,
+      .ties = Ties::smaller_index,
+      .loads = 3,
+      .stores = 1,
+  };
+  static std::size_t workspace_bytes(const Problem& p) {
+    return p.op == Op::normalizer
+               ? 0
+               : static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.V) * sizeof(float);
+  }
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    const bool selects_too = p.op != Op::normalizer;
+    const int threads = paper_threads(p.V, 16);
+    const Rows<float> probs{selects_too ? static_cast<float*>(b.workspace) : nullptr, p.rows, p.V};
+    launch(online_to_probs<T>, grid_for(p.rows, stream), threads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch}, probs, b.m, b.d, p.V);
+    if (selects_too)
+      with_list(p.k, [&](auto K) {
+        launch(topk_of_probs<K()>, grid_for(p.rows, stream), threads, 0, stream,
+               Rows<const float>{probs.base, p.rows, p.V}, b.probs, p.out, p.out_pitch, b.indices, p.k,
+               p.index_bytes() == 8, p.V);
+      });
+  }
+};
+ASSAY_REGISTER_KERNEL(OnlineThenTopk, "online_then_topk", f16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,78 @@
+// safe_then_topk: the unfused pair the paper compares against: safe softmax into a workspace of fp32
+// probabilities, then top-k of those. Selecting on probabilities is its own claim: logits closer than the
+// softmax's error may come out in either order. 5 accesses per element.
+#include "kernels/building_blocks/topk.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kSoftmaxThreads = 256;
+constexpr int kTopkThreads = 64;
+
+template <class T>
+__global__ void __launch_bounds__(kSoftmaxThreads)
+    safe_to_workspace(Rows<const T> logits, Rows<float> probs, float* m, float* d, std::int64_t V) {
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    float maximum = negative_infinity();
+    for (std::int64_t i = threadIdx.x; i < V; i += kSoftmaxThreads) maximum = fmaxf(maximum, to_float(x[i]));
+    maximum = block_reduce<Max, kSoftmaxThreads>(maximum);
+    float sum = 0.0f;
+    for (std::int64_t i = threadIdx.x; i < V; i += kSoftmaxThreads) sum += expf(to_float(x[i]) - maximum);
+    sum = block_reduce<Sum, kSoftmaxThreads>(sum);
+    if (probs.base) {
+      float* p = probs.row(row);
+      for (std::int64_t i = threadIdx.x; i < V; i += kSoftmaxThreads)
+        p[i] = expf(to_float(x[i]) - maximum) / sum;
+    }
+    if (m && threadIdx.x == 0) {
+      m[row] = maximum;
+      d[row] = sum;
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kTopkThreads)
+    topk_of_probs(Rows<const float> probs, Rows<T> values, void* indices, int k, bool wide, std::int64_t V) {
+  ThreadList list;
+  for (std::int64_t row = blockIdx.x; row < probs.count; row += gridDim.x) {
+    const float* p = probs.row(row);
+    list.clear(k);
+    for (std::int64_t i = threadIdx.x; i < V; i += kTopkThreads) list.insert(p[i], i, k);
+    write_best<kTopkThreads>(list, k, values.row(row), indices, row * values.pitch, wide,
+                             [p](long long i) { return from_float<T>(p[i]); });
+  }
+}
+
+struct SafeThenTopk {
+  static constexpr Op op = Op::softmax_topk;
+  static constexpr int max_k = kMaxK;
+  static constexpr Claim claim{
+      .algorithm = Algorithm::safe,
+      .height = [](std::int64_t V) { return block_height(V, kSoftmaxThreads); },
+      .select = Select::probs,
+      .ties = Ties::smaller_index,
+      .loads = 4,
+      .stores = 1,
+  };
+  static std::size_t workspace_bytes(const Problem& p) {
+    return p.op == Op::normalizer ? 0 : static_cast<std::size_t>(p.rows * p.V) * sizeof(float);
+  }
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    const bool selects_too = p.op != Op::normalizer;
+    const Rows<float> probs{selects_too ? static_cast<float*>(b.workspace) : nullptr, p.rows, p.V};
+    launch(safe_to_workspace<T>, grid_for(p.rows, stream), kSoftmaxThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch}, probs, b.m, b.d, p.V);
+    if (selects_too)
+      launch(topk_of_probs<T>, grid_for(p.rows, stream), kTopkThreads, 0, stream,
+             Rows<const float>{probs.base, p.rows, p.V},
+             Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, p.k, p.index_bytes() == 8,
+             p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(SafeThenTopk, "safe_then_topk", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,43 @@
+// topk_block: the k largest logits of a row and their positions, one block per row. Every thread keeps a
+// sorted list of its strided slice; the block merges the lists in k rounds. Reads logits once.
+#include "kernels/building_blocks/topk.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+constexpr int kThreads = 64;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    topk_block(Rows<const T> logits, Rows<T> values, void* indices, int k, bool wide, std::int64_t V) {
+  ThreadList list;
+  for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
+    const T* x = logits.row(row);
+    list.clear(k);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) list.insert(to_float(x[i]), i, k);
+    write_best<kThreads>(list, k, values.row(row), indices, row * values.pitch, wide,
+                         [x](long long i) { return x[i]; });
+  }
+}
+
+struct TopkBlock {
+  static constexpr Op op = Op::topk;
+  static constexpr int max_k = kMaxK;
+  static constexpr Claim claim{
+      .height = nullptr,  // nothing is summed
+      .select = Select::logits,
+      .ties = Ties::smaller_index,
+      .loads = 1,
+      .stores = 0,
+  };
+  template <class T>
+  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+    launch(topk_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
+           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
+           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, p.k, p.index_bytes() == 8, p.V);
+  }
+};
+ASSAY_REGISTER_KERNEL(TopkBlock, "topk_block", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,191 @@
+// Properties of selection: the prefix of the full stable sort, a prefix of any longer selection, and the
+// probabilities softmax gives.
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "properties/variants/variant_properties.hpp"
+
+namespace assay {
+namespace {
+
+bool by_logits(const Variant& v) { return selects(v.op) && v.claim.select == Select::logits; }
+bool by_probs(const Variant& v) { return selects(v.op) && v.claim.select == Select::probs; }
+bool any_selection(const Variant& v) { return selects(v.op); }
+bool with_probabilities(const Variant& v) { return v.op == Op::softmax_topk; }
+
+/// Positions in descending order of the stored logit, equal logits (-0 = +0) by smaller index, NaN where the
+/// policy says: nowhere, where it is ignored.
+std::vector<std::int64_t> sorted(const Row& row, NanOrder nan_order) {
+  std::vector<std::int64_t> order(row.logits.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (nan_order == NanOrder::ignored)
+    std::erase_if(
+        order, [&](std::int64_t i) { return std::isnan(row.logits[static_cast<std::size_t>(i)].value()); });
+  const auto before = [&](std::int64_t a, std::int64_t b) {
+    const double x = row.logits[static_cast<std::size_t>(a)].value();
+    const double y = row.logits[static_cast<std::size_t>(b)].value();
+    if (std::isnan(x) || std::isnan(y))
+      return nan_order == NanOrder::last ? !std::isnan(x) && std::isnan(y) : std::isnan(x) && !std::isnan(y);
+    return x > y;
+  };
+  std::stable_sort(order.begin(), order.end(), before);
+  return order;
+}
+
+void prefix_of_the_sort(const Variant& v) {
+  const Row row = *variant_rows(
+      {Structure::uniform, Structure::moderate, Structure::equal_runs, Structure::ascending, Structure::ramp,
+       Structure::mixed, Structure::masked, Structure::all_neg_inf, Structure::poisoned},
+      v.dtype);
+  const int k = draw_k(v, row);
+  classify(row);
+  const auto V = static_cast<std::int64_t>(row.logits.size());
+  RC_CLASSIFY(k > V, "k exceeds the row");
+  const Answer a = run(v, v.op, tensor_of({row}), {.k = k});
+  const std::vector<std::int64_t> order = sorted(row, v.claim.policy.nan_order);
+  bool ties = false;
+  for (std::int64_t r = 0; r < k; ++r) {
+    if (r >= static_cast<std::int64_t>(order.size())) {
+      RC_ASSERT(a.index(0, r) == -1);
+      if (r >= V) RC_ASSERT(a.value(0, r) == 0);
+      continue;
+    }
+    const auto want = order[static_cast<std::size_t>(r)], got = a.index(0, r);
+    RC_ASSERT(got == want);
+    if (r > 0)
+      ties = ties || row.logits[static_cast<std::size_t>(order[static_cast<std::size_t>(r - 1)])].value() ==
+                         row.logits[static_cast<std::size_t>(want)].value();
+    if (v.op == Op::topk) {
+      const Float x = row.logits[static_cast<std::size_t>(want)];
+      RC_ASSERT((class_of(x) == FloatClass::nan ? std::isnan(a.value(0, r)) : a.bits_at(0, r) == x.bits));
+    }
+  }
+  RC_CLASSIFY(ties, "equal logits among the chosen");
+}
+
+/// Ranking by computed probabilities may swap logits that are closer than the errors of their two exps and
+/// divisions, and no others.
+void prefix_but_for_close_logits(const Variant& v) {
+  const Row row = *variant_rows(
+      {Structure::moderate, Structure::equal_runs, Structure::ascending, Structure::ramp, Structure::masked},
+      v.dtype);
+  const int k = draw_k(v, row);
+  classify(row);
+  const RowLimits l = limits_of(v, v.op, row);
+  const Answer a = run(v, v.op, tensor_of({row}), {.k = k});
+  const auto V = static_cast<std::int64_t>(row.logits.size());
+  const auto own = [&](std::int64_t i) {
+    const auto j = static_cast<std::size_t>(i);
+    const double f = l.shift.f[j];
+    return std::isinf(f) ? 0 : l.terms.eps(f) + std::fabs(l.shift.delta[j]) + lam(l.terms.D_own);
+  };
+  const double w = l.bounds.eta_s + 0.5 * min_subnormal(Dtype::f32);
+  const auto at_least = [&](std::int64_t i) {
+    return l.truth.lo[static_cast<std::size_t>(i)] * std::exp(-own(i)) - w;
+  };
+  const auto at_most = [&](std::int64_t i) {
+    return l.truth.hi[static_cast<std::size_t>(i)] * std::exp(own(i)) + w;
+  };
+  std::vector<bool> chosen(row.logits.size(), false);
+  double previous = INFINITY;
+  for (std::int64_t r = 0; r < std::min<std::int64_t>(k, V); ++r) {
+    const std::int64_t i = a.index(0, r);
+    RC_ASSERT(i >= 0 && i < V);
+    RC_ASSERT(!chosen[static_cast<std::size_t>(i)]);
+    chosen[static_cast<std::size_t>(i)] = true;
+    RC_ASSERT(at_least(i) <= previous);
+    previous = std::min(previous, at_most(i));
+  }
+  for (std::int64_t i = 0; i < V; ++i)
+    if (!chosen[static_cast<std::size_t>(i)]) RC_ASSERT(at_least(i) <= previous);
+  RC_CLASSIFY(V > k, "some are left");
+}
+
+void shorter_selection(const Variant& v) {
+  const Row row = *variant_rows(
+      {Structure::moderate, Structure::equal_runs, Structure::mixed, Structure::masked, Structure::poisoned},
+      v.dtype);
+  classify(row);
+  const int longer = largest_k(v, row);
+  const int k = std::min(draw_k(v, row), longer);
+  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}),
+               b = run(v, v.op, tensor_of({row}), {.k = longer});
+  RC_CLASSIFY(k < longer, "a shorter selection");
+  for (std::int64_t r = 0; r < k; ++r) {
+    RC_ASSERT(a.index(0, r) == b.index(0, r));
+    const bool nan = std::isnan(a.value(0, r)) && std::isnan(b.value(0, r));
+    RC_ASSERT(nan || a.bits_at(0, r) == b.bits_at(0, r));
+  }
+}
+
+/// Softmax variants of the same type: of the same backend, or beside somebody else's kernel the host's.
+std::vector<const Variant*> softmaxes_beside(const Variant& v) {
+  const Backend beside = v.backend == Backend::plugin ? Backend::host : v.backend;
+  std::vector<const Variant*> those;
+  for (const Variant& s : registry())
+    // A causal one sees a part of a row.
+    if (s.op == Op::softmax && s.claim.causal == Causal::no && s.backend == beside && s.dtype == v.dtype)
+      those.push_back(&s);
+  return those;
+}
+
+void probabilities_are_softmax(const Variant& v) {
+  const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
+  const int k = draw_k(v, row);
+  Draw draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))};
+  const std::vector<const Variant*> softmaxes = softmaxes_beside(v);
+  RC_ASSERT(!softmaxes.empty());
+  const Variant& softmax = *softmaxes[draw.below(softmaxes.size())];
+  classify(row);
+  const RowLimits l = limits_of(v, v.op, row), of_softmax = limits_of(softmax, Op::softmax, row);
+  if (!l.outside.empty() || !of_softmax.outside.empty()) return;
+  RC_TAG(std::string("inside both domains"));
+  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}), b = run(softmax, Op::softmax, tensor_of({row}));
+  bool equal = true;
+  for (std::int64_t r = 0; r < std::min<std::int64_t>(k, a.problem.V); ++r) {
+    const std::int64_t j = a.index(0, r);
+    RC_ASSERT(j >= 0 && j < a.problem.V);
+    const double g = a.value(0, r), h = b.value(0, j);
+    const Interval &i = l.value[static_cast<std::size_t>(j)],
+                   &of_h = of_softmax.value[static_cast<std::size_t>(j)];
+    equal = equal && g == h;
+    if (!i.contains(g) || !of_h.contains(h) || !agree(g, i, h, of_h))
+      RC_FAIL(fmt::format("slot {} (column {}): {:a}, but {} gives {:a}: further apart than both bounds", r,
+                          j, g, softmax.key(), h));
+  }
+  RC_TAG(std::string(equal ? "bit-equal to softmax's" : "within both bounds"));
+}
+
+}  // namespace
+
+std::vector<VariantProperty> topk_properties() {
+  return {
+      {"topk_is_the_prefix_of_the_full_sort",
+       by_logits,
+       prefix_of_the_sort,
+       150,
+       {"equal logits among the chosen", "k exceeds the row", "zero", "subnormal", "-inf", "+inf", "NaN",
+        "all_neg_inf", "masked", "ramp"}},
+      {"topk_by_probability_swaps_only_close_logits",
+       by_probs,
+       prefix_but_for_close_logits,
+       150,
+       {"some are left", "ramp", "equal_runs", "masked", "-inf"}},
+      {"a_shorter_topk_is_a_prefix_of_a_longer",
+       any_selection,
+       shorter_selection,
+       40,
+       {"a shorter selection", "equal_runs", "masked", "NaN"}},
+      {"topk_probabilities_are_softmax",
+       with_probabilities,
+       probabilities_are_softmax,
+       100,
+       {"inside both domains", "bit-equal to softmax's", "within both bounds", "mixed", "masked"}},
+  };
+}
+
+}  // namespace assay

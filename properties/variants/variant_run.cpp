@@ -1,0 +1,101 @@
+#include "properties/variants/variant_run.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "kernels/neutral_operands.hpp"
+#include "properties/algebra.hpp"
+
+namespace assay {
+namespace {
+
+Image poisoned(std::size_t bytes) {
+  Image image(bytes, 0, 512);  // a wrong kernel that writes beside its rows must not take the test with it
+  std::memset(image.data(), 0xff, image.size());  // NaN in every format
+  return image;
+}
+
+bool same_value(Dtype t, std::uint64_t a, std::uint64_t b) {
+  return a == b || (is_nan_bits(t, a) && is_nan_bits(t, b));
+}
+
+}  // namespace
+
+Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions& options) {
+  Answer answer;
+  Problem& p = answer.problem;
+  p.op = op;
+  p.in = variant.dtype;
+  p.out = variant.out();
+  p.rows = logits.rows;
+  p.V = logits.V;
+  p.k = selects(op) ? options.k : 0;
+  p.operands = variant.operands;
+  const std::int64_t gap = variant.limits.dense ? 0 : options.gap;
+  p.in_pitch = p.V + gap;
+  p.out_pitch = p.out_columns() + gap;
+  const std::size_t element = size_of(p.in);
+  const auto bytes = [](std::int64_t n, std::size_t size) { return static_cast<std::size_t>(n) * size; };
+  const bool in_place = options.launch.in_place;
+
+  Images images;
+  images.logits = poisoned(bytes(p.rows * p.in_pitch, element));
+  for (std::int64_t r = 0; r < p.rows; ++r)
+    std::memcpy(images.logits.payload() + bytes(r * p.in_pitch, element), logits.row(r), bytes(p.V, element));
+  if (p.out_columns() > 0 && !in_place) images.probs = poisoned(bytes(p.rows * p.out_pitch, size_of(p.out)));
+  if (selects(op)) images.indices = poisoned(bytes(p.rows * p.out_pitch, sizeof(std::int32_t)));
+  const bool normalizer =
+      op == Op::normalizer || (variant.writes_normalizer && (op == Op::softmax || op == Op::softmax_topk));
+  if (normalizer) {
+    images.m = poisoned(bytes(p.rows, sizeof(float)));
+    images.d = poisoned(bytes(p.rows, sizeof(float)));
+  }
+  if (const std::size_t n = variant.workspace_bytes ? variant.workspace_bytes(p) : 0; n > 0)
+    images.workspace = poisoned(n);
+
+  add_neutral_operands(images, p, 512);
+  if (const LaunchOutcome outcome = launch(variant, p, images, options.launch); !outcome.ok())
+    throw std::runtime_error(variant.key() + ": " + outcome.fault);
+
+  const std::byte* values = in_place ? images.logits.payload() : images.probs.payload();
+  for (std::int64_t r = 0; r < p.rows; ++r)
+    for (std::int64_t j = 0; j < p.out_columns(); ++j)
+      answer.bits.push_back(load_bits(p.out, values, r * p.out_pitch + j));
+  if (selects(op))
+    for (std::int64_t r = 0; r < p.rows; ++r)
+      for (std::int64_t j = 0; j < p.k; ++j)
+        answer.indices.push_back(
+            reinterpret_cast<const std::int32_t*>(images.indices.payload())[r * p.out_pitch + j]);
+  if (normalizer) {
+    const auto* m = reinterpret_cast<const float*>(images.m.payload());
+    const auto* d = reinterpret_cast<const float*>(images.d.payload());
+    answer.m.assign(m, m + p.rows);
+    answer.d.assign(d, d + p.rows);
+  }
+  return answer;
+}
+
+bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int64_t row_of_b) {
+  for (std::int64_t j = 0; j < a.problem.out_columns(); ++j)
+    if (!same_value(a.problem.out, a.bits_at(row_of_a, j), b.bits_at(row_of_b, j))) return false;
+  for (std::int64_t r = 0; r < a.problem.k; ++r)
+    if (a.index(row_of_a, r) != b.index(row_of_b, r)) return false;
+  const auto i = static_cast<std::size_t>(row_of_a), j = static_cast<std::size_t>(row_of_b);
+  if (a.m.empty()) return true;
+  // Of a row with a NaN d is NaN, and m is the maximum of whichever elements came to be merged last.
+  if (std::isnan(a.d[i]) && std::isnan(b.d[j])) return true;
+  return same(Pair{a.m[i], a.d[i]}, Pair{b.m[j], b.d[j]});
+}
+
+Tensor tensor_of(const std::vector<Row>& rows) {
+  Tensor t(rows.front().format(), static_cast<std::int64_t>(rows.size()),
+           static_cast<std::int64_t>(rows.front().logits.size()));
+  for (std::int64_t r = 0; r < t.rows; ++r)
+    for (std::int64_t j = 0; j < t.V; ++j)
+      store_bits(t.dtype, t.row(r), j,
+                 rows[static_cast<std::size_t>(r)].logits[static_cast<std::size_t>(j)].bits);
+  return t;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+// NumPy .npz files: a zip whose members NAME.npy are the arrays, as numpy.savez and savez_compressed write
+// it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reference/files/stored_array.hpp"
+#include "reference/files/zip.hpp"
+
+namespace assay {
+
+class Npz {
+ public:
+  /// Throws InputError, also where there is no array.
+  explicit Npz(const std::filesystem::path& file);
+
+  /// Of the arrays, without ".npy".
+  const std::vector<std::string>& names() const { return names_; }
+  /// The array of names()[i]. Throws InputError.
+  StoredArray read(std::size_t i);
+
+ private:
+  ZipFile zip_;
+  std::vector<std::string> names_;
+  std::vector<std::size_t> members_;  // of the zip, beside names_
+};
+
+}  // namespace assay

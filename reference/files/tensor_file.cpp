@@ -1,0 +1,133 @@
+#include "reference/files/tensor_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reference/files/npy_header.hpp"
+#include "reference/files/npz.hpp"
+#include "reference/files/safetensors.hpp"
+
+namespace assay {
+namespace {
+
+struct Place {
+  std::filesystem::path file;
+  std::string name;
+};
+
+Place place_of(const std::string& where) {
+  std::error_code ignored;
+  if (std::filesystem::exists(where, ignored)) return {where, ""};
+  for (std::size_t at = where.rfind(':'); at != std::string::npos && at > 0; at = where.rfind(':', at - 1))
+    if (std::filesystem::is_regular_file(where.substr(0, at), ignored))
+      return {where.substr(0, at), where.substr(at + 1)};
+  return {where, ""};
+}
+
+enum class Container { npy, npz, safetensors };
+
+std::string first_bytes(const std::filesystem::path& file) {
+  FileBytes in(file);
+  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), 9)), '\0');
+  in.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
+  return bytes;
+}
+
+// What the file is decides; its name where its first bytes are damaged.
+Container container_of(const std::filesystem::path& file) {
+  const std::string bytes = first_bytes(file);
+  const std::string extension = file.extension().string();
+  if (bytes.starts_with(kNpyMagic)) return Container::npy;
+  if (bytes.starts_with("PK")) return Container::npz;
+  if (extension == ".npy") return Container::npy;
+  if (extension == ".npz") return Container::npz;
+  if (extension == ".safetensors" || (bytes.size() == 9 && bytes[8] == '{')) return Container::safetensors;
+  refuse_file(file.string(),
+              "not an .npy, .npz or .safetensors file (numpy.save, numpy.savez or "
+              "safetensors.torch.save_file writes one)");
+}
+
+std::size_t choose(const Place& p, const std::vector<std::string>& names, const std::string& usual) {
+  const std::string file = p.file.string();
+  const std::string& wanted = p.name.empty() ? usual : p.name;
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (!p.name.empty())
+    refuse_file(file, fmt::format("has no array '{}', but {}", printable(p.name), list_of_names(names)));
+  if (names.size() == 1) return 0;
+  refuse_file(file, fmt::format("which array? Say {}:NAME with one of {}", file, list_of_names(names)));
+}
+
+template <class Several>
+StoredArray one_of(const Place& p, const std::string& usual) {
+  Several c(p.file);
+  return c.read(choose(p, c.names(), usual));
+}
+
+}  // namespace
+
+std::filesystem::path file_of(const std::string& where) { return place_of(where).file; }
+
+StoredArray read_stored(const std::string& where, const std::string& usual) {
+  const Place p = place_of(where);
+  switch (container_of(p.file)) {
+    case Container::npz:
+      return one_of<Npz>(p, usual);
+    case Container::safetensors:
+      return one_of<Safetensors>(p, usual);
+    case Container::npy:
+      break;
+  }
+  if (!p.name.empty())
+    refuse_file(p.file.string(), fmt::format("an .npy file holds one array, without a name: leave ':{}' out",
+                                             printable(p.name)));
+  FileBytes in(p.file);
+  return read_npy_array(in);
+}
+
+Tensor tensor_of(StoredArray a, Bf16 bf16, const std::string& say) {
+  Tensor t;
+  switch (a.type) {
+    case Stored::f16:
+      t.dtype = Dtype::f16;
+      break;
+    case Stored::bf16:
+      t.dtype = Dtype::bf16;
+      break;
+    case Stored::f32:
+      t.dtype = Dtype::f32;
+      break;
+    case Stored::f64:
+      t.dtype = Dtype::f64;
+      break;
+    case Stored::bits16:
+      if (bf16 == Bf16::refused)
+        refuse_file(a.place, fmt::format("dtype {} is no float; if it holds the bits of bf16, say {}",
+                                         a.type_in_file, say));
+      t.dtype = Dtype::bf16;
+      break;
+    case Stored::i32:
+    case Stored::i64:
+      refuse_file(a.place, fmt::format("dtype {} is not supported where floats are read", a.type_in_file));
+  }
+  t.rows = a.rows;
+  t.V = a.columns;
+  t.bytes = std::move(a.bytes);
+  return t;
+}
+
+IndexMatrix indices_of(const StoredArray& a) {
+  if (a.type != Stored::i32 && a.type != Stored::i64)
+    refuse_file(a.place, fmt::format("indices are int32 or int64, not {}", a.type_in_file));
+  IndexMatrix m{a.rows, a.columns, {}};
+  const std::size_t element = size_of(a.type);
+  m.at.reserve(a.bytes.size() / element);
+  for (std::size_t i = 0; i < a.bytes.size(); i += element) {
+    const std::byte* const at = a.bytes.data() + i;
+    m.at.push_back(element == 4 ? little_endian<std::int32_t>(at) : little_endian<std::int64_t>(at));
+  }
+  return m;
+}
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+// Zip files as far as NumPy writes them: members stored or deflated, zip64 records. Every offset and size is
+// held against the file, and the CRC-32 of what is read against the directory.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reference/files/byte_source.hpp"
+
+namespace assay {
+
+struct ZipMember {
+  std::string name;
+  std::uint64_t header = 0;  // where its local header lies
+  std::uint64_t compressed = 0, size = 0;
+  std::uint32_t crc = 0;
+  std::uint16_t method = 0, flags = 0;
+};
+
+class ZipFile {
+ public:
+  /// Reads the directory. Throws InputError.
+  explicit ZipFile(const std::filesystem::path& file);
+
+  const std::string& place() const { return file_.place(); }
+  const std::vector<ZipMember>& members() const { return members_; }
+  FileBytes& file() { return file_; }
+  /// Where the directory begins: members end before it.
+  std::uint64_t directory() const { return directory_; }
+
+ private:
+  void read_directory(const std::vector<std::byte>& bytes, std::uint64_t entries);
+
+  FileBytes file_;
+  std::uint64_t directory_ = 0;
+  std::vector<ZipMember> members_;
+};
+
+/// The bytes of one member, inflated where they are deflated.
+class ZipMemberBytes final : public ByteSource {
+ public:
+  /// Throws InputError where the member is encrypted, of another method or damaged. The zip outlives this.
+  ZipMemberBytes(ZipFile& zip, const ZipMember& member, const std::string& place);
+  ~ZipMemberBytes() override;
+
+  /// After all has been read: throws InputError where it is not what was written.
+  void finish();
+
+ private:
+  void get(std::byte* to, std::size_t n) override;
+
+  struct Inflater;
+  FileBytes& file_;
+  std::uint32_t wanted_crc_, crc_ = 0;
+  std::unique_ptr<Inflater> inflater_;  // none: stored
+};
+
+}  // namespace assay

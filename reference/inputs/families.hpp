@@ -1,0 +1,123 @@
+// What the family tables share: the generator, the row being filled, and one line of a table. Internal to
+// reference/inputs/; everybody else includes inputs.hpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "reference/inputs/inputs.hpp"
+
+namespace assay::family_tables {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// splitmix64's step: a bijection of 64-bit words that mixes every bit.
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// ln x for normal x > 0 from IEEE operations alone: libm's last bit differs between machines and the
+/// rows must not. ln m = 2 atanh((m - 1)/(m + 1)), |z| < 0.172, so z^24 is below 2^-60.
+inline double natural_log(double x) {
+  int e = exponent_of(x);
+  double m = x * exp2i(-e);
+  if (m > 1.4142135623730951) m /= 2, ++e;
+  const double z = (m - 1) / (m + 1), w = z * z;
+  static constexpr std::array<double, 11> kOdd = {1. / 23, 1. / 21, 1. / 19, 1. / 17, 1. / 15, 1. / 13,
+                                                  1. / 11, 1. / 9,  1. / 7,  1. / 5,  1. / 3};
+  double sum = 0;
+  for (double c : kOdd) sum = (sum + c) * w;
+  return e * 0.69314718055994531 + 2 * z * (1 + sum);
+}
+
+/// Our own generator (splitmix64): std::distribution is not the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t state) : state_(state) {}
+  std::uint64_t next() {
+    const std::uint64_t z = mix(state_);
+    state_ += 0x9e3779b97f4a7c15;
+    return z;
+  }
+  /// In the open interval (0, 1).
+  double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
+  /// In 0 ... n-1; the bias of the remainder, below n 2^-64, does not matter here.
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+  }
+  /// Standard normal: Marsaglia's polar method, which needs no sine.
+  double normal() {
+    if (spare_ != 0) return std::exchange(spare_, 0.0);
+    double a, b, s;
+    do {
+      a = 2 * uniform() - 1;
+      b = 2 * uniform() - 1;
+      s = a * a + b * b;
+    } while (s >= 1 || s < 0x1p-200);
+    const double f = std::sqrt(-2 * natural_log(s) / s);
+    spare_ = b * f;
+    return a * f;
+  }
+
+ private:
+  std::uint64_t state_;
+  double spare_ = 0;  // 0: none
+};
+
+/// One row to be filled, elements 0 ... V-1, each set once or more.
+struct Row {
+  Dtype dtype;
+  std::int64_t V;
+  std::int64_t index;  // of the row in the tensor
+  std::int64_t which;  // the case the row shows, 0 ... cases-1
+  std::uint64_t seed;
+  Random random;
+  std::byte* out;
+
+  /// Rounds to the dtype. What is finite stays finite (at most the largest finite value); only a
+  /// deliberate infinity becomes one.
+  void set(std::int64_t i, double x) {
+    if (std::isfinite(x)) x = std::clamp(x, -max_finite(dtype), max_finite(dtype));
+    store_bits(dtype, out, i, encode(dtype, x));
+  }
+  void set_bits(std::int64_t i, std::uint64_t bits) { store_bits(dtype, out, i, bits); }
+  void fill(double x) {
+    for (std::int64_t i = 0; i < V; ++i) set(i, x);
+  }
+  double at(std::int64_t i) const { return decode(dtype, load_bits(dtype, out, i)); }
+  /// N(mean, sigma), the usual background of a special element.
+  void normal(double mean = 0, double sigma = 1) {
+    for (std::int64_t i = 0; i < V; ++i) set(i, mean + sigma * random.normal());
+  }
+};
+
+/// One line of a table. A family with `cases` shows another case on every row: below V = 2048 the report
+/// runs one row per case, above it the case follows V and the dtype (see inputs.cpp).
+struct FamilyDef {
+  Family family;
+  std::int64_t cases;  // 0: rows differ by their random numbers only
+  void (*fill)(Row&);
+  std::int64_t max_V = std::numeric_limits<std::int64_t>::max();
+  std::int64_t (*rows)(std::int64_t V, bool full) = nullptr;  // a row plan of its own
+  std::int64_t (*quick_rows)(std::int64_t V) = nullptr;       // and the rows that show its whole pattern
+};
+
+/// Row `index` of another family, written to `out`: for families that are made of others.
+void draw_row(std::string_view family, Dtype dtype, std::int64_t V, std::int64_t index, std::uint64_t seed,
+              std::byte* out);
+
+std::span<const FamilyDef> real_families();      // families_real.cpp
+std::span<const FamilyDef> ordinary_families();  // families.cpp
+std::span<const FamilyDef> extreme_families();   // families_extreme.cpp
+std::span<const FamilyDef> special_families();   // families_special.cpp
+std::span<const FamilyDef> check_families();     // families_check.cpp
+
+}  // namespace assay::family_tables

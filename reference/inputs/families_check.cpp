@@ -1,0 +1,149 @@
+// Families that one group of `assay check` tries by itself: rows that only make sense from launch to launch,
+// or at every row length. Any command draws them where --family names them.
+#include <iterator>
+
+#include "reference/few_finite.hpp"
+#include "reference/inputs/families.hpp"
+
+namespace assay::family_tables {
+namespace {
+
+// The dtype of the normal rows holds what is added to them.
+void shifted_minus_1000(Row& r) {
+  draw_row("normal_1", r.dtype, r.V, r.index, r.seed, r.out);
+  for (std::int64_t i = 0; i < r.V; ++i) r.set(i, r.at(i) - 1000);
+}
+
+void same_head(Row& r) {
+  constexpr std::int64_t kHead = 16;
+  draw_row("normal_1", r.dtype, r.V, r.index, r.seed, r.out);
+  Tensor head(r.dtype, 1, kHead);
+  draw_row("normal_1", r.dtype, kHead, 0, 1, head.row(0));
+  for (std::int64_t i = 0; i < std::min(r.V, kHead); ++i) r.set(i, head.at(0, i));
+}
+
+// All of them the lowest finite number; but one; every other one -inf; the last alone finite.
+void lowest_finite(Row& r) {
+  for (std::int64_t i = 0; i < r.V; ++i) {
+    double x = -max_finite(r.dtype);
+    if (r.index % 4 == 1 && i == r.V / 2) x = -1;
+    if ((r.index % 4 == 2 && i % 2 == 1) || (r.index % 4 == 3 && i + 1 < r.V)) x = -kInf;
+    r.set(i, x);
+  }
+}
+
+// In another order in each row: eight rows have each of them among their first five.
+void width_edges(Row& r) {
+  std::set<std::int64_t> edges = {r.V - 1};
+  for (std::int64_t edge = 4; edge <= r.V; edge *= 2) {
+    edges.insert(edge - 1);
+    if (edge < r.V) edges.insert(edge);
+  }
+  const std::vector<std::int64_t> columns(edges.rbegin(), edges.rend());
+  for (std::int64_t i = 0; i < r.V; ++i) r.set(i, -8 - 0.125 * static_cast<double>(i * 7 % 16));
+  const auto turned = 5 * static_cast<std::size_t>(r.index);
+  for (std::size_t n = 0; n < columns.size(); ++n)
+    r.set(columns[(n + turned) % columns.size()], 8 - 0.25 * static_cast<double>(n));
+}
+
+// The powers of ten from 5 on, as libm makes them: 10^23 lies half way between two doubles.
+constexpr double kTen23 = 1e23 + 0x1p24;
+constexpr double kTens[] = {1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,   1e12, 1e13, 1e14, 1e15, 1e16,
+                            1e17, 1e18, 1e19, 1e20, 1e21, 1e22, kTen23, 1e24, 1e25, 1e26, 1e27, 1e28,
+                            1e29, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35,   1e36, 1e37, 1e38, 1e39};
+constexpr std::int64_t kMagnitudes = std::ssize(kTens);
+
+// From 91 to 99.9 % of 10^e, more than a thousand apart, so that the largest logit is all there is. e is 5 in
+// the first row and one more in each row, up to the format's last.
+void magnitudes(Row& r) {
+  const double size = std::min(max_finite(r.dtype), 0.999 * kTens[r.index % kMagnitudes]);
+  for (std::int64_t i = 0; i < r.V; ++i)
+    r.set(i, -size * (1 - 0.0125 * static_cast<double>((i + 3) * 5 % 8)));
+}
+
+std::int64_t magnitude_rows(std::int64_t V, bool) { return V > 2048 ? 4 : kMagnitudes; }
+std::int64_t quick_magnitude_rows(std::int64_t V) {
+  return V > 1000 || V == 33 ? magnitude_rows(V, false) : 8;
+}
+
+constexpr const char* kOfMedley[] = {"normal_1", "nan",         "normal_10", "pos_inf",  "row_encoded",
+                                     "ties",     "all_neg_inf", "normal_1",  "overflow", "normal_1"};
+constexpr std::int64_t kOthers = std::ssize(kOfMedley);
+
+void medley(Row& r) {
+  const std::int64_t other = r.index % kOthers;
+  draw_row(kOfMedley[other], r.dtype, r.V, r.index / kOthers, r.seed + static_cast<std::uint64_t>(other),
+           r.out);
+}
+
+void few_finite(Row& r) {
+  r.fill(-kInf);
+  int n = 0;
+  for (const std::int64_t i : few_finite_columns(r.V, r.seed + static_cast<std::uint64_t>(r.index)))
+    r.set(i, few_finite_logit(i, n));
+}
+
+template <std::int64_t kRows>
+std::int64_t always(std::int64_t, bool) {
+  return kRows;
+}
+template <std::int64_t kRows>
+std::int64_t also_quick(std::int64_t) {
+  return kRows;
+}
+
+constexpr std::int64_t kAnyV = std::numeric_limits<std::int64_t>::max();
+
+constexpr FamilyDef kCheck[] = {
+    {{"shifted_minus_1000", "-1000 + N(0, 1): a maximum or padding that starts at 0 leaves no exp above 0.",
+      FamilyKind::ordinary, 0, "shapes"},
+     0,
+     shifted_minus_1000},
+    {{"same_head",
+      "The first 16 logits of every row are the same: results cached by a fingerprint of the head.",
+      FamilyKind::ordinary, 0, "calls"},
+     0,
+     same_head},
+    {{"lowest_finite",
+      "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number.",
+      FamilyKind::special,
+      trait::neg_inf | trait::parts | trait::bottom | trait::late | trait::large | trait::empty_rows,
+      "families"},
+     0,
+     lowest_finite,
+     kAnyV,
+     always<4>,
+     also_quick<4>},
+    {{"width_edges",
+      "The largest logits beside powers of two: an index that is too narrow, or that means none.",
+      FamilyKind::ordinary, trait::empty_rows, "families", 70001},  // past the columns of 16 bits
+     0,
+     width_edges,
+     kAnyV,
+     always<8>,
+     also_quick<8>},
+    {{"magnitudes", "Every logit near -1e5, -1e6 ... -1e38: a finite stand-in for -inf that is too small.",
+      FamilyKind::ordinary, trait::large | trait::empty_rows, "families"},
+     0,
+     magnitudes,
+     kAnyV,
+     magnitude_rows,
+     quick_magnitude_rows},
+    {{"medley",
+      "Each row of another family, special rows between ordinary ones: what a row leaves for the next.",
+      FamilyKind::special, trait::mixed, "rows"},
+     0,
+     medley,
+     kAnyV,
+     always<kOthers>},
+    {{"few_finite", "Everything is -inf but a few logits where an index may wrap: at 2^24, 2^31 and 2^32.",
+      FamilyKind::special, 0, "big"},  // no trait explains an index that wraps: V does
+     0,
+     few_finite},
+};
+
+}  // namespace
+
+std::span<const FamilyDef> check_families() { return kCheck; }
+
+}  // namespace assay::family_tables

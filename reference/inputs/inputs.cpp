@@ -1,0 +1,177 @@
+// Families by name, the report's plan, and rows made from a family's line. Which case a row shows and
+// which random numbers it gets are decided here, from (family, dtype, V, row, seed) alone.
+#include "reference/inputs/inputs.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "reference/error.hpp"
+#include "reference/inputs/families.hpp"
+
+namespace assay {
+namespace {
+
+using family_tables::FamilyDef;
+using family_tables::mix;
+
+// The tables one after another, in report order, then the families that no report tries by itself; `list`
+// mirrors them for families().
+struct Tables {
+  std::vector<FamilyDef> defs;
+  std::vector<Family> list;
+  std::size_t tried = 0;  // by every command: the first so many
+
+  Tables() {
+    take([](const Family& f) { return !f.group; });
+    tried = list.size();
+    take([](const Family& f) { return f.group != nullptr; });
+  }
+
+ private:
+  void take(bool (*wanted)(const Family&)) {
+    for (auto table : {family_tables::real_families(), family_tables::ordinary_families(),
+                       family_tables::extreme_families(), family_tables::special_families(),
+                       family_tables::check_families()})
+      for (const FamilyDef& d : table) {
+        if (!wanted(d.family)) continue;
+        defs.push_back(d);
+        list.push_back(d.family);
+      }
+  }
+};
+
+const Tables& tables() {
+  static const Tables all;
+  return all;
+}
+
+const FamilyDef& definition(const Family& family) {
+  for (const FamilyDef& d : tables().defs)
+    if (std::string_view(d.family.name) == family.name) return d;
+  throw InputError("unknown family " + std::string(family.name));
+}
+
+std::uint64_t hash(std::string_view s) {
+  std::uint64_t h = 0;
+  for (char c : s) h = mix(h ^ static_cast<unsigned char>(c));
+  return h;
+}
+
+constexpr std::int64_t kSizes[] = {0,   1,    2,    31,   32,   33,   63,    127,   128,
+                                   129, 1000, 1023, 1024, 1025, 4099, 32000, 50257, 128256};
+constexpr std::int64_t kLong = 2048;  // from here on the report runs one row
+
+// Short rows show case after case. Of long ones a report has one per V and dtype: each of these then
+// starts at another case (3 dtypes of the kernels; 7 shares no factor with any number of cases).
+std::int64_t which_case(const FamilyDef& d, Dtype dtype, std::int64_t V, std::int64_t row,
+                        std::uint64_t seed) {
+  if (d.cases == 0) return 0;
+  std::uint64_t start = 0;
+  if (V >= kLong) {
+    for (std::int64_t size : kSizes) start += size >= kLong && size < V ? 3 : 0;
+    start = 7 * (start + static_cast<std::uint64_t>(dtype)) + seed % static_cast<std::uint64_t>(d.cases);
+  }
+  return static_cast<std::int64_t>((static_cast<std::uint64_t>(row) + start) %
+                                   static_cast<std::uint64_t>(d.cases));
+}
+
+// The dtype does not enter the random numbers: a f16 row is the f32 row rounded, so dtypes compare.
+std::uint64_t stream_of(const FamilyDef& d, std::int64_t V, std::uint64_t seed) {
+  return mix(mix(hash(d.family.name) ^ seed) ^ static_cast<std::uint64_t>(V));
+}
+
+void fill_row(const FamilyDef& d, Dtype dtype, std::int64_t V, std::int64_t row, std::uint64_t seed,
+              std::uint64_t stream, std::byte* out) {
+  family_tables::Row r{dtype, V,
+                       row,   which_case(d, dtype, V, row, seed),
+                       seed,  family_tables::Random(mix(stream ^ static_cast<std::uint64_t>(row))),
+                       out};
+  d.fill(r);
+}
+
+}  // namespace
+
+void family_tables::draw_row(std::string_view family, Dtype dtype, std::int64_t V, std::int64_t index,
+                             std::uint64_t seed, std::byte* out) {
+  const FamilyDef& d = definition(family_named(family));
+  fill_row(d, dtype, V, index, seed, stream_of(d, V, seed), out);
+}
+
+std::span<const Family> all_families() { return tables().list; }
+
+std::span<const Family> families() { return all_families().first(tables().tried); }
+
+const Family* find_family(std::string_view name) {
+  for (const Family& f : all_families())
+    if (name == f.name) return &f;
+  return nullptr;
+}
+
+const Family& family_named(std::string_view name) {
+  if (const Family* f = find_family(name)) return *f;
+  throw InputError("--family " + std::string(name) + ": unknown; assay list --families names them all");
+}
+
+trait::Set traits_of(std::string_view name) {
+  const Family* f = find_family(name);
+  return f ? f->traits : 0;
+}
+
+std::span<const std::int64_t> report_sizes() { return kSizes; }
+
+// An empty row has nothing to attack: few families stand for all.
+bool applies(const Family& family, Dtype, std::int64_t V) {
+  const FamilyDef& d = definition(family);
+  return V > 0 ? V <= d.max_V : V == 0 && (d.family.traits & trait::empty_rows);
+}
+
+std::int64_t longest_row(const Family& family) { return definition(family).max_V; }
+
+std::int64_t report_rows(const Family& family, Dtype dtype, std::int64_t V, bool full) {
+  if (!applies(family, dtype, V)) return 0;
+  const FamilyDef& d = definition(family);
+  if (d.rows) return d.rows(V, full);
+  if (V == 0) return 2;
+  if (d.cases > 0) return V < kLong || full ? d.cases : 1;
+  const std::int64_t rows = V <= 129 ? 4 : V < kLong ? 3 : 1;
+  return !full ? rows : V < kLong ? 8 * rows : 3;
+}
+
+std::int64_t quick_rows(const Family& family, Dtype dtype, std::int64_t V) {
+  const FamilyDef& d = definition(family);
+  if (d.quick_rows) return applies(family, dtype, V) ? d.quick_rows(V) : 0;
+  return std::min<std::int64_t>(report_rows(family, dtype, V, false), V > kLong ? 1 : 8);
+}
+
+std::int64_t drawn_rows(const Family& family, Dtype dtype, std::int64_t V, std::int64_t usual) {
+  if (definition(family).quick_rows) return usual;
+  return std::min<std::int64_t>(8, report_rows(family, dtype, std::min<std::int64_t>(V, 1025), false));
+}
+
+Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed) {
+  const FamilyDef& d = definition(family);
+  if (!applies(family, dtype, V))
+    throw InputError("family " + std::string(family.name) + " has no rows of V = " + std::to_string(V));
+  if (rows < 0) throw InputError("rows must be 0 or more, got " + std::to_string(rows));
+  if (V > 0 && rows > (std::int64_t{1} << 46) / V) throw InputError("rows x V exceeds 2^46 elements");
+  Tensor tensor(dtype, rows, V);
+  if (V == 0) return tensor;
+  const std::uint64_t stream = stream_of(d, V, seed);
+  for (std::int64_t row = 0; row < rows; ++row) fill_row(d, dtype, V, row, seed, stream, tensor.row(row));
+  return tensor;
+}
+
+std::string data_directory() {
+  if (const char* set = std::getenv("ASSAY_DATA"); set && *set) return set;
+  std::error_code error;
+  const auto exe = std::filesystem::read_symlink("/proc/self/exe", error);
+  // In a bundle, and in an installation.
+  for (const char* beside : {"data", "../share/assay/data"})
+    if (const auto folder = exe.parent_path() / beside;
+        !error && std::filesystem::is_directory(folder, error))
+      return folder.lexically_normal().string();
+  return ASSAY_SOURCE_DIR "/reference/data";
+}
+
+}  // namespace assay

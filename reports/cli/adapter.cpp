@@ -1,0 +1,69 @@
+// assay adapter: the shared object that `assay check my.cu` would judge, or the source of its adapter, for
+// build systems (cmake/assayVariant.cmake) and for reading.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/targets/source_candidates.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string source, out, source_out, races;
+  SourceOptions file;
+};
+
+int run(const Options& o) {
+  const OneFile file = one_file(o.source, o.file);
+  if (!o.source_out.empty()) {
+    if (o.file.host)
+      throw InputError(
+          "--source: with --host the adapter stands beside a rewritten file: --out gives both, compiled");
+    write_files({{o.source_out, adapter_of(file)}});
+    return kPassed;
+  }
+  if (!o.races.empty()) {
+    std::filesystem::copy_file(build_race_checker(file), o.races,
+                               std::filesystem::copy_options::overwrite_existing);
+    return kPassed;
+  }
+  const CompiledFile made = compile(file);
+  if (o.out.empty()) {
+    std::printf("%s\n", made.path.c_str());
+    return kPassed;
+  }
+  std::error_code error;
+  std::filesystem::copy_file(made.path, o.out + ".part", std::filesystem::copy_options::overwrite_existing,
+                             error);
+  if (!error) std::filesystem::rename(o.out + ".part", o.out, error);
+  if (error) throw InputError(o.out + ": cannot be written: " + error.message());
+  return kPassed;
+}
+
+}  // namespace
+
+void add_adapter_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      app.add_subcommand("adapter", "the shared object of one source file, or its adapter's source");
+  c->add_option("file", o->source, "FILE.cu, unedited")->required();
+  add_source_options(*c, o->file);
+  c->add_option("--declare", o->file.declare, "what the author promises: \"exp=fast; height=V/256+13\"");
+  c->add_option("--op", o->file.op,
+                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, where the "
+                "entry leaves it open");
+  add_out(*c, o->out, "where the shared object goes (otherwise its path in the cache is printed)");
+  c->add_option("--source", o->source_out,
+                "write the adapter's source here instead, for a compiler of your own");
+  c->add_option("--races", o->races,
+                "write a program here that ThreadSanitizer watches: 66 after a data race");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,242 @@
+// assay check: is a kernel right? Conformance groups on a key, a plugin or a source file: records.jsonl,
+// summary.md, index.html, and a verdict that names causes instead of listing cases.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/declaration.hpp"
+#include "kernels/device.hpp"
+#include "kernels/device_lock.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/check/groups.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/progress.hpp"
+#include "reports/data/conformance_text.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/page.hpp"
+#include "reports/runs/report.hpp"
+#include "reports/targets/check_targets.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  TargetOptions targets;
+  conformance::ConformanceOptions run;
+  std::string op, out, require;
+  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
+  int device = 0;
+};
+
+std::vector<conformance::Group> more_groups() {
+  return {properties_group(), races_group(), sanitize_group()};
+}
+
+/// "got -nan": the sign of a NaN says nothing, and differs between machines.
+void drop_sign_of_nan(std::string& text) {
+  const auto letter = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  for (std::size_t i = text.find("-nan"); i != text.npos; i = text.find("-nan", i + 1))
+    if (!letter(i - 1) && !letter(i + 4)) text.erase(i, 1);
+}
+
+/// Single cases show no contract; a kernel of this project has declared all there is.
+bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
+  const conformance::Narrowing& n = o.narrow;
+  return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
+         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
+}
+
+/// Where each kernel is right, for programs: the page's table. An empty object where single cases were asked
+/// for.
+std::string contracts_of(const ReportData& data) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [key, contract] : data.contracts) {
+    nlohmann::json axes = nlohmann::json::array();
+    for (const conformance::Axis& a : contract.axes)
+      axes.push_back(
+          {{"axis", a.name}, {"state", name(a.state)}, {"within", a.within}, {"outside", a.outside}});
+    all[key] = {{"within", contract.within()},
+                {"declare", contract.found},
+                {"outside", contract.outside},
+                {"axes", std::move(axes)}};
+  }
+  return all.dump(2) + "\n";
+}
+
+ReportData check(const std::vector<Target>& targets, const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.quick = o.quick;
+  data.environment = environment();
+  data.environment.emplace_back("seed", std::to_string(o.run.seed));
+  for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
+  data.families.push_back({kProbeFamily, kProbeWhy});
+  for (const Target& t : targets) {
+    data.keys.push_back(key_info(t.variant));
+    conformance::ConformanceOptions options = o.run;
+    options.target = t.words;
+    Progress progress;
+    options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+    conformance::ConformanceResult result;
+    if (shows_contract(t, options)) {
+      // What the kernel brings and what the command adds: promises, and so no limits to be found.
+      conformance::ContractedResult within = run_within_contract(
+          t.make, options, declaration_of(t.variant),
+          [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
+      result = std::move(within.result);
+      for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
+      data.contracts[t.variant.key()] = std::move(within.contract);
+    } else {
+      result = conformance::run_conformance(t.make, options);
+    }
+    data.planned += result.planned;
+    data.executed += result.executed;
+    for (Record& r : result.records) {
+      for (std::string* const text : {&r.reason, &r.returned}) drop_sign_of_nan(*text);
+      for (std::string& text : r.evidence) drop_sign_of_nan(text);
+      for (CheckResult& c : r.checks) drop_sign_of_nan(c.detail);
+    }
+    data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
+                        std::make_move_iterator(result.records.end()));
+  }
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+int run(Options& o) {
+  choose_machine(o.require, o.device);
+  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (!o.op.empty()) {
+    o.run.narrow.op = parse_op(o.op);
+    o.targets.source.op = o.op;
+    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  o.run.extent = o.quick  ? conformance::Extent::quick
+                 : o.full ? conformance::Extent::full
+                          : conformance::Extent::normal;
+  o.run.more = more_groups();
+  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
+  seed_properties(o.run.seed);
+  if (o.sanitize) o.run.also.push_back("sanitize");
+  const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
+  if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
+  const std::vector<Target> targets = resolve_targets(o.targets);
+  // Records are told apart by key.
+  std::set<std::string> keys;
+  for (const Target& t : targets)
+    if (!keys.insert(t.variant.key()).second)
+      throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
+  // Nothing else was asked for, and nothing could be shown.
+  const bool device_code = std::any_of(targets.begin(), targets.end(),
+                                       [](const Target& t) { return !on_host(t.variant.backend); });
+  if (device_code && o.run.only == std::vector<std::string>{"sanitize"})
+    if (const std::string why = sanitizer_missing(); !why.empty()) {
+      fmt::print(stderr, "assay: --only sanitize: {}\n", why);
+      return kEnvironment;
+    }
+  prepare_folder(out);
+  // Two checks at once would be each other's weather.
+  std::optional<DeviceLock> lock;
+  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return on_device(t.variant) && cannot_launch(t.variant).empty();
+  });
+  if (device && !o.shared)
+    lock.emplace(device_identity(), [] {
+      fmt::print(stderr,
+                 "assay: another check is at work on this GPU: waiting for it (--shared: go on beside it)\n");
+    });
+  const ReportData data = check(targets, o);
+  std::string lines;
+  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
+  write_files({{out / "records.jsonl", lines},
+               {out / "contract.json", contracts_of(data)},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  switch (verdict_of(data)) {
+    case Verdict::pass: {
+      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
+                                       [](const auto& one) { return !one.second.found.empty(); });
+      return limited && !o.accept_limits ? kUndeclaredLimits : kPassed;
+    }
+    case Verdict::fail:
+    case Verdict::inconclusive:
+      return kFailed;
+    case Verdict::incomplete:
+    case Verdict::not_run:
+      break;
+  }
+  return kEnvironment;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  conformance::Narrowing& n = o->run.narrow;
+  CLI::App* c = app.add_subcommand(
+      "check", "is it right? conformance, special values, bounds, determinism, call after call");
+  c->add_option("target", o->targets.words,
+                "a key of assay list, PLUGIN.so[#name], FILE.cu, or FILE.py:FUNCTION ...")
+      ->required();
+  std::string names;
+  for (const conformance::Group& g : conformance::groups())
+    names += (names.empty() ? "" : ", ") + std::string(g.name);
+  for (const conformance::Group& g : more_groups()) names += ", " + std::string(g.name);
+  c->add_option("--only", o->run.only, "groups of cases: " + names);
+  c->add_flag("--quick", o->quick, "seconds instead of a minute or two");
+  c->add_flag("--full", o->full, "everything there is");
+  c->add_flag("--sanitize", o->sanitize, "and compute-sanitizer's four tools over a small set");
+  c->add_option("--declare", o->targets.source.declare,
+                "what the author promises: \"exp=fast; ties=smaller_index\"")
+      ->join(';');
+  c->add_flag("--accept-limits", o->accept_limits,
+              "exit 0, not 4, where the kernel is right within limits that nobody declared");
+  c->add_option("--max-ulp", o->run.max_ulp,
+                "the author's own promise: no element further from the exact value than so many ulp")
+      ->check(unsaid(CLI::NonNegativeNumber));
+  c->add_option("--family", n.family, "cases with these inputs alone");
+  add_whole(*c, "--V", n.V, "cases of this row length alone, also one that no group has");
+  add_whole(*c, "--rows", n.rows, "cases of this many rows alone");
+  add_whole(*c, "--k", n.k, "k of top-k");
+  c->add_option("--op", o->op, "another op of the variant: normalizer");
+  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, where a group varies it");
+  c->add_option("--setup", n.setup, "what a case varies, as in its record: offset_6");
+  add_seed(*c, o->run.seed);
+  c->add_option("--timeout", o->targets.timeout_seconds,
+                "seconds of its own time, not of the clock, after which a launch is hung")
+      ->capture_default_str()
+      ->take_last()  // behind a reproduce line's own
+      ->check(unsaid(CLI::PositiveNumber));
+  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_threads(*c, o->run.threads);
+  add_source_options(*c, o->targets.source);
+  add_device(*c, o->device);
+  c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
+  add_require(*c, o->require);
+  c->footer("Words of --declare:\n" + declaration_words());
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,305 @@
+// assay check as it is called: verdict, exit status, files, and what is left of a run when the kernel crashes
+// or hangs in the middle of it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "kernels/declaration.hpp"
+#include "kernels/device.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("assay-check-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+               "-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// `assay check LINE --out FOLDER --threads 1`: the exit status; what it printed is in out and err.
+  int check(const std::string& line) {
+    std::vector<std::string> words = {"assay", "check"};
+    std::istringstream in(line);
+    for (std::string w; in >> w;) words.push_back(w);
+    words.insert(words.end(), {"--out", folder_.string(), "--threads", "1"});
+    return call(words);
+  }
+  int call(const std::vector<std::string>& words) {
+    std::vector<const char*> argv;
+    for (const std::string& w : words) argv.push_back(w.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+    std::fflush(stdout);
+    out = testing::internal::GetCapturedStdout();
+    err = testing::internal::GetCapturedStderr();
+    return status;
+  }
+  std::vector<Record> records() const { return read_records(folder_ / "records.jsonl"); }
+  static std::string fixture(const std::string& name) {
+    return std::string(ASSAY_FIXTURES) + "/fixture_kernels.so#" + name;
+  }
+
+  fs::path folder_;
+  std::string out, err;
+};
+
+TEST_F(CheckCommand, ARightKernelPasses) {
+  ASSERT_EQ(check("safe_block/f32@host --quick --only shapes --only layout --only streams --only calls"),
+            kPassed)
+      << out;
+  // What a quick look left out stands beside its verdict, there and on the page.
+  std::set<std::int64_t> lengths;
+  std::int64_t rows = 0;
+  for (const Record& r : records())
+    if (r.V >= 1 && r.V <= 4096 && r.rows > 0) lengths.insert(r.V), rows = std::max(rows, r.rows);
+  ASSERT_TRUE(rows > 1000 && rows < 10000) << rows;
+  std::string most = std::to_string(rows);
+  most.insert(1, ",");
+  const std::string quick = "quick: " + std::to_string(lengths.size()) +
+                            " of 4,096 row lengths to 4,096 were tried, and up to " + most + " rows";
+  EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host; " + quick + "\n")) << out;
+  EXPECT_NE(read_file(folder_ / "index.html").find(quick.substr(7)), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "summary.md"));
+  const auto all = records();
+  EXPECT_GT(all.size(), 400u);
+  for (const Record& r : all) {
+    EXPECT_FALSE(r.group.empty());
+    // In a worker of its own every case can be made but a delayed producer and a place in place.
+    EXPECT_TRUE(r.status == Status::pass || r.setup == "in_place" || r.setup == "delayed_producer")
+        << r.reason << " " << r.reproduce;
+  }
+}
+
+TEST_F(CheckCommand, APluginOnADeviceIsNotRunWhereNoneIs) {
+  const std::string plugin = std::string(ASSAY_FIXTURES) + "/fixture_device.so";
+  if (!fs::exists(plugin)) GTEST_SKIP() << "built without CUDA";
+  const std::string why = unavailable_reason(Backend::cuda);
+  if (why.empty()) GTEST_SKIP() << "a GPU is here";
+  EXPECT_EQ(check(plugin + "#right --quick --only shapes --only properties"), kEnvironment) << out;
+  EXPECT_NE(out.find("not run: " + why), std::string::npos) << out;
+  for (const Record& r : records()) EXPECT_EQ(r.status, Status::not_run) << r.reproduce;
+  EXPECT_EQ(call({"assay", "fuzz", plugin + "#right", "--time", "1s", "--out", folder_.string()}),
+            kEnvironment)
+      << out;
+}
+
+TEST_F(CheckCommand, WithoutAGpuAKernelForOneIsNotRunAndHasNotFailed) {
+  const std::string plugin = std::string(ASSAY_FIXTURES) + "/fixture_on_device.so";
+  const std::string why = unavailable_reason(Backend::cuda);
+  if (why.empty()) GTEST_SKIP() << "a GPU is here";
+  EXPECT_EQ(check(plugin + " --quick --only shapes --only rows"), kEnvironment) << out;
+  EXPECT_TRUE(out.starts_with("NOT RUN c99_softmax/f32@plugin\n")) << out;
+  EXPECT_EQ(out.find("FAIL"), std::string::npos) << out;
+  EXPECT_NE(out.find("not run: " + why), std::string::npos) << out;
+  for (const char* file : {"summary.md", "index.html"}) {
+    std::ifstream in(folder_ / file);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    EXPECT_EQ(text.find("FAIL"), std::string::npos) << file;
+    EXPECT_NE(text.find("NOT RUN"), std::string::npos) << file;
+  }
+  // What ran beside it does not hide that it did not.
+  EXPECT_EQ(check(plugin + " safe_block/f32@host --quick --only rows"), kEnvironment) << out;
+  EXPECT_EQ(check(plugin + " mutant.no_max/f32@host --quick --only shapes"), kFailed) << out;
+}
+
+TEST_F(CheckCommand, WhatNobodyPromisedIsRecordedAndNotJudged) {
+  const auto of_nothing = [&](auto judge) {
+    int n = 0;
+    for (const Record& r : records())
+      if (r.V == 0 || r.rows == 0) judge(r), ++n;
+    EXPECT_GE(n, 3);
+  };
+  EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --only rows --V 0"), kFailed)
+      << "nothing was judged";
+  EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --only rows"), kPassed) << out;
+  of_nothing([](const Record& r) {
+    EXPECT_EQ(r.status, Status::unsupported) << r.reproduce;
+    EXPECT_TRUE(r.reason.starts_with("domain: ")) << r.reason;
+    EXPECT_EQ(r.returned, "the launch came back");
+  });
+  EXPECT_EQ(check(fixture("crash_of_nothing") + " --quick --only shapes --only rows"), kPassed) << out;
+  bool told = false;
+  of_nothing([&](const Record& r) {
+    EXPECT_EQ(r.status, Status::unsupported) << r.reproduce;
+    told = told || r.returned.find("segmentation fault") != std::string::npos;
+  });
+  EXPECT_TRUE(told);
+  // Who promises them is held to it.
+  EXPECT_EQ(check(fixture("promised_nothing") + " --quick --only shapes --only rows"), kFailed) << out;
+  EXPECT_NE(out.find("was never written"), std::string::npos) << out;
+  EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --declare min_V=0"), kFailed)
+      << out;
+}
+
+TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
+  ASSERT_EQ(check("mutant.max_from_flt_min/f32@host --quick --only shapes"), kFailed) << out << err;
+  EXPECT_TRUE(out.starts_with("FAIL mutant.max_from_flt_min/f32@host\n")) << out;
+  EXPECT_NE(out.find("every row whose maximum is 0 or less"), std::string::npos) << out;
+  EXPECT_NE(out.find("the running maximum, or the padding, does not start at -inf"), std::string::npos)
+      << out;
+  const std::size_t at = out.find("assay check mutant");
+  ASSERT_NE(at, std::string::npos);
+  const auto all = records();
+  std::istringstream in(out.substr(at, out.find('\n', at) - at));
+  std::vector<std::string> words;
+  for (std::string w; in >> w;) words.push_back(w);
+  words.insert(words.end(), {"--out", folder_.string()});
+  EXPECT_EQ(call(words), kFailed);
+  const auto again = records();
+  ASSERT_EQ(again.size(), 1u) << out;
+  EXPECT_EQ(again[0].status, Status::fail);
+  bool found = false;
+  for (const Record& r : all)
+    if (r.reproduce == again[0].reproduce) {
+      found = true;
+      EXPECT_EQ(r.reason, again[0].reason);
+      EXPECT_EQ(r.max_ulp, again[0].max_ulp);
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
+  ASSERT_EQ(check(fixture("write_null") + " --quick --only layout --only batch"), kFailed);
+  std::int64_t crashed = 0, not_run = 0;
+  for (const Record& r : records()) {
+    crashed += r.status == Status::crashed;
+    not_run += r.status == Status::not_run;
+    if (r.status == Status::crashed) {
+      EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
+    }
+  }
+  EXPECT_GT(crashed, 100);
+  EXPECT_EQ(not_run, 0);
+}
+
+TEST_F(CheckCommand, AHangIsOneToo) {
+  ASSERT_EQ(check(fixture("hang") + " --quick --only batch --timeout 0.3"), kFailed);
+  // One after another, each with a worker of its own.
+  const auto all = records();
+  EXPECT_GT(all.size(), 3u);
+  for (const Record& r : all) EXPECT_EQ(r.status, Status::hung) << r.reproduce;
+}
+
+TEST_F(CheckCommand, BadCallsAreOneLine) {
+  for (const char* line :
+       {"no_such_key/f32@host", "safe_block/f32@host --only shades",
+        "safe_block/f32@host --only layout --setup offset_5", "safe_block/f32@host --quick --full",
+        "safe_block/f32@host --op sotfmax", "/no/such.so", "safe_block/f32@host --declare exq=fast"}) {
+    EXPECT_EQ(check(line), kBadCall) << line;
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << line << ": " << err;
+    EXPECT_FALSE(fs::exists(folder_ / "records.jsonl")) << line;
+  }
+}
+
+TEST_F(CheckCommand, HelpListsTheWordsOfADeclaration) {
+  EXPECT_EQ(check("--help"), kPassed);
+  std::istringstream all(declaration_words());
+  int words = 0;
+  for (std::string line; std::getline(all, line); ++words)
+    EXPECT_NE(out.find(line + "\n"), std::string::npos) << line;
+  EXPECT_GT(words, 20);
+}
+
+TEST_F(CheckCommand, TheReproduceLineOfAFileRunsTheSameCase) {
+  const std::string file = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/fixtures/shuffle_rows.cu";
+  const std::string build =
+      (fs::temp_directory_path() / ("assay-one-file-" + std::to_string(getuid()))).string();
+  const std::vector<std::string> words = {"assay",
+                                          "check",
+                                          file,
+                                          "--host",
+                                          "--entry",
+                                          "void softmax_rows(float* out, const float* inp, int N, int C)",
+                                          "--op",
+                                          "log_softmax",
+                                          "--build-dir",
+                                          build,
+                                          "--quick",
+                                          "--only",
+                                          "shapes",
+                                          "--V",
+                                          "7",
+                                          "--rows",
+                                          "2",
+                                          "--timeout",
+                                          "19",
+                                          "--out",
+                                          folder_.string(),
+                                          "--threads",
+                                          "1"};
+  // Probabilities are no logarithms of them.
+  ASSERT_EQ(call(words), kFailed) << err;
+  ASSERT_FALSE(records().empty());
+  const std::string line = records()[0].reproduce;
+  EXPECT_NE(line.find(" --op log_softmax "), std::string::npos) << line;
+  EXPECT_NE(line.find(" --timeout 19 "), std::string::npos) << line;
+  std::vector<std::string> again;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == ' ') continue;
+    const bool quoted = line[i] == '\'';
+    const std::size_t end = std::min(line.find(quoted ? '\'' : ' ', i + 1), line.size());
+    again.push_back(line.substr(i + quoted, end - i - quoted));
+    i = end;
+  }
+  again.insert(again.end(), {"--timeout", "60", "--out", folder_.string()});
+  EXPECT_EQ(call(again), kFailed) << line << "\n" << err;
+  EXPECT_EQ(records().size(), 1u);
+  EXPECT_EQ(records()[0].status, Status::fail) << records()[0].reason;
+}
+
+TEST_F(CheckCommand, SaysNothingTwiceAndNothingForOthers) {
+  const char* const asked = std::getenv("RC_PARAMS");
+  const std::string before = asked ? asked : "";
+  unsetenv("RC_PARAMS");
+  EXPECT_EQ(check("safe_block/f32@host --quick --only properties --seed 3"), kPassed) << out;
+  EXPECT_EQ((out + err).find("Using configuration"), std::string::npos) << err;
+  EXPECT_STREQ(std::getenv("RC_PARAMS"), "seed=3");
+  unsetenv("RC_PARAMS");
+  if (asked) setenv("RC_PARAMS", before.c_str(), 1);
+
+  EXPECT_EQ(check("mutant.no_max/f32@host --quick --only shapes"), kFailed);
+  EXPECT_NE(out.find("got nan"), std::string::npos) << out;
+  EXPECT_EQ(out.find("-nan"), std::string::npos) << out;
+  for (const Record& r : records()) EXPECT_EQ(to_json(r).dump().find("-nan"), std::string::npos) << r.reason;
+
+  EXPECT_EQ(check("safe_block/f32@host --quick --only families --family all_neg_inf --declare "
+                  "all_neg_inf=zero"),
+            kFailed);
+  EXPECT_NE(out.find("   the nearest class for this case: would pass with "), std::string::npos) << out;
+}
+
+TEST_F(CheckCommand, WhatTheMachineLacksForTheOnlyGroupIsSaidInOneLine) {
+  if (!fs::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
+  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  setenv("PATH", "/nowhere", 1);
+  EXPECT_EQ(check(fixture("die_some_times") + " --only sanitize"), kEnvironment);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(err, "assay: --only sanitize: compute-sanitizer is not in PATH\n");
+  EXPECT_EQ(out.find("FAIL"), std::string::npos) << out;
+}
+
+TEST_F(CheckCommand, WhereNothingRanNothingPassed) {
+  EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kFailed);
+  EXPECT_NE(out.find("FAIL"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay

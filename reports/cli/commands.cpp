@@ -1,0 +1,65 @@
+#include "reports/cli/commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "reference/environment_error.hpp"
+#include "reports/build_info.hpp"
+
+namespace assay {
+
+int run_assay(int argc, const char* const* argv) {
+  CLI::App app{
+      "assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure."};
+  app.name("assay");
+  app.set_version_flag("--version",
+                       std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
+  app.require_subcommand(1);
+  int status = kPassed;
+  add_list_command(app, status);
+  add_report_command(app, status);
+  add_check_command(app, status);
+  add_inputs_command(app, status);
+  add_grade_command(app, status);
+  add_sweep_command(app, status);
+  add_functions_command(app, status);
+  add_utilisation_command(app, status);
+  add_selftest_command(app, status);
+  add_fuzz_command(app, status);
+  add_replay_command(app, status);
+  add_adapter_command(app, status);
+  try {
+    const auto known = app.get_subcommands([](const CLI::App*) { return true; });
+    if (argc > 1 && argv[1][0] != '-' &&
+        std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; }))
+      throw InputError(std::string(argv[1]) + ": no such command (assay --help)");
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return kPassed;
+  } catch (const CLI::CallForVersion& v) {
+    std::fprintf(stdout, "%s\n", v.what());
+    return kPassed;
+  } catch (const CLI::ParseError& e) {
+    std::fprintf(stderr, "assay: %s (assay --help)\n", e.what());
+    return kBadCall;
+  } catch (const EnvironmentError& e) {
+    std::fprintf(stderr, "assay: %s\n", e.what());
+    return kEnvironment;
+  } catch (const InputError& e) {
+    std::fprintf(stderr, "assay: %s\n", e.what());
+    return kBadCall;
+  } catch (const std::exception& e) {
+    // Memory, threads: what the machine could not give.
+    std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
+    return kEnvironment;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "assay: standard output cannot be written\n");
+    return kEnvironment;
+  }
+  return status;
+}
+
+}  // namespace assay

@@ -1,0 +1,214 @@
+// The command line as a reader meets it: the help of every verb.
+#include "reports/cli/commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/error.hpp"
+#include "reports/cli/options.hpp"
+
+namespace assay {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string help_of(const Words& verb) {
+  std::vector<const char*> argv = {"assay"};
+  for (const std::string& w : verb) argv.push_back(w.c_str());
+  argv.push_back("--help");
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_assay(static_cast<int>(argv.size()), argv.data()), kPassed);
+  std::fflush(stdout);
+  return testing::internal::GetCapturedStdout();
+}
+
+/// The verbs below one: the first words of the lines under "Subcommands:".
+Words verbs_below(const std::string& help) {
+  Words verbs;
+  bool inside = false;
+  std::istringstream in(help);
+  for (std::string line; std::getline(in, line);)
+    if (line == "Subcommands:")
+      inside = true;
+    else if (line.empty())
+      inside = false;
+    else if (inside && line.starts_with("  ") && line[2] != ' ')
+      verbs.push_back(line.substr(2, line.find(' ', 2) - 2));
+  return verbs;
+}
+
+/// Every verb, and those below it, with its help.
+std::vector<std::pair<std::string, std::string>> every_help() {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::vector<Words> left = {{}};
+  while (!left.empty()) {
+    const Words verb = left.back();
+    left.pop_back();
+    std::string name = "assay";
+    for (const std::string& w : verb) name += " " + w;
+    all.emplace_back(name, help_of(verb));
+    for (const std::string& below : verbs_below(all.back().second)) {
+      left.push_back(verb);
+      left.back().push_back(below);
+    }
+  }
+  return all;
+}
+
+/// What of the program shows in a line of help, empty if nothing does.
+std::string leak_in(const std::string& text) {
+  for (const char* part : {"->", "::", "{", "}", "std", "nullptr", "\\"})
+    if (text.find(part) != text.npos) return part;
+  std::smatch found;
+  if (std::regex_search(text, found, std::regex("\\b[A-Z]{2,}:[A-Z]\\w*")))
+    return found.str();  // INT:INT in [1 - 8]
+  for (const auto& [open, close] : {std::pair('(', ')'), std::pair('[', ']')}) {
+    int depth = 0;
+    for (const char c : text) {
+      depth += (c == open) - (c == close);
+      if (depth < 0) break;
+    }
+    if (depth != 0) return std::string("unbalanced ") + open + close;
+  }
+  if (std::count(text.begin(), text.end(), '"') % 2 != 0) return "a lone \"";
+  return {};
+}
+
+TEST(Help, OfEveryVerbIsWordsAndNotProgramText) {
+  const auto all = every_help();
+  EXPECT_GE(all.size(), 17u);
+  for (const auto& [verb, help] : all) {
+    EXPECT_NE(help.find("Usage: " + verb + " "), help.npos) << help;
+    std::istringstream in(help);
+    for (std::string line; std::getline(in, line);) EXPECT_EQ(leak_in(line), "") << verb << ": " << line;
+  }
+}
+
+TEST(Help, LeaksAreSeen) {
+  for (const char* line :
+       {"k of top-k (5->check(whole); also 1, V and 64 at some V)",
+        "--oracle ENUM:value in {fast->0,mpfr->1} OR {0,1}=fast", "--threads INT:INT in [1 - 1024]",
+        "folder (out/check", "a) b(", "\"exp=fast", "std::string"})
+    EXPECT_NE(leak_in(line), "") << line;
+  EXPECT_EQ(leak_in("  --declare TEXT  what the author promises: \"exp=fast; ties=smaller_index\" (f(x, m))"),
+            "");
+}
+
+/// What a call says on standard error; its status must be that of a bad call.
+std::string refused(Words words) {
+  words.insert(words.begin(), "assay");
+  std::vector<const char*> argv;
+  for (const std::string& w : words) argv.push_back(w.c_str());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_assay(static_cast<int>(argv.size()), argv.data()), kBadCall) << testing::PrintToString(words);
+  return testing::internal::GetCapturedStderr();
+}
+
+Words words_of(const std::string& verb) {
+  std::istringstream in(verb);
+  Words words;
+  for (std::string w; in >> w;) words.push_back(w);
+  words.erase(words.begin());  // assay
+  return words;
+}
+
+constexpr const char* kWholeOptions[] = {"--seed",   "--V",           "--rows",  "--k",
+                                         "--device", "--threads",     "--pitch", "--launches",
+                                         "--stride", "--evaluations", "--jobs"};
+
+TEST(Options, EveryWholeNumberOfEveryVerbHasOneReader) {
+  int met = 0;
+  for (const auto& [verb, help] : every_help())
+    for (const std::string option : kWholeOptions) {
+      if (help.find("\n  " + option + " ") == help.npos) continue;
+      ++met;
+      for (const std::string bad : {"010", "1e3", "1_000", " 5", "5 ", "5x", "x", "-1", "+5", "1.0", "0x",
+                                    "0b1", "", "99999999999999999999", "5\n"}) {
+        Words call = words_of(verb);
+        call.insert(call.end(), {option, bad});
+        const std::string said = refused(call);
+        EXPECT_TRUE(said.starts_with("assay: " + option + " ")) << verb << ": " << said;
+        EXPECT_NE(said.find("must be a whole number from "), said.npos) << verb << ": " << said;
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << verb << ": " << said;
+      }
+      if (option == "--seed") continue;
+      Words call = words_of(verb);
+      call.insert(call.end(), {option, "0x10"});
+      EXPECT_NE(refused(call).find(option + " 0x10: must be"), std::string::npos) << verb;
+    }
+  EXPECT_GE(met, 45);
+}
+
+TEST(Options, AWholeNumberIsDecimal) {
+  EXPECT_EQ(whole_number("--V", "0"), 0u);
+  EXPECT_EQ(whole_number("--V", "18446744073709551615"), 18446744073709551615u);
+  EXPECT_EQ(whole_number("--seed", "0x10", {.hexadecimal = true}), 16u);
+  EXPECT_EQ(whole_number("--seed", "10", {.hexadecimal = true}), 10u);
+  EXPECT_EQ(whole_number("--jobs", "1024", {.least = 1, .most = 1024}), 1024u);
+  for (const char* bad : {"0", "1025", "18446744073709551616"})
+    EXPECT_THROW(whole_number("--jobs", bad, {.least = 1, .most = 1024}), InputError) << bad;
+  for (const char* bad : {"0x10", "010", "00", "-0", "0x-1", "0x 1", "0x0x1"})
+    EXPECT_THROW(whole_number("--V", bad), InputError) << bad;
+  for (const char* bad : {"010", "0x", "0x-1", "0x 1", "0x0x1", "0x1g", "0x10000000000000000"})
+    EXPECT_THROW(whole_number("--seed", bad, {.hexadecimal = true}), InputError) << bad;
+}
+
+TEST(Options, ANumberThatDoesNotFitItsOptionIsNotWrapped) {
+  EXPECT_EQ(refused({"report", "--k", "4294967297"}),
+            "assay: --k 4294967297: must be a whole number from 0 to 2147483647\n");
+  EXPECT_EQ(refused({"report", "--V", "9223372036854775808"}),
+            "assay: --V 9223372036854775808: must be a whole number from 0 to 9223372036854775807\n");
+}
+
+TEST(Options, EveryVerbWithAnEmptyOutSaysSo) {
+  int met = 0;
+  for (const auto& [verb, help] : every_help()) {
+    if (help.find("\n  --out ") == help.npos) continue;
+    ++met;
+    Words call = words_of(verb);
+    call.insert(call.end(), {"--out", ""});
+    EXPECT_EQ(refused(call), "assay: --out '': must be a path\n") << verb;
+  }
+  EXPECT_GE(met, 11);
+}
+
+TEST(Options, WhatIsRequiredIsCudaOrHostEverywhere) {
+  for (const auto& [verb, help] : every_help()) {
+    if (help.find("\n  --require ") == help.npos) continue;
+    Words call = words_of(verb);
+    if (verb == "assay check") call.push_back("safe_block/f32@host");
+    call.insert(call.end(), {"--require", "tpu"});
+    EXPECT_EQ(refused(call), "assay: --require tpu: must be cuda or host\n") << verb;
+  }
+}
+
+TEST(Options, AFamilyThatIsNoneIsNamedInTheSameWords) {
+  const std::string folder = testing::TempDir() + "no_such_family";
+  for (const Words& call :
+       {Words{"report"}, Words{"inputs", "--out", folder},
+        Words{"sweep", "--host", "--key", "safe_block/f32@host", "--V", "33", "--rows", "1", "--out", folder},
+        Words{"sweep", "launch", "--key", "safe_block/f32@host", "--V", "33", "--rows", "1"},
+        Words{"sweep", "oracle"},
+        Words{"check", "safe_block/f32@host", "--only", "shapes", "--quick", "--out", folder}}) {
+    Words words = call;
+    words.insert(words.end(), {"--family", "nosuch"});
+    EXPECT_EQ(refused(words), "assay: --family nosuch: unknown; assay list --families names them all\n")
+        << testing::PrintToString(call);
+  }
+}
+
+TEST(Help, AWordThatIsNoneOfAFewIsNamedWithTheFew) {
+  const char* const words[] = {"assay", "report", "--oracle", "slow"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_assay(4, words), kBadCall);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "assay: --oracle slow: must be fast or mpfr\n");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,118 @@
+// assay functions: exp, exp2, log and division of this machine, on every argument.
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/functions_report.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::vector<std::string> names;
+  std::string backend, require, out = "out/functions";
+  std::int64_t stride = 1;
+  int threads = 0, device = 0;
+  bool pairs = false, quotients = false;
+};
+
+std::vector<const functions::Function*> select(const Options& o) {
+  std::vector<bool> used(o.names.size(), false);
+  std::vector<const functions::Function*> out;
+  for (const functions::Function& f : functions::functions()) {
+    bool wanted = o.names.empty();
+    for (std::size_t i = 0; i < o.names.size(); ++i)
+      if (o.names[i] == f.name || fnmatch(o.names[i].c_str(), f.id().c_str(), 0) == 0)
+        wanted = used[i] = true;
+    if (wanted && (o.backend.empty() || o.backend == name(f.backend))) out.push_back(&f);
+  }
+  for (std::size_t i = 0; i < o.names.size(); ++i)
+    if (!used[i])
+      throw InputError("--function " + o.names[i] +
+                       ": no such function; assay functions --list names them all");
+  if (out.empty()) throw InputError("--backend " + o.backend + ": none of these functions runs there");
+  return out;
+}
+
+int run(const Options& o) {
+  if (!o.backend.empty() && o.backend != "cuda" && o.backend != "host")
+    throw InputError("--backend " + o.backend + ": must be cuda or host");
+  choose_machine(o.require, o.device);
+  if (o.stride < 1 || o.stride > std::int64_t{1} << 24)
+    throw InputError(fmt::format("--stride {}: must be 1 to 16777216", o.stride));
+
+  const auto selected = select(o);
+  prepare_folder(o.out);
+  const auto start = std::chrono::steady_clock::now();
+  FunctionsReport r;
+  r.environment = environment();
+  for (const functions::Function* f : selected) {
+    fmt::print(stderr, "{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
+    std::fflush(stderr);
+    r.functions.push_back(measure(*f, {o.stride, o.threads}));
+  }
+  if (o.pairs)
+    for (Backend backend : {Backend::cuda, Backend::host}) {
+      if (!o.backend.empty() && o.backend != name(backend)) continue;
+      // The executor makes thousands of rows a second, not a billion.
+      const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
+      for (const Variant* v : pair_variants(backend)) {
+        fmt::print(stderr, "every pair: {}\n", v->key());
+        r.pairs.push_back(measure_pairs(*v, stride, o.threads));
+      }
+    }
+  if (o.quotients) {
+    fmt::print(stderr, "every quotient\n");
+    r.quotients = sweep_quotients(o.stride);
+  }
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  const std::filesystem::path out = o.out;
+  write_files({{out / "functions.json", render_functions_json(r)},
+               {out / "functions.html", render_functions_page(r)}});
+  fmt::print("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
+  return functions_passed(r) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_functions_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  auto list = std::make_shared<bool>(false);
+  CLI::App* c =
+      app.add_subcommand("functions", "exp, exp2, log, division of this machine, on every argument");
+  c->add_option("--function", o->names, "names or name/dtype@backend; * and ? match (every function)");
+  c->add_option("--backend", o->backend, "cuda or host (both)");
+  add_whole(*c, "--stride", o->stride,
+            "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
+  c->add_flag("--pairs", o->pairs,
+              "also every pair of f16 logits as a two-element softmax (a sample on the host)");
+  c->add_flag(
+      "--quotients", o->quotients,
+      "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
+  add_out(*c, o->out, "folder for functions.json and functions.html")->capture_default_str();
+  add_threads(*c, o->threads, "host threads (one per core)");
+  add_device(*c, o->device);
+  add_require(*c, o->require);
+  c->add_flag("--list", *list, "list the functions instead, with what is documented of each");
+  c->callback([o, list, &status] {
+    if (!*list) {
+      status = run(*o);
+      return;
+    }
+    for (const functions::Function& f : functions::functions())
+      fmt::print("{:<28} {:<55} {}\n", f.id(), f.declared().documented,
+                 f.missing.empty() ? "runs here" : f.missing);
+    status = kPassed;
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,86 @@
+// assay functions: what it prints, writes and refuses, and the section of the page.
+#include "reports/data/functions_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/files.hpp"
+#include "reports/page/page.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+Outcome call(const std::string& line) {
+  std::vector<std::string> words;
+  std::istringstream in(line);
+  for (std::string w; in >> w;) words.push_back(w);
+  std::vector<const char*> argv;
+  for (const std::string& w : words) argv.push_back(w.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+TEST(FunctionsCommand, PrintsTheVerdictFirstAndWritesWhatItFound) {
+  const fs::path folder = fs::temp_directory_path() / ("assay-functions-" + std::to_string(::getpid()));
+  const Outcome o =
+      call("assay functions --function hexp expf --backend host --stride 99991 --threads 1 --out " +
+           folder.string());
+  EXPECT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_TRUE(o.out.starts_with("PASS: 3 functions, 2 of them on every argument")) << o.out;
+  EXPECT_NE(o.out.find("* a sample"), std::string::npos);
+  const FunctionsReport r = read_functions(folder / "functions.json");
+  ASSERT_EQ(r.functions.size(), 3u);
+  EXPECT_EQ(r.functions[0].id(), "expf/f32@host");
+  EXPECT_EQ(r.functions[0].stride, 99991);
+  EXPECT_EQ(r.functions[1].inputs, 65536);
+  EXPECT_EQ(render_functions_json(r), read_file(folder / "functions.json"));
+
+  ReportData data;
+  data.functions = r;
+  EXPECT_NE(render_page(data).find("Functions that kernels build on"), std::string::npos);
+  data.functions.reset();
+  EXPECT_EQ(render_page(data).find("Functions that kernels build on"), std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
+  FunctionsReport r;
+  EXPECT_FALSE(functions_passed(r));
+  r.functions.resize(1);
+  r.functions[0].status = "not_run";
+  EXPECT_FALSE(functions_passed(r));
+  r.functions[0].status = "pass";
+  EXPECT_TRUE(functions_passed(r));
+  r.pairs.resize(1);
+  r.pairs[0].status = "fail";
+  r.pairs[0].reason = "<element>";
+  EXPECT_FALSE(functions_passed(r));
+  const std::string page = render_functions_page(r);
+  EXPECT_NE(page.find("FAIL"), std::string::npos);
+  EXPECT_EQ(page.find("<element>"), std::string::npos) << "text is escaped";
+  EXPECT_TRUE(render_functions_terminal(r, "").starts_with("FAIL"));
+}
+
+TEST(FunctionsCommand, RefusesBadCalls) {
+  for (const char* line : {"assay functions --function nosuch", "assay functions --backend tpu",
+                           "assay functions --stride 0", "assay functions --function Eigen* --backend cuda",
+                           "assay report --functions /nowhere/functions.json"})
+    EXPECT_EQ(call(line).status, kBadCall) << line;
+  EXPECT_EQ(call("assay functions --list").status, kPassed);
+}
+
+}  // namespace
+}  // namespace assay

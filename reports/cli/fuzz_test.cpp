@@ -1,0 +1,215 @@
+// assay fuzz and assay replay as they are called: exit statuses, the files left, and two ranks.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/record.hpp"
+#include "fuzz/case_file.hpp"
+#include "fuzz/search/campaign.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/fuzz_options.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+class FuzzCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / ("assay_fuzz_" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  /// Exit status; what was printed is in `out_` and `err_`.
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "assay");
+    std::vector<const char*> argv;
+    for (const std::string& w : words) argv.push_back(w.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::recursive_directory_iterator(folder_),
+                                                  std::filesystem::recursive_directory_iterator()));
+  }
+
+  std::filesystem::path folder_;
+  std::string out_, err_;
+};
+
+TEST_F(FuzzCommand, PassesARightKernelAndKeepsWhatItLearned) {
+  const std::vector<std::string> call = {
+      "fuzz", "online_block/f16@host", "--evaluations", "64", "--corpus", at("corpus"), "--out", at("out")};
+  EXPECT_EQ(run(call), kPassed) << out_ << err_;
+  EXPECT_NE(out_.find("64 genomes"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("elements/s"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("PASS: 1 candidates searched"), std::string::npos) << out_;
+  const std::string file = at("corpus/online_block-f16-host.corpus.jsonl");
+  const fuzz::Corpus first = fuzz::corpus_from_text(read_file(file), file);
+  EXPECT_EQ(first.evaluations, 64);
+  EXPECT_EQ(run(call), kPassed);
+  const fuzz::Corpus second = fuzz::corpus_from_text(read_file(file), file);
+  EXPECT_EQ(second.evaluations, 128);
+  EXPECT_GE(second.entries.size(), first.entries.size());
+}
+
+TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {
+  const std::vector<std::vector<std::string>> bad = {
+      {"fuzz"},
+      {"fuzz", "no_such/f32@host"},
+      {"fuzz", "online_block/f32@host", "--time", "soon"},
+      {"fuzz", "online_block/f32@host", "--time", "-3s"},
+      {"fuzz", "online_block/f32@host", "--shard", "2/2"},
+      {"fuzz", "online_block/f32@host", "--V", "-5"},
+      {"fuzz", "online_block/f32@host", "--op", "topk", "--evaluations", "1"},
+      {"fuzz", "online_block/f32@host", "--evaluations", "-1"},
+      {"fuzz", "--merge", at("nothing")},
+      {"replay", at("missing.json")},
+  };
+  for (std::vector<std::string> call : bad) {
+    if (call[0] == "fuzz") call.insert(call.end(), {"--out", at("out")});
+    EXPECT_EQ(run(call), kBadCall) << call.back() << out_;
+    EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
+    EXPECT_LE(files(), 1u);  // the folder itself
+  }
+}
+
+TEST_F(FuzzCommand, RefusesABrokenCorpus) {
+  std::filesystem::create_directories(at("corpus"));
+  std::ofstream(at("corpus/online_block-f32-host.corpus.jsonl")) << "{\"assay_corpus\": 1, \"key\": 3}\n";
+  EXPECT_EQ(run({"fuzz", "online_block/f32@host", "--evaluations", "32", "--corpus", at("corpus"), "--out",
+                 at("out")}),
+            kBadCall);
+  EXPECT_NE(err_.find("online_block-f32-host.corpus.jsonl:1"), std::string::npos) << err_;
+}
+
+TEST_F(FuzzCommand, ReplaysACaseThatPassesAndRefusesABadFile) {
+  fuzz::CaseFile c;
+  c.key = "safe_block/f32@host";
+  c.trial.logits = Tensor(Dtype::f32, 1, 3);
+  c.fails = {"element", "finite"};
+  const std::string file = at("case.json");
+  std::ofstream(file) << fuzz::text_of(c);
+  EXPECT_EQ(run({"replay", file}), kPassed) << out_ << err_;
+  EXPECT_NE(out_.find("no longer fails"), std::string::npos) << out_;
+  EXPECT_EQ(run({"replay", file, "online_block/f32@host"}), kPassed) << err_;
+  EXPECT_EQ(run({"replay", file, "online_block/f16@host"}), kBadCall);
+  EXPECT_EQ(run({"replay", file, "topk_block/f32@host"}), kBadCall);
+  c.key = "gone/f32@host";
+  std::ofstream(file) << fuzz::text_of(c);
+  EXPECT_EQ(run({"replay", file}), kBadCall);
+  EXPECT_NE(err_.find("gone/f32@host"), std::string::npos) << err_;
+  std::ofstream(file) << "{}";
+  EXPECT_EQ(run({"replay", file}), kBadCall);
+}
+
+TEST(FuzzOptions, AProcessOfAGpuIsAskedForTheSameSearch) {
+  FuzzOptions o;
+  o.candidates = {"my kernel.cu"};
+  o.sizes = {1000, 33};
+  o.time = "90s", o.corpus = "c", o.out = "o", o.op = "normalizer";
+  o.evaluations = 64, o.seed = 7, o.jobs = 3, o.device = 1;
+  o.how.timeout_seconds = 2.5, o.how.in_process = true;
+  o.how.source.entry = "void f(const T* in, T* out, int rows, int V)";
+  o.how.source.args = {"a=V", "b=256"};
+  o.how.source.nvcc_flags = "-O3 --use_fast_math";
+  o.how.source.dtypes = {"f16", "f32"};
+  o.how.source.name = "theirs", o.how.source.declare = "exp=fast", o.how.source.build_dir = "b";
+  const std::string same =
+      "assay|fuzz|my kernel.cu|--entry|void f(const T* in, T* out, int rows, int V)|--arg|a=V|--arg|b=256|"
+      "--nvcc-flags|-O3 --use_fast_math|--types|f16,f32|--name|theirs|--declare|exp=fast|--build-dir|b|"
+      "--time|90s|--op|normalizer|--corpus|c|--out|o|--timeout|2.5|--seed|7|--evaluations|64|--V|1000|--V|"
+      "33|";
+  const auto joined = [&](int index, int devices) {
+    return fmt::format("{}", fmt::join(device_words(o, index, devices), "|"));
+  };
+  EXPECT_EQ(joined(2, 4), same + "--shard|2/3|--device|3|--jobs|1|--in-process");
+  EXPECT_EQ(joined(1, 2), same + "--shard|1/3|--device|0|--jobs|1|--in-process")
+      << "more processes than GPUs";
+}
+
+// A planted fault, found in a worker, shrunk and written: the file fails again, explained, until another
+// kernel is put in its place.
+TEST_F(FuzzCommand, FindsShrinksAndReplaysAFault) {
+  const std::string key = "mutant.max_from_zero/f32@host";
+  EXPECT_EQ(run({"fuzz", key, "--evaluations", "128", "--out", at("out"), "--jobs", "2"}), kFailed)
+      << out_ << err_;
+  EXPECT_NE(out_.find("FAIL: "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("assay replay "), std::string::npos) << out_;
+  std::istringstream records(read_file(at("out/records.jsonl")));
+  int cases = 0;
+  for (std::string line; std::getline(records, line); ++cases) {
+    const Record r = record_from_json(nlohmann::json::parse(line));
+    EXPECT_EQ(r.status, Status::fail);
+    ASSERT_EQ(r.reproduce.substr(0, 13), "assay replay ");
+    const std::string file = r.reproduce.substr(13);
+    const fuzz::CaseFile c = fuzz::case_from_text(read_file(file), file);
+    EXPECT_EQ(c.key, key);
+    EXPECT_EQ(c.trial.logits.rows, 1);
+    EXPECT_LE(c.trial.logits.V, 3) << c.fails.text();
+    EXPECT_EQ(run({"replay", file}), kFailed) << out_ << err_;
+    EXPECT_NE(out_.find("(as recorded)"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("  exact       "), std::string::npos) << out_;
+    EXPECT_EQ(run({"replay", file, "online_block/f32@host"}), kPassed) << out_ << err_;
+  }
+  EXPECT_GT(cases, 0);
+}
+
+// As under mpirun -n 2: each rank is a process, and tells itself from the other by its environment.
+TEST_F(FuzzCommand, TwoRanksShareAFolder) {
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      setenv("OMPI_COMM_WORLD_RANK", std::to_string(rank).c_str(), 1);
+      setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+      if (!std::freopen("/dev/null", "w", stdout)) _exit(99);
+      const std::string corpus = at("corpus"), out = at("out");
+      // In this process: the thread that starts workers did not come along through the fork.
+      const char* argv[] = {"assay",         "fuzz",  "online_block/f16@host",
+                            "--evaluations", "64",    "--corpus",
+                            corpus.c_str(),  "--out", out.c_str(),
+                            "--jobs",        "1",     "--in-process"};
+      _exit(run_assay(static_cast<int>(std::size(argv)), argv));
+    }
+    ranks.push_back(child);
+  }
+  for (const pid_t child : ranks) {
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), kPassed);
+  }
+  const auto files = fuzz::corpus_files(at("corpus"));
+  ASSERT_EQ(files.size(), 2u);
+  const fuzz::Corpus first = fuzz::corpus_from_text(read_file(files[0]), "first");
+  const fuzz::Corpus second = fuzz::corpus_from_text(read_file(files[1]), "second");
+  EXPECT_NE(first.seed, second.seed);
+  EXPECT_EQ(run({"fuzz", "--merge", at("corpus"), at("out"), "--corpus", at("all"), "--out", at("all")}),
+            kPassed)
+      << err_;
+  const fuzz::Corpus all =
+      fuzz::corpus_from_text(read_file(at("all/online_block-f16-host.corpus.jsonl")), "all");
+  EXPECT_EQ(all.evaluations, 128);
+  for (const auto& [feature, entry] : first.entries) {
+    ASSERT_TRUE(all.entries.contains(feature));
+    EXPECT_GE(all.entries.at(feature).score, entry.score);
+  }
+}
+
+}  // namespace
+}  // namespace assay

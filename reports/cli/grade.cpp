@@ -1,0 +1,141 @@
+// assay grade: outputs made elsewhere, by anything, judged as a kernel's of which nothing was declared, or
+// what
+// --declare says: records.jsonl, summary.md, index.html, and the verdict on the terminal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "kernels/declaration.hpp"
+#include "reference/error.hpp"
+#include "reference/files/tensor_file.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/page.hpp"
+#include "reports/runs/manifest.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string folder, logits, probs, values, indices, op, dtype;
+  std::string out = "out/grade";
+  GradeOptions grade;
+};
+
+/// "bf16", or "f32:bf16" where the outputs have another type than the logits.
+void take_dtype(const std::string& word, Graded& g) {
+  const std::size_t colon = word.find(':');
+  g.dtype = parse_dtype(word.substr(0, colon));
+  bool good = g.dtype && *g.dtype != Dtype::f64;
+  if (colon != word.npos) {
+    g.out_dtype = parse_dtype(word.substr(colon + 1));
+    good = good && g.out_dtype;
+  }
+  if (!good)
+    throw InputError("--dtype " + word + ": f16, bf16 or f32, or of logits and outputs, as in f32:bf16");
+}
+
+/// What of one file of logits is to be judged, and as which op.
+std::vector<Graded> one_file(Options& o) {
+  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
+  const std::string values = o.probs.empty() ? o.values : o.probs;
+  if (values.empty() && o.indices.empty())
+    throw InputError("--probs: what is to be judged? (assay grade --help)");
+  if (o.op.empty() && !o.indices.empty()) o.grade.op = o.probs.empty() ? Op::topk : Op::softmax_topk;
+  if (o.op.empty() && o.indices.empty() && o.probs.empty())
+    throw InputError("--values: of which --op? log_softmax, lse, topk or softmax_topk");
+  if (selects(o.grade.op) && o.indices.empty())
+    throw InputError(fmt::format("--indices: --op {} has indices", name(o.grade.op)));
+  if (!selects(o.grade.op) && !o.indices.empty())
+    throw InputError(fmt::format("--indices: --op {} has none", name(o.grade.op)));
+  Graded g;
+  g.name = file_of(o.logits).stem().string();
+  g.why = "Logits and outputs that were handed in.";
+  g.logits = o.logits;
+  g.values = values;
+  g.indices = o.indices;
+  if (!o.dtype.empty()) take_dtype(o.dtype, g);
+  for (const std::string& file : {values, o.indices})
+    if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored))
+      throw InputError(file + ": no such file");
+  return {g};
+}
+
+int run(Options& o) {
+  if (!o.op.empty()) {
+    const auto op = parse_op(o.op);
+    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
+      throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
+    o.grade.op = *op;
+  }
+  if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
+    throw InputError("--max-ulp: must be a finite number");
+  if (o.folder.empty() == o.logits.empty())
+    throw InputError("assay grade: a folder of assay inputs, or --logits and --probs (assay grade --help)");
+  std::vector<Graded> cases;
+  if (o.folder.empty()) {
+    cases = one_file(o);
+  } else {
+    if (!o.probs.empty() || !o.values.empty() || !o.indices.empty() || !o.dtype.empty())
+      throw InputError("assay grade FOLDER: its manifest names the files");
+    const Manifest m = read_manifest(o.folder);
+    if (!o.op.empty() && m.op != o.grade.op)
+      throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));
+    o.grade.op = m.op;
+    cases = outputs_of(m, o.folder);
+  }
+  const std::filesystem::path out = o.out;
+  const ReportData data = grade(cases, o.grade);
+  prepare_folder(out);
+  std::string lines;
+  for (const Record& r : data.records)
+    lines += to_json(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  write_files({{out / "records.jsonl", lines},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  std::int64_t missing = 0;
+  for (const Record& r : data.records)
+    if (r.status == Status::not_run && ++missing <= 3) fmt::print("not graded: {}\n", r.reason);
+  if (missing > 3) fmt::print("and {} more\n", missing - 3);
+  return report_passed(data) ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_grade_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("grade", "judge outputs that were made elsewhere, by anything");
+  c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
+  c->add_option("--logits", o->logits,
+                "FILE[:NAME], .npy, .npz or .safetensors: rows of logits, f16, bf16 or f32");
+  c->add_option("--probs", o->probs, "likewise: their softmax, in any of these or f64");
+  c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
+  c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
+  c->add_option("--op", o->op, "softmax, log_softmax, lse, topk, softmax_topk (by the files given)");
+  c->add_option("--dtype", o->dtype,
+                "of the logits, or logits:outputs as f32:bf16; bf16: uint16, int16 and V2 hold its bits");
+  c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
+  c->add_option("--max-ulp", o->grade.max_ulp,
+                "the author's own promise: no element further from the exact value than so many ulp")
+      ->check(unsaid(CLI::NonNegativeNumber));
+  c->add_option("--name", o->grade.name, "of the outputs in records and page")->capture_default_str();
+  add_threads(*c, o->grade.threads);
+  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
+  c->footer(
+      "Of a file of several arrays FILE[:NAME] takes one; without a name it is the only one, or the one "
+      "called\n"
+      "logits, probs, values or indices like the option. NumPy has no bf16: a file of its bits, made by\n"
+      "x.view(torch.uint16), x.view(torch.int16) or ml_dtypes, is read with --dtype bf16.\n\n"
+      "Words of --declare:\n" +
+      declaration_words());
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,93 @@
+// assay inputs: the input families as .npy files, for outputs made elsewhere, by anything; assay grade judges
+// them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "reference/error.hpp"
+#include "reference/files/npy.hpp"
+#include "reference/inputs/inputs.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/runs/manifest.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string out, op = "softmax";
+  std::vector<std::string> dtypes = {"f32"}, families;
+  std::vector<std::int64_t> sizes = {1, 2, 33, 1000, 4099, 32000};
+  std::optional<std::int64_t> rows;
+  std::uint64_t seed = 1;
+  int k = 5;
+};
+
+int run(const Options& o) {
+  Manifest m;
+  const auto op = parse_op(o.op);
+  if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
+    throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
+  if (o.k < 1) throw InputError("--k: must be 1 or more");
+  if (o.rows && *o.rows < 1) throw InputError("--rows: must be 1 or more");
+  m.op = *op;
+  m.k = o.k;
+  m.seed = o.seed;
+  std::vector<const Family*> chosen;
+  for (const std::string& f : o.families) chosen.push_back(&family_named(f));
+  if (o.families.empty())
+    for (const Family& f : families()) chosen.push_back(&f);
+
+  std::vector<std::pair<Manifest::Entry, const Family*>> entries;
+  for (const std::string& d : o.dtypes) {
+    const auto t = parse_dtype(d);
+    if (!t || *t == Dtype::f64) throw InputError("--dtype " + d + ": f16, bf16 or f32");
+    for (const Family* f : chosen)
+      for (const std::int64_t V : o.sizes) {
+        if (V < 1) throw InputError("--V: must be 1 or more");
+        if (!applies(*f, *t, V)) continue;
+        const std::string prefix = o.dtypes.size() > 1 ? d + "_" : "";
+        entries.push_back({{fmt::format("{}{}_V{}.npy", prefix, f->name, V), f->name, f->why, *t,
+                            o.rows.value_or(report_rows(*f, *t, V, false)), V},
+                           f});
+      }
+  }
+  if (entries.empty()) throw InputError("no family exists for these dtypes and V");
+
+  const std::filesystem::path out = o.out;
+  prepare_folder(out);
+  std::int64_t elements = 0;
+  for (const auto& [e, f] : entries) {
+    write_npy(out / e.file, make_input(*f, e.dtype, e.V, e.rows, o.seed), Bf16::as_u2);
+    m.entries.push_back(e);
+    elements += e.rows * e.V;
+  }
+  // Last: a folder with a manifest is whole.
+  write_files({{out / kManifest, render_manifest(m, o.out)}});
+  fmt::print(
+      "{} files, {} elements: {}\nwrite the outputs of NAME.npy as {}{} beside it, then: assay grade {}\n",
+      m.entries.size(), elements, (out / kManifest).string(), values_beside("NAME.npy", m.op).string(),
+      selects(m.op) ? " and " + indices_beside("NAME.npy").string() : "", o.out);
+  return kPassed;
+}
+
+}  // namespace
+
+void add_inputs_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
+  add_out(*c, o->out, "folder for the files and manifest.json")->required();
+  c->add_option("--op", o->op, "what will be computed of them: softmax, log_softmax, lse, topk, softmax_topk")
+      ->capture_default_str();
+  c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();
+  add_family(*c, o->families);
+  add_whole(*c, "--V", o->sizes, "row lengths")->capture_default_str();
+  add_whole(*c, "--rows", o->rows, "rows of every file (by family and V)");
+  add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
+  add_seed(*c, o->seed);
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+// assay list: every key, its claims, where it can run; with --families, every input family, which commands
+// try it, and why it is there.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/device.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/runs/report.hpp"
+
+namespace assay {
+namespace {
+
+void list_keys() {
+  fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp",
+             "division", "in", "accesses", "runs here");
+  for (const Variant& v : registry()) {
+    const KeyInfo k = key_info(v);
+    fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp,
+               k.division, k.internals, k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
+  }
+  if (!built_with_cuda()) fmt::print("cuda keys are absent: this build has no CUDA side\n");
+  fmt::print("{} keys\n", registry().size());
+}
+
+/// Which commands try the family where no --family is given.
+std::string tried_by(const Family& f) {
+  return f.group ? fmt::format("check ({})", f.group) : "every command";
+}
+
+/// The dtypes and row lengths that there are rows of.
+std::string rows_there(const Family& f) {
+  std::string dtypes;
+  bool all = true;
+  for (const Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    const bool has = applies(f, t, 1);
+    all = all && has;
+    if (has) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name(t));
+  }
+  const std::int64_t longest = longest_row(f);
+  return (all ? "every dtype" : dtypes) +
+         (longest < std::numeric_limits<std::int64_t>::max() ? fmt::format(", V to {}", longest) : "");
+}
+
+void list_families() {
+  fmt::print("{:<18} {:<16} {:<23} {}\n", "family", "tried by", "rows of", "what it holds");
+  for (const Family& f : all_families())
+    fmt::print("{:<18} {:<16} {:<23} {}\n", f.name, tried_by(f), rows_there(f), f.why);
+  fmt::print("{:<18} {:<16} {:<23} {}\n", kProbeFamily, "report, check", "every dtype", kProbeWhy);
+  fmt::print(
+      "{} families. Every op takes every family, and every --family takes every name. The rows of {} alone\n"
+      "depend on the kernel's answers: only report and check take it.\n",
+      all_families().size() + 1, kProbeFamily);
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app, int& status) {
+  CLI::App* c = app.add_subcommand("list", "every key, its claims, where it can run");
+  auto show_families = std::make_shared<bool>(false);
+  c->add_flag("--families", *show_families, "list the input families instead");
+  c->callback([show_families, &status] {
+    if (*show_families)
+      list_families();
+    else
+      list_keys();
+    status = kPassed;
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,105 @@
+#include "reports/cli/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "kernels/device.hpp"
+#include "reference/environment_error.hpp"
+
+namespace assay {
+namespace {
+
+/// A word as it stands in a line of its own.
+std::string shown(const std::string& word) {
+  std::string one_line = word;
+  std::replace_if(
+      one_line.begin(), one_line.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return word.empty() || word.find(' ') != word.npos ? "'" + one_line + "'" : one_line;
+}
+
+[[noreturn]] void refuse(const std::string& option, const std::string& text, const WholeRange& range,
+                         const char* why = "") {
+  throw InputError(fmt::format("{} {}: must be a whole number from {} to {}{}{}", option, shown(text),
+                               range.least, range.most, range.hexadecimal ? ", or hexadecimal as 0x10" : "",
+                               why));
+}
+
+}  // namespace
+
+std::uint64_t whole_number(const std::string& option, const std::string& text, const WholeRange& range) {
+  const bool hexadecimal = range.hexadecimal && (text.starts_with("0x") || text.starts_with("0X"));
+  const std::string digits = hexadecimal ? text.substr(2) : text;
+  if (!hexadecimal && digits.size() > 1 && digits[0] == '0' &&
+      digits.find_first_not_of("0123456789") == digits.npos)
+    refuse(option, text, range, ", without a leading 0");
+  std::uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  // Of an unsigned type neither a sign nor a space is read.
+  const auto read = std::from_chars(digits.data(), end, number, hexadecimal ? 16 : 10);
+  if (read.ec != std::errc() || read.ptr != end || number < range.least || number > range.most)
+    refuse(option, text, range);
+  return number;
+}
+
+CLI::Validator option_kit::reader(const std::string& option, const WholeRange& range) {
+  return CLI::Validator(
+      [option, range](std::string& text) {
+        text = std::to_string(whole_number(option, text, range));
+        return std::string();
+      },
+      "");
+}
+
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& what) {
+  return add_whole(command, "--seed", seed, what, {.hexadecimal = true})->capture_default_str();
+}
+
+CLI::Option* add_threads(CLI::App& command, int& threads, const std::string& what) {
+  return add_whole(command, "--threads", threads, what, {.least = 1, .most = 1024});
+}
+
+CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what) {
+  return command.add_option("--out", out, what)
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            if (word.empty()) throw InputError("--out '': must be a path");
+            return std::string();
+          },
+          ""));
+}
+
+CLI::Option* add_family(CLI::App& command, std::string& family) {
+  return command.add_option("--family", family, "input family of assay list --families")
+      ->capture_default_str();
+}
+
+CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families) {
+  return command.add_option("--family", families,
+                            "input families of assay list --families (those that every command tries)");
+}
+
+CLI::Option* add_device(CLI::App& command, int& device) {
+  return add_whole(command, "--device", device, "CUDA device ordinal")->capture_default_str();
+}
+
+CLI::Option* add_require(CLI::App& command, std::string& require) {
+  return command.add_option("--require", require, "cuda: exit 3 at once where no GPU can run");
+}
+
+void choose_device(int device) {
+  if (device == 0) return;
+  if (const std::string why = select_device(device); !why.empty()) throw InputError("--device: " + why);
+}
+
+void choose_machine(const std::string& require, int device) {
+  if (!require.empty() && require != "cuda" && require != "host")
+    throw InputError("--require " + shown(require) + ": must be cuda or host");
+  if (require == "cuda")
+    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty())
+      throw EnvironmentError("--require cuda: " + why);
+  choose_device(device);
+}
+
+}  // namespace assay

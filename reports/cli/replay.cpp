@@ -1,0 +1,76 @@
+// assay replay: one case file again, explained.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "accuracy/case/case.hpp"
+#include "fuzz/case_file.hpp"
+#include "fuzz/explain.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/targets/candidates.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string file, candidate;
+  CandidateOptions how;
+  int device = 0;
+  bool quiet = false;
+};
+
+int run(const Options& o) {
+  const fuzz::CaseFile c = fuzz::case_from_text(read_file(o.file), o.file);
+  const Dtype dtype = c.trial.logits.dtype;
+  choose_device(o.device);
+  const std::string& own = c.origin.empty() ? c.key : c.origin;
+  if (o.candidate.empty() && own.find(" --") != std::string::npos)
+    throw InputError(
+        fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
+  const Target candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
+                                               : candidate_for(o.candidate, "", c.op, dtype, o.how);
+  if (const std::string why = cannot_launch(candidate.variant); !why.empty()) {
+    fmt::print(stderr, "assay: {}: {}\n", candidate.variant.key(), why);
+    return kEnvironment;
+  }
+  const Variant v = candidate.make();
+  if (const std::string other = not_plain_rows(v.claim, c.op); !other.empty())
+    throw InputError(v.key() + ": a case file holds rows of logits: " + other);
+  const Record r = fuzz::check(v, c.op, c.trial, true);
+  if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
+  if (r.status == Status::pass) {
+    fmt::print("PASS: the case no longer fails ({} was: {})\n", c.key, c.fails.text());
+    return kPassed;
+  }
+  const bool same = fuzz::fails_like(r, c.trial.logits, c.fails);
+  fmt::print("FAIL: {}: {}{}\n", v.key(), r.reason.empty() ? name(r.status) : r.reason,
+             same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
+  return kFailed;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      app.add_subcommand("replay", "run one case file again and explain it: exit 1 while it still fails");
+  c->add_option("case", o->file, "the case file that assay fuzz wrote")->required();
+  c->add_option("candidate", o->candidate,
+                "another candidate to try it on: a key or a plugin (the case's own)");
+  add_device(*c, o->device);
+  add_source_options(*c, o->how.source);
+  c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
+  c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
+      ->capture_default_str()
+      ->check(unsaid(CLI::Range(0.1, 1e5)));
+  c->add_flag("--in-process", o->how.in_process, "a registered key without a worker process: for a debugger");
+  c->add_flag("--quiet", o->quiet, "the verdict alone");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

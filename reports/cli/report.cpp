@@ -1,0 +1,123 @@
+// assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
+// index.html, and the verdict on the terminal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/progress.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/page.hpp"
+#include "reports/runs/oracle_speed_data.hpp"
+#include "reports/runs/report.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  Selection selection;
+  std::string out;
+  std::string require;
+  std::string compare;
+  std::string oracle = "fast";
+  std::string oracle_speed;
+  std::string functions;
+  int threads = 0;
+  int device = 0;
+};
+
+int run(Options& o) {
+  choose_machine(o.require, o.device);
+  if (o.oracle != "fast" && o.oracle != "mpfr")
+    throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
+  o.selection.tier = o.oracle == "fast" ? Tier::fast : Tier::mpfr;
+  std::vector<Record> old;
+  if (!o.compare.empty()) old = read_records(o.compare);
+  std::optional<FunctionsReport> functions;
+  if (!o.functions.empty()) functions = read_functions(o.functions);
+
+  const Selection& s = o.selection;
+  const bool narrowed =
+      !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
+  // A narrowed run must not replace the whole report it was copied from.
+  const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
+  const Plan plan = make_plan(s);
+  prepare_folder(out);
+  fmt::print("plan: {}\n", describe(plan));
+  std::fflush(stdout);
+
+  Progress progress;
+  RunOptions run_options;
+  run_options.threads = o.threads;
+  run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  // Before the report takes every core. A narrowed run has no use for it.
+  OracleSpeedData oracle;
+  if (!o.oracle_speed.empty())
+    oracle = read_oracle_speed(o.oracle_speed);
+  else if (!narrowed)
+    oracle = quick_oracle_speed();
+  if (!functions && !narrowed) functions = quick_functions();
+  ReportData data = run_report(plan, s, run_options);
+  data.oracle = std::move(oracle);
+  data.functions = std::move(functions);
+
+  std::string lines;
+  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
+  write_files({{out / "records.jsonl", lines},
+               {out / "summary.md", render_summary_markdown(data)},
+               {out / "index.html", render_page(data)}});
+
+  if (data.records.size() <= 3) fmt::print("{}", lines);
+  if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
+  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  std::int64_t failed = 0;
+  for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
+  if (failed > 0)
+    fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
+               failed);
+  const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
+  if (!declared) fmt::print("FAIL: a function is further off than declared (assay functions)\n");
+  return report_passed(data) && failed == 0 && declared ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  Selection& s = o->selection;
+  CLI::App* c = app.add_subcommand(
+      "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
+  add_out(*c, o->out,
+          "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
+  c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
+  add_family(*c, s.families);
+  add_whole(*c, "--V", s.sizes, "row lengths (18 from 0 to 128256)");
+  c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
+  add_whole(*c, "--rows", s.rows, "rows of every case (by family and V)");
+  add_whole(*c, "--k", s.k, "k of top-k (5; also 1, V and 64 at some V)");
+  add_whole(*c, "--pitch", s.pitch, "distance between row starts, in elements, in the first launch (V)");
+  c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
+  add_seed(*c, s.seed);
+  c->add_option("--logits", s.logits,
+                "judge on the rows of this FILE[:NAME] (.npy, .npz, .safetensors) instead of the families");
+  c->add_option("--oracle", o->oracle,
+                "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
+      ->capture_default_str();
+  c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
+  add_threads(*c, o->threads);
+  add_device(*c, o->device);
+  add_require(*c, o->require);
+  c->add_option("--oracle-speed", o->oracle_speed,
+                "oracle.json of assay sweep oracle, for the page (measured anew unless narrowed)");
+  c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
+  c->add_option("--functions", o->functions,
+                "a functions.json of assay functions, for the page (a sample is measured unless narrowed)");
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,100 @@
+// The kill matrix: what counts as passed, and that its page and data hold every entry.
+#include "reports/runs/selftest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/test_folder.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/html.hpp"
+
+namespace assay {
+namespace {
+
+/// Every entry, as expected.
+Selftest all_well() {
+  Selftest s;
+  s.peer_rows = 16;
+  for (const Mutant& m : mutants()) {
+    SelftestEntry e;
+    e.mutant = &m;
+    e.ran = true;
+    e.refused = m.kind != Kind::right;
+    if (e.refused) e.failed = {m.expect.check};
+    e.peers_ran = m.single_case();
+    s.entries.push_back(std::move(e));
+  }
+  return s;
+}
+SelftestEntry& first(Selftest& s, Kind kind) {
+  return *std::find_if(s.entries.begin(), s.entries.end(),
+                       [&](const SelftestEntry& e) { return e.mutant->kind == kind; });
+}
+
+TEST(Selftest, PassesOnlyIfEverythingIsAsExpected) {
+  EXPECT_TRUE(selftest_passed(all_well()));
+  EXPECT_FALSE(selftest_passed(Selftest{})) << "nothing ran";
+  for (const Kind kind : {Kind::fault, Kind::cheat, Kind::right}) {
+    Selftest s = all_well();
+    first(s, kind).refused = kind == Kind::right;
+    EXPECT_FALSE(selftest_passed(s)) << name(kind);
+    const std::string text = render_selftest_terminal(s, "");
+    EXPECT_EQ(text.rfind("FAIL", 0), 0u);
+    EXPECT_NE(text.find(std::string("assay selftest --key ") + first(s, kind).mutant->fault),
+              std::string::npos);
+    EXPECT_NE(render_selftest_page(s).find("class=\"verdict fail\""), std::string::npos);
+  }
+  Selftest none = all_well();
+  for (SelftestEntry& e : none.entries) e.ran = false;
+  EXPECT_FALSE(selftest_passed(none));
+}
+
+TEST(Selftest, ThePageAndTheDataHoldEveryEntry) {
+  const Selftest s = all_well();
+  const std::string page = render_selftest_page(s), text = render_selftest_terminal(s, "");
+  EXPECT_GE(s.entries.size(), 200u);
+  for (const SelftestEntry& e : s.entries) {
+    EXPECT_NE(page.find(std::string("<code>") + e.mutant->fault + "</code>"), std::string::npos)
+        << e.mutant->fault;
+    EXPECT_NE(text.find(e.mutant->fault), std::string::npos) << e.mutant->fault;
+  }
+  for (const CatalogueEntry& e : catalogue()) EXPECT_NE(page.find(escape(e.missing)), std::string::npos) << e.id;
+  std::istringstream lines(render_selftest_json_lines(s));
+  std::size_t n = 0;
+  for (std::string line; std::getline(lines, line); ++n)
+    EXPECT_EQ(nlohmann::json::parse(line).at("entry"), s.entries[n].mutant->fault);
+  EXPECT_EQ(n, s.entries.size());
+}
+
+TEST(Selftest, CountsWhatTheRulesOfOthersLetThrough) {
+  Selftest s = all_well();
+  SelftestEntry& e = first(s, Kind::cheat);
+  e.peers_ran = true;
+  e.usual = {true, true, false};
+  e.killing = {true, false, false};
+  const SelftestCounts n = count(s);
+  EXPECT_EQ(n.pass_usual, (std::array<std::int64_t, kPeerRules>{1, 1, 0}));
+  EXPECT_EQ(n.pass_killing, (std::array<std::int64_t, kPeerRules>{1, 0, 0}));
+  EXPECT_EQ(n.by_name, n.faults + n.cheats);
+}
+
+TEST(Selftest, TheCommandJudgesOneEntry) {
+  const TestFolder folder;
+  const std::filesystem::path& out = folder.path();
+  const auto run = [&](const char* key) {
+    const char* argv[] = {"assay", "selftest", "--quick", "--key", key, "--out", out.c_str()};
+    return run_assay(7, argv);
+  };
+  EXPECT_EQ(run("all_zero"), kPassed);
+  EXPECT_NE(read_file(out / "selftest.jsonl").find("\"outcome\":\"killed\""), std::string::npos);
+  EXPECT_EQ(run("M121"), kPassed);
+  EXPECT_EQ(run("nobody"), kBadCall);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,150 @@
+// assay sweep accesses: what the kernels really load and store. Exact counts on
+// the host executor; on a GPU the hardware counters of ncu, which is started
+// around `--launch` and whose table is read back (reports/publish/measure_accesses.sh
+// does both).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "kernels/counted/counted.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/sweep/accesses.hpp"
+#include "reports/sweep/inputs.hpp"
+#include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/subjects.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::vector<std::string> keys;
+  std::vector<std::int64_t> V = {1000, 4096, 32768};
+  std::int64_t rows = 4000, host_rows = 2;
+  std::string out = "out/sweep", ncu;
+  bool launch = false, metrics = false;
+  int device = 0;
+};
+
+std::vector<AccessPoint> device_points(const Options& o) {
+  return access_points(Backend::cuda, o.keys, o.V, o.rows);
+}
+
+/// Every point of the GPU's table, once, each between its marks.
+int launch_points(const Options& o) {
+  choose_device(o.device);
+  if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
+    fmt::print(stderr, "assay: sweep accesses --launch: {}\n", why);
+    return kEnvironment;
+  }
+#if defined(ASSAY_WITH_CUDA)
+  SweepInputs inputs("normal_1", 1);
+  const auto rig = make_device_rig();
+  for (const AccessPoint& a : device_points(o)) {
+    const Variant& v = find_subject(a.key)->variant;
+    Problem p;
+    p.op = v.op;
+    p.in = v.dtype;
+    p.out = v.out();
+    p.rows = a.rows;
+    p.V = p.in_pitch = a.V;
+    p.k = a.k;
+    p.out_pitch = selects(p.op) ? a.k : a.V;
+    rig->prepare(v, p, inputs.tile(v.dtype, a.V, a.rows));
+    mark_point_begins();
+    rig->run_alone(1);
+    mark_point_ends();
+    fmt::print(stderr, "{} V = {}\n", a.key, a.V);
+  }
+#endif
+  return kPassed;
+}
+
+/// Records of the same key, V and source as new ones give way to them.
+std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<AccessRecord> fresh) {
+  const auto same = [](const AccessRecord& a, const AccessRecord& b) {
+    return a.key == b.key && a.V == b.V && a.rows == b.rows && a.k == b.k && a.source == b.source;
+  };
+  std::erase_if(old, [&](const AccessRecord& a) {
+    return std::any_of(fresh.begin(), fresh.end(), [&](const AccessRecord& b) { return same(a, b); });
+  });
+  old.insert(old.end(), fresh.begin(), fresh.end());
+  return old;
+}
+
+int run(const Options& o) {
+  if (o.metrics) {
+    fmt::print("{}\n", ncu_metrics());
+    return kPassed;
+  }
+  if (o.launch) return launch_points(o);
+  prepare_folder(o.out);
+  std::vector<AccessRecord> fresh;
+  if (!o.ncu.empty()) {
+    std::string gpu;
+    for (const auto& [label, value] : describe_device())
+      if (label == "GPU") gpu = value;
+    fresh = read_ncu(o.ncu, device_points(o), gpu);
+  } else {
+    if (counted_variants().empty()) {
+      fmt::print(stderr, "assay: sweep accesses: this build holds no counted variants\n");
+      return kEnvironment;
+    }
+    fresh = count_on_host(access_points(Backend::host, o.keys, o.V, o.host_rows));
+  }
+  const std::filesystem::path file = std::filesystem::path(o.out) / "accesses.jsonl";
+  std::vector<AccessRecord> all = fresh;
+  if (std::filesystem::exists(file)) all = merged(read_accesses(file), fresh);
+  std::string lines;
+  for (const AccessRecord& r : all) lines += access_line(r);
+  write_files({{file, lines}});
+
+  std::vector<std::string> beyond;
+  for (const AccessRecord& r : fresh) {
+    const double slack = 64.0 / static_cast<double>(r.V) + 0.02;  // (m, d), lists of k
+    if (r.loads && (*r.loads > *r.claimed_loads + slack || *r.stores > *r.claimed_stores + slack))
+      beyond.push_back(fmt::format("{} V = {}: {:.3f} + {:.3f}, claimed {} + {}", r.key, r.V, *r.loads,
+                                   *r.stores, *r.claimed_loads, *r.claimed_stores));
+  }
+  // A claim can be a source's own count, which the counters contradict: that is a result, not a failure.
+  fmt::print("{}: {} points measured, {} of them beyond the claimed accesses\n",
+             fresh.empty() ? "FAIL" : "MEASURED", fresh.size(), beyond.size());
+  for (const std::string& line : beyond) fmt::print("  {}\n", line);
+  fmt::print("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", "key", "V", "claim", "loads", "stores",
+             "DRAM in", "DRAM out");
+  const auto number = [](const std::optional<double>& v) {
+    return v ? fmt::format("{:.3f}", *v) : std::string("-");
+  };
+  for (const AccessRecord& r : fresh)
+    fmt::print("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", r.key, r.V,
+               fmt::format("{} + {}", r.claimed_loads.value_or(0), r.claimed_stores.value_or(0)),
+               number(r.loads), number(r.stores), number(r.dram_read), number(r.dram_write));
+  fmt::print("data: {}\n", file.string());
+  return fresh.empty() ? kFailed : kPassed;
+}
+
+}  // namespace
+
+void add_sweep_accesses(CLI::App& sweep, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      sweep.add_subcommand("accesses", "elements loaded and stored per element of the row, measured");
+  c->add_option("--key", o->keys, "keys; * and ? match (every key of the backend)");
+  add_whole(*c, "--V", o->V, "row lengths")->capture_default_str();
+  add_whole(*c, "--rows", o->rows, "rows of a launch on the GPU")->capture_default_str();
+  add_out(*c, o->out, "folder of accesses.jsonl; other records in it stay")->capture_default_str();
+  c->add_option("--ncu", o->ncu,
+                "read the hardware counters of a --launch from ncu's table "
+                "(the same --key, --V, --rows)");
+  c->add_flag("--launch", o->launch, "launch every point once, for ncu to look at");
+  c->add_flag("--metrics", o->metrics, "print what ncu's --metrics takes");
+  add_device(*c, o->device);
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,146 @@
+// Sweeps that are equal, shifted, noisy, broken: what the comparison must say of each.
+#include "reports/sweep/data/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "reference/test_folder.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+/// `count` configurations, their samples drawn with 1 % noise and a tail, all times `factor`.
+std::vector<SweepRecord> sweep(unsigned seed, double factor = 1, std::size_t samples = 15, int count = 200,
+                               double noise = 0.01) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<SweepRecord> out;
+  for (int i = 0; i < count; ++i) {
+    SweepRecord r;
+    r.key = "online_block/f32@cuda";
+    r.backend = "cuda";
+    r.op = "softmax";
+    r.dtype = "f32";
+    r.rows = 4000;
+    r.V = 100 + i;
+    r.status = "measured";
+    r.family = "normal_1";
+    r.seed = 1;
+    r.gpu = "a GPU";
+    for (std::size_t n = 0; n < samples; ++n) {
+      const double tail = random() % 20 == 0 ? 1.3 : 1;
+      r.times_us.push_back(factor * (50 + i) * (1 + noise * normal(random)) * tail);
+    }
+    r.samples = static_cast<std::int64_t>(samples);
+    out.push_back(r);
+  }
+  return out;
+}
+
+TEST(SweepCompare, FindsNothingBetweenEqualSweeps) {
+  const auto one = sweep(1);
+  const SweepComparison same = compare_sweeps(one, one);
+  EXPECT_EQ(same.same, 200);
+  EXPECT_TRUE(comparison_passed(same));
+  for (unsigned seed = 2; seed < 12; ++seed) {
+    const SweepComparison c = compare_sweeps(one, sweep(seed));
+    EXPECT_TRUE(comparison_passed(c)) << comparison_text(c);
+    EXPECT_TRUE(c.faster.empty()) << comparison_text(c);
+  }
+}
+
+TEST(SweepCompare, FindsAShiftOfFivePercent) {
+  const SweepComparison slower = compare_sweeps(sweep(1), sweep(2, 1.05));
+  EXPECT_GE(slower.slower.size(), 195u) << comparison_text(slower);
+  EXPECT_FALSE(comparison_passed(slower));
+  const SweepComparison faster = compare_sweeps(sweep(1, 1.05), sweep(2));
+  EXPECT_GE(faster.faster.size(), 195u);
+  EXPECT_TRUE(faster.slower.empty());
+  EXPECT_TRUE(comparison_passed(faster));
+}
+
+TEST(SweepCompare, FindsTheOneThatChanged) {
+  auto now = sweep(2);
+  for (double& t : now[17].times_us) t *= 1.05;
+  const SweepComparison c = compare_sweeps(sweep(1), now);
+  ASSERT_EQ(c.slower.size(), 1u) << comparison_text(c);
+  EXPECT_EQ(c.slower[0].what, identity(now[17]));
+  EXPECT_NEAR(c.slower[0].factor(), 1.05, 0.02);
+}
+
+TEST(SweepCompare, LeavesSmallChangesAndLoudNoiseAlone) {
+  // One percent is significant and of no importance.
+  const SweepComparison small = compare_sweeps(sweep(1, 1, 30, 50, 0.0005), sweep(2, 1.01, 30, 50, 0.0005));
+  EXPECT_EQ(small.same, 50) << comparison_text(small);
+  const SweepComparison loud = compare_sweeps(sweep(1, 1, 15, 200, 0.3), sweep(2, 1, 15, 200, 0.3));
+  EXPECT_TRUE(loud.slower.empty()) << comparison_text(loud);
+}
+
+TEST(SweepCompare, SaysWhereSamplesAreTooFew) {
+  const SweepComparison c = compare_sweeps(sweep(1, 1, 3), sweep(2, 1.5, 3));
+  EXPECT_TRUE(c.slower.empty());
+  EXPECT_EQ(c.undecided.size(), 200u);
+}
+
+TEST(SweepCompare, NamesWhatWasLost) {
+  const auto before = sweep(1, 1, 15, 5);
+  auto now = sweep(2, 1, 15, 5);
+  now[1].status = "not_run";
+  now[1].reason = "the budget was spent";
+  now.pop_back();
+  SweepComparison c = compare_sweeps(before, now);
+  ASSERT_EQ(c.lost.size(), 2u);
+  EXPECT_TRUE(comparison_passed(c));
+  EXPECT_NE(comparison_text(c).find(identity(before[1])), std::string::npos);
+  EXPECT_NE(comparison_text(c).find("the budget was spent"), std::string::npos);
+  now[1].status = "failed";
+  EXPECT_FALSE(comparison_passed(compare_sweeps(before, now)));
+  EXPECT_EQ(compare_sweeps(now, before).fresh, 2);
+}
+
+TEST(SweepCompare, DoesNotPassWhereNothingWasCompared) {
+  EXPECT_FALSE(comparison_passed(compare_sweeps(sweep(1), {})));
+  EXPECT_FALSE(comparison_passed(compare_sweeps({}, {})));
+}
+
+TEST(SweepCompare, NotesWhatTheMachineDidOtherwise) {
+  const auto with_copy = [](double us, const char* gpu) {
+    auto records = sweep(1, 1, 15, 2);
+    records[1].role = "ceiling";
+    records[1].key = "copy@cuda";
+    records[1].op = "copy";
+    records[1].median_us = us;
+    for (SweepRecord& r : records) r.gpu = gpu;
+    return records;
+  };
+  EXPECT_TRUE(compare_sweeps(with_copy(10, "x"), with_copy(10, "x")).notes.empty());
+  const SweepComparison c = compare_sweeps(with_copy(10, "x"), with_copy(12, "y"));
+  EXPECT_EQ(c.notes.size(), 2u);
+  EXPECT_EQ(c.compared(), 1) << "a ceiling is no configuration";
+}
+
+TEST(SweepCompare, GoesThroughTheCommand) {
+  const TestFolder own;
+  const std::filesystem::path& folder = own.path();
+  const auto stored = [&](const char* name, const std::vector<SweepRecord>& records) {
+    std::string text;
+    for (const SweepRecord& r : records) text += sweep_line(r);
+    write_files({{folder / name, text}});
+    return (folder / name).string();
+  };
+  const std::string a = stored("a", sweep(1)), b = stored("b", sweep(2)), c = stored("c", sweep(2, 1.05));
+  const auto call = [](const std::string& from, const std::string& to) {
+    const char* words[] = {"assay", "sweep", "--compare", from.c_str(), "--new", to.c_str()};
+    return run_assay(6, words);
+  };
+  EXPECT_EQ(call(a, b), kPassed);
+  EXPECT_EQ(call(a, c), kFailed);
+  EXPECT_EQ(call(a, (folder / "none").string()), kBadCall);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,70 @@
+// assay sweep launch: one kernel on cold buffers, launched so many times and nothing else, for a profiler to
+// look at.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/sweep/inputs.hpp"
+#include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/subjects.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string key, family = "normal_1";
+  std::int64_t V = 0, rows = 0, launches = 1;
+  int k = 5, device = 0;
+  std::uint64_t seed = 1;
+};
+
+int run(const Options& o) {
+  choose_device(o.device);
+  const Subject* const subject = find_subject(o.key);
+  if (!subject) throw InputError("--key " + o.key + ": no such key; assay list names them all");
+  const Variant& v = subject->variant;
+  const std::string cannot = subject->missing.empty() ? unavailable_reason(v.backend) : subject->missing;
+  if (!cannot.empty()) {
+    fmt::print(stderr, "assay: {}: {}\n", o.key, cannot);
+    return kEnvironment;
+  }
+  if (o.V < 1 || o.rows < 1 || o.launches < 1) throw InputError("--V, --rows, --launches: must be 1 or more");
+  if (selects(v.op) && (o.k < 1 || o.k > v.max_k))
+    throw InputError(fmt::format("--k {}: must be 1 to {}", o.k, v.max_k));
+  const Problem p = problem_of(v, v.op, o.rows, o.V, o.k, o.V);
+  if (const std::string why = beyond_limits(v, p); !why.empty()) throw InputError(o.key + ": " + why);
+  SweepInputs inputs(o.family, o.seed);
+  const auto rig = v.backend == Backend::cuda ? make_device_rig() : make_host_rig();
+  rig->prepare(v, p, inputs.tile(v.dtype, o.V, o.rows));
+  rig->poison();
+  rig->run_alone(o.launches);
+  fmt::print("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
+             selects(v.op) ? fmt::format(" k={}", o.k) : "", o.launches, rig->cold());
+  return kPassed;
+}
+
+}  // namespace
+
+void add_sweep_launch(CLI::App& sweep, int& status) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = sweep.add_subcommand(
+      "launch", "so many launches on cold buffers and no other kernel of this program, for a profiler");
+  c->add_option("--key", o->key, "variant/dtype@backend")->required();
+  add_whole(*c, "--V", o->V, "row length")->required();
+  add_whole(*c, "--rows", o->rows, "rows")->required();
+  add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
+  add_whole(*c, "--launches", o->launches, "how many")->capture_default_str();
+  add_family(*c, o->family);
+  add_seed(*c, o->seed);
+  add_device(*c, o->device);
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

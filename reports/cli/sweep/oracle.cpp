@@ -1,0 +1,87 @@
+// assay sweep oracle: how fast outputs are judged here, by MPFR and by the fast tier.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "accuracy/fast_judge/oracle_speed.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/runs/oracle_speed_data.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::vector<std::string> keys = {"safe_block/f32", "safe_block/f16", "safe_block/bf16", "online_block/f32"};
+  std::string family = "normal_1";
+  std::int64_t V = 32768;
+  std::int64_t rows = 0;
+  std::string out;
+  std::string require;
+};
+
+int run(const Options& o) {
+  const std::string no_gpu = unavailable_reason(Backend::cuda);
+  choose_machine(o.require, 0);
+  if (!o.out.empty()) prepare_folder(o.out);
+  const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
+
+  // Each key's outputs are counted once, by the tier that saw most of them.
+  std::map<std::string, std::int64_t> judged_of;
+  std::int64_t failed = 0, judged = 0;
+  for (const OracleSpeed& s : all) {
+    failed += s.judgement.failed;
+    judged_of[s.key] = std::max(judged_of[s.key], s.judgement.elements);
+  }
+  for (const auto& [key, elements] : judged_of) judged += elements;
+  if (judged == 0) throw InputError("--family " + o.family + ": its rows have no bound to be judged by");
+  const bool passed = failed == 0;
+  fmt::print("{}: {} elements of {} keys judged, {} comparisons failed\n", passed ? "PASS" : "FAIL", judged,
+             judged_of.size(), failed);
+  if (!no_gpu.empty()) fmt::print("GPU: not measured: {}\n", no_gpu);
+  fmt::print("family {}; from outputs in memory to the last verdict, escalation included\n", o.family);
+  fmt::print("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14} {:>11} {:>9} {:>10}\n", "outputs of", "tier", "on",
+             "rows", "V", "elements/s", "escalated", "failed", "x MPFR");
+  double mpfr = 0;
+  for (const OracleSpeed& s : all) {
+    if (s.tier == "mpfr") mpfr = s.elements_per_second();
+    fmt::print("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14.4g} {:>11.3g} {:>9} {:>10.4g}\n", s.key, s.tier, s.where,
+               s.rows, s.V, s.elements_per_second(), s.escalated(), s.judgement.failed,
+               s.elements_per_second() / mpfr);
+  }
+  for (const OracleSpeed& s : all)
+    if (!s.judgement.first_failure.empty())
+      fmt::print("  {} by {} on {}: {}\n", s.key, s.tier, s.where, s.judgement.first_failure);
+  if (!o.out.empty()) {
+    write_files(
+        {{std::filesystem::path(o.out) / "oracle.json", oracle_speed_json(all, o.family, environment())}});
+    fmt::print("data: {}\n", (std::filesystem::path(o.out) / "oracle.json").string());
+  }
+  return passed ? kPassed : kFailed;
+}
+
+}  // namespace
+
+void add_sweep_oracle(CLI::App& sweep, int& status) {
+  CLI::App* c = sweep.add_subcommand("oracle", "elements judged a second, by MPFR and by the fast tier");
+  auto o = std::make_shared<Options>();
+  c->add_option(
+       "--key", o->keys,
+       "softmax keys whose outputs are judged, variant/dtype (on the GPU if there is one) or with @backend")
+      ->capture_default_str();
+  add_family(*c, o->family);
+  add_whole(*c, "--V", o->V, "row length")->capture_default_str();
+  add_whole(*c, "--rows", o->rows,
+            "rows made on the host; repeated on the GPU up to 2^28 elements (2^22 elements)");
+  add_out(*c, o->out, "folder for oracle.json");
+  add_require(*c, o->require);
+  c->callback([o, &status] { status = run(*o); });
+}
+
+}  // namespace assay

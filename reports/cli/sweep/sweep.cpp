@@ -1,0 +1,154 @@
+// assay sweep: performance against the machine's own copy and read speed, verified before and after every
+// timing.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reference/inputs/inputs.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/progress.hpp"
+#include "reports/data/files.hpp"
+#include "reports/sweep/data/compare.hpp"
+#include "reports/sweep/engine.hpp"
+#include "reports/sweep/outcome.hpp"
+#include "reports/sweep_page/write_page.hpp"
+
+namespace assay {
+namespace {
+
+struct Options {
+  SweepSelection selection;
+  SweepOptions sweep;
+  std::string out = "out/sweep", budget, require, compare, fresh;
+  bool quick = false, full = false, plan = false;
+  int device = 0;
+};
+
+/// "90s", "9m", "1h" in seconds.
+double seconds_of(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string unit = text.substr(used);
+  const double factor = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (used == 0 || factor == 0 || !(value > 0) || !(value * factor < 1e7))
+    throw InputError("--budget " + text + ": must be a time, as 90s, 9m or 1h");
+  return value * factor;
+}
+
+int compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecord>& after) {
+  const SweepComparison c = compare_sweeps(before, after);
+  fmt::print("{}", comparison_text(c));
+  return comparison_passed(c) ? kPassed : kFailed;
+}
+
+/// A narrowed run has not lost what it did not ask for.
+std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
+                                     const std::vector<SweepJob>& plan, const SweepOptions& options) {
+  std::set<std::string> planned;
+  for (const SweepJob& j : plan) planned.insert(identity(blank_sweep_record(j, options)));
+  std::vector<SweepRecord> out;
+  for (const SweepRecord& r : records)
+    if (r.role == "ceiling" || planned.contains(identity(r))) out.push_back(r);
+  return out;
+}
+
+int run(Options& o) {
+  if (!o.fresh.empty()) {
+    if (o.compare.empty()) throw InputError("--new: compares with what? --compare names the older file");
+    return compare(read_sweep(o.compare), read_sweep(o.fresh));
+  }
+  std::vector<SweepRecord> before;
+  if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
+    throw InputError("--compare " + o.compare + ": holds no record");
+  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  choose_machine(o.require, o.device);
+  o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
+  if (!o.budget.empty())
+    o.sweep.budget_seconds = seconds_of(o.budget);
+  else
+    o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
+  std::vector<std::string> missing;
+  const std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
+  if (o.plan) {
+    for (const SweepJob& j : plan) fmt::print("{}\n", identity(blank_sweep_record(j, o.sweep)));
+    fmt::print("{} configurations\n", plan.size());
+    return kPassed;
+  }
+  const bool any = std::any_of(plan.begin(), plan.end(), [](const SweepJob& j) {
+    return unavailable_reason(j.subject->variant.backend).empty();
+  });
+  if (!any) {
+    fmt::print(stderr, "assay: sweep: {} (--host sweeps the host executor)\n",
+               unavailable_reason(plan.front().subject->variant.backend));
+    return kEnvironment;
+  }
+  family_named(o.sweep.family);
+  prepare_folder(o.out);
+  Progress progress;
+  o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  const SweepResult result = run_sweep(plan, o.sweep, o.out);
+  fmt::print("{}", sweep_outcome(result));
+  for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
+  fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
+  fmt::print("page: {}\n", write_sweep_page(o.out).string());
+  const int compared = before.empty() ? kPassed : compare(of_this_run(before, plan, o.sweep), result.records);
+  return sweep_passed(result) ? compared : kFailed;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<Options>();
+  SweepSelection& s = o->selection;
+  CLI::App* c =
+      app.add_subcommand("sweep", "performance of every key against the machine's own copy and read speed");
+  c->require_subcommand(0, 1);
+  c->add_option("--key", s.keys, "keys and peers, as variant/dtype@backend; * and ? match (every cuda key)");
+  c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
+  add_whole(*c, "--V", s.sizes, "row lengths (40 from 32 to 1048576, among them the paper's)");
+  add_whole(*c, "--rows", s.rows, "rows (4000, 10, 1, 32, 32768)");
+  add_whole(*c, "--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)");
+  add_family(*c, o->sweep.family);
+  add_seed(*c, o->sweep.seed);
+  c->add_flag("--host", s.host, "the host executor's keys too: another machine, a thousand times slower");
+  c->add_flag("--quick", o->quick, "the most important shapes, in 4 minutes at most");
+  c->add_flag("--full", o->full, "every V with every number of rows, dtype and k");
+  c->add_option("--budget", o->budget,
+                "begin nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
+  c->add_flag("--plan", o->plan, "say what would be timed, in its order, and time nothing");
+  c->add_flag("--again", o->sweep.again, "measure what --out already has, too");
+  c->add_option("--compare", o->compare,
+                "an older sweep.jsonl: what became slower or faster, exit 1 if anything did become slower");
+  c->add_option("--new", o->fresh, "with --compare: this sweep.jsonl, and nothing is measured");
+  add_device(*c, o->device);
+  add_require(*c, o->require);
+  add_out(*c, o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
+  CLI::App* page = c->add_subcommand("page", "sweep.html and sweep.md again, from a folder's records");
+  auto folder = std::make_shared<std::string>();
+  page->add_option("folder", *folder, "with sweep.jsonl, and peers.jsonl and accesses.jsonl if there are any")
+      ->required();
+  page->callback([folder, &status] {
+    fmt::print("page: {}\n", write_sweep_page(*folder).string());
+    status = kPassed;
+  });
+  add_sweep_oracle(*c, status);
+  add_sweep_launch(*c, status);
+  add_sweep_accesses(*c, status);
+  // Below a subcommand the sweep itself has nothing to do.
+  c->callback([c, o, &status] {
+    if (c->get_subcommands().empty()) status = run(*o);
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,92 @@
+#include "reports/data/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/error.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+std::string identity(const Record& r) {
+  std::string s =
+      fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
+  if (!r.group.empty()) s += " " + r.group;
+  if (!r.setup.empty()) s += " " + r.setup;
+  return s;
+}
+
+}  // namespace
+
+std::vector<Record> read_records(const std::filesystem::path& file) {
+  std::istringstream lines(read_file(file));
+  std::vector<Record> out;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.empty()) continue;
+    try {
+      out.push_back(record_from_json(nlohmann::json::parse(line)));
+    } catch (const std::exception& e) {
+      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
+    }
+  }
+  if (out.empty()) throw InputError(file.string() + ": holds no record");
+  return out;
+}
+
+std::string compare_records(const std::vector<Record>& before, const std::vector<Record>& after) {
+  std::map<std::string, const Record*> old;
+  for (const Record& r : before) old[identity(r)] = &r;
+  struct Change {
+    double factor;
+    std::string text;
+  };
+  std::vector<std::string> verdicts;
+  std::vector<Change> worse, better;
+  std::int64_t same = 0, fresh = 0;
+  for (const Record& r : after) {
+    const auto it = old.find(identity(r));
+    if (it == old.end()) {
+      ++fresh;
+      continue;
+    }
+    const Record& o = *it->second;
+    old.erase(it);
+    if (o.status != r.status)
+      verdicts.push_back(
+          fmt::format("  {}: {} -> {} ({})\n", identity(r), name(o.status), name(r.status), r.reason));
+    if (o.max_ulp && r.max_ulp && *o.max_ulp != *r.max_ulp) {
+      const double factor = *r.max_ulp / *o.max_ulp;
+      auto& list = factor > 1 ? worse : better;
+      list.push_back({factor > 1 ? factor : 1 / factor,
+                      fmt::format("  {}: max ulp {:.4g} -> {:.4g}\n", identity(r), *o.max_ulp, *r.max_ulp)});
+    } else if (o.status == r.status) {
+      ++same;
+    }
+  }
+  std::string s = fmt::format(
+      "compared: {} records the same, {} less accurate, {} more accurate, {} verdicts changed, {} new, {} "
+      "gone\n",
+      same, worse.size(), better.size(), verdicts.size(), fresh, old.size());
+  const auto most = [&s](const char* title, std::vector<Change>& list) {
+    if (list.empty()) return;
+    std::sort(list.begin(), list.end(), [](const Change& a, const Change& b) { return a.factor > b.factor; });
+    s += title;
+    for (std::size_t i = 0; i < list.size() && i < 10; ++i) s += list[i].text;
+  };
+  if (!verdicts.empty()) {
+    s += "verdicts:\n";
+    for (std::size_t i = 0; i < verdicts.size() && i < 20; ++i) s += verdicts[i];
+  }
+  most("less accurate:\n", worse);
+  most("more accurate:\n", better);
+  return s;
+}
+
+}  // namespace assay

@@ -1,0 +1,221 @@
+#include "reports/data/conformance_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "accuracy/verdict/behaves_like.hpp"
+#include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/data/tally.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kMostFindings = 12;
+
+std::string counts_of(const std::vector<Record>& records) {
+  GroupTally all;
+  for (const GroupTally& g : tally_groups(records)) {
+    all.pass += g.pass, all.fail += g.fail, all.inconclusive += g.inconclusive;
+    all.unsupported += g.unsupported, all.not_run += g.not_run, all.crashed += g.crashed, all.hung += g.hung;
+  }
+  std::string s =
+      fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
+                  grouped(static_cast<std::int64_t>(records.size())), grouped(all.pass), grouped(all.fail),
+                  grouped(all.inconclusive), grouped(all.unsupported));
+  if (all.crashed) s += fmt::format(", {} crashed", grouped(all.crashed));
+  if (all.hung) s += fmt::format(", {} hung", grouped(all.hung));
+  if (all.not_run) s += fmt::format(", {} not run", grouped(all.not_run));
+  return s + "\n";
+}
+
+std::string behaviour_lines(const std::vector<Record>& records) {
+  std::string out;
+  for (const Record& r : records)
+    if (r.family == kProbeFamily && !r.behaves_like.empty()) out += "behaves like: " + r.behaves_like + "\n";
+  return out;
+}
+
+std::string group_lines(const std::vector<Record>& records) {
+  std::string out;
+  for (const GroupTally& g : tally_groups(records)) {
+    std::string line = fmt::format("  {:<12} {:>7} passed", g.group, grouped(g.pass));
+    const auto some = [&](std::int64_t n, const char* word) {
+      if (n > 0) line += fmt::format(", {} {}", grouped(n), word);
+    };
+    some(g.fail, "failed");
+    some(g.crashed, "crashed");
+    some(g.hung, "hung");
+    some(g.inconclusive, "inconclusive");
+    some(g.not_run, "not run");
+    some(g.unsupported, "unsupported");
+    if (g.unsupported > 0) line += " (" + shorten(g.unsupported_reason, 90) + ")";
+    out += line + "\n";
+  }
+  return out;
+}
+
+/// The records of one key, as a run of their own.
+Verdict verdict_alone(const std::vector<Record>& records) {
+  ReportData one;
+  one.records = records;
+  one.planned = static_cast<std::int64_t>(records.size());
+  one.executed = std::count_if(records.begin(), records.end(),
+                               [](const Record& r) { return r.status != Status::not_run; });
+  return verdict_of(one);
+}
+
+/// Cases that no kernel can help: a verdict stands beside them, not on them.
+std::string wanting(const std::vector<Record>& records) {
+  std::string out;
+  for (const FaultKind what : {FaultKind::memory, FaultKind::time}) {
+    const auto is = [&](const Record& r) { return r.status == Status::unsupported && r.wants == what; };
+    const auto first = std::find_if(records.begin(), records.end(), is);
+    if (first == records.end()) continue;
+    out += fmt::format("not judged for want of {}: {} ({}, V = {}, {} rows; {})\n", name(what),
+                       grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
+                       first->rows, shorten(first->reason, 120));
+  }
+  const auto again = [](const Record& r) { return !r.at_first.empty() && r.status == Status::pass; };
+  if (const auto first = std::find_if(records.begin(), records.end(), again); first != records.end())
+    out += fmt::format(
+        "passed only when tried again, in a fresh worker: {} ({}, V = {}, {} rows; at first: {})\n",
+        grouped(std::count_if(records.begin(), records.end(), again)), first->group, first->V, first->rows,
+        shorten(first->at_first, 160));
+  return out;
+}
+
+/// The verdict, and where it holds.
+std::string head_of(Verdict verdict, const std::string& key, const conformance::Contract* contract,
+                    const std::string& quick) {
+  const bool found = contract && !contract->found.empty();
+  if (verdict != Verdict::pass || !found) {
+    std::string out = fmt::format("{} {}{}\n", name(verdict), key, quick);
+    if (!contract) return out;
+    if (verdict == Verdict::pass) out += "  within: " + contract->within() + "\n";
+    if (found)
+      out += fmt::format("  looked at within: {} (nobody declared that; findings are inside it)\n",
+                         contract->within());
+    if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
+    return out;
+  }
+  return fmt::format("PASS within: {}\n  outside: {}\n  adopt with: --declare '{}'\n  {}{}\n",
+                     contract->within(), fmt::join(contract->outside, "; "), contract->found, key, quick);
+}
+
+std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick,
+                         const conformance::Contract* contract) {
+  const Verdict verdict = verdict_alone(records);
+  const bool pass = verdict == Verdict::pass;
+  std::string out =
+      head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "") +
+      counts_of(records) + wanting(records);
+  if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
+  const auto findings = conformance::diagnose(records);
+  for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
+    const conformance::Finding& f = findings[i];
+    out += fmt::format("{}. {}\n", i + 1, finding_line(f));
+    out += fmt::format("   {}\n", shorten(f.detail, 300));
+    if (f.first->nearest == Nearest::beyond_measured) out += fmt::format("   {}\n", f.first->behaves_like);
+    if (offers_class(f))
+      out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
+    if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
+    out += fmt::format("   {}\n", f.first->reproduce);
+  }
+  if (findings.size() > kMostFindings)
+    out += fmt::format("{} more on the page\n", findings.size() - kMostFindings);
+  for (const Record& r : records)
+    if (r.status == Status::not_run) {
+      out += "not run: " + shorten(r.reason, 200) + "\n";
+      break;
+    }
+  return out + behaviour_lines(records) + group_lines(records);
+}
+
+}  // namespace
+
+std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
+  std::vector<GroupTally> out;
+  for (const Record& r : records) {
+    auto at = std::find_if(out.begin(), out.end(), [&](const GroupTally& g) { return g.group == r.group; });
+    if (at == out.end()) at = out.insert(out.end(), GroupTally{.group = r.group});
+    switch (r.status) {
+      case Status::pass:
+        ++at->pass;
+        break;
+      case Status::fail:
+        ++at->fail;
+        break;
+      case Status::inconclusive:
+        ++at->inconclusive;
+        break;
+      case Status::unsupported:
+        if (at->unsupported++ == 0) at->unsupported_reason = r.reason;
+        break;
+      case Status::not_run:
+        ++at->not_run;
+        break;
+      case Status::crashed:
+        ++at->crashed;
+        break;
+      case Status::hung:
+        ++at->hung;
+        break;
+    }
+  }
+  return out;
+}
+
+bool offers_class(const conformance::Finding& f) {
+  return f.status == Status::fail && f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
+         f.first->family != kProbeFamily;
+}
+
+std::string lengths_tried(const std::vector<Record>& records) {
+  constexpr std::int64_t kTo = 4096;  // the whole check tries them all
+  std::set<std::int64_t> tried;
+  std::int64_t rows = 0;
+  for (const Record& r : records) {
+    if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
+        r.status == Status::unsupported)
+      continue;
+    if (r.V <= kTo) tried.insert(r.V);
+    // Of the rows of the group big a few are judged.
+    if (r.group != "big") rows = std::max(rows, r.rows);
+  }
+  return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",
+                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
+                     grouped(rows));
+}
+
+std::string finding_line(const conformance::Finding& f) {
+  const char* word = f.status == Status::crashed        ? "crash"
+                     : f.status == Status::hung         ? "hang"
+                     : f.status == Status::inconclusive ? "are inconclusive"
+                                                        : "fail";
+  std::string s =
+      fmt::format("{}: {} of {} cases {} ({})", f.group, grouped(f.failed), grouped(f.of), word, f.checks);
+  if (!f.where.empty()) s += ": " + f.where;
+  if (!f.also.empty()) s += fmt::format("; with {}", fmt::join(f.also, ", "));
+  if (!f.likely.empty()) s += ": likely " + f.likely;
+  return s;
+}
+
+std::string render_check_terminal(const ReportData& data, const std::string& page_path) {
+  std::string out;
+  for (const KeyInfo& k : data.keys) {
+    std::vector<Record> its;
+    for (const Record& r : data.records)
+      if (r.key == k.key) its.push_back(r);
+    const auto contract = data.contracts.find(k.key);
+    out +=
+        verdict_text(k.key, its, data.quick, contract == data.contracts.end() ? nullptr : &contract->second);
+  }
+  if (data.keys.size() > 1) out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
+  return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
+}
+
+}  // namespace assay

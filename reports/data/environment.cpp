@@ -1,0 +1,57 @@
+#include "reports/data/environment.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "kernels/device.hpp"
+#include "reports/build_info.hpp"
+
+namespace assay {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string driver_version() {
+  std::ifstream in("/proc/driver/nvidia/version");
+  std::string line;
+  if (!std::getline(in, line)) return {};
+  // The first word that looks like 580.159.04.
+  std::istringstream words(line);
+  for (std::string word; words >> word;)
+    if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) return word;
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> environment() {
+  utsname u{};
+  uname(&u);
+  std::vector<std::pair<std::string, std::string>> e = {
+      {"assay", std::string(build_info::version) + " (commit " + build_info::commit + ")"},
+      {"system", std::string(u.sysname) + " " + u.release + " " + u.machine},
+      {"CPU", cpu_model() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads"},
+      {"host compiler", build_info::compiler},
+      {"host flags", build_info::flags},
+      {"CUDA compiler", build_info::cuda}};
+  if (const std::string driver = driver_version(); !driver.empty()) e.emplace_back("driver", driver);
+  const auto device = describe_device();
+  if (device.empty())
+    e.emplace_back("GPU", unavailable_reason(Backend::cuda));
+  else
+    e.insert(e.end(), device.begin(), device.end());
+  return e;
+}
+
+}  // namespace assay

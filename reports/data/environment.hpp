@@ -1,0 +1,13 @@
+// Where and by what a report was made.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+/// Label and value pairs: version, commit, machine, compiler, flags, GPU.
+std::vector<std::pair<std::string, std::string>> environment();
+
+}  // namespace assay

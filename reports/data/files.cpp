@@ -1,0 +1,57 @@
+#include "reports/data/files.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "reference/error.hpp"
+
+namespace assay {
+
+namespace fs = std::filesystem;
+
+void prepare_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw InputError("--out " + folder.string() + ": cannot be made: " + error.message());
+  if (!fs::is_directory(folder)) throw InputError("--out " + folder.string() + ": is not a folder");
+  const fs::path probe = folder / (".probe-" + std::to_string(getpid()));
+  std::ofstream(probe) << "x";
+  if (!fs::remove(probe, error)) throw InputError("--out " + folder.string() + ": cannot be written");
+}
+
+void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
+  std::vector<fs::path> parts;
+  std::error_code error;
+  const auto give_up = [&](const fs::path& file, const std::string& why) {
+    for (const fs::path& part : parts) fs::remove(part, error);
+    throw InputError(file.string() + ": cannot be written: " + why);
+  };
+  for (const auto& [file, content] : files) {
+    if (fs::is_directory(file)) give_up(file, "it is a folder");
+    parts.push_back(file.string() + ".part-" + std::to_string(getpid()));
+    errno = 0;
+    std::ofstream out(parts.back(), std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    if (!out) give_up(file, errno ? std::strerror(errno) : "unknown error");
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    fs::rename(parts[i], files[i].first, error);
+    if (error) give_up(files[i].first, error.message());
+  }
+}
+
+std::string read_file(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace assay

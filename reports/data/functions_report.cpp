@@ -1,0 +1,169 @@
+#include "reports/data/functions_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "reference/error.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/html.hpp"
+
+namespace assay {
+
+using nlohmann::json;
+
+namespace {
+
+struct FunctionCounts {
+  std::int64_t ran = 0, exhaustive = 0, failed = 0, not_run = 0, values = 0;
+  std::int64_t pairs_ran = 0, pairs_failed = 0, rows = 0;
+};
+FunctionCounts count(const FunctionsReport& r) {
+  FunctionCounts n;
+  for (const FunctionResult& f : r.functions) {
+    if (f.status == "not_run") {
+      ++n.not_run;
+      continue;
+    }
+    ++n.ran;
+    n.exhaustive += f.stride == 1;
+    n.failed += f.status != "pass";
+    n.values += f.inputs;
+  }
+  for (const PairResult& p : r.pairs) {
+    if (p.status == "not_run") {
+      ++n.not_run;
+      continue;
+    }
+    ++n.pairs_ran;
+    n.pairs_failed += p.status != "pass";
+    n.rows += p.rows;
+  }
+  if (r.quotients && r.quotients->status == "not_run") ++n.not_run;
+  return n;
+}
+
+bool quotients_failed(const FunctionsReport& r) { return r.quotients && r.quotients->status == "fail"; }
+
+}  // namespace
+
+FunctionsReport quick_functions() {
+  const auto start = std::chrono::steady_clock::now();
+  FunctionsReport r;
+  r.environment = environment();
+  for (const functions::Function& f : functions::functions())
+    r.functions.push_back(measure(f, {f.backend == Backend::cuda ? 1 : 997, 0}));
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return r;
+}
+
+bool functions_passed(const FunctionsReport& r) {
+  const FunctionCounts n = count(r);
+  const bool quotients_ran = r.quotients && r.quotients->status != "not_run";
+  return n.ran + n.pairs_ran + quotients_ran > 0 && n.failed + n.pairs_failed == 0 && !quotients_failed(r);
+}
+
+std::string functions_verdict(const FunctionsReport& r) {
+  const FunctionCounts n = count(r);
+  std::string out = fmt::format("{} functions, {} of them on every argument, {} values", n.ran, n.exhaustive,
+                                grouped(n.values));
+  if (n.ran == 0) out = n.pairs_ran > 0 ? "no function asked for" : "nothing ran";
+  if (n.failed > 0) out += fmt::format("; {} beyond what is declared", n.failed);
+  if (n.pairs_ran > 0)
+    out += fmt::format("; {} two-element softmaxes, {} rows", n.pairs_ran, grouped(n.rows));
+  if (n.pairs_failed > 0) out += fmt::format(", {} fail", n.pairs_failed);
+  if (r.quotients && r.quotients->status != "not_run") out += "; " + quotients_sentence(*r.quotients);
+  if (n.not_run > 0) out += fmt::format("; {} not run", n.not_run);
+  return out;
+}
+
+std::string quotients_sentence(const QuotientSweep& q) {
+  if (q.status == "not_run") return "quotients by a shared divisor: not run: " + q.reason;
+  std::string out =
+      fmt::format("quotients by a shared divisor: {} pairs of mantissas, {} not correctly rounded",
+                  grouped(q.divisors * kMantissas), grouped(q.wrong));
+  if (q.wrong > 0) out += fmt::format(" (one: divisor {:#x}, numerator {:#x})", q.divisor, q.numerator);
+  return out;
+}
+
+std::string render_functions_json(const FunctionsReport& r) {
+  json j;
+  for (const auto& [label, value] : r.environment) j["environment"].push_back({label, value});
+  j["functions"] = json::array();
+  for (const FunctionResult& f : r.functions) j["functions"].push_back(to_json(f));
+  j["pairs"] = json::array();
+  for (const PairResult& p : r.pairs) j["pairs"].push_back(to_json(p));
+  if (r.quotients) j["quotients"] = to_json(*r.quotients);
+  j["seconds"] = r.seconds;
+  return j.dump(1) + "\n";
+}
+
+FunctionsReport read_functions(const std::filesystem::path& file) {
+  try {
+    const json j = json::parse(read_file(file));
+    FunctionsReport r;
+    for (const json& e : j.at("environment"))
+      r.environment.emplace_back(e.at(0).get<std::string>(), e.at(1).get<std::string>());
+    for (const json& f : j.at("functions")) r.functions.push_back(function_result_from_json(f));
+    for (const json& p : j.at("pairs")) r.pairs.push_back(pair_result_from_json(p));
+    if (j.contains("quotients")) r.quotients = quotient_sweep_from_json(j.at("quotients"));
+    r.seconds = j.at("seconds").get<double>();
+    return r;
+  } catch (const json::exception& e) {
+    throw InputError(file.string() + ": is not a functions.json: " + e.what());
+  } catch (const InputError& e) {
+    throw InputError(file.string() + ": " + e.what());
+  }
+}
+
+std::string render_functions_terminal(const FunctionsReport& r, const std::string& page) {
+  std::string out = fmt::format("{}: {}. Took {:.1f} s.\n", functions_passed(r) ? "PASS" : "FAIL",
+                                functions_verdict(r), r.seconds);
+  int shown = 0;
+  for (const FunctionResult& f : r.functions)
+    if (f.status == "fail" && ++shown <= 3)
+      out += fmt::format("  {}: {}\n    assay functions --function '{}'{}\n", f.id(), f.reason, f.id(),
+                         f.stride > 1 ? fmt::format(" --stride {}", f.stride) : "");
+  out += fmt::format("\n{:<26} {:>13} {:>9} {:>24} {:>9} {:>9} {:>9} {:>8} {:>7}  {}\n", "function", "inputs",
+                     "max ulp", "at", "subnormal", "rounded", "mean ulp", "monotone", "s", "documented");
+  for (const FunctionResult& f : r.functions) {
+    if (f.status == "not_run") {
+      out += fmt::format("{:<26} not run: {}\n", f.id(), f.reason);
+      continue;
+    }
+    const DeclaredError* d = find_declared(f);
+    out += fmt::format("{:<26} {:>13} {:>9} {:>24} {:>9} {:>9} {:>9} {:>8} {:>7.2f}  {}\n", f.id(),
+                       grouped(f.inputs) + (f.stride > 1 ? "*" : ""),
+                       f.ulp.measured() ? fmt::format("{:.6f}", f.ulp.value) : "-", f.ulp.argument,
+                       f.tiny.measured() ? plain_number(f.tiny.value) : "-", plain_percent(f.correct_share()),
+                       f.mean_count > 0 ? fmt::format("{:+.4f}", f.mean_signed) : "-",
+                       f.descent.count == 0 ? "yes" : grouped(f.descent.count), f.seconds,
+                       d ? d->documented : "");
+  }
+  if (std::any_of(r.functions.begin(), r.functions.end(),
+                  [](const FunctionResult& f) { return f.stride > 1; }))
+    out += "* a sample: every stride-th argument, and those around special ones\n";
+  out +=
+      "max ulp: from the exact value; subnormal: error in smallest subnormals; monotone: or how often not\n";
+  for (const PairResult& p : r.pairs) {
+    if (p.status == "not_run") {
+      out += fmt::format("{:<32} not run: {}\n", p.key, p.reason);
+      continue;
+    }
+    out += fmt::format(
+        "{:<32} {}: {} rows{}, max ulp {:.6f} ({}), {} correctly rounded, {} by the full check, {} outside "
+        "the "
+        "domain, {:.1f} s{}\n",
+        p.key, p.status, grouped(p.rows), p.stride > 1 ? "*" : "", p.ulp, p.worst,
+        p.elements > 0 ? plain_percent(static_cast<double>(p.correct) / static_cast<double>(p.elements))
+                       : "-",
+        grouped(p.full_check), grouped(p.outside), p.seconds, p.status == "fail" ? ": " + p.reason : "");
+  }
+  if (!page.empty()) out += "\n" + page + "\n";
+  return out;
+}
+
+}  // namespace assay

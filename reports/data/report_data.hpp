@@ -1,0 +1,92 @@
+// Everything the report's page and summary show, gathered in one run: records, error profiles, and where
+// they were made. Renderers take this and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/record.hpp"
+#include "reports/data/functions_report.hpp"
+
+namespace assay {
+
+/// What one key is, as `assay list` shows it.
+struct KeyInfo {
+  std::string key, variant, dtype, backend;
+  std::string op;            // its main op
+  std::string algorithm;     // naive, safe, online; "online, late", "safe, shifted"
+  std::string exp;           // accurate, fast, half, exp2_fma
+  std::string division;      // ieee, approximate, reciprocal
+  std::string internals;     // f32, f16, bf16
+  std::string accesses;      // claimed memory accesses per element, "2+1" = loads + stores
+  std::string policy;        // "all -inf: NaN; +inf: NaN; NaN: NaN"
+  std::string determinism;   // run_to_run, ...
+  std::string not_run;       // empty, or why the key cannot run here: "no GPU: ..."
+  std::string claimed = {};  // the claim in the words of behaves_like: "online, shift subtract, ..."
+};
+
+/// Errors of one key on one family at one V, resolved by |x - m| and by sign.
+struct Profile {
+  struct Bin {
+    double distance_lo = 0, distance_hi = 0;  // |x - m| in nats
+    std::int64_t count = 0;
+    /// The largest error, and the class bound of that same element, in ulp (0: none). Bounds differ within a
+    /// bin: against another element's an error says nothing. Errors beyond their own bound go before all
+    /// others.
+    double max_ulp = 0, bound_ulp = 0;
+    double mean_ulp = 0;
+
+    void take(double error, double bound) {
+      const bool beyond = !(error <= bound), was_beyond = !(max_ulp <= bound_ulp);
+      const bool replaces = beyond != was_beyond ? beyond
+                            : error != max_ulp   ? error > max_ulp
+                                                 : bound_ulp == 0 || bound < bound_ulp;
+      if (replaces) max_ulp = error, bound_ulp = bound;
+    }
+  };
+  std::string key, variant, dtype, backend, family;
+  std::int64_t V = 0;
+  std::vector<Bin> bins;
+  // Signed error (got - exact) in ulp: histogram over [-limit, limit] in equal bins, plus what lies outside.
+  double signed_limit = 0;
+  std::vector<std::int64_t> signed_counts;
+  std::int64_t below = 0, above = 0;
+};
+
+struct FamilyInfo {
+  std::string name, why;
+};
+
+/// How fast outputs were judged: one tier of the oracle, on one part of a machine.
+struct OracleSpeedRow {
+  std::string key, tier, where;
+  std::int64_t rows = 0, V = 0;
+  double elements_per_second = 0, escalated = 0;
+  std::int64_t failed = 0;
+};
+struct OracleSpeedData {
+  std::string family, machine;
+  std::vector<OracleSpeedRow> rows;
+};
+
+struct ReportData {
+  std::vector<std::pair<std::string, std::string>>
+      environment;  // label, value; commit, machine, GPU, driver, ...
+  std::vector<KeyInfo> keys;
+  /// Of assay check, by key: where the kernel is right. Empty where single cases were asked for.
+  std::map<std::string, conformance::Contract> contracts;
+  std::vector<FamilyInfo> families;
+  std::vector<Record> records;  // every planned case, in plan order, not_run ones included
+  std::vector<Profile> profiles;
+  OracleSpeedData oracle;                    // empty where it was not measured
+  std::int64_t planned = 0, executed = 0;    // cases; planned does not count not_run keys
+  std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
+  double seconds = 0;
+  bool quick = false;  // assay check --quick: what it did not look at is said beside its verdict
+};
+
+}  // namespace assay

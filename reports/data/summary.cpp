@@ -1,0 +1,237 @@
+// summary.md and the terminal's last lines. Both say the same as the page, shorter.
+#include "reports/data/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/data/html.hpp"
+#include "reports/data/tally.hpp"
+
+namespace assay {
+namespace {
+
+std::string plain(const Extreme& e) { return e.record ? plain_number(e.value) : "-"; }
+
+// Table cells and list items: no character may end the cell, start markup, or break the line.
+std::string md(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n' || c == '\r')
+      out += ' ';
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '|' || c == '`' || c == '*' || c == '\\' || c == '[')
+      (out += '\\') += c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+// Inside back quotes markup is dead; only the quote itself, the bar of a table and line breaks are not.
+std::string code(std::string_view text) {
+  std::string out = "`";
+  for (char c : text) {
+    if (c == '|')
+      out += "\\|";
+    else
+      out += (c == '`' || c == '\n' || c == '\r') ? ' ' : c;
+  }
+  return out + "`";
+}
+
+const KeyTally* find(const std::vector<KeyTally>& keys, const std::string& variant, const std::string& dtype,
+                     const std::string& backend) {
+  for (const KeyTally& k : keys)
+    if (k.info.variant == variant && k.info.dtype == dtype && k.info.backend == backend) return &k;
+  return nullptr;
+}
+
+std::string counts_line(const ReportData& data) {
+  const Counts c = count(data);
+  std::string line =
+      fmt::format("{} planned, {} run, {} passed, {} failed, {} inconclusive", grouped(c.planned),
+                  grouped(c.executed), grouped(c.pass), grouped(c.fail), grouped(c.inconclusive));
+  if (c.crashed) line += fmt::format(", {} crashed", grouped(c.crashed));
+  if (c.hung) line += fmt::format(", {} hung", grouped(c.hung));
+  line += fmt::format(", {} outside the domain or not expressible, {} keys not run", grouped(c.unsupported),
+                      grouped(c.not_run_keys));
+  return line;
+}
+
+std::string markdown_table(const ReportData& data, const std::string& backend) {
+  const auto keys = tally_keys(data);
+  std::string out = fmt::format("\n### `{}`\n\n| variant |", backend);
+  const auto types = dtypes(data);
+  for (const std::string& d : types)
+    out += fmt::format(" {0} real ulp | {0} all ulp | {0} error/bound |", md(d));
+  out += " pass / records |\n|---|";
+  for (std::size_t i = 0; i < types.size(); ++i) out += "--:|--:|--:|";
+  out += "--:|\n";
+  for (const std::string& variant : variants(data)) {
+    std::string row = fmt::format("| {} |", code(variant));
+    std::int64_t passed = 0, records = 0;
+    bool any = false;
+    for (const std::string& d : types) {
+      const KeyTally* k = find(keys, variant, d, backend);
+      any = any || k;
+      if (k && !k->info.not_run.empty()) {
+        row += " not run | | |";
+        continue;
+      }
+      row +=
+          k ? fmt::format(" {} | {} | {} |", plain(k->ulp_real), plain(k->ulp), plain(k->bound)) : " | | |";
+      if (k) passed += k->passed, records += k->records;
+    }
+    if (any) out += row + fmt::format(" {} / {} |\n", grouped(passed), grouped(records));
+  }
+  return out;
+}
+
+std::string terminal_table(const ReportData& data, const std::string& backend) {
+  const auto keys = tally_keys(data);
+  std::size_t width = 20;
+  for (const std::string& variant : variants(data)) width = std::max(width, variant.size());
+  std::string head = fmt::format("{:<{}}", "@" + backend, width), under(width, ' ');
+  for (const std::string& d : dtypes(data)) {
+    head += fmt::format("  {:^23}", d);
+    under += fmt::format("  {:>7} {:>7} {:>7}", "real", "all", "bound");
+  }
+  std::string out, why;
+  for (const std::string& variant : variants(data)) {
+    std::string row = fmt::format("{:<{}}", variant, width);
+    std::int64_t passed = 0, records = 0;
+    bool ran = false;
+    for (const std::string& d : dtypes(data)) {
+      const KeyTally* k = find(keys, variant, d, backend);
+      if (k && !k->info.not_run.empty()) why = k->info.not_run;
+      if (!k || !k->info.not_run.empty()) {
+        row += fmt::format("  {:>23}", "");
+        continue;
+      }
+      ran = true;
+      row += fmt::format("  {:>7} {:>7} {:>7}", plain(k->ulp_real), plain(k->ulp), plain(k->bound));
+      passed += k->passed, records += k->records;
+    }
+    if (ran) out += row + fmt::format("  {:>14}\n", fmt::format("{}/{}", passed, records));
+  }
+  if (out.empty()) return fmt::format("@{}: not run: {}\n\n", backend, why);
+  return head + "\n" + under + fmt::format("  {:>14}\n", "pass/records") + out + "\n";
+}
+
+}  // namespace
+
+bool report_passed(const ReportData& data) {
+  const Counts c = count(data);
+  return c.pass > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
+}
+
+Verdict verdict_of(const ReportData& data) {
+  if (report_passed(data)) return Verdict::pass;
+  const Counts c = count(data);
+  if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
+  if (c.inconclusive > 0) return Verdict::inconclusive;
+  if (!is_check(data) || c.not_run == 0) return Verdict::fail;
+  return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
+}
+
+const char* name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "PASS";
+    case Verdict::fail:
+      return "FAIL";
+    case Verdict::inconclusive:
+      return "INCONCLUSIVE";
+    case Verdict::incomplete:
+      return "INCOMPLETE";
+    case Verdict::not_run:
+      return "NOT RUN";
+  }
+  return "";
+}
+
+std::string render_summary_markdown(const ReportData& data) {
+  const char* const verdict = name(verdict_of(data));
+  std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
+                                is_check(data) ? "conformance check" : "accuracy report", verdict, verdict,
+                                verdict_reason(data), counts_line(data));
+  for (const auto& [key, contract] : data.contracts) {
+    out += fmt::format("- {} within: {}\n", code(key), md(contract.within()));
+    if (!contract.found.empty())
+      out += fmt::format("- {} adopt with: {}\n", code(key), code("--declare '" + contract.found + "'"));
+  }
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += "- " + md(line) + "\n";
+  for (const Reason& r : unsupported_reasons(data))
+    out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),
+                       md(shorten(r.example, 200)));
+  for (const Reason& r : not_run_reasons(data))
+    out += fmt::format("- not run: {} keys: {}\n", grouped(r.count), md(shorten(r.example, 200)));
+
+  const auto bad = causes(data);
+  if (!bad.empty()) {
+    out +=
+        "\n## Failures\n\n| key | check | status | records | first | repeat with "
+        "|\n|---|---|---|--:|---|---|\n";
+    for (std::size_t i = 0; i < std::min<std::size_t>(bad.size(), 100); ++i)
+      out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", code(bad[i].key), md(bad[i].check),
+                         name(bad[i].status), grouped(bad[i].count), md(shorten(bad[i].detail, 300)),
+                         code(bad[i].first->reproduce));
+    if (bad.size() > 100) out += fmt::format("\n{} more groups: see records.jsonl.\n", bad.size() - 100);
+  }
+
+  out += "\n## Environment\n\n| | |\n|---|---|\n";
+  for (const auto& [label, value] : data.environment)
+    out += fmt::format("| {} | {} |\n", md(label), md(value));
+
+  out +=
+      "\n## Variants and dtypes\n\nLargest ULP error on real logits and on all families, and the largest "
+      "error/bound, which is the figure of merit: a right kernel may have a large ULP error on rows of wide "
+      "range, and stays below 1 here.\n";
+  for (const std::string& b : backends(data)) out += markdown_table(data, b);
+
+  std::vector<const Record*> worst;
+  for (const KeyTally& k : tally_keys(data))
+    if (k.bound.record && k.bound.record->worst) worst.push_back(k.bound.record);
+  std::stable_sort(worst.begin(), worst.end(), [](const Record* a, const Record* b) {
+    return a->max_bound_ratio.value_or(0) > b->max_bound_ratio.value_or(0);
+  });
+  if (worst.size() > 10) worst.resize(10);
+  out +=
+      "\n## Worst cases by error/bound\n\nOne record per key; the element is the record's largest ULP "
+      "error.\n\n"
+      "| error/bound | ulp | logit | got | exact in | repeat with |\n|--:|--:|---|---|---|---|\n";
+  for (const Record* r : worst)
+    out += fmt::format("| {} | {} | {} | {} | [{}, {}] | {} |\n", plain_number(*r->max_bound_ratio),
+                       plain_number(r->worst->ulp_error), hexfloat(r->worst->logit), hexfloat(r->worst->got),
+                       hexfloat(r->worst->exact_lo), hexfloat(r->worst->exact_hi), code(r->reproduce));
+  return out;
+}
+
+std::string render_summary_terminal(const ReportData& data, const std::string& page_path) {
+  std::string out =
+      "Largest error in ULP on real logits and on all families, and the largest error/bound (1 is the "
+      "limit).\n\n";
+  for (const std::string& b : backends(data)) out += terminal_table(data, b);
+  out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
+  if (const std::string line = resolution_line(data.records); !line.empty()) out += line + "\n";
+  out += counts_line(data) + "\n";
+  for (const Reason& r : unsupported_reasons(data))
+    out += fmt::format("  unsupported, {}: {}\n", r.word, grouped(r.count));
+  for (const Reason& r : not_run_reasons(data))
+    out += fmt::format("  not run: {} keys: {}\n", grouped(r.count), shorten(r.example, 160));
+  const auto bad = causes(data);
+  for (std::size_t i = 0; i < std::min<std::size_t>(bad.size(), 3); ++i)
+    out += fmt::format("{}. {} {}: {} ({} record{}): {}\n   {}\n", i + 1, bad[i].key, name(bad[i].status),
+                       bad[i].check, grouped(bad[i].count), bad[i].count == 1 ? "" : "s",
+                       shorten(bad[i].detail, 200), bad[i].first->reproduce);
+  if (bad.size() > 3) out += fmt::format("{} more causes on the page\n", bad.size() - 3);
+  return out + fmt::format("page: {}\n", page_path);
+}
+
+}  // namespace assay

@@ -1,8 +1,0 @@
-#include "kernels/isolation/worker.hpp"
-#include "reports/commands.hpp"
-
-int main(int argc, char** argv) {
-  // Before anything else: a worker runs kernels that are expected to crash.
-  if (assay::is_worker_call(argc, argv)) return assay::run_worker(argc, argv);
-  return assay::run_assay(argc, argv);
-}

@@ -1,0 +1,125 @@
+// The page's section on conformance: how every group of cases went, what failing cases have in common, and
+// the failing cases themselves.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "reports/data/conformance_text.hpp"
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+
+namespace assay::page {
+namespace {
+
+std::string groups_table(const std::vector<Record>& records) {
+  std::string out = open_table({"group", "#pass", "#fail", "#crashed", "#hung", "#inconclusive",
+                                "#unsupported", "#not run", "why unsupported"},
+                               false) +
+                    "<tbody>";
+  for (const GroupTally& g : tally_groups(records)) {
+    out += "<tr><th>" + escape(g.group) + "</th>";
+    for (const std::int64_t n : {g.pass, g.fail, g.crashed, g.hung, g.inconclusive, g.unsupported, g.not_run})
+      out += count_cell(n);
+    out += "<td class=\"wide\">" + escape(shorten(g.unsupported_reason, 160)) + "</td></tr>";
+  }
+  return scroll(out + "</tbody></table>");
+}
+
+std::string findings_list(const std::vector<assay::conformance::Finding>& findings) {
+  std::string out = "<ol class=\"findings\">";
+  for (std::size_t i = 0; i < findings.size() && i < 40; ++i) {
+    const assay::conformance::Finding& f = findings[i];
+    out += fmt::format("<li>{} <b>{}</b>: {} of {} cases ({})", status_word(f.status), escape(f.group),
+                       grouped(f.failed), grouped(f.of), escape(f.checks));
+    if (!f.where.empty()) out += ": " + escape(f.where);
+    if (!f.also.empty()) out += escape(fmt::format("; with {}", fmt::join(f.also, ", ")));
+    if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
+    out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
+    if (offers_class(f)) out += "<br>The nearest class: " + escape(f.first->behaves_like);
+    if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
+    out += "<br>" + command(f.first->reproduce) + "</li>";
+  }
+  return out + "</ol>";
+}
+
+std::string failing_cases(const std::vector<Record>& records) {
+  constexpr int kMost = 200;
+  std::string rows;
+  int shown = 0, all = 0;
+  for (const Record& r : records) {
+    if (r.status == Status::pass || r.status == Status::unsupported || r.status == Status::not_run) continue;
+    if (++all > kMost) continue;
+    ++shown;
+    std::string detail = r.reason;
+    for (const CheckResult& c : r.checks)
+      if (c.failed > 0 && !c.detail.empty()) {
+        detail = std::string(name(c.check)) + ": " + c.detail;
+        break;
+      }
+    rows +=
+        fmt::format("<tr><td>{}</td><td>{} {}</td>{}{}<td>{}</td><td class=\"wide\">{}<br>{}</td></tr>",
+                    escape(r.group), escape(r.family), escape(r.setup), count_cell(r.V), count_cell(r.rows),
+                    status_word(r.status), escape(shorten(detail, 200)), command(r.reproduce));
+  }
+  if (all == 0) return "";
+  return fmt::format("<details><summary>{} of {} failing cases</summary>", shown, grouped(all)) +
+         scroll(open_table(
+                    {"group", "inputs", "#V", "#rows", "status", "what, and the command that repeats it"}) +
+                "<tbody>" + rows + "</tbody></table>") +
+         "</details>";
+}
+
+/// Where the kernel is right, an axis a row.
+std::string contract_table(const assay::conformance::Contract& contract, bool right) {
+  using State = assay::conformance::Axis::State;
+  std::string out = std::string(right ? "<p>Right within: <b>" : "<p>Cases fail within: <b>") +
+                    escape(contract.within()) + "</b>.</p>";
+  if (right && !contract.found.empty())
+    out += "<p>To make it official: " + command("--declare '" + contract.found + "'") + "</p>";
+  if (!contract.outside.empty()) {
+    out += "<p>Outside it was seen:</p><ul>";
+    for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";
+    out += "</ul>";
+  }
+  std::string table = open_table({"axis", "state", "inside the contract", "seen outside"}, false) + "<tbody>";
+  for (const assay::conformance::Axis& a : contract.axes)
+    table += fmt::format("<tr><th>{}</th><td{}>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>",
+                         escape(a.name), a.state == State::wrong ? " class=\"bad\"" : "", name(a.state),
+                         escape(a.within), escape(a.outside));
+  return out + scroll(table + "</tbody></table>");
+}
+
+}  // namespace
+
+std::string conformance(const Context& c) {
+  std::string out =
+      "<p>Named groups of cases, each with one thing that may go wrong in mind. Failing cases are not listed "
+      "one by one: "
+      "the simplest rule that separates them from the passing ones is stated, with what usually causes "
+      "it.</p>";
+  for (const KeyInfo& k : c.data.keys) {
+    std::vector<Record> its;
+    for (const Record& r : c.data.records)
+      if (r.key == k.key && !r.group.empty()) its.push_back(r);
+    if (its.empty()) continue;
+    out += "<h3><code>" + escape(k.key) + "</code></h3>";
+    if (c.data.quick)
+      out += fmt::format(
+          "<p>A quick look: {}. The whole check tries them all, and more rows, layouts and calls.</p>",
+          lengths_tried(its));
+    if (const auto contract = c.data.contracts.find(k.key); contract != c.data.contracts.end()) {
+      const bool right = std::all_of(its.begin(), its.end(), [](const Record& r) {
+        return r.status == Status::pass || r.status == Status::unsupported;
+      });
+      out += contract_table(contract->second, right);
+    }
+    out += groups_table(its);
+    if (const auto findings = assay::conformance::diagnose(its); !findings.empty())
+      out += findings_list(findings);
+    out += failing_cases(its);
+  }
+  return out;
+}
+
+}  // namespace assay::page

@@ -1,0 +1,163 @@
+// The table of building blocks: a section of the report's page, and a page of its own.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/data/functions_report.hpp"
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+
+namespace assay {
+namespace page {
+namespace {
+
+std::string largest_cell(const FunctionResult::Largest& w) {
+  if (!w.measured()) return number_cell(std::nullopt);
+  return fmt::format("<td class=\"n\" data-v=\"{}\" title=\"gives {}\">{}<small>{}</small></td>", w.value,
+                     escape(w.got), w.value < 100 ? fmt::format("{:.6f}", w.value) : number(w.value),
+                     escape(w.argument));
+}
+
+std::string order_cell(const FunctionResult& f) {
+  if (f.descent.count == 0) return "<td>yes</td>";
+  return fmt::format("<td>{} descents<small>first at {}</small></td>", grouped(f.descent.count),
+                     escape(f.descent.argument));
+}
+
+std::string premises_cell(const FunctionResult& f) {
+  std::string bad;
+  const auto add = [&bad](const char* what, const FunctionResult::Violation& v) {
+    if (v.count) bad += fmt::format("{} {} times, first at {}; ", what, grouped(v.count), escape(v.argument));
+  };
+  add("exp(0) is not 1", f.not_one);
+  add("outside [0, 1]", f.not_in_unit);
+  add("special values", f.special_wrong);
+  add("NaN", f.nan);
+  return bad.empty() ? "<td class=\"good\">hold</td>" : "<td class=\"bad\">" + bad + "</td>";
+}
+
+std::string rows(const FunctionsReport& r, const std::string& backend) {
+  std::string out = open_table({"function", "#max ULP, at", "documented", "#declared ULP",
+                                "#correctly rounded", "#subnormal results", "#relative, u",
+                                "#mean signed ULP", "monotone", "premises", "#inputs", "#by MPFR", "#s"}) +
+                    "<tbody>";
+  bool any = false;
+  for (const FunctionResult& f : r.functions) {
+    if (f.backend != backend) continue;
+    any = true;
+    out += fmt::format("<tr><th><code>{}</code><small>{}</small>", escape(f.name), escape(f.dtype));
+    if (f.status == "not_run") {
+      out +=
+          fmt::format("</th><td class=\"mute wide\" colspan=\"12\">not run: {}</td></tr>", escape(f.reason));
+      continue;
+    }
+    if (f.status != "pass") out += "<small class=\"bad\">" + escape(shorten(f.reason, 200)) + "</small>";
+    out += "</th>" + largest_cell(f.ulp);
+    const DeclaredError* d = find_declared(f);
+    out += fmt::format("<td>{}<small>{}</small></td>", d ? escape(d->documented) : kDash,
+                       d ? escape(d->source) : "");
+    std::string declared = kDash;
+    if (d) declared = number(d->limit());
+    if (d && d->slope > 0)
+      declared += fmt::format(" + {} |x|<small>needed: {}</small>", number(d->slope),
+                              f.slope.measured() ? number(f.slope.value) : "0");
+    if (d && d->absolute > 0)
+      declared += fmt::format("<small>[1/2, 2]: {} of {} absolute</small>", number(f.absolute.value),
+                              number(d->absolute));
+    out += "<td class=\"n\">" + declared + "</td>";
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}<small>{} not</small></td>", f.correct_share(),
+                       escape(plain_percent(f.correct_share())), grouped(f.judged - f.correct));
+    out += largest_cell(f.tiny) + largest_cell(f.relative);
+    out += f.mean_count > 0
+               ? fmt::format("<td class=\"n\" data-v=\"{}\">{:+.4f}</td>", f.mean_signed, f.mean_signed)
+               : number_cell(std::nullopt);
+    out += order_cell(f) + premises_cell(f);
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}{}</td>", f.inputs, grouped(f.inputs),
+                       f.stride > 1 ? "<small>a sample</small>" : "");
+    out += count_cell(f.decided_by_mpfr) + number_cell(f.seconds) + "</tr>";
+  }
+  return any ? scroll(out + "</tbody></table>") : "";
+}
+
+}  // namespace
+
+static std::string pair_rows(const FunctionsReport& r) {
+  std::string out = open_table({"key", "status", "#max ULP, at", "#correctly rounded", "#rows", "#full check",
+                                "#by MPFR", "#outside the domain", "#s"}) +
+                    "<tbody>";
+  for (const PairResult& p : r.pairs) {
+    out += fmt::format("<tr><th><code>{}</code></th>", escape(p.key));
+    if (p.status == "not_run") {
+      out += fmt::format("<td class=\"mute wide\" colspan=\"8\">not run: {}</td></tr>", escape(p.reason));
+      continue;
+    }
+    const bool good = p.status == "pass";
+    const double share =
+        p.elements > 0 ? static_cast<double>(p.correct) / static_cast<double>(p.elements) : 0;
+    out += fmt::format("<td class=\"{}\">{}<small>{}</small></td>", good ? "good" : "bad", escape(p.status),
+                       escape(shorten(p.reason, 200)));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{:.6f}<small>{}</small></td>", p.ulp, p.ulp,
+                       escape(p.worst));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", share, escape(plain_percent(share)));
+    out += fmt::format("<td class=\"n\" data-v=\"{}\">{}{}</td>", p.rows, grouped(p.rows),
+                       p.stride > 1 ? "<small>a sample</small>" : "");
+    out += count_cell(p.full_check) + count_cell(p.by_mpfr) + count_cell(p.outside) + number_cell(p.seconds) +
+           "</tr>";
+  }
+  return scroll(out + "</tbody></table>");
+}
+
+std::string functions(const FunctionsReport& r) {
+  std::string out =
+      "<p>Every argument of every function that a kernel builds on, against the exact value. <em>max "
+      "ULP</em> is the "
+      "distance from the exact value where that is normal (a correctly rounded result has at most 0.5), "
+      "<em>subnormal results</em> the error in smallest subnormals where it is not. <em>declared</em> is "
+      "what the "
+      "bounds on this page are made of: k + &frac12; for a documented k, which counts from the correctly "
+      "rounded "
+      "result. The mean signed error of an exponential is taken over arguments in [-104, -&frac12;]. "
+      "Premises: "
+      "exp(0) = 1, 0 &le; exp(t) &le; 1 for t &le; 0, and what infinities, zeros and NaN must give.</p>";
+  for (const char* backend : {"cuda", "host"})
+    if (const std::string table = rows(r, backend); !table.empty())
+      out += fmt::format("<h3>On <code>@{}</code></h3>", backend) + table;
+  if (!r.pairs.empty())
+    out +=
+        "<h3>Every pair of f16 logits as a two-element softmax</h3><p>All 2<sup>32</sup> rows of two, "
+        "special values "
+        "included, judged by the bound of the variant's class; what a cheap judge does not pass gets the "
+        "full check, up "
+        "to MPFR.</p>" +
+        pair_rows(r);
+  if (r.quotients)
+    out +=
+        "<h3>Division of a row by one divisor</h3><p>Three operations with a shared reciprocal "
+        "(<code>kernels/building_blocks/row_divisor.cuh</code>) instead of a division an element; every pair of mantissas is "
+        "compared with the correctly rounded quotient. " +
+        escape(quotients_sentence(*r.quotients)) + ".</p>";
+  return out;
+}
+
+}  // namespace page
+
+std::string render_functions_page(const FunctionsReport& r) {
+  const bool passed = functions_passed(r);
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+      "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\">";
+  out += fmt::format("<title>{}: building blocks</title><style>{}</style></head>\n<body><main><header>",
+                     passed ? "PASS" : "FAIL", page::style());
+  out += fmt::format(
+      "<h1>Building blocks</h1><div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
+      passed ? "" : " fail", passed ? "PASS" : "FAIL", escape(functions_verdict(r)), number(r.seconds));
+  out += "</header><h3>Where this was made</h3><table><tbody>";
+  for (const auto& [label, value] : r.environment)
+    out += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape(label), escape(value));
+  out += "</tbody></table>\n<section id=\"functions\"><h2>Functions</h2>\n" + page::functions(r) +
+         "</section>\n";
+  return out + "</main><script>" + page::script() + "</script></body></html>\n";
+}
+
+}  // namespace assay

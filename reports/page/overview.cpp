@@ -1,0 +1,168 @@
+// The head of the page: verdict, counts, failures, where it ran. And its end: the words.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/parts.hpp"
+
+namespace assay::page {
+namespace {
+
+std::string counts(const Context& c) {
+  const Counts n = count(c.data);
+  std::string out = "<dl class=\"counts\">";
+  const auto item = [&](const char* label, std::int64_t v, const char* css) {
+    out += fmt::format("<div><dt>{}</dt><dd class=\"{}\">{}</dd></div>", label, v ? css : "zero", grouped(v));
+  };
+  item("planned", n.planned, "");
+  item("executed", n.executed, n.executed < n.planned ? "bad" : "");
+  item("pass", n.pass, "good");
+  item("fail", n.fail, "bad");
+  item("inconclusive", n.inconclusive, "warn");
+  if (n.crashed) item("crashed", n.crashed, "bad");
+  if (n.hung) item("hung", n.hung, "bad");
+  item("unsupported", n.unsupported, "");
+  item("keys not run", n.not_run_keys, "");
+  return out + "</dl>\n";
+}
+
+std::string reasons(const Context& c) {
+  std::string out;
+  for (const Reason& r : unsupported_reasons(c.data))
+    out += fmt::format("<li>{} unsupported, reason <b>{}</b>; for example: {}</li>", grouped(r.count),
+                       escape(r.word), escape(shorten(r.example, 240)));
+  for (const Reason& r : not_run_reasons(c.data)) {
+    out += fmt::format("<li>{} keys not run: {}", grouped(r.count), escape(shorten(r.example, 240)));
+    out += "<details><summary>Which keys</summary>";
+    for (const KeyTally& k : c.keys)
+      if (!k.info.not_run.empty() && k.info.not_run.substr(0, k.info.not_run.find(':')) == r.word)
+        out += "<code>" + escape(k.info.key) + "</code> ";
+    out += "</details></li>";
+  }
+  return out.empty() ? "" : "<ul>" + out + "</ul>\n";
+}
+
+std::string cause_rows(const std::vector<Cause>& all, std::size_t from, std::size_t to) {
+  std::string out =
+      open_table({"key", "check", "status", "#records", "first one, and the command that repeats it"}) +
+      "<tbody>";
+  for (std::size_t i = from; i < to; ++i) {
+    const Cause& f = all[i];
+    out += fmt::format(
+        "<tr><th><code>{}</code></th><td>{}</td><td>{}</td>{}<td class=\"wide\">{}, V = {}: "
+        "{}<br>{}</td></tr>",
+        escape(f.key), escape(f.check), status_word(f.status), count_cell(f.count), escape(f.first->family),
+        grouped(f.first->V), escape(shorten(f.detail, 400)), command(f.first->reproduce));
+  }
+  return scroll(out + "</tbody></table>");
+}
+
+std::string failures(const Context& c) {
+  const auto all = causes(c.data);
+  if (all.empty()) return "";
+  constexpr std::size_t kOpen = 20, kMost = 200;
+  std::string out = "<h3>What failed, by key and by the check that caught it</h3>";
+  out += cause_rows(all, 0, std::min(all.size(), kOpen));
+  if (all.size() > kOpen)
+    out += fmt::format("<details><summary>{} more</summary>", all.size() - kOpen) +
+           cause_rows(all, kOpen, std::min(all.size(), kMost)) + "</details>";
+  if (all.size() > kMost)
+    out += fmt::format("<p>{} further groups are in <code>records.jsonl</code>.</p>", all.size() - kMost);
+  return out;
+}
+
+/// Where each kernel is right: what a reader comes for. The table of its axes stands with its groups.
+std::string contracts(const Context& c) {
+  std::string out;
+  for (const auto& [key, contract] : c.data.contracts) {
+    const bool right = std::all_of(c.data.records.begin(), c.data.records.end(), [&](const Record& r) {
+      return r.key != key || r.status == Status::pass || r.status == Status::unsupported;
+    });
+    out += fmt::format("<p><code>{}</code> {} <b>{}</b>.", escape(key),
+                       right ? "is right within" : "fails within", escape(contract.within()));
+    if (right && !contract.found.empty())
+      out += " To make it official: " + command("--declare '" + contract.found + "'");
+    out += "</p>\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string overview(const Context& c) {
+  const Verdict verdict = verdict_of(c.data);
+  std::string out =
+      std::string("<header><h1>") +
+      (is_check(c.data) ? "Softmax conformance check" : "Softmax accuracy report") +
+      "</h1>"
+      "<p>Every element that each kernel wrote is compared with an interval proved by MPFR to contain the "
+      "exact "
+      "value, and judged by the error bound derived for that kernel's algorithm.</p>";
+  std::string why = verdict_reason(c.data);
+  why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
+  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
+                     verdict == Verdict::pass ? "" : " fail", name(verdict), escape(why),
+                     number(c.data.seconds));
+  out += contracts(c);
+  if (std::string line = resolution_line(c.data.records); !line.empty()) {
+    line[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(line[0])));
+    out += "<p>" + escape(line) + ".</p>\n";
+  }
+  out += counts(c) + reasons(c) + "</header>" + failures(c);
+  out += "<h3>Where this was made</h3>";
+  std::string table = "<table><tbody>";
+  for (const auto& [label, value] : c.data.environment)
+    table += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape(label), escape(value));
+  return out + scroll(table + "</tbody></table>");
+}
+
+std::string how_to_read() {
+  const std::pair<const char*, const char*> words[] = {
+      {"ULP error",
+       "The distance of a result from the exact real value, in units of the last place of the exact value "
+       "in the output's format; a correctly rounded result has at most 0.5."},
+      {"bound",
+       "A limit on the error of this element, proved from the kernel's declared algorithm, exp, division, "
+       "internal format and the height of its summation tree; no tolerance is chosen by hand."},
+      {"error/bound",
+       "How much of the bound was used (its utilisation): above 1 the kernel is not what it claims to be, "
+       "and far below 1 everywhere the bound is loose."},
+      {"resolution",
+       "The smallest error that a pass excludes: an output that is off by more would have been refused. "
+       "Where it "
+       "is worse than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs) there is no pass."},
+      {"correctly rounded",
+       "The share of elements that equal the exact value rounded to the output's format, "
+       "weighted by elements."},
+      {"|x &minus; m|",
+       "The distance of a logit from its row's maximum, in nats; x &minus; m is rounded before the "
+       "exponential, so the error of a right kernel grows with it."},
+      {"key",
+       "A variant, a dtype and a backend, as in <code>online_block/f16@host</code>; what holds on one "
+       "backend is not claimed for another."},
+      {"backend",
+       "<code>cuda</code> is the GPU, <code>host</code> runs the same kernel source on the CPU without "
+       "contraction, <code>host_fma</code> with fused multiply-add."},
+      {"pass", "Every check of the record holds, with the exact value's enclosure narrow enough to say so."},
+      {"fail", "At least one comparison is proved to violate its limit."},
+      {"inconclusive",
+       "Neither proved: the bound is too weak for these inputs, or the enclosure undecided at its highest "
+       "precision."},
+      {"unsupported",
+       "Outside the domain that the kernel declares, or not expressible on this backend; it is run where "
+       "it can be, and what came back is recorded."},
+      {"not_run",
+       "The key cannot run on this machine, for a stated reason; it is neither a pass nor a failure."},
+      {"crashed, hung", "The kernel ended its process, or did not end in its time."},
+      {"accesses", "Global memory accesses per element that the kernel claims, loads + stores."},
+  };
+  std::string out = "<dl class=\"words\">";
+  for (const auto& [word, text] : words) out += fmt::format("<dt>{}</dt><dd>{}</dd>", word, text);
+  return out +
+         "</dl><p>A command on this page is selected whole by one click. All records, complete, are in "
+         "<code>records.jsonl</code> beside this page.</p>";
+}
+
+}  // namespace assay::page

@@ -1,0 +1,163 @@
+// The page on a synthetic run: balanced tags, no network, hostile strings, numbers that are none.
+#include "reports/page/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/svg.hpp"
+#include "reports/page/test_data.hpp"
+#include "reports/page/test_html.hpp"
+
+namespace assay {
+namespace {
+
+using namespace test_data;
+using namespace test_html;
+
+TEST(Page, TagsBalanceAndTheParserWouldNotice) {
+  EXPECT_NE(unbalanced("<p><b>x</p></b>"), "");
+  EXPECT_NE(unbalanced("<p>1 < 2</p>"), "");
+  EXPECT_NE(unbalanced("<div><p>x</p>"), "");
+  EXPECT_EQ(unbalanced("<p title=\"a > b\">x<br><i/></p>"), "");
+  EXPECT_EQ(unbalanced(render_page(synthetic())), "");
+  EXPECT_EQ(unbalanced(render_page(ReportData{})), "");
+}
+
+TEST(Page, HasEverySectionAndPictures) {
+  const std::string html = render_page(synthetic());
+  for (const char* id : {"variants", "distance", "size", "signed", "utilisation", "behaviour", "special",
+                         "domain", "worst", "families", "reading"})
+    EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
+  EXPECT_GT(occurrences(html, "<svg xmlns"), 3 * 10);  // at least the three plots of ten variants
+  EXPECT_NE(html.find("row 0: NaN x3, 0 x5"), std::string::npos);
+  EXPECT_NE(html.find("<td>NaN <span class=\"good\">pass</span></td>"),
+            std::string::npos);  // of every V, once
+  EXPECT_NE(html.find("0x1."), std::string::npos);
+}
+
+TEST(Page, AsksTheNetworkForNothing) {
+  const std::string html = render_page(synthetic());
+  EXPECT_EQ(foreign_address(html), "");
+  EXPECT_NE(html.find("<link rel=\"icon\" href=\"data:,\">"), std::string::npos);
+}
+
+TEST(Page, EscapesEveryString) {
+  ReportData data = synthetic();
+  const std::string evil = "<script>&\"'";
+  Record& broken = break_one(data);
+  broken.checks[0].detail += evil, broken.reproduce += evil;
+  for (auto& [label, value] : data.environment) label += evil, value += evil;
+  for (FamilyInfo& f : data.families) f.name += evil, f.why += evil;
+  for (KeyInfo& k : data.keys) {
+    for (std::string* s : {&k.key, &k.variant, &k.dtype, &k.backend, &k.op, &k.algorithm, &k.exp, &k.division,
+                           &k.internals, &k.accesses, &k.policy, &k.determinism})
+      *s += evil;
+    if (!k.not_run.empty()) k.not_run += evil;
+  }
+  for (Record& r : data.records) {
+    for (std::string* s : {&r.key, &r.variant, &r.dtype, &r.backend, &r.op, &r.family, &r.reproduce})
+      *s += evil;
+    if (!r.reason.empty()) r.reason += evil;
+    if (!r.returned.empty()) r.returned += evil;
+  }
+  for (Profile& p : data.profiles)
+    for (std::string* s : {&p.key, &p.variant, &p.dtype, &p.backend, &p.family}) *s += evil;
+  const std::string html = render_page(data);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_EQ(occurrences(html, "<script>"), 1);  // the page's own
+  EXPECT_EQ(html.find("&\""), std::string::npos);
+  EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 100);
+  EXPECT_EQ(render_summary_markdown(data).find("\n<script>"), std::string::npos);
+}
+
+TEST(Page, StaysSmallWithSixtyThousandRecords) {
+  const ReportData data = synthetic(4, {"cuda", "host", "host_fma"});
+  ASSERT_GT(data.records.size(), 60000u);
+  const std::string html = render_page(data);
+  EXPECT_LT(html.size(), 5'000'000u);
+  EXPECT_EQ(unbalanced(html), "");
+}
+
+TEST(Page, ShowsAFailureWithItsCheckAndCommand) {
+  ReportData data = synthetic();
+  EXPECT_TRUE(report_passed(data));
+  EXPECT_NE(render_page(data).find("<b>PASS</b>"), std::string::npos);
+  const Record& r = break_one(data);
+  const std::string html = render_page(data);
+  EXPECT_FALSE(report_passed(data));
+  EXPECT_NE(html.find("<b>FAIL</b>"), std::string::npos);
+  EXPECT_EQ(html.find("<b>PASS</b>"), std::string::npos);
+  EXPECT_NE(html.find("row 3, column 511: got 0, exact 1.7e-3"), std::string::npos);
+  EXPECT_NE(html.find(escape(r.reproduce)), std::string::npos);
+}
+
+TEST(Page, ShowsKeysThatDidNotRun) {
+  const std::string html = render_page(synthetic());
+  EXPECT_NE(html.find("32 keys not run: no GPU: no device answers"), std::string::npos);
+  EXPECT_NE(html.find("<code>online_block/f16@cuda</code>"), std::string::npos);
+}
+
+TEST(Page, NumbersThatAreNoneBreakNoPicture) {
+  ReportData data = synthetic();
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  int i = 0;
+  for (Record& r : data.records) {
+    if (!r.max_ulp || ++i % 3) continue;
+    const double v = i % 2 ? nan : inf;
+    r.max_ulp = v, r.p99_ulp = v, r.mean_ulp = v, r.max_bound_ratio = v, r.correctly_rounded = v;
+    r.worst->ulp_error = inf, r.worst->bound_ratio = nan, r.worst->got = nan;
+  }
+  for (Profile& p : data.profiles) {
+    if (++i % 2) p.signed_limit = i % 4 ? nan : inf;
+    for (std::size_t b = 0; b < p.bins.size(); b += 3) {
+      p.bins[b].max_ulp = b % 2 ? nan : inf, p.bins[b].mean_ulp = nan;
+      p.bins[b].bound_ulp = b % 2 ? inf : nan, p.bins[b].distance_hi = inf;
+    }
+  }
+  const std::string html = render_page(data), drawn = paths(html);
+  EXPECT_EQ(unbalanced(html), "");
+  ASSERT_FALSE(drawn.empty());
+  EXPECT_EQ(drawn.find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos);
+  EXPECT_EQ(html.find("data-v=\"nan"), std::string::npos);
+  for (auto at = html.find("<td class=\"n"); at != std::string::npos;
+       at = html.find("<td class=\"n", at + 1)) {
+    const auto text = html.find('>', at) + 1;
+    EXPECT_FALSE(html.compare(text, 3, "nan") == 0 || html.compare(text, 4, "-nan") == 0);
+  }
+}
+
+TEST(Svg, DegenerateAxesStillDraw) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  for (const Axis& a :
+       {Axis{0, 0, true, ""}, Axis{nan, nan, false, ""}, Axis{5, 5, false, ""}, Axis{1, inf, true, ""}}) {
+    Plot p(a, a, "x");
+    const std::vector<Plot::Point> points = {{0, 0, ""}, {nan, 1, ""}, {1, inf, ""}, {-inf, -1, ""}};
+    p.line(points, "ln");
+    p.points(points, Marker::circle, "f32");
+    const std::string svg = p.str();
+    EXPECT_EQ(unbalanced(svg), "");
+    EXPECT_EQ(paths(svg).find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos) << svg;
+  }
+}
+
+TEST(Svg, LabelsAreWrittenWhereThereIsRoom) {
+  const std::vector<Plot::Label> apart = {{0.2, 0.2, "one"}, {0.8, 0.8, "two"}, {std::nan(""), 0.5, "none"}};
+  Plot roomy({0, 1, false, ""}, {0, 1, false, ""}, "x");
+  roomy.labels(apart);
+  EXPECT_NE(roomy.str().find(">one<"), std::string::npos);
+  EXPECT_NE(roomy.str().find(">two<"), std::string::npos);
+  EXPECT_EQ(roomy.str().find(">none<"), std::string::npos);
+  Plot crowded({0, 1, false, ""}, {0, 1, false, ""}, "x");
+  crowded.labels(std::vector<Plot::Label>(30, {0.5, 0.5, "same"}));
+  EXPECT_EQ(occurrences(crowded.str(), ">same<"), 4) << "right, left, above, below, and no fifth over them";
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,301 @@
+// Small multiples: one panel per variant, one colour and marker per dtype, the same axes in every panel of
+// a row, so that panels can be compared by eye.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+
+namespace assay::page {
+namespace {
+
+constexpr std::size_t kBins = 64;  // more per curve cannot be told apart in a panel
+constexpr double kFarthest = 120;  // nats; f32 results are 0 from 104 on, f16 and bf16 before
+
+std::string figure(const std::string& caption, const std::string& note, const std::string& svg) {
+  return "<figure><figcaption>" + escape(caption) + (note.empty() ? "" : "<small>" + note + "</small>") +
+         "</figcaption>" + svg + "</figure>";
+}
+
+std::string panels(const std::string& figures) { return "<div class=\"panels\">" + figures + "</div>"; }
+
+// Grows to hold what is drawn on a log axis, then rounds to whole decades.
+struct LogRange {
+  double lo = INFINITY, hi = 0;
+  void take(double v) {
+    if (!std::isfinite(v) || !(v > 0)) return;
+    lo = std::min(lo, v), hi = std::max(hi, v);
+  }
+  Axis axis(double least, double most, const char* label) const {
+    if (hi == 0) return {0.1, 10, true, label};
+    const auto decade = [](double v, double (*round)(double)) { return std::pow(10, round(std::log10(v))); };
+    const double a = decade(
+        std::max(lo, least), +[](double v) { return std::floor(v + 1e-9); });
+    const double b = decade(
+        std::min(hi, most), +[](double v) { return std::ceil(v - 1e-9); });
+    return {a, b > a ? b : a * 10, true, label};
+  }
+};
+
+bool is_wide(const std::string& family) {
+  return family.starts_with("uniform_80") || family.starts_with("normal_10");
+}
+
+// The profiled family with the widest range, and the real one: the two that tell most.
+std::vector<std::string> profile_families(const Context& c) {
+  std::string wide, real;
+  double reach = -1;
+  for (const Profile& p : c.data.profiles) {
+    if (is_real_family(p.family)) {
+      if (real.empty() || (p.family.starts_with("gpt_") && !real.starts_with("gpt_"))) real = p.family;
+      continue;
+    }
+    double far = 0;
+    for (const Profile::Bin& b : p.bins)
+      if (b.count > 0 && std::isfinite(b.distance_lo)) far = std::max(far, b.distance_lo);
+    far = std::min(far, kFarthest) + (is_wide(p.family) ? 1e3 : 0);
+    if (far > reach) reach = far, wide = p.family;
+  }
+  std::vector<std::string> out;
+  if (!wide.empty()) out.push_back(wide);
+  if (!real.empty()) out.push_back(real);
+  return out;
+}
+
+// The profile at the largest V, or null.
+const Profile* profile_of(const Context& c, const std::string& variant, const std::string& dtype,
+                          const std::string& backend, const std::string& family) {
+  const Profile* best = nullptr;
+  for (const Profile& p : c.data.profiles)
+    if (p.variant == variant && p.dtype == dtype && p.backend == backend && p.family == family &&
+        (!best || p.V > best->V))
+      best = &p;
+  return best;
+}
+
+std::vector<Profile::Bin> coarse(const std::vector<Profile::Bin>& bins) {
+  const std::size_t each = (bins.size() + kBins - 1) / kBins;
+  std::vector<Profile::Bin> out;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (each <= 1 || i % each == 0) {
+      out.push_back(bins[i]);
+      continue;
+    }
+    Profile::Bin &a = out.back(), b = bins[i];
+    const double n = static_cast<double>(a.count + b.count);
+    if (n > 0)
+      a.mean_ulp =
+          (a.mean_ulp * static_cast<double>(a.count) + b.mean_ulp * static_cast<double>(b.count)) / n;
+    if (b.count > 0) a.take(b.max_ulp, b.bound_ulp);
+    a.count += b.count, a.distance_hi = b.distance_hi;
+  }
+  return out;
+}
+
+// Masked logits are infinitely far away and exactly 0: they say nothing here.
+bool drawable(const Profile::Bin& b) { return b.count > 0 && b.distance_lo <= kFarthest; }
+
+void draw_profile(Plot& plot, const Profile& p) {
+  const std::string css = dtype_class(p.dtype);
+  std::vector<Plot::Point> points;
+  std::vector<Plot::Step> bound;
+  for (const Profile::Bin& b : coarse(p.bins)) {
+    if (!drawable(b)) continue;
+    const double hi = std::isfinite(b.distance_hi) ? b.distance_hi : b.distance_lo;
+    std::string title =
+        fmt::format("{} {}, |x - m| from {} to {}, {} elements: largest {} ULP, mean {}", p.variant, p.dtype,
+                    plain_number(b.distance_lo), plain_number(b.distance_hi), grouped(b.count),
+                    plain_number(b.max_ulp), plain_number(b.mean_ulp));
+    if (b.bound_ulp > 0) title += fmt::format(", bound {}", plain_number(b.bound_ulp));
+    points.push_back({(b.distance_lo + hi) / 2, b.max_ulp, std::move(title)});
+    if (b.bound_ulp > 0) bound.push_back({b.distance_lo, hi, b.bound_ulp});
+  }
+  plot.steps(bound, "lim " + css);
+  plot.line(points, "ln " + css);
+  plot.points(points, dtype_marker(p.dtype), css);
+}
+
+std::string distance_panels(const Context& c, const std::string& backend) {
+  std::string out;
+  for (const std::string& family : profile_families(c)) {
+    LogRange ulp, bound;
+    double far = 1;
+    for (const Profile& p : c.data.profiles) {
+      if (p.family != family) continue;
+      for (const Profile::Bin& b : p.bins) {
+        if (!drawable(b)) continue;
+        ulp.take(b.max_ulp), bound.take(b.bound_ulp);
+        far = std::max(far, std::isfinite(b.distance_hi) ? b.distance_hi : b.distance_lo);
+      }
+    }
+    // A broken kernel may be off by 1e30 ULP; the axis ends a decade above the bounds, and triangles say so.
+    const double most = bound.hi > 0 ? bound.hi * 10 : 1e6;
+    ulp.take(bound.lo), ulp.take(bound.hi);
+    const Axis x{0, std::min(far, kFarthest), false, "|x - m|, nats"}, y = ulp.axis(1e-2, most, "ULP");
+    std::string figures;
+    std::int64_t V = 0;
+    for (const std::string& variant : c.variants) {
+      Plot plot(x, y, fmt::format("{}: largest ULP error against |x - m| on {}", variant, family));
+      bool any = false;
+      for (const std::string& d : c.dtypes)
+        if (const Profile* p = profile_of(c, variant, d, backend, family))
+          draw_profile(plot, *p), V = p->V, any = true;
+      if (any) figures += figure(variant, "", plot.str());
+    }
+    if (!figures.empty())
+      out += fmt::format("<p><b>{}</b>, V = {}</p>", escape(family), grouped(V)) + panels(figures);
+  }
+  return out;
+}
+
+std::string size_panels(const Context& c, const std::string& backend) {
+  struct Metric {
+    std::optional<double> Record::*field;
+    const char *title, *label;
+    bool limit;
+  };
+  const Metric metrics[] = {
+      {&Record::max_bound_ratio, "Largest error/bound (red line: the limit)", "error/bound", true},
+      {&Record::max_ulp, "Largest ULP error", "ULP", false}};
+  std::string out;
+  for (const Metric& m : metrics) {
+    // variant, dtype -> V -> the largest finite value over all families
+    std::map<std::pair<std::string, std::string>, std::map<std::int64_t, Extreme>> curves;
+    LogRange range, sizes;
+    for (const Record& r : c.data.records) {
+      if (!was_judged(r) || !(r.*m.field) || !std::isfinite(*(r.*m.field)) || r.V < 1) continue;
+      range.take(*(r.*m.field)), sizes.take(static_cast<double>(r.V));  // every backend's, to share the axes
+      if (r.backend == backend) curves[{r.variant, r.dtype}][r.V].take(*(r.*m.field), r);
+    }
+    if (m.limit) range.take(1);
+    const Axis x{1, sizes.hi * 1.1, true, "V"};
+    Axis y = range.axis(m.limit ? 1e-3 : 1e-2, m.limit ? 1e2 : 1e6, m.label);
+    if (m.limit) y.hi *= 1.5;  // the limit, not the frame, is the uppermost line
+    std::string figures;
+    for (const std::string& variant : c.variants) {
+      Plot plot(x, y, fmt::format("{}: {} against V", variant, m.label));
+      if (m.limit) plot.horizontal(1, "one");
+      bool any = false;
+      for (const std::string& d : c.dtypes) {
+        std::vector<Plot::Point> points;
+        for (const auto& [V, e] : curves[{variant, d}])
+          points.push_back({static_cast<double>(V), e.value,
+                            fmt::format("{} {}, V = {}: {} on {}", variant, d, grouped(V),
+                                        plain_number(e.value), e.record->family)});
+        plot.line(points, "ln " + dtype_class(d));
+        plot.points(points, dtype_marker(d), dtype_class(d));
+        any = any || !points.empty();
+      }
+      if (any) figures += figure(variant, "", plot.str());
+    }
+    if (!figures.empty()) out += fmt::format("<p><b>{}</b></p>", m.title) + panels(figures);
+  }
+  return out;
+}
+
+double total(const Profile& p) {
+  double n = static_cast<double>(p.below + p.above);
+  for (std::int64_t v : p.signed_counts) n += static_cast<double>(v);
+  return n;
+}
+
+std::vector<Plot::Step> density(const Profile& p, double& top) {
+  std::vector<Plot::Step> out;
+  const double bins = static_cast<double>(p.signed_counts.size()), width = 2 * p.signed_limit / bins,
+               n = total(p);
+  for (std::size_t i = 0; i < p.signed_counts.size(); ++i) {
+    const double lo = -p.signed_limit + width * static_cast<double>(i),
+                 y = static_cast<double>(p.signed_counts[i]) / (n * width);
+    out.push_back({lo, -p.signed_limit + width * static_cast<double>(i + 1), y});
+    top = std::max(top, y);
+  }
+  return out;
+}
+
+bool has_histogram(const Profile* p) {
+  return p && p->signed_limit > 0 && std::isfinite(p->signed_limit) && !p->signed_counts.empty() &&
+         total(*p) > 0;
+}
+
+std::string histogram_panels(const Context& c, const std::string& backend) {
+  std::string family;
+  for (const std::string& f : profile_families(c))
+    if (family.empty() || is_real_family(f)) family = f;
+  std::string figures, head;
+  for (const std::string& variant : c.variants)
+    for (const bool wide :
+         {false, true}) {  // f32 errors spread further than 16-bit ones: an axis of their own
+      double limit = 0, top = 1;
+      for (const std::string& d : c.dtypes)
+        if (const Profile* p = profile_of(c, variant, d, backend, family);
+            (d == "f32") == wide && has_histogram(p))
+          limit = std::max(limit, p->signed_limit), density(*p, top);
+      if (limit == 0) continue;
+      // A spike of exact results would flatten everything else; where all errors are wide there is none.
+      if (wide) {
+        top = 0;
+        for (const std::string& d : c.dtypes)
+          if (const Profile* p = profile_of(c, variant, d, backend, family); d == "f32" && has_histogram(p))
+            density(*p, top);
+        top *= 1.1;
+      } else {
+        top = std::min(1.1 * top, 1.5);
+      }
+      Plot plot({-limit, limit, false, "got - exact, ULP"}, {0, top, false, "density per ULP"},
+                fmt::format("{}: signed error on {}", variant, family));
+      plot.vertical(-0.5, "mark"), plot.vertical(0.5, "mark"), plot.vertical(0, "mark");
+      std::string note;
+      for (const std::string& d : c.dtypes) {
+        const Profile* p = profile_of(c, variant, d, backend, family);
+        if ((d == "f32") != wide || !has_histogram(p)) continue;
+        double unused = 0;
+        const auto bars = density(*p, unused);
+        plot.bars(bars, "area " + dtype_class(d));
+        plot.steps(bars, "ln " + dtype_class(d));
+        double mean = 0;
+        for (const Plot::Step& b : bars) mean += (b.lo + b.hi) / 2 * b.y * (b.hi - b.lo);
+        const double outside = static_cast<double>(p->below + p->above) / total(*p);
+        note += fmt::format("{}{}: mean {}", note.empty() ? "" : "; ", escape(d),
+                            std::fabs(mean) < 5e-4 ? "0" : fmt::format("{:+.2g}", mean));
+        if (outside > 0) note += fmt::format(", {} outside", escape(plain_percent(outside)));
+        if (head.empty()) head = fmt::format("<p><b>{}</b>, V = {}</p>", escape(family), grouped(p->V));
+      }
+      figures += figure(variant + (wide ? ", f32" : ", 16-bit"), note, plot.str());
+    }
+  return figures.empty() ? "" : head + panels(figures);
+}
+
+std::string line_note(const char* css, const char* text) {
+  return "<li>" + legend_sample(Marker::circle, "", css) + text + "</li>";
+}
+
+}  // namespace
+
+std::string error_by_distance(const Context& c) {
+  return "<p>The largest error in each interval of |x &minus; m|, and over it the bound of the "
+         "element that has it. A curve that "
+         "climbs is no fault as long as it stays under its dashes; the gap between the two is what the bound "
+         "leaves "
+         "unused. f16 and bf16 outputs hide the growth behind their own rounding.</p>" +
+         dtype_legend(c, line_note("lim f32", "the bound, in the dtype's colour")) +
+         per_backend(c, distance_panels);
+}
+
+std::string error_by_size(const Context& c) {
+  return "<p>Each point is the largest value over all families at that V. A point at the lower edge of the "
+         "axis is 0 or "
+         "below it, and no line is drawn to a 0; a triangle at the upper edge lies beyond.</p>" +
+         dtype_legend(c, "") + per_backend(c, size_panels);
+}
+
+std::string signed_errors(const Context& c) {
+  return "<p>A correctly rounded output would fill the band between &minus;0.5 and 0.5 evenly, at density 1. "
+         "A mean "
+         "away from 0 is a bias: biased errors add up along long rows instead of cancelling.</p>" +
+         dtype_legend(c, "") + per_backend(c, histogram_panels);
+}
+
+}  // namespace assay::page

@@ -1,0 +1,184 @@
+// The kill matrix as a page: verdict, counts, what others' rules let through, and every entry against every
+// check.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accuracy/checks.hpp"
+#include "accuracy/selftest/peer_rules.hpp"
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+#include "reports/runs/selftest.hpp"
+
+namespace assay {
+namespace {
+
+using page::open_table;
+using page::scroll;
+
+std::string head(const Selftest& s) {
+  const SelftestCounts n = count(s);
+  const bool passed = selftest_passed(s);
+  std::string out = fmt::format(
+      "<h1>Who tests the tester</h1><p>Kernels with one planted fault each, kernels that cheat, and right "
+      "ones, "
+      "judged like anybody's. A fault must die by the check its entry names, on the input it names; a right "
+      "kernel "
+      "must pass: a false alarm is as bad as a miss.</p><div "
+      "class=\"verdict{}\"><b>{}</b><span>{}</span></div>",
+      passed ? "" : " fail", passed ? "PASS" : "FAIL", escape(selftest_verdict(s)));
+  const std::pair<const char*, std::string> counts[] = {
+      {"faults killed", fmt::format("{} of {}", n.killed, n.faults)},
+      {"cheats refused", fmt::format("{} of {}", n.cheats_refused, n.cheats)},
+      {"by the named check", fmt::format("{}", n.by_name)},
+      {"right kernels accepted", fmt::format("{} of {}", n.accepted, n.right)},
+      {"not run here", fmt::format("{}", n.not_run)},
+      {"seconds", number(s.seconds)}};
+  out += "<dl class=\"counts\">";
+  for (const auto& [label, value] : counts)
+    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", label, value);
+  return out + "</dl>";
+}
+
+std::string peers(const Selftest& s) {
+  const SelftestCounts n = count(s);
+  if (n.compared == 0) return "";
+  std::string out = fmt::format(
+      "<h2 id=\"peers\">What the rules of others let through</h2><p>The same {} faults and cheats, by rules "
+      "in common "
+      "use, reimplemented from their documentation, against the same softmax in double precision. <i>Usual "
+      "inputs</i>: what such tests draw, {} rows of 1024: N(0, 1); for benchdnn its own filling. <i>Our "
+      "inputs</i>: "
+      "the row on which the fault dies here. Outputs are zero before the launch. A rule sees values only: "
+      "what "
+      "destroys memory, inputs, indices or the sums beside the outputs passes them all.</p>",
+      n.compared, s.peer_rows);
+  std::string table =
+      open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
+      "<tbody>";
+  for (std::size_t r = 0; r < kPeerRules; ++r)
+    table += fmt::format(
+        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
+        escape(peer::rules()[r].name), n.pass_usual[r], n.pass_killing[r], escape(peer::rules()[r].formula),
+        escape(peer::rules()[r].source));
+  return out + scroll(table + "</tbody></table>");
+}
+
+/// The checks that fail anywhere, in their own order.
+std::vector<std::string> columns(const Selftest& s) {
+  std::vector<std::string> out;
+  for (int c = 0; c < kChecks; ++c) out.push_back(name(static_cast<Check>(c)));
+  for (const SelftestEntry& v : s.entries)
+    for (const std::string& f : v.failed)
+      if (std::find(out.begin(), out.end(), f) == out.end()) out.push_back(f);
+  std::erase_if(out, [&](const std::string& c) {
+    return std::none_of(s.entries.begin(), s.entries.end(), [&](const SelftestEntry& v) {
+      return c == v.mutant->expect.check || std::find(v.failed.begin(), v.failed.end(), c) != v.failed.end();
+    });
+  });
+  return out;
+}
+
+std::string entry_cell(const SelftestEntry& v) {
+  const Mutant& m = *v.mutant;
+  return fmt::format("<tr><td class=\"nw\">{}</td><th><code>{}</code><small class=\"wrap\">{}</small></th>",
+                     escape(m.id), escape(m.fault), escape(what_of(m.id)));
+}
+
+std::string input_cell(const Mutant& m) {
+  if (!m.single_case()) return fmt::format("<td class=\"nw\">group {}</td>", escape(m.expect.group));
+  std::string shape = fmt::format("V {}", grouped(m.expect.V));
+  if (selects(m.variant.op)) shape += fmt::format(", k {}", m.expect.k);
+  return fmt::format("<td class=\"nw\">{}<small>{}, {}</small></td>", escape(m.expect.family), shape,
+                     name(m.variant.dtype));
+}
+
+std::string outcome_cell(const SelftestEntry& v) {
+  if (!v.ran)
+    return fmt::format("<td class=\"mute\">not run<small class=\"wrap\">{}</small></td>", escape(v.detail));
+  const bool right = v.mutant->kind == Kind::right;
+  const char* word = right ? v.refused ? "refused" : "accepted" : v.refused ? "killed" : "survived";
+  return fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", v.as_expected() ? "good" : "bad",
+                     escape(shorten(v.detail, 300)), word);
+}
+
+std::string peer_cell(const SelftestEntry& v, std::size_t rule) {
+  if (!v.peers_ran) return "<td></td>";
+  const auto mark = [](bool passes) { return passes ? "pass" : "&ndash;"; };
+  return fmt::format("<td class=\"nw{}\">{}<small>{}</small></td>",
+                     v.usual[rule] && v.mutant->kind != Kind::right ? " warn" : "", mark(v.usual[rule]),
+                     mark(v.killing[rule]));
+}
+
+std::string matrix(const Selftest& s, Kind kind, const char* title, const char* why) {
+  const std::vector<std::string> checks = columns(s);
+  std::string out = fmt::format("<h2 id=\"{}\">{}</h2><p>{}</p>", name(kind), title, why);
+  out +=
+      "<div class=\"scroll\" tabindex=\"0\"><table class=\"util "
+      "kills\"><thead><tr><th>id</th><th>entry</th><th>input</th>"
+      "<th>outcome</th>";
+  for (const std::string& c : checks)
+    out += fmt::format("<th class=\"tall\"><span>{}</span></th>", escape(c));
+  for (const peer::Rule& r : peer::rules())
+    out += fmt::format("<th class=\"tall\"><span>{}</span></th>", escape(r.name));
+  out += "</tr></thead><tbody>";
+  for (const SelftestEntry& v : s.entries) {
+    if (v.mutant->kind != kind) continue;
+    out += entry_cell(v) + input_cell(*v.mutant) + outcome_cell(v);
+    for (const std::string& c : checks) {
+      const bool failed = std::find(v.failed.begin(), v.failed.end(), c) != v.failed.end();
+      const bool named = c == v.mutant->expect.check;
+      out += fmt::format("<td class=\"{}\">{}</td>",
+                         failed && named  ? "u-edge"
+                         : failed         ? "u-some"
+                         : named && v.ran ? "u-over"
+                                          : "",
+                         failed  ? "&#9679;"
+                         : named ? "&#9675;"
+                                 : "");
+    }
+    for (std::size_t r = 0; r < kPeerRules; ++r) out += peer_cell(v, r);
+    out += "</tr>";
+  }
+  return out + "</tbody></table></div>";
+}
+
+std::string missing() {
+  std::string table = open_table({"id", "fault", "why"}, false) + "<tbody>";
+  for (const CatalogueEntry& e : catalogue())
+    if (*e.missing)
+      table += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(e.id), escape(e.what),
+                           escape(e.missing));
+  return "<h2 id=\"missing\">What no kernel here can carry</h2>" + scroll(table + "</tbody></table>");
+}
+
+}  // namespace
+
+std::string render_selftest_page(const Selftest& s) {
+  std::string out =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+      "<title>Assay: who tests the tester</title><style>";
+  out += page::style();
+  out +=
+      "table.kills td,table.kills th{text-align:left;vertical-align:middle}table.kills td.u-edge,table.kills "
+      "td.u-some,"
+      "table.kills td.u-over{text-align:center}table.kills th code{font-size:12px}table.kills th "
+      "small{max-width:30em}";
+  out += "</style></head><body><main>" + head(s);
+  out += peers(s);
+  out += matrix(
+      s, Kind::fault, "Faults",
+      "A filled circle is a check that failed; on the dark ground it is the one the entry names. The last "
+      "columns say whether the rule of another would pass the kernel: on its usual inputs, and below on "
+      "ours.");
+  out += matrix(s, Kind::cheat, "Cheats", "Kernels that want to look right.");
+  out += matrix(s, Kind::right, "Right kernels", "Each with the claim its author would write.");
+  out += missing();
+  out += "<h2 id=\"environment\">Where this ran</h2><dl class=\"words\">";
+  for (const auto& [label, value] : s.environment)
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(label), escape(value));
+  return out + "</dl></main></body></html>\n";
+}
+
+}  // namespace assay

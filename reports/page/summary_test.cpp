@@ -1,0 +1,137 @@
+// The summaries and the verdict on a synthetic run, and the number formats that every renderer uses.
+#include "reports/data/summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "reports/data/html.hpp"
+#include "reports/data/tally.hpp"
+#include "reports/page/page.hpp"
+#include "reports/page/test_data.hpp"
+
+namespace assay {
+namespace {
+
+using namespace test_data;
+
+TEST(Summary, NothingRunOrTooLittleRunIsAFailure) {
+  ReportData data = synthetic();
+  data.executed = data.planned - 1;
+  EXPECT_FALSE(report_passed(data));
+  EXPECT_NE(render_page(data).find("<b>FAIL</b>"), std::string::npos);
+  EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: 1 of"), std::string::npos);
+  data.executed = data.planned = 0;
+  data.records.clear();
+  EXPECT_FALSE(report_passed(data));
+  EXPECT_NE(render_summary_markdown(data).find("FAIL: no case was executed"), std::string::npos);
+  EXPECT_FALSE(report_passed(ReportData{}));
+}
+
+TEST(Summary, NothingJudgedIsAFailure) {
+  ReportData data = synthetic();
+  for (Record& r : data.records) r.status = Status::unsupported;
+  EXPECT_FALSE(report_passed(data));
+  EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: no case could be judged"), std::string::npos);
+}
+
+TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {
+  for (Status s : {Status::fail, Status::inconclusive, Status::crashed, Status::hung}) {
+    ReportData data = synthetic();
+    first_passing(data).status = s;
+    EXPECT_FALSE(report_passed(data)) << name(s);
+  }
+  // What nobody could tell is said so: no kernel is called wrong for it.
+  ReportData open = synthetic();
+  first_passing(open).status = Status::inconclusive;
+  EXPECT_EQ(verdict_of(open), Verdict::inconclusive);
+  EXPECT_NE(render_summary_terminal(open, "p").find("INCONCLUSIVE: "), std::string::npos);
+  break_one(open);
+  EXPECT_EQ(verdict_of(open), Verdict::fail);
+  for (Status s : {Status::unsupported, Status::not_run}) {
+    ReportData data = synthetic();
+    first_passing(data).status = s;
+    EXPECT_TRUE(report_passed(data)) << name(s);
+  }
+}
+
+TEST(Summary, ACheckOfLostCasesIsNeitherPassedNorFailed) {
+  ReportData data = synthetic();
+  EXPECT_EQ(verdict_of(data), Verdict::pass);
+  for (Record& r : data.records) r.group = "shapes";
+  first_passing(data).status = Status::not_run;
+  --data.executed;
+  EXPECT_EQ(verdict_of(data), Verdict::incomplete);
+  EXPECT_NE(render_summary_markdown(data).find("INCOMPLETE: 1 of"), std::string::npos);
+  EXPECT_NE(render_page(data).find("<b>INCOMPLETE</b>"), std::string::npos);
+  // What failed beside it has failed all the same.
+  break_one(data);
+  EXPECT_EQ(verdict_of(data), Verdict::fail);
+  for (Record& r : data.records) r.status = Status::not_run;
+  data.executed = 0;
+  EXPECT_EQ(verdict_of(data), Verdict::not_run);
+  EXPECT_STREQ(name(verdict_of(data)), "NOT RUN");
+}
+
+TEST(Summary, TerminalEndsWithVerdictCountsCausesAndPage) {
+  ReportData data = synthetic();
+  const Record& r = break_one(data);
+  const std::string text = render_summary_terminal(data, "out/index.html");
+  const auto verdict = text.find("FAIL: "), counts = text.find(" planned, "),
+             cause = text.find("1. " + r.key), again = text.find(r.reproduce, cause),
+             page = text.find("page: out/index.html\n");
+  ASSERT_NE(page, std::string::npos);
+  EXPECT_TRUE(verdict < counts && counts < cause && cause < again && again < page) << text;
+  EXPECT_EQ(page + std::string("page: out/index.html\n").size(), text.size());
+  EXPECT_NE(text.find("fail: element (1 record)"), std::string::npos) << text;
+}
+
+TEST(Summary, GroupsCausesByKeyAndCheckWorstFirst) {
+  ReportData data = synthetic();
+  int n = 0;
+  for (Record& r : data.records)
+    if (r.worst && r.variant == "safe_block" && n++ < 5) r.status = Status::fail, r.checks[1].failed = 1;
+  for (Record& r : data.records)
+    if (r.worst && r.variant == "online_warp") {
+      r.status = Status::crashed;
+      break;
+    }
+  const auto all = causes(data);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].status, Status::crashed);
+  EXPECT_EQ(all[0].check, name(Status::crashed));
+  EXPECT_EQ(all[1].check, "row_sum");
+  EXPECT_EQ(all[1].count, 5);
+}
+
+TEST(Summary, MarkdownTablesKeepTheirShape) {
+  ReportData data = synthetic();
+  break_one(data).checks[0].detail = "a | b\nc";
+  const std::string md = render_summary_markdown(data);
+  EXPECT_NE(md.find("a \\| b c"), std::string::npos);
+  EXPECT_NE(md.find("# Softmax accuracy report: FAIL"), std::string::npos);
+  EXPECT_NE(md.find("`online_block`"), std::string::npos);
+  EXPECT_EQ(md.find("| nan |"), std::string::npos);
+}
+
+TEST(Html, NumbersHaveThreeDigitsAndNoNan) {
+  EXPECT_EQ(plain_number(0), "0");
+  EXPECT_EQ(plain_number(0.50312), "0.503");
+  EXPECT_EQ(plain_number(1234), "1,230");
+  EXPECT_EQ(plain_number(12345), "12,300");
+  EXPECT_EQ(plain_number(-1234567), "-1.23e6");
+  EXPECT_EQ(plain_number(1.23e-7), "1.23e-7");
+  EXPECT_EQ(plain_number(999.7), "1,000");
+  EXPECT_EQ(number(std::nan("")), kDash);
+  EXPECT_EQ(number(std::optional<double>{}), kDash);
+  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(plain_percent(0.99999), ">99.9%");
+  EXPECT_EQ(plain_percent(1), "100%");
+  EXPECT_EQ(shorten("abcdef", 3), "abc...");
+  EXPECT_EQ(hexfloat(1.5), "0x1.8p+0");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,155 @@
+// A synthetic run for the renderers' tests: every variant, dtype and kind of record, with errors of
+// plausible size, and no kernel run to make them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "reports/data/report_data.hpp"
+
+namespace assay::test_data {
+
+inline const std::vector<std::string> kVariants = {"naive_block",       "safe_block",     "online_thread",
+                                                   "online_warp",       "online_block",   "online_block_fast",
+                                                   "topk_block",        "safe_then_topk", "safe_topk_block",
+                                                   "online_topk_block", "safe_block_half"};
+inline const std::vector<std::string> kFamilies = {
+    "gpt_logits",  "attention_causal", "normal_1", "uniform_80",    "ramp_1ulp", "overflow",
+    "all_neg_inf", "pos_inf",          "nan",      "single_finite", "inf_warp"};
+inline const std::vector<std::int64_t> kSizes = {0,   1,    2,    31,   32,   33,   63,    127,   128,
+                                                 129, 1000, 1023, 1024, 1025, 4099, 32000, 50257, 128256};
+
+inline bool starts(const std::string& s, const char* with) { return s.rfind(with, 0) == 0; }
+
+// Errors of the size that such kernels have: half an ulp for 16-bit outputs, growing with range for f32.
+inline Record record(const KeyInfo& key, const std::string& family, std::int64_t V, std::mt19937& random) {
+  const auto jitter = [&](double lo, double hi) { return std::uniform_real_distribution<>(lo, hi)(random); };
+  Record r;
+  r.key = key.key, r.variant = key.variant, r.dtype = key.dtype, r.backend = key.backend, r.op = key.op;
+  r.family = family, r.V = V, r.rows = V < 2048 ? 8 : 1, r.seed = 7;
+  r.reproduce = "assay report --key " + r.key + " --family " + family + " --V " + std::to_string(V) +
+                " --rows " + std::to_string(r.rows) + " --seed 7";
+  r.status = Status::pass;
+  if (!key.not_run.empty()) {
+    r.status = Status::not_run, r.reason = key.not_run;
+    return r;
+  }
+  r.rows_judged = r.rows;
+  if (key.variant == "naive_block" && (family == "overflow" || family == "pos_inf")) {
+    r.status = Status::unsupported, r.reason = "domain: lse above the logarithm of the largest finite number";
+    r.returned = "row 0: NaN x3, 0 x5", r.rows_outside = r.rows, r.rows_judged = 0;
+    return r;
+  }
+  if (family == "all_neg_inf" || family == "pos_inf" || family == "nan")
+    r.returned = "row 0: NaN x" + std::to_string(V);
+  if (V == 0 || !r.returned.empty() || key.variant == "topk_block") {
+    r.checks = {{Check::special, r.rows * V, 0, 0, 0, ""}};
+    return r;
+  }
+  const double wide = family == "uniform_80" ? 8 : family == "ramp_1ulp" ? 3 : 1;
+  double ulp = 0.5 + jitter(0, 0.003);
+  if (key.dtype == "f32") ulp = wide * jitter(1.2, 2.0) * (1 + std::log2(static_cast<double>(V)) / 8);
+  if (key.exp == "fast") ulp *= key.dtype == "f32" ? 3 : 1.01;
+  if (key.exp == "half") ulp = std::sqrt(static_cast<double>(V)) * jitter(0.5, 0.9);
+  if (V == 1) ulp = 0;
+  r.max_ulp = ulp, r.p99_ulp = 0.7 * ulp, r.mean_ulp = 0.3 * ulp;
+  r.correctly_rounded = key.dtype == "f32" ? 0.45 : 0.997;
+  r.max_bound_ratio = ulp == 0 ? 0 : (key.dtype == "f32" ? jitter(0.2, 0.6) : jitter(0.9, 0.997));
+  r.checks = {{Check::element, r.rows * V, 0, 0, *r.max_bound_ratio, ""},
+              {Check::row_sum, r.rows, 0, 0, 0.1, ""}};
+  const double exact = jitter(1e-6, 1e-2);
+  r.worst = WorstElement{0,
+                         V / 2,
+                         jitter(-9, 9),
+                         -jitter(0, 9),
+                         exact * (1 + 1e-6),
+                         exact,
+                         std::nextafter(exact, 1.0),
+                         ulp,
+                         *r.max_bound_ratio};
+  return r;
+}
+
+inline Profile profile(const KeyInfo& key, const std::string& family) {
+  Profile p{key.key, key.variant, key.dtype, key.backend, family, 32000, {}, 4, {}, 12, 30};
+  const double far = family == "uniform_80" ? 80 : 18;
+  for (int i = 0; i < 40; ++i) {
+    const double at = far * i / 40;
+    const double ulp = key.dtype == "f32" ? 1.2 + 0.6 * at * (0.7 + 0.3 * std::sin(3.0 * i))
+                                          : 0.5 + 1e-3 * std::sin(1.0 * i);
+    const double bound = key.dtype == "f32" ? 9 + 1.1 * at : 0.51 + at * 1e-3;
+    p.bins.push_back({at, far * (i + 1) / 40, i == 7 ? 0 : 800, ulp, bound, 0.3 * ulp});
+  }
+  for (int i = 0; i < 64; ++i) {
+    const double e = -4 + (i + 0.5) / 8;
+    const double share = key.dtype == "f32" ? std::exp(-e * e / 1.5) / 2 : (std::fabs(e) < 0.5 ? 1 : 0);
+    p.signed_counts.push_back(std::llround(32000 * share / 8));
+  }
+  return p;
+}
+
+// keys on host, and on cuda as not_run; `repeat` seeds of every case.
+inline ReportData synthetic(int repeat = 1, const std::vector<std::string>& backends = {"cuda", "host"}) {
+  ReportData data;
+  data.environment = {
+      {"commit", "0123456789ab"}, {"machine", "two cores"}, {"compiler", "g++ 12.2, -O2 -ffp-contract=off"}};
+  for (const auto& f : kFamilies) data.families.push_back({f, "one sentence on what " + f + " attacks"});
+  std::mt19937 random(7);
+  for (const std::string& backend : backends)
+    for (const std::string& variant : kVariants)
+      for (const char* dtype : {"f16", "bf16", "f32"}) {
+        if (variant == "safe_block_half" && dtype == std::string("f32")) continue;
+        KeyInfo k{variant + "/" + dtype + "@" + backend,
+                  variant,
+                  dtype,
+                  backend,
+                  "softmax",
+                  "safe",
+                  "accurate",
+                  "ieee",
+                  "f32",
+                  "2+1",
+                  "all -inf: NaN; +inf: NaN; NaN: NaN",
+                  "run_to_run",
+                  ""};
+        if (starts(variant, "naive")) k.algorithm = "naive";
+        if (starts(variant, "online")) k.algorithm = "online";
+        if (variant == "online_block_fast") k.exp = "fast", k.division = "approximate";
+        if (variant == "safe_block_half") k.exp = "half", k.internals = dtype;
+        if (backend == "cuda") k.not_run = "no GPU: no device answers";
+        data.keys.push_back(k);
+      }
+  for (const KeyInfo& k : data.keys) {
+    for (const std::string& family : kFamilies)
+      for (std::int64_t V : kSizes)
+        for (int i = 0; i < repeat; ++i) {
+          data.records.push_back(record(k, family, V, random));
+          data.planned += k.not_run.empty();
+        }
+    if (k.not_run.empty() && k.variant != "topk_block")
+      for (const char* family : {"gpt_logits", "uniform_80"}) data.profiles.push_back(profile(k, family));
+  }
+  data.executed = data.planned;
+  data.seconds = 71.4;
+  return data;
+}
+
+inline Record& first_passing(ReportData& data) {
+  for (Record& r : data.records)
+    if (r.status == Status::pass && r.worst) return r;
+  throw std::logic_error("no passing record");
+}
+
+inline Record& break_one(ReportData& data) {
+  Record& r = first_passing(data);
+  r.status = Status::fail, r.reason = "element: row 3, column 511";
+  r.checks[0].failed = 1, r.checks[0].detail = "row 3, column 511: got 0, exact 1.7e-3";
+  return r;
+}
+
+}  // namespace assay::test_data

@@ -1,0 +1,170 @@
+// How sharp the bounds are, key by family, and what every key behaves like beside what it claims.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "accuracy/verdict/behaves_like.hpp"
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+#include "reports/runs/utilisation.hpp"
+
+namespace assay::page {
+namespace {
+
+/// Six steps, each its own colour; 0.3 to 0.9 is what a sharp bound looks like.
+const char* shade(double u) {
+  if (!(u <= 1)) return "u-over";
+  if (u > 0.9) return "u-edge";
+  if (u >= 0.3) return "u-sharp";
+  if (u >= 0.03) return "u-some";
+  if (u >= kDefectOfBound) return "u-low";
+  return "u-none";
+}
+
+/// Two digits without the leading zero: many columns have to fit.
+std::string digits(double u) {
+  if (!std::isfinite(u)) return "&infin;";
+  if (u >= 1) return fmt::format("{:.3g}", u);
+  if (u < kDefectOfBound) return u == 0 ? "0" : "&lt;.001";
+  // Cut, not rounded: only what is 1 reads as 1.
+  const double unit = u < 0.1 ? 1000 : 100;
+  return fmt::format("{:.{}f}", std::floor(u * unit) / unit, u < 0.1 ? 3 : 2).substr(1);
+}
+
+std::string matrix(const Context& c, const std::string& backend) {
+  std::map<std::string, std::map<std::string, Extreme>> cells;  // key -> family
+  std::map<std::string, bool> shown;
+  for (const Record& r : c.data.records)
+    if (r.backend == backend && was_judged(r) && r.max_bound_ratio) {
+      cells[r.key][r.family].take(*r.max_bound_ratio, r);
+      if (*r.max_bound_ratio > 0) shown[r.family] = true;
+    }
+  if (cells.empty()) return "";
+  std::string out = "<table class=\"util\"><thead><tr><th>key</th>";
+  for (const FamilyInfo& f : c.data.families)
+    if (shown.contains(f.name)) out += "<th class=\"tall\"><span>" + escape(f.name) + "</span></th>";
+  out += "</tr></thead><tbody>";
+  for (const KeyTally& k : c.keys) {
+    const auto row = cells.find(k.info.key);
+    if (row == cells.end()) continue;
+    out += fmt::format("<tr><th>{} <b class=\"{}\">{}</b></th>", escape(k.info.variant),
+                       dtype_class(k.info.dtype), escape(k.info.dtype));
+    for (const FamilyInfo& f : c.data.families) {
+      if (!shown.contains(f.name)) continue;
+      const auto cell = row->second.find(f.name);
+      if (cell == row->second.end()) {
+        out += "<td></td>";
+        continue;
+      }
+      const Extreme& e = cell->second;
+      out += fmt::format("<td class=\"{}\" title=\"{}, {}, V = {}: {}\">{}</td>", shade(e.value),
+                         escape(k.info.key), escape(f.name), grouped(e.record->V), plain_number(e.value),
+                         digits(e.value));
+    }
+    out += "</tr>";
+  }
+  return scroll(out + "</tbody></table>");
+}
+
+std::string by_check(const Context& c, const std::string& backend) {
+  std::map<std::string, std::map<std::string, Extreme>> rows;
+  std::vector<std::string> order;
+  for (const ClassUtilisation& u : class_utilisation(c.data)) {
+    if (u.backend != backend || !u.largest.record) continue;
+    if (!rows.contains(u.kind)) order.push_back(u.kind);
+    rows[u.kind][u.check] = u.largest;
+  }
+  if (rows.empty()) return "";
+  std::string out = open_table({"class", "#element", "#coherence", "#row sum", "#normalizer"}) + "<tbody>";
+  for (const std::string& kind : order) {
+    out += "<tr><th>" + escape(kind) + "</th>";
+    for (const char* check : kBoundChecks) out += ratio_cell(rows[kind][check], true);
+    out += "</tr>";
+  }
+  return scroll(out + "</tbody></table>");
+}
+
+std::string defects(const Context& c) {
+  std::string out;
+  for (const ClassUtilisation& u : class_utilisation(c.data))
+    if (u.largest.value < kDefectOfBound && !hidden_by_rounding(u))
+      out += fmt::format(
+          "<li><b>defect of the bound</b>: {} on <code>@{}</code>, check {}: at most {} over "
+          "{} comparisons</li>",
+          escape(u.kind), escape(u.backend), u.check, plain_number(u.largest.value), grouped(u.judged));
+  return out.empty() ? "<p>No class has a check that stays under 0.001 on every family.</p>"
+                     : "<ul class=\"warnings\">" + out + "</ul>";
+}
+
+std::string legend() {
+  std::string out = "<ul class=\"legend\">";
+  const std::pair<const char*, const char*> steps[] = {
+      {"u-none", "under 0.001"},        {"u-low", "to 0.03"},   {"u-some", "to 0.3"},
+      {"u-sharp", "0.3 to 0.9: sharp"}, {"u-edge", "0.9 to 1"}, {"u-over", "over 1: fails"}};
+  for (const auto& [css, text] : steps)
+    out += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>", css, text);
+  return out + "</ul>";
+}
+
+/// "a 0 before ...; the claim is refuted ..." with what was refuted set apart.
+std::string evidence_list(const Record& r) {
+  std::string out = "<details><summary>evidence</summary><ul>";
+  for (const std::string& e : r.evidence) {
+    const bool refuted = e.find("the claim is refuted") != std::string::npos;
+    out += fmt::format("<li{}>{}</li>", refuted ? " class=\"bad\"" : "", escape(shorten(e, 700)));
+  }
+  return out + "</ul></details>";
+}
+
+std::string behaviour_table(const Context& c, const std::string& backend) {
+  std::string out = open_table({"key", "claims", "behaves like", "claim holds"}, false) + "<tbody>";
+  bool any = false;
+  for (const Record& r : c.data.records) {
+    if (r.family != kProbeFamily || r.backend != backend || r.status == Status::not_run) continue;
+    any = true;
+    const KeyTally* k = find_key(c, r.variant, r.dtype, r.backend);
+    const CheckResult* const claim = find_check(r, Check::claim);
+    std::string sharper;
+    for (const std::string& e : r.evidence)
+      if (const auto at = e.find(", sharper than claimed"); at != std::string::npos) {
+        const auto from = e.find(": ") + 2;
+        sharper += (sharper.empty() ? "" : ", ") + e.substr(from, at - from);
+      }
+    out += fmt::format(
+        "<tr><th><code>{}</code></th><td>{}</td><td>{}{}{}</td><td>{}<small>{}</small></td></tr>",
+        escape(r.key), k ? escape(k->info.claimed) : "",
+        r.behaves_like.empty() ? kDash : escape(r.behaves_like),
+        sharper.empty() ? "" : "<small class=\"wrap\">sharper than claimed: " + escape(sharper) + "</small>",
+        evidence_list(r), status_word(r.status),
+        !claim ? escape(r.reason)
+               : fmt::format("{} of {} consequences", grouped(claim->judged - claim->failed),
+                             grouped(claim->judged)));
+  }
+  return any ? "<div class=\"behaves\">" + scroll(out + "</tbody></table>") + "</div>" : "";
+}
+
+}  // namespace
+
+std::string utilisation(const Context& c) {
+  return "<p>The largest error/bound of each key on each family, over all V and the checks element, "
+         "coherence, row sum and normalizer. A right kernel cannot pass 1. Where a column is pale the family "
+         "tests little of this kernel; where a whole row is, the bound does. Rest the pointer on a cell for "
+         "its V.</p>" +
+         legend() + per_backend(c, matrix) +
+         "<h3>The same by class and check</h3><p>What a claim's names turn into, and how near anything came "
+         "to it.</p>" +
+         defects(c) + per_backend(c, by_check);
+}
+
+std::string behaviour(const Context& c) {
+  return "<p>A claim decides the bound, so a false one would buy a bound that hides a fault. Probes run each "
+         "key on rows where its claim leaves a single value, or a few: equal logits, two logits, a divisor "
+         "known exactly, ramps up and down. A claim is refuted only by proof, given with the evidence; what "
+         "a "
+         "16-bit output hides is left open. A kernel may be sharper than it claims.</p>" +
+         per_backend(c, behaviour_table);
+}
+
+}  // namespace assay::page

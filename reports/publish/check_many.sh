@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Checks many right kernels, several at once, and counts the verdicts: a gate that refuses a right kernel because
+# the machine is busy is none. Targets come from standard input, one line of `assay check` words each.
+#   reports/publish/check_many.sh ASSAY AT_ONCE OUT [words for every check, such as --quick or --shared] <TARGETS
+# OUT/N.txt is what check N printed; OUT/verdicts.txt has one line a check: exit status, seconds, words.
+# Exit status: 0 where every check ended with 0, else 1.
+set -euo pipefail
+if [[ $# -lt 3 ]]; then
+  sed -n '2,6s/^# //p' -- "$0" >&2
+  exit 2
+fi
+assay=$1 at_once=$2 out=$3
+shift 3
+for_all=$*
+mkdir -p -- "$out"
+rm -f -- "$out"/*.txt
+one() {
+  local number=$1 words=$2 begin=$SECONDS status=0
+  # The words of a line are split as a shell splits them: an entry has blanks.
+  eval "set -- $words $for_all"
+  "$assay" check "$@" --out "$out/page.$number" >"$out/$number.txt" 2>&1 || status=$?
+  rm -rf -- "$out/page.$number"
+  printf '%d %d %s\n' "$status" $((SECONDS - begin)) "$words" >>"$out/verdicts.txt"
+}
+export assay out for_all
+export -f one
+begin=$SECONDS
+grep -v '^ *$' | nl -ba -w1 -s$'\t' | while IFS=$'\t' read -r number words; do
+  printf '%s\0%s\0' "$number" "$words"
+done | xargs -0 -n 2 -P "$at_once" bash -c 'one "$0" "$1"'
+all=$(wc -l <"$out/verdicts.txt") passed=$(grep -c '^0 ' "$out/verdicts.txt" || true)
+printf '%d of %d checks passed, %d at once, in %d s\n' "$passed" "$all" "$at_once" $((SECONDS - begin))
+[[ $all -gt 0 && $passed -eq $all ]]

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Makes the published table of building blocks of one machine: every argument of every device function, and every
+# pair of f16 logits through every softmax variant. Never part of a test. Run it from a clean commit:
+#   reports/publish/publish_functions.sh path/to/assay NAME [OUT]
+# writes functions.json and functions.html to OUT (reports/published/NAME here by default).
+set -euo pipefail
+if [[ $# -lt 2 ]]; then
+  sed -n '2,5s/^# //p' -- "$0" >&2
+  exit 2
+fi
+out=${3:-$(dirname -- "$0")/../published/$2}
+mkdir -p -- "$out"
+"$1" functions --backend cuda --require cuda --pairs --out "$out"
+printf 'published: %s\n' "$out"

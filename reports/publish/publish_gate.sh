@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What reports/published/ shows of the adoption gate on a machine: the kill matrix, and one kernel's whole check.
+#   reports/publish/publish_gate.sh ASSAY KEY OUT
+set -euo pipefail
+[[ $# -eq 3 ]] || { echo "usage: $0 ASSAY KEY OUT" >&2; exit 2; }
+assay=$1 key=$2 out=$3
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+"$assay" check "$key" --out "$scratch/check"
+"$assay" selftest --out "$scratch/selftest"
+mkdir -p -- "$out"
+cp -- "$scratch/check/index.html" "$out/check.html"
+cp -- "$scratch/check/summary.md" "$out/check.md"
+cp -- "$scratch"/selftest/selftest.{html,jsonl} "$out/"

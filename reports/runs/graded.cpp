@@ -1,0 +1,235 @@
+#include "reports/runs/graded.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "kernels/declaration.hpp"
+#include "reference/files/tensor_file.hpp"
+#include "reference/parallel.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/runs/report.hpp"
+
+namespace assay {
+namespace {
+
+/// Truth takes some 60 bytes an element: long files are judged a slice of rows at a time.
+constexpr std::int64_t kSlice = std::int64_t{1} << 22;
+
+/// A slice of the rows that somebody stored.
+class StoredRows final : public WrittenRows {
+ public:
+  StoredRows(const Problem& p, const Tensor* values, const IndexMatrix* indices, std::int64_t first)
+      : problem_(p), values_(values), indices_(indices), first_(first) {}
+
+  const Problem& problem() const override { return problem_; }
+  std::uint64_t value_bits(std::int64_t row, std::int64_t j) const override {
+    return load_bits(values_->dtype, values_->bytes.data(), (first_ + row) * problem_.out_columns() + j);
+  }
+  bool has_values() const override { return values_ != nullptr; }
+  bool has_indices() const override { return indices_ != nullptr; }
+  std::int64_t index(std::int64_t row, std::int64_t r) const override {
+    return indices_->at[static_cast<std::size_t>((first_ + row) * indices_->k + r)];
+  }
+  bool has_normalizer() const override { return false; }
+  float m(std::int64_t) const override { return 0; }
+  float d(std::int64_t) const override { return 0; }
+
+ private:
+  Problem problem_;
+  const Tensor* values_;
+  const IndexMatrix* indices_;
+  std::int64_t first_;
+};
+
+/// In "x.npz:values" the values, where the user named no array of "x.npz".
+const char* usual_name(Op op) { return op == Op::softmax || op == Op::softmax_topk ? "probs" : "values"; }
+
+Tensor read_floats(const std::string& where, const char* usual, std::optional<Dtype> said,
+                   const std::string& say) {
+  const Bf16 bf16 = said == Dtype::bf16 ? Bf16::as_u2 : Bf16::refused;
+  return tensor_of(read_stored(where, usual), bf16, say);
+}
+
+void must_hold(const std::string& where, const Tensor& t, std::optional<Dtype> said) {
+  if (said && t.dtype != *said)
+    refuse_file(where, fmt::format("holds {}, not {}", name(t.dtype), name(*said)));
+}
+
+/// The files of one case, of shapes that fit each other.
+struct Loaded {
+  Tensor logits;
+  std::optional<Tensor> values;
+  std::optional<IndexMatrix> indices;
+  int k = 0;
+};
+
+Loaded load(const Graded& g, Op op) {
+  Loaded l;
+  l.logits = read_floats(g.logits, "logits", g.dtype, "--dtype bf16");
+  must_hold(g.logits, l.logits, g.dtype);
+  if (l.logits.dtype == Dtype::f64)
+    refuse_file(g.logits, "holds f64 logits: bounds are derived for arithmetic in f32 and narrower");
+  if (l.logits.rows == 0 || l.logits.V == 0) refuse_file(g.logits, "holds no element to judge");
+  const auto shaped = [&](const std::string& file, std::int64_t rows, std::int64_t columns,
+                          std::int64_t want) {
+    if (rows == l.logits.rows && columns == want) return;
+    refuse_file(file, fmt::format("is {} x {}, must be {} x {}: {} has {} rows of {}", rows, columns,
+                                  l.logits.rows, want, g.logits, l.logits.rows, l.logits.V));
+  };
+  if (!g.indices.empty()) {
+    l.indices = indices_of(read_stored(g.indices, "indices"));
+    if (l.indices->k < 1 || l.indices->k > INT32_MAX)
+      refuse_file(g.indices, fmt::format("has {} columns", l.indices->k));
+    shaped(g.indices, l.indices->rows, l.indices->k, l.indices->k);
+    l.k = static_cast<int>(l.indices->k);
+  }
+  if (!g.values.empty()) {
+    const std::optional<Dtype> said = g.out_dtype ? g.out_dtype : g.dtype;
+    const std::string logits_type = name(l.logits.dtype);
+    l.values =
+        read_floats(g.values, usual_name(op), said,
+                    l.logits.dtype == Dtype::bf16 ? "--dtype bf16" : "--dtype " + logits_type + ":bf16");
+    must_hold(g.values, *l.values, g.out_dtype);
+    // A vector of one lse a row is one dimension.
+    if (op == Op::lse && l.values->rows == 1 && l.values->V == l.logits.rows)
+      std::swap(l.values->rows, l.values->V);
+    shaped(g.values, l.values->rows, l.values->V, op == Op::lse ? 1 : selects(op) ? l.k : l.logits.V);
+  }
+  return l;
+}
+
+Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
+  Variant v;
+  v.variant = o.name;
+  v.dtype = in;
+  if (out != in) v.out_dtype = out;
+  v.backend = Backend::plugin;
+  v.op = o.op;
+  v.max_k = k;
+  v.claim = undeclared_claim();
+  v.writes_normalizer = false;
+  v.declared = false;
+  apply_declaration(o.declaration, v);
+  refuse_idle_words(v);
+  v.max_k = k;
+  return v;
+}
+
+std::string command_line(const Graded& g, const GradeOptions& o) {
+  const bool probs = o.op == Op::softmax || o.op == Op::softmax_topk;
+  Repeat again;
+  again.words = "grade --logits " + shell_quoted(g.logits);
+  if (!g.values.empty()) again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values);
+  if (!g.indices.empty()) again.words += " --indices " + shell_quoted(g.indices);
+  // One more word than the dtype that every case's line may have.
+  if (g.out_dtype) again.words += fmt::format(" --dtype {}:{}", name(*g.dtype), name(*g.out_dtype));
+  if (o.op != Op::softmax) again.op = o.op;
+  if (g.dtype == Dtype::bf16 && !g.out_dtype) again.dtype = g.dtype;
+  again.declare = o.declaration;
+  again.max_ulp = o.max_ulp;
+  return reproduce(again);
+}
+
+class Grading {
+ public:
+  Grading(const std::vector<Graded>& cases, const GradeOptions& options, ReportData& data)
+      : cases_(cases), options_(options), data_(data), records_(cases.size()) {}
+
+  void run() {
+    parallel_for(cases_.size(), options_.threads, [this](std::size_t i) { grade_one(i); });
+    for (std::vector<Record>& of_case : records_)
+      for (Record& r : of_case) {
+        data_.executed += r.status != Status::not_run;
+        data_.records.push_back(std::move(r));
+      }
+    data_.planned = static_cast<std::int64_t>(data_.records.size());
+  }
+
+ private:
+  void grade_one(std::size_t i) {
+    const Graded& g = cases_[i];
+    for (const std::string& file : {g.values, g.indices})
+      if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored)) {
+        // Whoever ran the inputs left one out.
+        const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
+        Record r = blank_record(v, g.name, options_.op, 0, 0, 0, g.seed);
+        r.reason = file + ": no such file";
+        r.reproduce = command_line(g, options_);
+        keep(i, v, std::move(r));
+        return;
+      }
+    const Loaded l = load(g, options_.op);
+    const Variant v = variant_of(options_, l.logits.dtype, l.values ? l.values->dtype : l.logits.dtype, l.k);
+    const std::int64_t rows = l.logits.rows, V = l.logits.V;
+    const std::int64_t most = std::max<std::int64_t>(1, kSlice / std::max<std::int64_t>(1, V));
+    for (std::int64_t from = 0; from == 0 || from < rows; from += most) {
+      const std::int64_t to = std::min(rows, from + most);
+      Tensor slice(l.logits.dtype, to - from, V);
+      if (!slice.bytes.empty()) std::memcpy(slice.bytes.data(), l.logits.row(from), slice.bytes.size());
+      const bool whole = from == 0 && to == rows;
+      const Case inputs(whole ? g.name : fmt::format("{}[{}:{}]", g.name, from, to), std::move(slice));
+      Problem p = problem_of(v, options_.op, to - from, V, l.k, V);
+      const StoredRows stored(p, l.values ? &*l.values : nullptr, l.indices ? &*l.indices : nullptr, from);
+      CheckOptions options;
+      options.max_ulp = options_.max_ulp;
+      Record r = judge_written(v, inputs, options_.op, l.k, stored, options);
+      r.seed = g.seed;
+      r.reproduce = command_line(g, options_);
+      keep(i, v, std::move(r));
+    }
+  }
+
+  void keep(std::size_t i, const Variant& v, Record r) {
+    const std::lock_guard lock(mutex_);
+    const auto known = [&](const KeyInfo& k) { return k.key == v.key(); };
+    if (std::none_of(data_.keys.begin(), data_.keys.end(), known)) data_.keys.push_back(key_info(v));
+    records_[i].push_back(std::move(r));
+  }
+
+  const std::vector<Graded>& cases_;
+  const GradeOptions& options_;
+  ReportData& data_;
+  std::vector<std::vector<Record>> records_;
+  std::mutex mutex_;
+};
+
+std::filesystem::path beside(std::filesystem::path logits, const char* what) {
+  return logits.replace_extension(std::string(".") + what + ".npy");
+}
+
+}  // namespace
+
+std::filesystem::path values_beside(const std::filesystem::path& logits, Op op) {
+  return beside(logits, op == Op::softmax || op == Op::softmax_topk ? "probs" : "values");
+}
+std::filesystem::path indices_beside(const std::filesystem::path& logits) {
+  return beside(logits, "indices");
+}
+
+ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.environment = environment();
+  if (!options.declaration.empty()) data.environment.emplace_back("declared", options.declaration);
+  for (const Graded& g : cases) {
+    const auto known = [&](const FamilyInfo& f) { return f.name == g.name; };
+    if (std::none_of(data.families.begin(), data.families.end(), known))
+      data.families.push_back({g.name, g.why});
+  }
+  // A declaration is refused before anything is read.
+  variant_of(options, Dtype::f32, Dtype::f32, 1);
+  Grading(cases, options, data).run();
+  std::sort(data.keys.begin(), data.keys.end(),
+            [](const KeyInfo& a, const KeyInfo& b) { return a.key < b.key; });
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+}  // namespace assay

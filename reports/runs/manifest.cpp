@@ -1,0 +1,90 @@
+#include "reports/runs/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "accuracy/reproduce.hpp"
+#include "reference/error.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+
+using nlohmann::ordered_json;
+
+std::string render_manifest(const Manifest& m, const std::string& folder) {
+  ordered_json j;
+  j["format"] = "assay inputs 1";
+  j["op"] = name(m.op);
+  if (selects(m.op)) j["k"] = m.k;
+  j["seed"] = m.seed;
+  j["grade"] = "assay grade " + shell_quoted(folder);
+  j["bf16"] = "files of dtype bf16, logits and outputs, hold its bits as uint16";
+  j["cases"] = ordered_json::array();
+  for (const Manifest::Entry& e : m.entries) {
+    ordered_json c;
+    c["logits"] = e.file;
+    c["dtype"] = name(e.dtype);
+    c["rows"] = e.rows;
+    c["V"] = e.V;
+    c["family"] = e.family;
+    c["attacks"] = e.attacks;
+    c["values"] = values_beside(e.file, m.op).string();
+    if (selects(m.op)) c["indices"] = indices_beside(e.file).string();
+    j["cases"].push_back(std::move(c));
+  }
+  return j.dump(1) + "\n";
+}
+
+Manifest read_manifest(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kManifest;
+  Manifest m;
+  std::string field = "manifest";
+  const auto fail = [&](const std::string& why) { throw InputError(file.string() + ": " + why); };
+  try {
+    const auto j = nlohmann::json::parse(read_file(file));
+    const auto get = [&](const nlohmann::json& from, const char* f) -> const nlohmann::json& {
+      field = f;
+      return from.at(f);
+    };
+    if (get(j, "format").get<std::string>() != "assay inputs 1") fail("is no manifest of assay inputs");
+    const std::string op = get(j, "op").get<std::string>();
+    const auto known = parse_op(op);
+    if (!known || *known == Op::normalizer) fail("op '" + op + "' is unknown");
+    m.op = *known;
+    if (selects(m.op)) m.k = get(j, "k").get<int>();
+    m.seed = get(j, "seed").get<std::uint64_t>();
+    for (const auto& c : get(j, "cases")) {
+      Manifest::Entry e;
+      e.file = get(c, "logits").get<std::string>();
+      if (e.file.empty() || e.file.find('/') != std::string::npos)
+        fail("logits '" + e.file + "' is no file name");
+      const std::string dtype = get(c, "dtype").get<std::string>();
+      const auto t = parse_dtype(dtype);
+      if (!t) fail("dtype '" + dtype + "' is unknown");
+      e.dtype = *t;
+      e.rows = get(c, "rows").get<std::int64_t>();
+      e.V = get(c, "V").get<std::int64_t>();
+      e.family = get(c, "family").get<std::string>();
+      e.attacks = get(c, "attacks").get<std::string>();
+      m.entries.push_back(std::move(e));
+    }
+  } catch (const nlohmann::json::exception& e) {
+    fail("field '" + field + "': " + e.what());
+  }
+  if (m.entries.empty()) fail("has no cases");
+  return m;
+}
+
+std::vector<Graded> outputs_of(const Manifest& m, const std::filesystem::path& folder) {
+  std::vector<Graded> all;
+  for (const Manifest::Entry& e : m.entries) {
+    const std::filesystem::path logits = folder / e.file;
+    Graded g{e.family, e.attacks, logits.string(), values_beside(logits, m.op).string(), "", e.dtype, m.seed};
+    if (selects(m.op)) g.indices = indices_beside(logits).string();
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// The list of a folder of inputs: what each file attacks, and where its outputs are looked for.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/runs/graded.hpp"
+
+namespace assay {
+
+struct Manifest {
+  Op op = Op::softmax;
+  int k = 0;
+  std::uint64_t seed = 1;
+  struct Entry {
+    std::string file, family, attacks;
+    Dtype dtype = Dtype::f32;
+    std::int64_t rows = 0, V = 0;
+  };
+  std::vector<Entry> entries;
+};
+
+inline constexpr const char* kManifest = "manifest.json";
+
+/// `folder`: as it stands on the command line that grades the outputs.
+std::string render_manifest(const Manifest& m, const std::string& folder);
+/// Reads FOLDER/manifest.json. Throws InputError that names the file and the field.
+Manifest read_manifest(const std::filesystem::path& folder);
+
+/// The outputs that belong to the entries, whether they are there or not.
+std::vector<Graded> outputs_of(const Manifest& m, const std::filesystem::path& folder);
+
+}  // namespace assay

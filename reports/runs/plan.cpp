@@ -1,0 +1,176 @@
+#include "reports/runs/plan.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/groups/family_units.hpp"
+#include "accuracy/probes/probes.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "reference/error.hpp"
+#include "reference/files/tensor_file.hpp"
+
+namespace assay {
+namespace {
+
+constexpr int kDefaultK = 5;  // the paper's
+constexpr int kLargestK = 64;
+constexpr std::int64_t kMostV = std::int64_t{1} << 26;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+std::vector<const Variant*> select_keys(const Selection& s) {
+  std::vector<Dtype> dtypes;
+  for (const std::string& d : s.dtypes) {
+    const auto t = parse_dtype(d);
+    if (!t) throw InputError("--dtype " + d + ": unknown, one of f16, bf16, f32");
+    dtypes.push_back(*t);
+  }
+  std::vector<const Variant*> keys;
+  std::vector<bool> used(s.keys.size(), false);
+  for (const Variant& v : registry()) {
+    // Contracted host kernels are a second look at the same sources: in the default plan they would double
+    // the time, so they run when named or with --full.
+    bool wanted = s.keys.empty() && (v.backend != Backend::host_fma || s.full);
+    for (std::size_t i = 0; i < s.keys.size(); ++i)
+      if (fnmatch(s.keys[i].c_str(), v.key().c_str(), 0) == 0) wanted = used[i] = true;
+    if (!dtypes.empty() && std::find(dtypes.begin(), dtypes.end(), v.dtype) == dtypes.end()) wanted = false;
+    if (wanted) keys.push_back(&v);
+  }
+  for (std::size_t i = 0; i < s.keys.size(); ++i)
+    if (!used[i]) throw InputError("--key " + s.keys[i] + ": no such key; assay list names them all");
+  if (keys.empty()) throw InputError("no key is left by --key and --dtype");
+  return keys;
+}
+
+std::vector<const Family*> select_families(const Selection& s) {
+  std::vector<const Family*> out;
+  if (!s.logits.empty()) return out;
+  for (const Family& f : s.families.empty() ? families() : all_families())
+    if (s.families.empty() || std::find(s.families.begin(), s.families.end(), f.name) != s.families.end())
+      out.push_back(&f);
+  for (const std::string& name : s.families)
+    if (name != kProbeFamily) family_named(name);
+  return out;
+}
+
+/// The k of a top-k job: the paper's 5 everywhere; every element (k = V) and one at short rows; and the
+/// largest at 4099 and 32000, where a thread sees 64 elements or more and all winners may be its own.
+std::vector<int> ks_for(const Selection& s, const std::string& family, std::int64_t V) {
+  if (s.k) return {*s.k};
+  if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
+  if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
+  // A sweep of hundreds of rows has nothing to show that a longer list would.
+  if (find_family(family) && (V == 4099 || V == 32000) && family != "spike") return {kDefaultK, kLargestK};
+  return {kDefaultK};
+}
+
+/// The selected families at the selected V; `sizes` is sorted.
+conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Family*>& families,
+                                  std::vector<std::int64_t> sizes) {
+  conformance::FamilyLists lists;
+  for (const Family* f : families) lists.families.push_back(f->name);
+  lists.sizes = [sizes = std::move(sizes)](const std::string&, Dtype) { return sizes; };
+  lists.rows = [&s](const std::string& family, Dtype dtype, std::int64_t V) {
+    return std::vector{s.rows ? *s.rows : report_rows(family_named(family), dtype, V, s.full)};
+  };
+  return lists;
+}
+
+/// The rows of the .npy file in their place.
+conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
+  conformance::FamilyLists lists;
+  lists.families = {kLogitsFamily};
+  lists.sizes = [dtype = t.dtype, V = t.V](const std::string&, Dtype wanted) {
+    return wanted == dtype ? std::vector{V} : std::vector<std::int64_t>();
+  };
+  lists.rows = [rows](const std::string&, Dtype, std::int64_t) { return std::vector{rows}; };
+  return lists;
+}
+
+/// Every case's problem must make sense before anything runs.
+void check_problems(const conformance::Unit& u, const Selection& s) {
+  bool any_k = false;
+  for (const conformance::ConformanceCase& c : u.cases) {
+    const Problem p = problem_of(*c.variant, c.op, c.rows, c.V, c.k, s.pitch.value_or(c.V));
+    if (const std::string why = invalid_reason(p); !why.empty())
+      throw InputError((s.pitch ? "--pitch: " : "") + why);
+    any_k = any_k || !selects(c.op) || c.k <= c.variant->max_k;
+  }
+  if (s.k && !any_k) throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, kLargestK));
+}
+
+}  // namespace
+
+Plan make_plan(const Selection& s) {
+  Plan plan;
+  if (s.op && !parse_op(*s.op)) throw InputError("--op " + *s.op + ": unknown operation");
+  if (s.k && (*s.k < 1 || *s.k > 1 << 20))
+    throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
+  if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24))
+    throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
+  if (s.pitch && *s.pitch < 1) throw InputError(fmt::format("--pitch {}: must be 1 or more", *s.pitch));
+  for (std::int64_t V : s.sizes)
+    if (V < 0 || V > kMostV) throw InputError(fmt::format("--V {}: must be 0 to {}", V, kMostV));
+  if (!s.logits.empty() && (!s.families.empty() || !s.sizes.empty()))
+    throw InputError("--logits stands in for --family and --V");
+  plan.keys = select_keys(s);
+  plan.families = select_families(s);
+  conformance::FamilyLists lists;
+  if (!s.logits.empty()) {
+    const bool bf16 = std::all_of(plan.keys.begin(), plan.keys.end(),
+                                  [](const Variant* v) { return v->dtype == Dtype::bf16; });
+    const Tensor t = tensor_of(read_stored(s.logits, "logits"), bf16 ? Bf16::as_u2 : Bf16::refused);
+    if (t.rows == 0 || t.V == 0) throw InputError(s.logits + ": holds no logits");
+    if (t.V > kMostV)
+      throw InputError(fmt::format("{}: rows of {} are longer than {}", s.logits, t.V, kMostV));
+    if (std::none_of(plan.keys.begin(), plan.keys.end(),
+                     [&](const Variant* v) { return v->dtype == t.dtype; }))
+      throw InputError(s.logits + ": its dtype is " + name(t.dtype) + ", and no selected key takes that");
+    plan.sizes = {t.V};
+    lists = lists_of_file(t, s.rows ? std::min(*s.rows, t.rows) : t.rows);
+  } else {
+    const auto defaults = report_sizes();
+    plan.sizes = s.sizes.empty() ? std::vector<std::int64_t>(defaults.begin(), defaults.end()) : s.sizes;
+    std::sort(plan.sizes.begin(), plan.sizes.end());
+    plan.sizes.erase(std::unique(plan.sizes.begin(), plan.sizes.end()), plan.sizes.end());
+    lists = lists_of(s, plan.families, plan.sizes);
+  }
+  if (s.op) lists.op = parse_op(*s.op);
+  lists.ks = [&s](const Variant&, const std::string& family, std::int64_t V) { return ks_for(s, family, V); };
+  plan.units = conformance::family_units(plan.keys, lists);
+  for (const conformance::Unit& u : plan.units) {
+    const std::int64_t V = u.cases[0].V, rows = u.cases[0].rows;
+    if (V > 0 && rows > kMostElements / V)
+      throw InputError(
+          fmt::format("{} rows of V = {} are more than {} elements in one case", rows, V, kMostElements));
+    check_problems(u, s);
+    const auto cases = static_cast<std::int64_t>(u.cases.size());
+    plan.rows += rows;
+    plan.records += cases;
+    plan.elements += cases * rows * V;
+  }
+  plan.probes = s.families.empty()
+                    ? s.logits.empty() && !s.op
+                    : std::find(s.families.begin(), s.families.end(), kProbeFamily) != s.families.end();
+  if (plan.probes)
+    for (const Variant* v : plan.keys) {
+      plan.units.push_back(conformance::probe_unit({kProbeFamily, kProbeV, 1, v->op, 0, {}, v}));
+      ++plan.records;
+    }
+  if (plan.records == 0) throw InputError("the plan is empty: no selected family exists at the selected V");
+  return plan;
+}
+
+std::string describe(const Plan& p) {
+  if (p.rows == 0) return fmt::format("the probes of {} keys: {} records", p.keys.size(), p.records);
+  return fmt::format(
+      "{} keys x {} x {} V, {} rows of input{}: {} records, {:.1f} million elements", p.keys.size(),
+      p.families.empty() ? "1 file" : fmt::format("{} families", p.families.size()), p.sizes.size(), p.rows,
+      p.probes ? " and the probes" : "", p.records, static_cast<double>(p.elements) / 1e6);
+}
+
+}  // namespace assay

@@ -1,0 +1,154 @@
+#include "reports/runs/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "accuracy/conformance/run/runner.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/device.hpp"
+#include "reference/parallel.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/runs/profile.hpp"
+
+namespace assay {
+namespace {
+
+/// The error profiles that the page draws, gathered while their cases are judged.
+class Profiles {
+ public:
+  /// Who watches such a case; null for the others. From any thread.
+  std::unique_ptr<ElementObserver> observer(const Variant& v, const conformance::ConformanceCase& c) {
+    if (!profiled(c.family, c.V) || c.op != Op::softmax) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Profile& p = all_.emplace_back();
+    p.key = v.key();
+    p.variant = v.variant;
+    p.dtype = name(v.dtype);
+    p.backend = name(v.backend);
+    p.family = c.family;
+    p.V = c.V;
+    return std::make_unique<ProfileObserver>(p);
+  }
+  /// By family and key.
+  std::vector<Profile> sorted() {
+    std::vector<Profile> out(std::make_move_iterator(all_.begin()), std::make_move_iterator(all_.end()));
+    std::sort(out.begin(), out.end(), [](const Profile& a, const Profile& b) {
+      return std::tie(a.family, a.key) < std::tie(b.family, b.key);
+    });
+    return out;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Profile> all_;  // observers refer to them
+};
+
+/// What each key behaves like: from its probe's record where there is one.
+std::map<std::string, std::string> behaviours(const Plan& plan, const std::vector<Record>& records,
+                                              const RunOptions& options) {
+  std::vector<std::string> like(plan.keys.size());
+  if (plan.probes) {
+    const std::size_t first = records.size() - plan.keys.size();
+    for (std::size_t i = 0; i < like.size(); ++i) like[i] = records[first + i].behaves_like;
+  } else if (options.probes) {
+    parallel_for(like.size(), options.threads, [&](std::size_t i) {
+      const Variant& v = *plan.keys[i];
+      if (unavailable_reason(v.backend).empty()) like[i] = behaviour_of(v).like;
+    });
+  }
+  std::map<std::string, std::string> by_key;
+  for (std::size_t i = 0; i < like.size(); ++i) by_key[plan.keys[i]->key()] = like[i];
+  return by_key;
+}
+
+/// The plan's units, by the runner of `assay check`, in this process.
+std::vector<Record> run_units(const Plan& plan, const Selection& selection, const RunOptions& options,
+                              Profiles& profiles) {
+  conformance::ConformanceOptions how;
+  how.report = true;
+  how.seed = selection.seed;
+  how.tier = selection.tier;
+  how.logits = selection.logits;
+  how.narrow.pitch = selection.pitch;
+  how.progress = options.progress;
+  how.observe = [&](const Variant& v, const conformance::ConformanceCase& c) {
+    return profiles.observer(v, c);
+  };
+  const conformance::Group group{"families", "", nullptr};
+  conformance::UnitPlan units;
+  for (const conformance::Unit& u : plan.units) units.add(group, u);
+  conformance::Runner runner(std::move(units), how);
+  // Every case names its kernel: the threads need none of their own.
+  const auto none = [] { return Variant(); };
+  runner.run(none(), none, options.threads);
+  return std::move(runner.records);
+}
+
+}  // namespace
+
+KeyInfo key_info(const Variant& v) {
+  const Claim& c = v.claim;
+  const bool sums = v.op != Op::topk;
+  KeyInfo k;
+  k.key = v.key();
+  k.variant = v.variant;
+  k.dtype = name(v.dtype);
+  k.backend = name(v.backend);
+  k.op = name(v.op);
+  k.algorithm = sums ? name(c.algorithm) : "selection";
+  if (c.rescale_threshold > 0) k.algorithm += ", late";
+  if (v.op == Op::log_softmax) k.algorithm += std::string(", ") + name(c.log_form);
+  const bool exps = sums && v.op != Op::softmax_backward;
+  if (sums && !exps) k.algorithm = "backward";
+  k.exp = exps ? name(c.exp) : "none";
+  k.division = exps ? name(c.division) : "none";
+  k.internals = sums ? name(c.internals) : "none";
+  // Loads of a row that fits into registers, and of the longest.
+  const int least = c.loads(1), most = c.loads(std::int64_t{1} << 40);
+  k.accesses = least == most ? fmt::format("{}+{}", least, c.stores(1))
+                             : fmt::format("{} to {}+{}", least, most, c.stores(1));
+  k.policy = !sums   ? fmt::format("NaN ranks {}", name(c.policy.nan_order))
+             : !exps ? "NaN: NaN; inf: nothing finite"
+             : v.op == Op::lse
+                 ? fmt::format("all -inf: -inf; +inf: {}; NaN: NaN",
+                               c.policy.pos_inf == PosInfRows::nan ? "NaN" : "+inf")
+                 : fmt::format("all -inf: {}; +inf: {}; NaN: NaN",
+                               c.policy.all_neg_inf == NegInfRows::nan ? "NaN" : "0",
+                               c.policy.pos_inf == PosInfRows::nan ? "NaN" : "NaN at +inf, else 0");
+  k.determinism = name(c.determinism);
+  k.claimed = claimed_class(v);
+  k.not_run = cannot_launch(v);
+  return k;
+}
+
+ReportData run_report(const Plan& plan, const Selection& selection, const RunOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.environment = environment();
+  data.environment.emplace_back("seed", std::to_string(selection.seed));
+  data.environment.emplace_back("plan", describe(plan));
+  for (const Variant* v : plan.keys) data.keys.push_back(key_info(*v));
+  for (const Family* f : plan.families) data.families.push_back({f->name, f->why});
+  if (plan.probes) data.families.push_back({kProbeFamily, kProbeWhy});
+
+  Profiles profiles;
+  data.records = run_units(plan, selection, options, profiles);
+  data.profiles = profiles.sorted();
+  // A record that passed behaves like its key.
+  const auto like = behaviours(plan, data.records, options);
+  for (Record& r : data.records)
+    if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = like.at(r.key);
+  for (const conformance::Unit& u : plan.units)
+    for (const conformance::ConformanceCase& c : u.cases)
+      data.planned += unavailable_reason(c.variant->backend).empty();
+  data.executed = conformance::executed(data.records);
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+// Who tests the tester: every kernel with a planted fault and every cheat must be refused, by the check its
+// entry names, and every right kernel accepted. Beside that, which of them the rules of others let through.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accuracy/selftest/mutant_judge.hpp"
+
+namespace assay {
+
+inline constexpr std::size_t kPeerRules = 3;
+
+/// What became of one entry, here and by the rules of others.
+struct SelftestEntry : MutantVerdict {
+  /// Whether each peer's rule accepts it: on the inputs such tests draw, and on ours. Meaningless if not
+  /// peers_ran.
+  bool peers_ran = false;
+  std::array<bool, kPeerRules> usual{}, killing{};
+};
+
+struct SelftestOptions {
+  std::string name;    // only entries of this fault or id; empty: all
+  bool quick = false;  // fewer lengths for right kernels, fewer rows for the peers
+  int threads = 0;     // 0: one per core
+  std::function<void(std::int64_t done, std::int64_t planned)> progress;
+};
+
+struct Selftest {
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<SelftestEntry> entries;
+  std::int64_t peer_rows = 0;
+  double seconds = 0;
+};
+
+struct SelftestCounts {
+  std::int64_t faults = 0, killed = 0, by_name = 0, survived = 0;
+  std::int64_t cheats = 0, cheats_refused = 0;
+  std::int64_t right = 0, accepted = 0;
+  std::int64_t not_run = 0;
+  std::int64_t compared = 0;  // faults and cheats that peers' rules were asked about
+  std::array<std::int64_t, kPeerRules> pass_usual{}, pass_killing{};
+};
+
+/// Throws InputError where no entry has the name.
+Selftest run_selftest(const SelftestOptions& options);
+SelftestCounts count(const Selftest& s);
+/// Something ran, and all that ran was as expected.
+bool selftest_passed(const Selftest& s);
+/// "163 faults, 163 killed, ...": one line behind PASS or FAIL.
+std::string selftest_verdict(const Selftest& s);
+
+std::string render_selftest_terminal(const Selftest& s, const std::string& page);
+/// One line per entry.
+std::string render_selftest_json_lines(const Selftest& s);
+std::string render_selftest_page(const Selftest& s);
+
+}  // namespace assay

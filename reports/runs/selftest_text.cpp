@@ -1,0 +1,97 @@
+// The terminal's form of the kill matrix, and the one for machines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/reproduce.hpp"
+#include "accuracy/selftest/peer_rules.hpp"
+#include "reports/data/html.hpp"
+#include "reports/runs/selftest.hpp"
+
+namespace assay {
+namespace {
+
+const char* outcome(const SelftestEntry& v) {
+  if (!v.ran) return "not run";
+  if (v.mutant->kind == Kind::right) return v.refused ? "REFUSED" : "accepted";
+  return !v.refused ? "SURVIVED" : v.by_named_check() ? "killed" : "killed otherwise";
+}
+
+std::string words(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : " ") + n;
+  return out;
+}
+
+/// "+-+" for the three rules: accepted or not.
+std::string marks(const SelftestEntry& v, const std::array<bool, kPeerRules>& accepts) {
+  std::string out;
+  for (const bool a : accepts) out += v.peers_ran ? a ? '+' : '.' : ' ';
+  return out;
+}
+
+}  // namespace
+
+std::string render_selftest_terminal(const Selftest& s, const std::string& page) {
+  const SelftestCounts n = count(s);
+  std::string out = fmt::format("{}: {}. Took {:.1f} s.\n", selftest_passed(s) ? "PASS" : "FAIL",
+                                selftest_verdict(s), s.seconds);
+  int shown = 0;
+  for (const SelftestEntry& v : s.entries)
+    if (v.ran && !v.as_expected() && ++shown <= 3)
+      out += fmt::format("  {} {}: {} {}\n    assay selftest --key {}\n", v.mutant->id, v.mutant->fault,
+                         outcome(v), v.detail, v.mutant->fault);
+  if (n.compared > 0) {
+    out += fmt::format("\nOf {} faults and cheats, pass by the rules of others:\n", n.compared);
+    for (std::size_t r = 0; r < kPeerRules; ++r)
+      out += fmt::format("  {:<15} {:>4} on the inputs such tests draw ({} x 1024), {:>4} on ours\n",
+                         peer::rules()[r].name, n.pass_usual[r], s.peer_rows, n.pass_killing[r]);
+  }
+  out += fmt::format("\n{:<5} {:<32} {:<16} {:>7} {:<11} {:<17} {:<6} {:<6} {}\n", "id", "entry", "family",
+                     "V", "named", "outcome", "usual", "ours", "failed checks");
+  for (const SelftestEntry& v : s.entries) {
+    const Expect& e = v.mutant->expect;
+    const bool single = v.mutant->single_case();
+    out += fmt::format(
+        "{:<5} {:<32} {:<16} {:>7} {:<11} {:<17} {:<6} {:<6} {}\n", v.mutant->id,
+        v.mutant->fault + std::string(v.mutant->variant.backend == Backend::cuda ? " (cuda)" : ""),
+        single ? e.family : std::string("group ") + e.group, single ? std::to_string(e.V) : "", e.check,
+        outcome(v), marks(v, v.usual), marks(v, v.killing), v.ran ? words(v.failed) : v.detail);
+  }
+  out += "usual, ours: + passes, . fails by";
+  for (std::size_t r = 0; r < kPeerRules; ++r)
+    out += fmt::format("{} {}", r ? "," : "", peer::rules()[r].name);
+  out += "\n";
+  if (!page.empty()) out += "\n" + page + "\n";
+  return out;
+}
+
+std::string render_selftest_json_lines(const Selftest& s) {
+  std::string out;
+  for (const SelftestEntry& v : s.entries) {
+    const Mutant& m = *v.mutant;
+    nlohmann::json j = {{"id", m.id},
+                        {"entry", m.fault},
+                        {"kind", name(m.kind)},
+                        {"what", what_of(m.id)},
+                        {"key", m.variant.key()},
+                        {"op", name(m.variant.op)},
+                        {"family", m.expect.family},
+                        {"V", m.expect.V},
+                        {"k", selects(m.variant.op) ? m.expect.k : 0},
+                        {"group", m.expect.group},
+                        {"named_check", m.expect.check},
+                        {"outcome", outcome(v)},
+                        {"failed", v.failed},
+                        {"detail", v.detail},
+                        {"reproduce", reproduce({"selftest --key " + shell_quoted(m.fault)})}};
+    if (v.peers_ran)
+      for (std::size_t r = 0; r < kPeerRules; ++r)
+        j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};
+    out += j.dump() + "\n";
+  }
+  return out;
+}
+
+}  // namespace assay

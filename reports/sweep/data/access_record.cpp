@@ -1,0 +1,125 @@
+#include "reports/sweep/data/access_record.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/error.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+void write(json& j, const std::optional<double>& v) {
+  if (!v)
+    j = nullptr;
+  else if (std::isfinite(*v))
+    j = *v;
+  else  // JSON has no infinity and no NaN: they travel as strings
+    j = std::isnan(*v) ? "nan" : *v > 0 ? "inf" : "-inf";
+}
+void write(json& j, const std::optional<int>& v) {
+  if (v)
+    j = *v;
+  else
+    j = nullptr;
+}
+template <class T>
+void write(json& j, const T& v) {
+  j = v;
+}
+
+void read(const json& j, std::optional<double>& v) {
+  if (j == "inf" || j == "-inf")
+    v = j == "inf" ? INFINITY : -INFINITY;
+  else if (j == "nan")
+    v = NAN;
+  else
+    v = j.is_null() ? std::nullopt : std::optional(j.get<double>());
+}
+void read(const json& j, std::optional<int>& v) {
+  v = j.is_null() ? std::nullopt : std::optional(j.get<int>());
+}
+template <class T>
+void read(const json& j, T& v) {
+  v = j.get<T>();
+}
+
+/// Every field once, for the writer and the reader alike.
+template <class Record, class Visit>
+void each_field(Record& r, const Visit& visit) {
+  visit("key", r.key);
+  visit("claimed_loads", r.claimed_loads);
+  visit("claimed_stores", r.claimed_stores);
+  visit("source", r.source);
+  visit("rows", r.rows);
+  visit("V", r.V);
+  visit("k", r.k);
+  visit("loads", r.loads);
+  visit("stores", r.stores);
+  visit("dram_read", r.dram_read);
+  visit("dram_write", r.dram_write);
+  visit("l2_read", r.l2_read);
+  visit("l2_write", r.l2_write);
+  visit("registers", r.registers);
+  visit("local_bytes", r.local_bytes);
+  visit("occupancy", r.occupancy);
+  visit("sectors_per_request", r.sectors_per_request);
+  visit("instructions_per_element", r.instructions_per_element);
+  visit("issue_share", r.issue_share);
+  visit("dram_share", r.dram_share);
+  visit("time_us", r.time_us);
+  visit("kernels", r.kernels);
+  visit("gpu", r.gpu);
+}
+
+}  // namespace
+
+json to_json(const AccessRecord& r) {
+  json j = {{"kind", "accesses"}, {"version", 1}};
+  each_field(r, [&](const char* name, const auto& v) { write(j[name], v); });
+  return j;
+}
+
+AccessRecord access_record_from_json(const json& j) {
+  if (!j.is_object() || !j.contains("kind") || j["kind"] != "accesses")
+    throw InputError("field kind: no record of assay sweep accesses");
+  if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
+  AccessRecord r;
+  each_field(r, [&](const char* name, auto& v) {
+    try {
+      read(j.at(name), v);
+    } catch (const json::exception& e) {
+      throw InputError(fmt::format("field {}: {}", name, e.what()));
+    }
+  });
+  if (r.source != "host counters" && r.source != "ncu")
+    throw InputError("field source: '" + r.source + "' is not known");
+  return r;
+}
+
+std::string access_line(const AccessRecord& r) {
+  return to_json(r).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::vector<AccessRecord> read_accesses(const std::filesystem::path& file) {
+  std::istringstream lines(read_file(file));
+  std::vector<AccessRecord> out;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.empty()) continue;
+    try {
+      out.push_back(access_record_from_json(json::parse(line)));
+    } catch (const std::exception& e) {
+      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
+    }
+  }
+  return out;
+}
+
+}  // namespace assay

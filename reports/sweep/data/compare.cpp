@@ -1,0 +1,148 @@
+#include "reports/sweep/data/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "reports/sweep/data/statistics.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kLeastEffect = 1.02;
+constexpr double kLevel = 0.05;
+
+bool timed(const SweepRecord& r) {
+  return (r.status == "measured" || r.status == "once") && !r.times_us.empty();
+}
+bool apart(double factor) { return factor >= kLeastEffect || factor <= 1 / kLeastEffect; }
+
+std::set<std::string> machines_of(const std::vector<SweepRecord>& records) {
+  std::set<std::string> names;
+  for (const SweepRecord& r : records)
+    if (!r.gpu.empty()) names.insert(r.gpu);
+  return names;
+}
+std::string joined(const std::set<std::string>& names) {
+  std::string s;
+  for (const std::string& n : names) s += (s.empty() ? "" : ", ") + n;
+  return s.empty() ? "nothing" : s;
+}
+
+/// What the machine itself did otherwise: the median change of the copies both sweeps have.
+std::optional<double> copy_factor(const std::map<std::string, const SweepRecord*>& before,
+                                  const std::vector<SweepRecord>& after) {
+  std::vector<double> factors;
+  for (const SweepRecord& r : after) {
+    const auto o = before.find(identity(r));
+    if (r.op == "copy" && o != before.end() && r.median_us && o->second->median_us)
+      factors.push_back(*r.median_us / *o->second->median_us);
+  }
+  if (factors.empty()) return std::nullopt;
+  return quantile(factors, 0.5);
+}
+
+struct Pair {
+  SweepChange change;
+  double p = 1, least = 1;
+};
+
+void list(std::string& s, const char* title, const std::vector<SweepChange>& changes) {
+  constexpr std::size_t kMost = 20;
+  if (changes.empty()) return;
+  s += fmt::format("{}:\n", title);
+  for (std::size_t i = 0; i < changes.size() && i < kMost; ++i) {
+    const SweepChange& c = changes[i];
+    if (!c.reason.empty())
+      s += fmt::format("  {}: {}\n", c.what, c.reason);
+    else
+      s += fmt::format("  {}: {:.4g} -> {:.4g} us, {:+.3g} %, p = {:.2g}\n", c.what, c.before_us, c.after_us,
+                       100 * (c.factor() - 1), c.p);
+  }
+  if (changes.size() > kMost) s += fmt::format("  and {} more\n", changes.size() - kMost);
+}
+
+}  // namespace
+
+SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
+                               const std::vector<SweepRecord>& after) {
+  SweepComparison c;
+  std::map<std::string, const SweepRecord*> old, fresh;
+  for (const SweepRecord& r : before)
+    if (timed(r)) old[identity(r)] = &r;
+  for (const SweepRecord& r : after) fresh[identity(r)] = &r;
+  if (machines_of(before) != machines_of(after))
+    c.notes.push_back(fmt::format("other machines: {} before, {} now", joined(machines_of(before)),
+                                  joined(machines_of(after))));
+  if (const auto f = copy_factor(old, after); f && apart(*f))
+    c.notes.push_back(fmt::format("the machine's own copies take {:.3f} times as long as before", *f));
+
+  std::vector<Pair> pairs;
+  for (const auto& [what, o] : old) {
+    if (o->role == "ceiling") continue;
+    const auto at = fresh.find(what);
+    if (at == fresh.end() || !timed(*at->second)) {
+      const std::string why =
+          at == fresh.end() ? "no record" : at->second->status + ": " + at->second->reason;
+      c.lost.push_back({what, 0, 0, 1, why});
+      continue;
+    }
+    const SweepRecord& n = *at->second;
+    pairs.push_back({{what, quantile(o->times_us, 0.5), quantile(n.times_us, 0.5), 1, {}},
+                     mann_whitney(o->times_us, n.times_us),
+                     least_p(o->times_us.size(), n.times_us.size())});
+  }
+  for (const SweepRecord& r : after) c.fresh += timed(r) && r.role != "ceiling" && !old.contains(identity(r));
+
+  // Samples too few to pass the correction whatever they show are not tested: their number alone says so.
+  std::vector<Pair*> tested;
+  for (Pair& p : pairs)
+    if (p.least * static_cast<double>(pairs.size()) <= kLevel) tested.push_back(&p);
+  std::vector<double> raw;
+  for (const Pair* p : tested) raw.push_back(p->p);
+  const std::vector<double> corrected = holm(raw);
+  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->change.p = corrected[i];
+  for (const Pair& p : pairs) {
+    const bool was_tested = p.least * static_cast<double>(pairs.size()) <= kLevel;
+    if (!apart(p.change.factor()))
+      ++c.same;
+    else if (!was_tested)
+      c.undecided.push_back(p.change);
+    else if (p.change.p > kLevel)
+      ++c.same;
+    else
+      (p.change.factor() > 1 ? c.slower : c.faster).push_back(p.change);
+  }
+  const auto larger = [](const SweepChange& a, const SweepChange& b) {
+    return std::fabs(std::log(a.factor())) > std::fabs(std::log(b.factor()));
+  };
+  for (auto* changes : {&c.slower, &c.faster, &c.undecided})
+    std::stable_sort(changes->begin(), changes->end(), larger);
+  return c;
+}
+
+bool comparison_passed(const SweepComparison& c) {
+  const bool broken = std::any_of(c.lost.begin(), c.lost.end(),
+                                  [](const SweepChange& l) { return l.reason.starts_with("failed"); });
+  return c.slower.empty() && !broken && c.compared() > 0;
+}
+
+std::string comparison_text(const SweepComparison& c) {
+  std::string s = fmt::format("{}: {} slower, {} faster, {} the same of {} configurations compared\n",
+                              comparison_passed(c) ? "PASS" : "FAIL", c.slower.size(), c.faster.size(),
+                              c.same, c.compared());
+  s += fmt::format("{} with too few samples to tell, {} lost, {} new\n", c.undecided.size(), c.lost.size(),
+                   c.fresh);
+  for (const std::string& note : c.notes) s += "note: " + note + "\n";
+  list(s, "slower", c.slower);
+  list(s, "lost", c.lost);
+  list(s, "too few samples to tell", c.undecided);
+  list(s, "faster", c.faster);
+  return s;
+}
+
+}  // namespace assay

@@ -1,0 +1,203 @@
+#include "reports/sweep/data/record.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "reference/error.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+/// JSON has no infinity and no NaN: they travel as strings.
+json value(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+double number(const json& j) {
+  if (!j.is_string()) return j.get<double>();
+  const auto s = j.get<std::string>();
+  if (s == "inf") return INFINITY;
+  if (s == "-inf") return -INFINITY;
+  if (s == "nan") return NAN;
+  throw InputError("'" + s + "' is not a number");
+}
+
+struct Writer {
+  json j = {{"kind", "sweep"}, {"version", 1}};
+  template <class T>
+  void operator()(const char* name, const T& v) {
+    if constexpr (IsOptional<T>::value) {
+      if (!v)
+        j[name] = nullptr;
+      else if constexpr (std::is_same_v<T, std::optional<double>>)
+        j[name] = value(*v);
+      else
+        j[name] = *v;
+    } else {
+      j[name] = v;
+    }
+  }
+};
+
+struct Reader {
+  const json& j;
+  template <class T>
+  void operator()(const char* name, T& v) const {
+    try {
+      const json& from = j.at(name);
+      if constexpr (IsOptional<T>::value) {
+        if (from.is_null())
+          v.reset();
+        else if constexpr (std::is_same_v<T, std::optional<double>>)
+          v = number(from);
+        else
+          v = from.get<typename T::value_type>();
+      } else {
+        v = from.get<T>();
+      }
+    } catch (const json::exception& e) {
+      throw InputError(fmt::format("field {}: {}", name, e.what()));
+    } catch (const InputError& e) {
+      throw InputError(fmt::format("field {}: {}", name, e.what()));
+    }
+  }
+};
+
+/// Every field once, for the writer and the reader alike.
+template <class Record, class Visit>
+void each_field(Record& r, Visit& visit) {
+  visit("key", r.key);
+  visit("role", r.role);
+  visit("backend", r.backend);
+  visit("op", r.op);
+  visit("dtype", r.dtype);
+  visit("rows", r.rows);
+  visit("V", r.V);
+  visit("k", r.k);
+  visit("status", r.status);
+  visit("reason", r.reason);
+  visit("samples", r.samples);
+  visit("times_us", r.times_us);
+  visit("launches_per_sample", r.launches_per_sample);
+  visit("median_us", r.median_us);
+  visit("p10_us", r.p10_us);
+  visit("p90_us", r.p90_us);
+  visit("ci_low_us", r.ci_low_us);
+  visit("ci_high_us", r.ci_high_us);
+  visit("bytes", r.bytes);
+  visit("claimed_loads", r.claimed_loads);
+  visit("claimed_stores", r.claimed_stores);
+  visit("copy_us", r.copy_us);
+  visit("read_us", r.read_us);
+  visit("empty_us", r.empty_us);
+  visit("share_of_copy", r.share_of_copy);
+  visit("share_of_read", r.share_of_read);
+  visit("gb_per_s", r.gb_per_s);
+  visit("share_of_datasheet", r.share_of_datasheet);
+  visit("accesses_at_copy_speed", r.accesses_at_copy_speed);
+  visit("cold", r.cold);
+  visit("verified", r.verified);
+  visit("verified_reason", r.verified_reason);
+  visit("verified_elements", r.verified_elements);
+  visit("max_ulp", r.max_ulp);
+  visit("max_utilisation", r.max_utilisation);
+  visit("family", r.family);
+  visit("seed", r.seed);
+  visit("distinct_rows", r.distinct_rows);
+  visit("gpu", r.gpu);
+  visit("sm_clock_mhz", r.sm_clock_mhz);
+  visit("mem_clock_mhz", r.mem_clock_mhz);
+  visit("sm_clock_now_mhz", r.sm_clock_now_mhz);
+  visit("driver", r.driver);
+  visit("cuda", r.cuda);
+  visit("compiler", r.compiler);
+  visit("flags", r.flags);
+  visit("commit", r.commit);
+  visit("reproduce", r.reproduce);
+}
+
+void require_one_of(const char* field, const std::string& value, std::initializer_list<const char*> known) {
+  for (const char* k : known)
+    if (value == k) return;
+  throw InputError(fmt::format("field {}: '{}' is not known", field, value));
+}
+
+}  // namespace
+
+std::string identity(const SweepRecord& r) {
+  std::string s = fmt::format("{} V={} rows={}", r.key, r.V, r.rows);
+  // Ceilings have no dtype in their keys.
+  if (r.role == "ceiling") s += " " + r.dtype;
+  if (r.k != 0) s += fmt::format(" k={}", r.k);
+  if (r.family != "normal_1") s += " family=" + r.family;
+  if (r.seed != 1) s += fmt::format(" seed={}", r.seed);
+  return s;
+}
+
+json to_json(const SweepRecord& r) {
+  Writer w;
+  each_field(r, w);
+  return std::move(w.j);
+}
+
+SweepRecord sweep_record_from_json(const json& j) {
+  if (!j.is_object() || !j.contains("kind") || j["kind"] != "sweep")
+    throw InputError("field kind: no record of assay sweep");
+  if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
+  SweepRecord r;
+  const Reader reader{j};
+  each_field(r, reader);
+  require_one_of("role", r.role, {"variant", "peer", "ceiling"});
+  require_one_of("status", r.status, {"measured", "once", "unsupported", "not_run", "failed"});
+  require_one_of("verified", r.verified, {"pass", "fail", "not_judged"});
+  return r;
+}
+
+std::string sweep_line(const SweepRecord& r) {
+  return to_json(r).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::vector<SweepRecord> read_sweep(const std::filesystem::path& file, bool* torn) {
+  const std::string text = read_file(file);
+  if (torn) *torn = false;
+  std::vector<SweepRecord> out;
+  std::map<std::string, std::size_t> at;
+  int number = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = text.find('\n', from);
+    ++number;
+    if (end == std::string::npos) {
+      if (torn) *torn = true;
+      break;
+    }
+    const std::string_view line(text.data() + from, end - from);
+    from = end + 1;
+    if (line.empty()) continue;
+    try {
+      SweepRecord r = sweep_record_from_json(json::parse(line));
+      const auto [place, fresh] = at.emplace(identity(r), out.size());
+      if (fresh)
+        out.push_back(std::move(r));
+      else
+        out[place->second] = std::move(r);
+    } catch (const std::exception& e) {
+      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
+    }
+  }
+  return out;
+}
+
+}  // namespace assay

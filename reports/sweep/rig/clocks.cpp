@@ -1,0 +1,48 @@
+#include "reports/sweep/rig/clocks.hpp"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+namespace assay {
+namespace {
+
+/// The part of NVML's C interface that is used; types and values are those of its documentation.
+class Nvml {
+ public:
+  Nvml() {
+    void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    const auto find = [&](auto& f, const char* symbol) {
+      f = reinterpret_cast<std::remove_reference_t<decltype(f)>>(dlsym(library, symbol));
+      return f != nullptr;
+    };
+    int (*init)() = nullptr;
+    works_ = find(init, "nvmlInit_v2") && find(by_bus_, "nvmlDeviceGetHandleByPciBusId_v2") &&
+             find(clock_, "nvmlDeviceGetClockInfo") && init() == 0;
+  }
+
+  std::optional<Clocks> now(const std::string& bus) {
+    constexpr int kSm = 1, kMemory = 2;
+    void* device = nullptr;
+    unsigned sm = 0, mem = 0;
+    if (!works_ || by_bus_(bus.c_str(), &device) != 0 || clock_(device, kSm, &sm) != 0 ||
+        clock_(device, kMemory, &mem) != 0)
+      return std::nullopt;
+    return Clocks{static_cast<double>(sm), static_cast<double>(mem)};
+  }
+
+ private:
+  bool works_ = false;
+  int (*by_bus_)(const char*, void**) = nullptr;
+  int (*clock_)(void*, int, unsigned*) = nullptr;
+};
+
+}  // namespace
+
+std::optional<Clocks> clocks_now(const std::string& pci_bus_id) {
+  static Nvml nvml;
+  return nvml.now(pci_bus_id);
+}
+
+}  // namespace assay

@@ -1,0 +1,394 @@
+// The rig of a GPU: every CUDA call of the sweep but its few kernels.
+#include "reports/data/environment.hpp"
+#include "reports/sweep/rig/rig.hpp"
+
+#if defined(ASSAY_WITH_CUDA)
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "accuracy/device_array.hpp"
+#include "accuracy/fast_judge/open.hpp"
+#include "kernels/device.hpp"
+#include "reports/build_info.hpp"
+#include "reports/sweep/rig/clocks.hpp"
+#include "reports/sweep/rig/rig_kernels.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kMostSets = 256;       // of buffers; more cost memory and time to fill
+constexpr std::int64_t kMostLaunches = 128;   // of a sample: a stream queues some 1000 before the host waits
+constexpr std::uint64_t kMostHold = 5000000;  // ns: a launcher that waits for the stream itself goes on then
+
+/// Both from NVIDIA's data sheets. Nothing for a GPU that is not listed.
+std::optional<double> datasheet_of(const std::string& name) {
+  if (name.find("H200") != std::string::npos) return 4800;
+  if (name.find("H100 80GB HBM3") != std::string::npos) return 3350;
+  return std::nullopt;
+}
+
+std::string megabytes(std::size_t bytes) {
+  const auto b = static_cast<double>(bytes);
+  return b >= 1e9   ? fmt::format("{:.1f} GB", b / 1e9)
+         : b >= 1e6 ? fmt::format("{:.0f} MB", b / 1e6)
+                    : fmt::format("{:.1f} kB", b / 1e3);
+}
+
+/// Device memory that only ever grows: an allocation costs more than most launches.
+class Arena {
+ public:
+  std::byte* at_least(std::size_t bytes) {
+    if (bytes > size_) {
+      array_.reset();
+      size_ = 0;
+      array_ = std::make_unique<DeviceArray>(bytes);
+      size_ = bytes;
+      ++generation_;
+    }
+    return array_->as<std::byte>();
+  }
+  std::size_t size() const { return size_; }
+  /// Another one: what it held is gone, whatever its address.
+  int generation() const { return generation_; }
+
+ private:
+  std::unique_ptr<DeviceArray> array_;
+  std::size_t size_ = 0;
+  int generation_ = 0;
+};
+
+/// Which logits lie in an arena, and how.
+struct Filled {
+  int generation = 0;
+  Dtype dtype = Dtype::f32;
+  std::int64_t V = 0, rows = 0, sets = 0;
+  const void* tile = nullptr;
+  bool operator==(const Filled&) const = default;
+};
+
+class DeviceRig final : public Rig {
+ public:
+  DeviceRig() {
+    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty())
+      throw std::runtime_error(why);
+    check_cuda(cudaSetDevice(selected_device()), "selecting the device");
+    cudaDeviceProp p{};
+    check_cuda(cudaGetDeviceProperties(&p, selected_device()), "asking for the device's properties");
+    l2_ = static_cast<std::size_t>(p.l2CacheSize);
+    machine_.name = p.name;
+    machine_.memory_bytes = p.totalGlobalMem;
+    machine_.datasheet_gb_per_s = datasheet_of(p.name);
+    int clock = 0, memory_clock = 0;
+    if (cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, selected_device()) == cudaSuccess)
+      machine_.sm_clock_mhz = clock / 1000.0;
+    if (cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, selected_device()) == cudaSuccess)
+      machine_.mem_clock_mhz = memory_clock / 1000.0;
+    for (const auto& [label, value] : environment()) {
+      if (label == "driver") machine_.driver = value;
+      if (label == "driver API" && machine_.driver.empty()) machine_.driver = "API " + value;
+      if (label == "CUDA runtime") machine_.cuda = value;
+    }
+    // "nvcc 13.0.88, sm 90, -O3 ...": the compiler, and what it was told.
+    const std::string text = build_info::cuda;
+    const std::size_t comma = text.find(", ");
+    machine_.compiler = text.substr(0, comma);
+    if (comma != std::string::npos) machine_.flags = text.substr(comma + 2);
+    char bus[32] = {};
+    if (cudaDeviceGetPCIBusId(bus, sizeof bus, selected_device()) == cudaSuccess) bus_ = bus;
+    cudaGetLastError();
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+    check_cuda(cudaEventCreate(&begin_), "creating an event");
+    check_cuda(cudaEventCreate(&end_), "creating an event");
+    void* flag = nullptr;
+    check_cuda(cudaHostAlloc(&flag, sizeof *flag_, cudaHostAllocMapped), "allocating");
+    flag_ = static_cast<unsigned*>(flag);
+    *flag_ = 0;
+    flush_bytes_ = 2 * l2_;
+    flush_ = std::make_unique<DeviceArray>(flush_bytes_);
+    small_ = std::make_unique<DeviceArray>(256);
+    check_cuda(cudaMemset(flush_->data(), 0, flush_bytes_), "filling");
+  }
+  ~DeviceRig() override {
+    cudaFreeHost(flag_);
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+    cudaStreamDestroy(stream_);
+  }
+
+  const Machine& machine() const override { return machine_; }
+  std::optional<double> sm_clock_now_mhz() override {
+    if (const auto c = clocks_now(bus_)) return c->sm_mhz;
+    return std::nullopt;
+  }
+
+  void prepare(const Variant& variant, const Problem& problem, const Tensor& tile) override {
+    variant_ = &variant;
+    problem_ = problem;
+    room_ = room_for(variant, problem);
+    take_sets(room_.all(), room_.logits + room_.outputs());
+    // Logits come first: the next variant of the same shape finds them where they are.
+    const Filled wanted{arena_.generation(), problem.in, problem.V, problem.rows, sets_, tile.bytes.data()};
+    if (filled_ != wanted) {
+      filled_.reset();
+      fill(tile);
+      filled_ = wanted;
+    }
+    launched_ = 0;
+    buffers_.clear();
+    for (std::int64_t i = 0; i < sets_; ++i) {
+      const auto n = static_cast<std::size_t>(i), sets = static_cast<std::size_t>(sets_);
+      std::byte* const outputs = base_ + sets * room_.logits + n * room_.outputs();
+      Buffers b;
+      b.logits = base_ + n * room_.logits;
+      b.probs = room_.probs > 0 ? outputs : nullptr;
+      b.indices = room_.indices > 0 ? outputs + room_.probs : nullptr;
+      if (room_.workspace > 0)
+        b.workspace = base_ + sets * (room_.logits + room_.outputs()) + n * room_.workspace;
+      buffers_.push_back(b);
+    }
+    work_ = [this](std::int64_t set) {
+      variant_->run(problem_, buffers_[static_cast<std::size_t>(set)], Stream{stream_});
+    };
+  }
+
+  bool prepare_copy(std::size_t bytes) override {
+    const std::size_t half = std::max<std::size_t>(1, bytes / 2);
+    const std::size_t stride = (half + 255) / 256 * 256;
+    if (!forget_and_take(2 * stride)) return false;
+    work_ = [this, half, stride](std::int64_t set) {
+      std::byte* const pair = base_ + static_cast<std::size_t>(set) * 2 * stride;
+      check_cuda(cudaMemcpyAsync(pair + stride, pair, half, cudaMemcpyDeviceToDevice, stream_), "copying");
+    };
+    return true;
+  }
+  bool prepare_read(std::size_t bytes) override {
+    const std::size_t stride = (std::max<std::size_t>(1, bytes) + 255) / 256 * 256;
+    if (!forget_and_take(stride)) return false;
+    work_ = [this, bytes, stride](std::int64_t set) {
+      rig::enqueue_read(stream_, base_ + static_cast<std::size_t>(set) * stride, bytes,
+                        small_->as<unsigned>());
+    };
+    return true;
+  }
+  bool prepare_empty() override {
+    if (!forget_and_take(256)) return false;
+    flushed_ = false;
+    cold_ = "nothing is read";
+    work_ = [this](std::int64_t) { rig::enqueue_nothing(stream_); };
+    return true;
+  }
+
+  std::string cold() const override { return cold_; }
+  std::int64_t most_launches() const override {
+    return flushed_ ? std::min(sets_, kMostLaunches) : kMostLaunches;
+  }
+
+  double run_us(std::int64_t launches) override {
+    flush();
+    // The launches queue up behind it, so that the stream and not the queueing is timed.
+    rig::enqueue_hold(stream_, flag_, ++ticket_, kMostHold);
+    check_cuda(cudaEventRecord(begin_, stream_), "recording an event");
+    enqueue(launches);
+    check_cuda(cudaEventRecord(end_, stream_), "recording an event");
+    *static_cast<volatile unsigned*>(flag_) = ticket_;
+    check_cuda(cudaEventSynchronize(end_), "kernel");
+    check_cuda(cudaGetLastError(), "kernel");
+    float ms = 0;
+    check_cuda(cudaEventElapsedTime(&ms, begin_, end_), "reading the events");
+    return static_cast<double>(ms) * 1000;
+  }
+
+  void run_alone(std::int64_t launches) override {
+    // A profiler would count a kernel.
+    check_cuda(cudaMemsetAsync(flush_->data(), 0, flush_bytes_, stream_), "flushing the L2");
+    check_cuda(cudaStreamSynchronize(stream_), "flushing the L2");
+    enqueue(launches);
+    check_cuda(cudaStreamSynchronize(stream_), "kernel");
+  }
+
+  void poison() override {
+    const std::size_t bytes = static_cast<std::size_t>(sets_) * room_.outputs();
+    // All bits set: NaN in every dtype, and no index.
+    check_cuda(cudaMemsetAsync(base_ + static_cast<std::size_t>(sets_) * room_.logits, 0xff, bytes, stream_),
+               "filling outputs");
+    check_cuda(cudaStreamSynchronize(stream_), "filling outputs");
+  }
+
+  void fetch(std::int64_t row, void* values, void* indices) override {
+    const Buffers& b = last();
+    const auto copy_row = [&](void* to, const void* base, std::size_t bytes) {
+      const auto* from = static_cast<const std::byte*>(base) + static_cast<std::size_t>(row) * bytes;
+      check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copying a row from the device");
+    };
+    if (values && b.probs)
+      copy_row(values, b.probs, static_cast<std::size_t>(problem_.out_columns()) * size_of(problem_.out));
+    if (indices && b.indices)
+      copy_row(indices, b.indices, static_cast<std::size_t>(problem_.k * problem_.index_bytes()));
+  }
+
+  FastJudgement judge(double seconds, std::int64_t& open_rows) override {
+    const auto begin = std::chrono::steady_clock::now();
+    const Buffers& b = last();
+    const Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V,
+                    b.logits,    problem_.V,   b.probs,       problem_.V};
+    FastJudgement all;
+    open_rows = 0;
+    const std::vector<DeviceRow> rows = look_on_device(variant_->claim, variant_->backend, o);
+    for (std::int64_t r = 0; r < problem_.rows; ++r) {
+      const DeviceRow& row = rows[static_cast<std::size_t>(r)];
+      if (row.open == 0) {
+        all.elements += problem_.V;
+        all.statistics.max_ulp = std::max(all.statistics.max_ulp, static_cast<float>(row.max_ulp));
+        all.statistics.utilisation = std::max(all.statistics.utilisation, row.utilisation);
+        continue;
+      }
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      if (all.failed > 0 || spent.count() > seconds)
+        ++open_rows;
+      else
+        all.add(judge_row_of_device(variant_->claim, variant_->backend, o, r, row.open));
+    }
+    return all;
+  }
+
+  bool logits_intact() override {
+    auto* const count = small_->as<unsigned long long>() + 8;
+    check_cuda(cudaMemsetAsync(count, 0, sizeof *count, stream_), "counting");
+    rig::enqueue_count_differences(
+        stream_, last().logits, static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in),
+        tile_.at_least(0), tile_bytes_, count);
+    check_cuda(cudaGetLastError(), "counting");
+    unsigned long long differ = 0;
+    check_cuda(cudaMemcpyAsync(&differ, count, sizeof differ, cudaMemcpyDeviceToHost, stream_), "counting");
+    check_cuda(cudaStreamSynchronize(stream_), "counting");
+    if (differ > 0) filled_.reset();
+    return differ == 0;
+  }
+
+  bool alive() override {
+    cudaGetLastError();
+    return cudaMemsetAsync(small_->data(), 0, 4, stream_) == cudaSuccess &&
+           cudaStreamSynchronize(stream_) == cudaSuccess;
+  }
+
+ private:
+  const Buffers& last() const { return buffers_[static_cast<std::size_t>((launched_ + sets_ - 1) % sets_)]; }
+
+  void flush() {
+    // Read, not written: lines that are clean cost the next launch nothing to replace.
+    if (flushed_) rig::enqueue_read(stream_, flush_->data(), flush_bytes_, small_->as<unsigned>());
+  }
+  void enqueue(std::int64_t launches) {
+    for (std::int64_t i = 0; i < launches; ++i) work_(launched_++ % sets_);
+    check_cuda(cudaGetLastError(), "launch");
+  }
+
+  /// As many sets of `a_set` bytes as it takes to pass the L2 twice over with the `moved` bytes of each.
+  void take_sets(std::size_t a_set, std::size_t moved) {
+    const std::size_t twice = 2 * l2_;
+    const std::size_t half = machine_.memory_bytes / 2;
+    std::int64_t wanted = static_cast<std::int64_t>((twice + moved - 1) / std::max<std::size_t>(1, moved));
+    wanted = std::clamp<std::int64_t>(wanted, 1, kMostSets);
+    sets_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(half / std::max<std::size_t>(1, a_set)), 1,
+                                     wanted);
+    const std::size_t all = static_cast<std::size_t>(sets_) * moved;
+    flushed_ = all < twice;
+    if (flushed_)
+      cold_ = fmt::format("{} read before every sample, no buffer used twice in one", megabytes(twice));
+    else if (sets_ == 1)
+      cold_ = fmt::format("one set of buffers, {}, larger than twice the L2 ({})", megabytes(all),
+                          megabytes(l2_));
+    else
+      cold_ = fmt::format("{} sets of buffers in turn, {}, more than twice the L2 ({})", sets_,
+                          megabytes(all), megabytes(l2_));
+    const std::size_t bytes = static_cast<std::size_t>(sets_) * a_set;
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+    const std::size_t room = (free + arena_.size()) / 100 * 97;
+    if (bytes > room)
+      throw SweepUnsupported(
+          fmt::format("needs {} of device memory, there are {}", megabytes(bytes), megabytes(room)));
+    base_ = arena_.at_least(bytes);
+  }
+
+  /// For what needs no logits. False where there is no room.
+  bool forget_and_take(std::size_t a_set) {
+    filled_.reset();
+    room_ = {};
+    launched_ = 0;
+    try {
+      take_sets(a_set, a_set);
+    } catch (const SweepUnsupported&) {
+      return false;
+    }
+    return true;
+  }
+
+  void fill(const Tensor& tile) {
+    const std::size_t all = static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in);
+    tile_bytes_ = std::min(tile.bytes.size(), all);
+    std::byte* const source = tile_.at_least(tile_bytes_);
+    // On the stream of the copies below: a plain cudaMemcpy from pageable memory returns before the data has
+    // arrived, and this stream does not wait for the default one.
+    check_cuda(cudaMemcpyAsync(source, tile.bytes.data(), tile_bytes_, cudaMemcpyHostToDevice, stream_),
+               "copying logits to the device");
+    for (std::int64_t i = 0; i < sets_; ++i) {
+      std::byte* const to = base_ + static_cast<std::size_t>(i) * room_.logits;
+      // The tile once, then what is there already, doubled.
+      std::size_t done = tile_bytes_;
+      const auto copy = [&](std::byte* there, const std::byte* from, std::size_t bytes) {
+        check_cuda(cudaMemcpyAsync(there, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+                   "repeating the logits");
+      };
+      copy(to, source, done);
+      while (done < all) {
+        const std::size_t more = std::min(done, all - done);
+        copy(to + done, to, more);
+        done += more;
+      }
+    }
+    check_cuda(cudaStreamSynchronize(stream_), "repeating the logits");
+  }
+
+  Machine machine_;
+  std::string bus_;
+  std::size_t l2_ = 0;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  unsigned* flag_ = nullptr;
+  unsigned ticket_ = 0;
+  std::size_t flush_bytes_ = 0;
+  std::unique_ptr<DeviceArray> flush_, small_;
+  Arena arena_, tile_;
+  std::size_t tile_bytes_ = 0;
+
+  const Variant* variant_ = nullptr;
+  Problem problem_;
+  Room room_;
+  std::byte* base_ = nullptr;
+  std::int64_t sets_ = 0, launched_ = 0;
+  std::vector<Buffers> buffers_;
+  std::function<void(std::int64_t)> work_;
+  bool flushed_ = false;
+  std::string cold_;
+  std::optional<Filled> filled_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rig> make_device_rig() { return std::make_unique<DeviceRig>(); }
+
+}  // namespace assay
+
+#else
+
+namespace assay {
+
+std::unique_ptr<Rig> make_device_rig() { throw std::runtime_error("this build has no CUDA side"); }
+
+}  // namespace assay
+
+#endif

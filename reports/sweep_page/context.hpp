@@ -1,0 +1,79 @@
+// The sweep's records as the page's sections look at them: one backend, one family of inputs, found by
+// variant, dtype and shape.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "reports/sweep/data/access_record.hpp"
+#include "reports/sweep/data/record.hpp"
+
+namespace assay::speed {
+
+struct Context {
+  const std::vector<SweepRecord>& records;
+  const std::vector<AccessRecord>& accesses;
+  std::string backend;  // cuda if anything was timed there
+  std::string family;   // the one most records have
+  /// Variants and peers with a finite time, right or not judged: a wrong kernel's speed is no speed.
+  std::vector<const SweepRecord*> timed;
+  std::vector<std::string> variants;  // names: the project's in alphabetical order, then peers
+  std::vector<std::string> dtypes;    // of f32, f16, bf16
+
+  /// Null where it was not timed.
+  const SweepRecord* at(std::string_view variant, std::string_view dtype, std::int64_t rows, std::int64_t V,
+                        int k = 0) const;
+  /// The V that were timed, ascending.
+  std::vector<std::int64_t> sizes(std::string_view variant, std::string_view dtype, std::int64_t rows,
+                                  int k = 0) const;
+
+  using Place = std::tuple<std::string, std::string, std::int64_t, int, std::int64_t>;  // V is last
+  std::map<Place, const SweepRecord*, std::less<>> index;
+};
+
+Context gather(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
+
+/// "online_block" of "online_block/f32@cuda".
+std::string variant_of(std::string_view key);
+std::string dtype_of(std::string_view key);
+/// A log-sum-exp or a top-k writes next to nothing: a read-only pass is its ceiling, not a copy.
+bool reads_only(const SweepRecord& r);
+/// Of that ceiling; NaN where it was not measured.
+double share(const SweepRecord& r);
+double elements_per_second(const SweepRecord& r);
+std::int64_t dtype_bytes(std::string_view dtype);
+
+/// The accesses an element that reach memory: by the counters where they were read near this shape (V within
+/// a tenth, rows within a factor of 4), else those of the claim.
+struct Moved {
+  double accesses = 0;
+  bool measured = false;
+  std::int64_t V = 0;
+};
+std::optional<Moved> moved(const Context& c, const SweepRecord& r);
+/// The accesses that the record's variant claims.
+std::optional<Moved> claimed(const SweepRecord& r);
+/// The share of the copy's speed at which the accesses of its claim went: 1 is the kernel's own roofline, and
+/// caches that serve what is read again take it past that.
+std::optional<double> own_share(const SweepRecord& r);
+/// The same of what reached memory by the counters; nothing where they were not read.
+std::optional<double> memory_share(const Context& c, const SweepRecord& r);
+
+/// What the run as a whole says.
+struct Counts {
+  std::int64_t records = 0, measured = 0, once = 0, unsupported = 0, not_run = 0;
+  std::int64_t failed = 0, peers_failed = 0;
+  std::int64_t wrong = 0, not_judged = 0;  // of what was timed of this project
+};
+Counts count(const std::vector<SweepRecord>& records);
+/// True if something was timed and nothing of this project failed or was wrong. What lies outside a kernel's
+/// declared domain is timed, not judged, and said.
+bool passed(const std::vector<SweepRecord>& records);
+std::string verdict_line(const std::vector<SweepRecord>& records);
+
+}  // namespace assay::speed

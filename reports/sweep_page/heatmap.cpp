@@ -1,0 +1,133 @@
+// Share of the copy (of the read for what writes next to nothing) over V and rows, one small map a key. One
+// path a shade keeps the file small; the numbers stand in an attribute for the pointer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "reports/data/html.hpp"
+#include "reports/sweep_page/parts.hpp"
+
+namespace assay::speed {
+namespace {
+
+constexpr double kLeft = 40, kTop = 4, kCellHeight = 15, kBottom = 18, kWidth = 380;
+
+struct Shade {
+  double below;
+  const char *css, *text;
+};
+constexpr std::array<Shade, 7> kShades = {{{0.10, "h0", "under 10 %"},
+                                           {0.25, "h1", "to 25 %"},
+                                           {0.50, "h2", "to 50 %"},
+                                           {0.75, "h3", "to 75 %"},
+                                           {0.90, "h4", "to 90 %"},
+                                           {1.10, "h5", "90 to 110 %"},
+                                           {INFINITY, "h6", "above: caches"}}};
+
+/// Which k of a variant is drawn: the paper's 5 where it has it, else its smallest.
+int drawn_k(const std::set<int>& ks) { return ks.contains(5) ? 5 : *ks.begin(); }
+
+/// The V that anything was timed at, by dtype, with or without top-k, and rows.
+using Timed = std::map<std::tuple<std::string, bool, std::int64_t>, std::set<std::int64_t>>;
+
+std::string draw(const Context& c, const Timed& timed, const std::string& variant, const std::string& dtype,
+                 int k, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& rows) {
+  const double width = (kWidth - kLeft - 4) / static_cast<double>(sizes.size());
+  const double height = kTop + kCellHeight * static_cast<double>(rows.size()) + kBottom;
+  std::array<std::string, kShades.size()> paths;
+  std::string values, text;
+  int cells = 0;
+  for (std::size_t y = 0; y < rows.size(); ++y) {
+    const double top = kTop + kCellHeight * static_cast<double>(y);
+    text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 4, top + 11,
+                        grouped(rows[y]));
+    const auto column = timed.find({dtype, k > 0, rows[y]});
+    const auto swept = [&](std::size_t x) {
+      return column != timed.end() && column->second.contains(sizes[x]);
+    };
+    for (std::size_t x = 0; x < sizes.size(); ++x) {
+      values += x > 0 ? "," : y > 0 ? ";" : "";
+      if (!swept(x)) {
+        values += "=";
+        continue;
+      }
+      const SweepRecord* r = c.at(variant, dtype, rows[y], sizes[x], k);
+      const double s = r ? share(*r) : NAN;
+      if (!std::isfinite(s)) continue;
+      ++cells;
+      values += fmt::format("{:.3g} {:.4g}", s, *r->median_us);
+      std::size_t end = x + 1;
+      while (end < sizes.size() && !swept(end)) ++end;
+      const double wide = width * static_cast<double>(end - x) + 0.05;
+      const auto shade =
+          std::find_if(kShades.begin(), kShades.end() - 1, [&](const Shade& h) { return s < h.below; });
+      paths[static_cast<std::size_t>(shade - kShades.begin())] +=
+          fmt::format("M{:.1f} {:.1f}h{:.1f}v{}h-{:.1f}z", kLeft + width * static_cast<double>(x), top, wide,
+                      kCellHeight - 1, wide);
+    }
+  }
+  if (cells == 0) return "";
+  // A label where V first reaches each power of 16.
+  double next = 64;
+  for (std::size_t x = 0; x < sizes.size(); ++x) {
+    const auto V = static_cast<double>(sizes[x]);
+    if (V < next) continue;
+    while (next <= V) next *= 16;
+    text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
+                        kLeft + width * (static_cast<double>(x) + 0.5), height - 5, grouped(sizes[x]));
+  }
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heat\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"{} {}: share over V and rows\" data-heat=\"{}\">",
+      kWidth, height, escape(variant), escape(dtype), values);
+  for (std::size_t i = 0; i < kShades.size(); ++i)
+    if (!paths[i].empty()) svg += fmt::format("<path class=\"{}\" d=\"{}\"/>", kShades[i].css, paths[i]);
+  return figure(variant + (k > 0 ? fmt::format(", k = {}", k) : ""), "", svg + text + "</svg>",
+                chosen_by(dtype));
+}
+
+}  // namespace
+
+std::string heat_maps(const Context& c) {
+  std::set<std::int64_t> all_rows, all_sizes;
+  Timed timed;
+  std::map<std::string, std::set<int>> ks;
+  for (const SweepRecord* r : c.timed) {
+    if (!std::isfinite(share(*r))) continue;
+    all_rows.insert(r->rows), all_sizes.insert(r->V);
+    timed[{r->dtype, r->k > 0, r->rows}].insert(r->V);
+    ks[variant_of(r->key)].insert(r->k);
+  }
+  // A number of rows that only a few V have, as the tutorial's 64, would be an empty line in every map.
+  std::map<std::int64_t, std::set<std::int64_t>> at;
+  for (const SweepRecord* r : c.timed) at[r->rows].insert(r->V);
+  std::set<std::int64_t> kept = all_rows;
+  std::erase_if(kept, [&](std::int64_t r) { return 4 * at[r].size() < all_sizes.size(); });
+  if (!kept.empty()) all_rows = kept;
+  if (all_sizes.empty()) return missing("a ceiling to take a share of", "assay sweep");
+  const std::vector<std::int64_t> rows(all_rows.rbegin(), all_rows.rend()),
+      sizes(all_sizes.begin(), all_sizes.end());
+  std::string figures, list;
+  for (const std::string& d : c.dtypes)
+    for (const std::string& v : c.variants)
+      if (const auto k = ks.find(v); k != ks.end())
+        figures += draw(c, timed, v, d, drawn_k(k->second), sizes, rows);
+  for (const std::int64_t V : sizes) list += fmt::format("{}{}", list.empty() ? "" : ",", V);
+  std::string row_list;
+  for (const std::int64_t r : rows) row_list += fmt::format("{}{}", row_list.empty() ? "" : ",", r);
+  std::string shades = "<ul class=\"legend\">";
+  for (const Shade& h : kShades)
+    shades += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>", h.css, h.text);
+  return "<p>Columns are the V of the sweep in order (not to scale), lines are numbers of rows. What writes "
+         "next to nothing (top-k, log-sum-exp) is held against the read-only pass. A cell reaches to the "
+         "next V of its line. White was not timed: out of the kernel's range, of memory, or of the budget. "
+         "Rest the pointer on a cell for its numbers.</p>" +
+         shades + "</ul>" +
+         fmt::format("<div id=\"heats\" data-sizes=\"{}\" data-rows=\"{}\">", list, row_list) +
+         choice(panels(figures)) + "</div>";
+}
+
+}  // namespace assay::speed

@@ -1,0 +1,187 @@
+// The head of the page: verdict, counts, what is seen in a few lines, the machine, and its own speed limits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "reports/data/html.hpp"
+#include "reports/page/parts.hpp"
+#include "reports/sweep_page/parts.hpp"
+#include "reports/sweep_page/summary.hpp"
+
+namespace assay::speed {
+namespace {
+
+std::string verdict(const Context& c) {
+  const bool ok = passed(c.records);
+  const Counts n = count(c.records);
+  std::string out = fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>", ok ? "" : " fail",
+                                ok ? "PASS" : "FAIL", escape(verdict_line(c.records)));
+  const std::pair<const char*, std::int64_t> counts[] = {
+      {"configurations", n.records},    {"measured", n.measured},     {"one sample", n.once},
+      {"unsupported", n.unsupported},   {"not run", n.not_run},       {"failed", n.failed},
+      {"peers failed", n.peers_failed}, {"timed but wrong", n.wrong}, {"timed, not judged", n.not_judged}};
+  out += "<dl class=\"counts\">";
+  for (const auto& [label, value] : counts)
+    out += fmt::format("<div><dt>{}</dt><dd{}>{}</dd></div>", label, value == 0 ? " class=\"zero\"" : "",
+                       grouped(value));
+  return out + "</dl>";
+}
+
+std::string failures(const Context& c) {
+  constexpr int kShown = 8;
+  std::string out;
+  int n = 0;
+  for (const SweepRecord& r : c.records) {
+    const bool wrong = r.status == "failed" || (r.verified == "fail" && r.role != "ceiling");
+    if (!wrong || ++n > kShown) continue;
+    out += fmt::format("<li><b class=\"bad\">{}</b> V = {}, {} rows: {} {}</li>", escape(r.key), grouped(r.V),
+                       grouped(r.rows), escape(shorten(r.reason.empty() ? r.verified_reason : r.reason, 300)),
+                       page::command(r.reproduce));
+  }
+  if (n > kShown) out += fmt::format("<li>and {} more</li>", n - kShown);
+  return out.empty() ? "" : "<ul>" + out + "</ul>";
+}
+
+/// Distinct values in the order they come, joined. Peers have builds of their own: their records say which.
+std::string all_values(const Context& c, std::string SweepRecord::*field) {
+  std::vector<std::string> seen;
+  for (const SweepRecord& r : c.records)
+    if (r.backend == c.backend && r.role != "peer" && !(r.*field).empty() &&
+        std::find(seen.begin(), seen.end(), r.*field) == seen.end())
+      seen.push_back(r.*field);
+  std::string out;
+  for (std::size_t i = 0; i < seen.size() && i < 6; ++i) out += (i ? "; " : "") + seen[i];
+  if (seen.size() > 6) out += fmt::format("; and {} more", seen.size() - 6);
+  return out;
+}
+
+std::string clocks(const Context& c) {
+  double sm = NAN, memory = NAN, lo = INFINITY, hi = 0;
+  for (const SweepRecord& r : c.records) {
+    if (r.backend != c.backend) continue;
+    if (r.sm_clock_mhz) sm = *r.sm_clock_mhz;
+    if (r.mem_clock_mhz) memory = *r.mem_clock_mhz;
+    if (r.sm_clock_now_mhz) lo = std::min(lo, *r.sm_clock_now_mhz), hi = std::max(hi, *r.sm_clock_now_mhz);
+  }
+  std::string out;
+  if (std::isfinite(sm)) out += fmt::format("SM {:.0f} MHz at most", sm);
+  if (hi > 0)
+    out += fmt::format("{}{:.0f} to {:.0f} MHz read after the timings", out.empty() ? "" : ", ", lo, hi);
+  if (std::isfinite(memory)) out += fmt::format("{}memory {:.0f} MHz", out.empty() ? "" : "; ", memory);
+  return out;
+}
+
+std::string machine(const Context& c) {
+  std::string out = "<table><tbody>";
+  const auto row = [&](const char* label, const std::string& value) {
+    if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>", label, escape(value));
+  };
+  row(c.backend == "host" ? "CPU" : "GPU", all_values(c, &SweepRecord::gpu));
+  row("clocks", clocks(c));
+  row("driver", all_values(c, &SweepRecord::driver));
+  row("CUDA", all_values(c, &SweepRecord::cuda));
+  row("compiler", all_values(c, &SweepRecord::compiler));
+  row("flags", all_values(c, &SweepRecord::flags));
+  row("commit", all_values(c, &SweepRecord::commit));
+  row("inputs", c.family.empty() ? "" : "family " + c.family);
+  row("cold caches", all_values(c, &SweepRecord::cold));
+  return page::scroll(out + "</tbody></table>");
+}
+
+/// Bandwidth of the run's own copy and read over the bytes moved.
+std::string ceilings(const Context& c) {
+  std::map<std::int64_t, double> copy, read;  // GB/s by bytes
+  double empty = NAN;
+  for (const SweepRecord* r : c.timed) {
+    if (r->bytes <= 0) continue;
+    const double bytes = static_cast<double>(r->bytes);
+    if (r->copy_us && *r->copy_us > 0) copy[r->bytes] = bytes / *r->copy_us / 1e3;
+    if (r->read_us && *r->read_us > 0) read[r->bytes] = bytes / *r->read_us / 1e3;
+    if (r->empty_us && *r->empty_us > 0) empty = *r->empty_us;
+  }
+  if (copy.size() + read.size() < 2) return missing("the machine's own copy and read", "assay sweep");
+  double top = 0;
+  std::vector<std::int64_t> sizes;
+  const auto points = [&](const std::map<std::int64_t, double>& of, const char* what) {
+    std::vector<Plot::Point> out;
+    for (const auto& [bytes, speed] : of) {
+      out.push_back({static_cast<double>(bytes), speed,
+                     fmt::format("{} of {} bytes: {} GB/s", what, grouped(bytes), plain_number(speed))});
+      top = std::max(top, speed), sizes.push_back(bytes);
+    }
+    return out;
+  };
+  const auto copies = points(copy, "copy"), reads = points(read, "read-only pass");
+  Axis x = size_axis(sizes);
+  x.label = "bytes moved in all";
+  Plot plot(x, {0, 1.06 * top, false, "GB/s"}, "copy and read speed over bytes", 560, 240);
+  plot.line(copies, line_css("copy"));
+  plot.points(copies, look("copy").marker, look("copy").css);
+  plot.line(reads, line_css("read"));
+  plot.points(reads, look("read").marker, look("read").css);
+  return "<h3>What this machine can do</h3><p>Measured in the same run, for the bytes of each configuration: "
+         "a device-to-device copy (bytes read + written) and a pass that only reads. Every share below is of "
+         "these, not of a datasheet." +
+         (std::isfinite(empty) ? " An empty launch takes " + duration(empty) + "." : "") + "</p>" +
+         legend({"copy", "read"}) + "<div class=\"panels wide\">" + figure("Copy and read", "", plot.str()) +
+         "</div>";
+}
+
+std::string others(const Context& c) {
+  std::int64_t elsewhere = 0, other_family = 0;
+  for (const SweepRecord& r : c.records) {
+    if (r.role == "ceiling" || !r.median_us) continue;
+    elsewhere += r.backend != c.backend, other_family += r.backend == c.backend && r.family != c.family;
+  }
+  std::string out;
+  if (c.backend == "host" && !c.timed.empty())
+    out +=
+        "<p class=\"warn\">A host sweep: kernels ran on the CPU's executor, which imitates a GPU's threads. "
+        "Its times compare such runs with each other and say nothing about a GPU.</p>";
+  if (elsewhere > 0)
+    out += fmt::format(
+        "<p class=\"mute\">{} timed configurations of another backend are in the data and not on this "
+        "page.</p>",
+        grouped(elsewhere));
+  if (other_family > 0)
+    out += fmt::format(
+        "<p class=\"mute\">{} timed on inputs other than {} are in the data and not on this page.</p>",
+        grouped(other_family), escape(c.family));
+  return out;
+}
+
+}  // namespace
+
+std::string overview(const Context& c) {
+  std::string seen;
+  for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
+  return "<h1>Softmax kernels against the speed of this machine</h1><p>Every kernel and peer is timed beside "
+         "a copy of the same bytes in the same run, and judged right or wrong before and after.</p>" +
+         verdict(c) + failures(c) + others(c) +
+         (seen.empty() ? "" : "<h3>What is seen</h3><ul class=\"seen\">" + seen + "</ul>") +
+         "<h3>Where this was made</h3>" + machine(c) + ceilings(c);
+}
+
+std::string reading() {
+  return "<dl class=\"words\"><dt>Time</dt><dd>Median of CUDA events around batches of launches; p10, p90, "
+         "the 95 % interval of the median and the samples stand in <code>sweep.jsonl</code>. <i>One "
+         "sample</i>: the first launch took over 200 ms, or the buffers over half the memory.</dd><dt>Share "
+         "of the copy</dt><dd>Time of a device-to-device copy that moves the same compulsory bytes (every "
+         "logit read once, every output written once), over the kernel's time. 100 % is a kernel as fast as "
+         "a copy.</dd><dt>Share of the read</dt><dd>The same with a pass that only reads: the ceiling of "
+         "top-k and log-sum-exp, which write next to nothing.</dd><dt>Own roofline</dt><dd>The accesses that "
+         "a kernel's algorithm makes, at the copy's speed. On rows that no cache holds 90 % says that the "
+         "kernel "
+         "is as good as its algorithm allows; where caches serve what is read again the share is larger, and "
+         "says less.</dd><dt>Right</dt><dd>Judged against the enclosure of the exact "
+         "result, by the bound of "
+         "the claimed algorithm, before and after timing. A peer is judged as a kernel that declared "
+         "nothing.</dd><dt>Colours</dt><dd>The same for the same kernel in every picture: a hue an algorithm "
+         "or peer, markers and dashes tell apart what shares one. Dashed forms ending in <code>_sized</code> "
+         "have the thread counts of the paper's benchmark.</dd></dl>";
+}
+
+}  // namespace assay::speed

@@ -1,0 +1,283 @@
+// The sweep's page on synthetic records: every section, missing parts in words, hostile strings, numbers that
+// are none, and figures that say what the records say.
+#include "reports/sweep_page/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "reports/data/html.hpp"
+#include "reports/page/test_html.hpp"
+#include "reports/sweep/data/test_data.hpp"
+#include "reports/sweep_page/parts.hpp"
+#include "reports/sweep_page/summary.hpp"
+
+namespace assay {
+namespace {
+
+using namespace test_html;
+using sweep_test_data::accesses;
+using sweep_test_data::records;
+
+constexpr const char* kSections[] = {"keys",     "lines",   "figures", "claims",   "topk",   "own",
+                                     "roofline", "heat",    "plane",   "accesses", "limits", "spills",
+                                     "tutorial", "worklog", "part3",   "reading"};
+
+/// What stands in one section.
+std::string section(const std::string& html, const std::string& id) {
+  const auto from = html.find("<section id=\"" + id + "\"");
+  return from == std::string::npos ? "" : html.substr(from, html.find("</section>", from) - from);
+}
+
+SweepRecord& find(std::vector<SweepRecord>& all, const std::string& key, std::int64_t rows, std::int64_t V,
+                  int k = 0) {
+  for (SweepRecord& r : all)
+    if (r.key == key && r.rows == rows && r.V == V && r.k == k) return r;
+  throw std::runtime_error("no such record: " + key);
+}
+
+TEST(SweepPage, HasEverySectionWithPicturesAndNothingMissing) {
+  const std::string html = sweep_page(records(), accesses());
+  EXPECT_EQ(unbalanced(html), "");
+  for (const char* id : kSections) {
+    EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
+    EXPECT_EQ(section(html, id).find("Not in this run"), std::string::npos) << id;
+  }
+  for (const char* id : {"lines", "figures", "roofline", "heat", "plane"})
+    EXPECT_NE(section(html, id).find("<svg xmlns"), std::string::npos) << id;
+  for (int n = 1; n <= 4; ++n)
+    EXPECT_NE(section(html, "figures").find("Figure " + std::to_string(n)), std::string::npos) << n;
+  EXPECT_NE(html.find("<b>PASS</b>"), std::string::npos);
+}
+
+TEST(SweepPage, AsksTheNetworkForNothing) {
+  EXPECT_EQ(foreign_address(sweep_page(records(), accesses())), "");
+  EXPECT_NE(foreign_address("<script src=\"x.js\"></script>"), "") << "the check would see one";
+}
+
+TEST(SweepPage, MissingPartsAreSaidInWordsWithACommand) {
+  const std::vector<std::vector<SweepRecord>> runs = {{}, {records().front()}};
+  for (const auto& some : runs) {
+    const std::string html = sweep_page(some, {});
+    EXPECT_EQ(unbalanced(html), "");
+    for (const char* id :
+         {"figures", "topk", "roofline", "accesses", "limits", "spills", "tutorial", "worklog", "part3"}) {
+      EXPECT_NE(section(html, id).find("Not in this run"), std::string::npos) << id;
+      EXPECT_NE(section(html, id).find("<code class=\"cmd\">"), std::string::npos) << id;
+      EXPECT_EQ(section(html, id).find("<svg xmlns"), std::string::npos) << id << " draws an empty figure";
+    }
+  }
+  EXPECT_NE(sweep_page({}, {}).find("<b>FAIL</b>"), std::string::npos) << "nothing ran, so nothing passes";
+  EXPECT_EQ(sweep_summary({}, {}).substr(0, 6), "# FAIL");
+}
+
+TEST(SweepPage, EveryRecordAloneIsAPage) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  for (std::size_t i = 0; i < all.size(); i += 37) {
+    const std::string html = sweep_page({all[i]}, {});
+    EXPECT_EQ(unbalanced(html), "") << all[i].key;
+    EXPECT_EQ(paths(html).find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos)
+        << all[i].key;
+  }
+}
+
+TEST(SweepPage, NumbersThatAreNoneBreakNoPicture) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  std::vector<SweepRecord> all = records({"f32"}, {4000, 10});
+  std::vector<AccessRecord> counts = accesses();
+  int i = 0;
+  for (SweepRecord& r : all) {
+    const double v = ++i % 2 ? nan : inf;
+    if (i % 3 == 0) r.share_of_copy = v, r.share_of_read = v, r.max_ulp = v, r.max_utilisation = v;
+    if (i % 5 == 0) r.share_of_copy.reset(), r.copy_us.reset(), r.read_us.reset(), r.max_ulp.reset();
+    if (i % 7 == 0) r.median_us = v, r.gb_per_s = v, r.accesses_at_copy_speed = v;
+    if (i % 11 == 0) r.median_us.reset();
+    if (i % 13 == 0) r.accesses_at_copy_speed = 0, r.copy_us = 0, r.empty_us = v;
+  }
+  for (AccessRecord& a : counts) {
+    const double v = ++i % 2 ? nan : inf;
+    if (i % 3 == 0) a.dram_read = v, a.issue_share = v, a.registers = v, a.time_us = 0;
+    if (i % 4 == 0) a.dram_write.reset(), a.occupancy.reset(), a.loads = v;
+    if (i % 5 == 0) a.instructions_per_element = v, a.local_bytes = v, a.claimed_loads.reset();
+  }
+  const std::string html = sweep_page(all, counts), drawn = paths(html);
+  EXPECT_EQ(unbalanced(html), "");
+  ASSERT_FALSE(drawn.empty());
+  EXPECT_EQ(drawn.find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos);
+  for (const char* bad : {"data-v=\"nan", "data-v=\"-nan", ">nan", ">-nan", "nan%", "inf%", "nan "})
+    EXPECT_EQ(html.find(bad), std::string::npos) << bad;
+}
+
+TEST(SweepPage, EscapesEveryString) {
+  const std::string evil = "<script>&\"'";
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  all[3].status = "failed";
+  for (SweepRecord& r : all) {
+    // The variant's name ends at the slash: the evil goes in front of it.
+    r.key = r.key.substr(0, r.key.find('/')) + evil + r.key.substr(r.key.find('/'));
+    for (std::string* s : {&r.reason, &r.gpu, &r.driver, &r.cuda, &r.compiler, &r.flags, &r.commit, &r.family,
+                           &r.cold, &r.verified_reason, &r.reproduce})
+      *s += evil;
+  }
+  std::vector<AccessRecord> counts = accesses();
+  for (AccessRecord& a : counts) a.key = evil + a.key, a.gpu += evil;
+  const std::string html = sweep_page(all, counts);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_EQ(occurrences(html, "<script>"), 1);  // the page's own
+  EXPECT_EQ(html.find("&\""), std::string::npos);
+  EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 50);
+}
+
+TEST(SweepPage, ShowsAFailureWithItsReasonAndCommand) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 4096);
+  r.status = "failed", r.verified = "fail", r.reason = "row 7, column 3: got 0, exact 1.7e-3";
+  const std::string html = sweep_page(all, {});
+  EXPECT_NE(html.find("<b>FAIL</b>"), std::string::npos);
+  EXPECT_EQ(html.find("<b>PASS</b>"), std::string::npos);
+  EXPECT_NE(html.find("row 7, column 3: got 0, exact 1.7e-3"), std::string::npos);
+  EXPECT_NE(html.find(escape(r.reproduce)), std::string::npos);
+  EXPECT_NE(sweep_summary(all, {}).find(r.reproduce), std::string::npos);
+}
+
+TEST(SweepPage, AWrongKernelFailsAndIsNotDrawn) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  EXPECT_TRUE(speed::passed(all));
+  SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 4096);
+  r.verified = "not_judged";
+  EXPECT_TRUE(speed::passed(all));
+  EXPECT_NE(speed::verdict_line(all).find("1 of them outside what can be judged"), std::string::npos);
+  r.verified = "fail";
+  EXPECT_FALSE(speed::passed(all));
+  const speed::Context c = speed::gather(all, {});
+  EXPECT_EQ(c.at("online_block", "f32", 4000, 4096), nullptr) << "a wrong kernel's speed is no speed";
+  EXPECT_NE(c.at("online_block", "f32", 4000, 8192), nullptr);
+}
+
+TEST(SweepPage, AWrongPeerIsMarkedAndFailsNobody) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  find(all, "torch_softmax/f32@cuda", 4000, 4096).verified = "fail";
+  find(all, "triton_row/f32@cuda", 4000, 4096).status = "failed";
+  EXPECT_TRUE(speed::passed(all));
+  EXPECT_EQ(speed::count(all).peers_failed, 1);
+  EXPECT_NE(section(sweep_page(all, {}), "keys").find("<span class=\"bad\">1 wrong</span>"),
+            std::string::npos);
+}
+
+TEST(SweepPage, PaperClaimsAreMeasuredFromTheRecords) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  for (SweepRecord& r : all)
+    if (r.median_us && r.key.starts_with("safe_block/"))
+      r.median_us = 130;
+    else if (r.median_us && r.key.starts_with("online_block/"))
+      r.median_us = 100;
+  const auto claim = [&](const std::vector<SweepRecord>& of) {
+    for (const speed::PaperClaim& p : speed::paper_claims(speed::gather(of, {})))
+      if (p.what.starts_with("batch 4000, V from 4000: online") && p.fast == "online_block") return p;
+    throw std::runtime_error("no such claim");
+  };
+  speed::PaperClaim p = claim(all);
+  EXPECT_NEAR(p.median, 1.3, 1e-12);
+  EXPECT_STREQ(p.verdict(), "reproduced");
+  for (SweepRecord& r : all)
+    if (r.key.starts_with("safe_block/")) r.median_us = 100;
+  p = claim(all);
+  EXPECT_NEAR(p.median, 1, 1e-12);
+  EXPECT_STREQ(p.verdict(), "less");
+  EXPECT_STREQ(claim({}).verdict(), "not in this run");
+}
+
+TEST(SweepPage, OwnRooflineTakesTheAccessesOfTheClaim) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 32768);
+  r.accesses_at_copy_speed = 3.2;
+  EXPECT_NEAR(*speed::own_share(r), 3 / 3.2, 1e-12) << "2 + 1";
+  r.claimed_loads = 3;
+  EXPECT_NEAR(*speed::own_share(r), 4 / 3.2, 1e-12);
+  r.claimed_loads = {};
+  EXPECT_FALSE(speed::own_share(r).has_value());
+}
+
+TEST(SweepPage, MemoryShareTakesTheBytesThatMoved) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 32768);
+  r.accesses_at_copy_speed = 3.2;
+  EXPECT_FALSE(speed::memory_share(speed::gather(all, {}), r).has_value()) << "a claim is no count";
+  std::vector<AccessRecord> counts;
+  for (AccessRecord a : accesses())
+    if (a.key == "online_block/f32@cuda" && a.V == 32768)
+      a.dram_read = 1.5, a.dram_write = 0.9, counts.push_back(a);
+  ASSERT_EQ(counts.size(), 1u);
+  // 0.9 had been written when the kernel ended; the rest of the outputs had still to be.
+  EXPECT_NEAR(*speed::memory_share(speed::gather(all, counts), r), 2.5 / 3.2, 1e-12);
+  counts[0].dram_write = 1.2;
+  EXPECT_NEAR(*speed::memory_share(speed::gather(all, counts), r), 2.7 / 3.2, 1e-12);
+  counts[0].V = 32000;
+  EXPECT_NEAR(*speed::memory_share(speed::gather(all, counts), r), 2.7 / 3.2, 1e-12);
+  counts[0].V = 16384;
+  EXPECT_FALSE(speed::memory_share(speed::gather(all, counts), r).has_value())
+      << "caches may hold those rows";
+}
+
+TEST(SweepPage, AccessesOffTheClaimAreMarked) {
+  std::vector<AccessRecord> honest = accesses(), more = accesses();
+  std::erase_if(honest, [](const AccessRecord& a) { return !a.key.starts_with("online_block/"); });
+  more = honest;
+  for (AccessRecord& a : more)
+    if (a.source == "host counters") a.loads = 3;
+  EXPECT_EQ(section(sweep_page({}, honest), "accesses").find("not what it claims"), std::string::npos);
+  EXPECT_NE(section(sweep_page({}, more), "accesses").find("not what it claims"), std::string::npos);
+  EXPECT_NE(section(sweep_page({}, honest), "accesses").find("L2 holds the rest"), std::string::npos);
+}
+
+TEST(SweepPage, TheWorklogIsComparedWhereTorchRan) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  EXPECT_EQ(section(sweep_page(all, {}), "worklog").find("here 1,008"), std::string::npos);
+  std::erase_if(all, [](const SweepRecord& r) { return r.role == "peer" && r.V % 63 != 0; });
+  EXPECT_NE(section(sweep_page(all, {}), "worklog").find("<small>here 1,008</small>"), std::string::npos);
+}
+
+TEST(SweepPage, AHostSweepSaysWhatItIs) {
+  std::vector<SweepRecord> all = records({"f32"}, {4000});
+  for (SweepRecord& r : all) r.backend = "host", r.key.replace(r.key.find('@'), std::string::npos, "@host");
+  const std::string html = sweep_page(all, {});
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_NE(html.find("say nothing about a GPU"), std::string::npos);
+  for (const char* id : {"figures", "claims", "own", "roofline", "tutorial", "worklog"})
+    EXPECT_NE(section(html, id).find("Not in this run: a GPU&#39;s times"), std::string::npos) << id;
+  EXPECT_NE(section(html, "keys").find("online_block"), std::string::npos);
+  EXPECT_EQ(sweep_summary(all, {}).find("the paper"), std::string::npos);
+  EXPECT_EQ(sweep_page(records({"f32"}, {4000}), {}).find("say nothing about a GPU"), std::string::npos);
+}
+
+TEST(SweepPage, AVariantLooksTheSameEverywhere) {
+  const auto css = [](const char* v) { return std::string(speed::look(v).css); };
+  EXPECT_EQ(css("online_block"), css("online_block_sized"));
+  EXPECT_NE(css("online_block"), css("safe_block"));
+  EXPECT_NE(css("safe_then_topk"), css("safe_topk_block"));
+  EXPECT_TRUE(speed::look("online_block_sized").dashed);
+  EXPECT_FALSE(speed::look("online_block").dashed);
+  const std::string style = speed::style();
+  for (const auto& k : sweep_test_data::kKernels)
+    EXPECT_NE(style.find("." + css(k.name) + "{color:var("), std::string::npos) << k.name;
+}
+
+TEST(SweepPage, StaysSmallWithTheWholePublishedSet) {
+  const std::string html = sweep_page(records({"f32", "f16", "bf16"}, {4000, 10, 1, 32, 32768}), accesses());
+  EXPECT_LT(html.size(), 5'000'000u);
+  EXPECT_EQ(unbalanced(html), "");
+}
+
+TEST(SweepPage, NumbersAreCutNotRoundedUp) {
+  EXPECT_EQ(speed::percent(0.8999), "89 %");
+  EXPECT_EQ(speed::percent(0.9), "90 %");
+  EXPECT_EQ(speed::percent(0.0456), "4.5 %");
+  EXPECT_EQ(speed::percent(0.00129), "0.12 %");
+  EXPECT_EQ(speed::percent(std::nan("")), "-");
+  EXPECT_EQ(speed::duration(12.34), "12.3 us");
+  EXPECT_EQ(speed::duration(25000), "25.0 ms");
+}
+
+}  // namespace
+}  // namespace assay

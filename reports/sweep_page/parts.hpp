@@ -1,0 +1,102 @@
+// The sweep page's sections, one function each, and the pieces they share. Only this folder's page includes
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/page/svg.hpp"
+#include "reports/sweep_page/context.hpp"
+
+namespace assay::speed {
+
+std::string overview(const Context& c);  // verdict, counts, machine, ceilings
+std::string paper_figures(const Context& c);
+std::string paper_claims_table(const Context& c);
+std::string k_table(const Context& c);
+std::string tutorial_table(const Context& c);
+std::string worklog_table(const Context& c);
+std::string part_three_figure(const Context& c);
+std::string speed_lines(const Context& c);
+std::string own_roofline(const Context& c);
+std::string roofline(const Context& c);
+std::string heat_maps(const Context& c);
+std::string accuracy_plane(const Context& c);
+std::string every_key(const Context& c);
+std::string access_table(const Context& c);
+std::string spill_table(const Context& c);
+std::string limits_table(const Context& c);
+std::string reading();
+std::string style();
+std::string script();
+
+/// A variant's colour (a CSS class), marker and line: a function of its name alone, so that it looks the same
+/// everywhere. Colours say the algorithm or the peer, markers and dashes tell apart what shares one.
+struct Look {
+  const char* css;
+  Marker marker;
+  bool dashed;
+};
+Look look(std::string_view variant);
+std::string line_css(std::string_view variant);
+std::string legend(const std::vector<std::string>& variants);
+
+std::string figure(const std::string& caption, const std::string& note, const std::string& svg,
+                   const std::string& attributes = "");
+std::string panels(const std::string& figures);
+/// Content whose parts carry chosen_by: buttons above it show one dtype (and number of rows, and V) at a
+/// time. Without scripts everything is shown.
+std::string choice(const std::string& content);
+std::string chosen_by(std::string_view dtype, std::int64_t rows = 0, std::int64_t V = 0);
+/// "Not in this run: WHAT. COMMAND makes it."
+std::string missing(std::string_view what, std::string_view command);
+/// "12.3 us", "4.56 ms"
+std::string duration(double us);
+/// "1.28x" with the sign the page uses; an en dash for NaN.
+std::string factor(double v);
+/// 0.934 as "93 %"; "-" for NaN. Plain text.
+std::string percent(double share);
+/// A cell with its share and a bar; below `good` it is marked, NaN is an en dash.
+std::string share_cell(double share, std::string_view note = "", double good = 0,
+                       std::string_view title = "");
+/// "online_block f32, V = 4,096, 4,000 rows: 12.3 us, 1,230 GB/s, 95 % of the copy" for a tooltip, plain.
+std::string describe(const SweepRecord& r);
+std::string verified_word(const SweepRecord& r);
+
+/// The range of V on a log axis, from what is to be drawn.
+Axis size_axis(const std::vector<std::int64_t>& sizes);
+
+/// The published kernels, by the names they have here.
+struct PaperForms {
+  const char *title, *naive, *safe, *online, *unfused_safe, *unfused_online, *fused_safe, *fused_online;
+};
+inline constexpr PaperForms kPaperForms[] = {
+    {"the benchmark's block sizes and scalar loads", "naive_block_sized", "safe_block_sized",
+     "online_block_sized", "safe_then_topk_sized", "online_then_topk", "safe_topk_block_sized",
+     "online_topk_block_sized"},
+    {"this project's reference kernels", "naive_block", "safe_block", "online_block", "safe_then_topk",
+     "online_then_topk", "safe_topk_block", "online_topk_block"},
+};
+
+/// One sentence of the paper beside what this run shows.
+struct PaperClaim {
+  std::string what, published;
+  double low = 0, high = 0;  // what the paper's figure reads
+  const PaperForms* forms = nullptr;
+  std::string slow, fast;  // the variants whose times are divided
+  std::int64_t rows = 0;
+  int slow_k = 0, fast_k = 0;
+  struct Point {
+    std::int64_t V;
+    double ratio;
+  };
+  std::vector<Point> points;
+  double median = 0, least = 0, most = 0;  // NaN without points
+  std::string why;                         // what the accesses allow
+  const char* verdict() const;             // reproduced, more, less, not in this run
+};
+std::vector<PaperClaim> paper_claims(const Context& c);
+
+}  // namespace assay::speed

@@ -1,0 +1,71 @@
+// Share of the copy (or the read) over V for the kernels that tell most: the paper's three, one that keeps
+// the row on chip, the fused top-k, and every peer that ran.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "reports/data/html.hpp"
+#include "reports/sweep_page/parts.hpp"
+
+namespace assay::speed {
+namespace {
+
+constexpr std::int64_t kRowOrder[] = {4000, 10, 1, 32, 32768};
+
+std::string draw(const Context& c, const std::vector<std::string>& variants, const std::string& dtype,
+                 std::int64_t rows, int k, const char* ceiling, std::set<std::string>& shown) {
+  std::vector<std::int64_t> sizes;
+  double top = 0;
+  for (const std::string& v : variants)
+    for (const std::int64_t V : c.sizes(v, dtype, rows, k))
+      if (const double s = share(*c.at(v, dtype, rows, V, k)); std::isfinite(s))
+        sizes.push_back(V), top = std::max(top, s);
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  if (sizes.size() < 2) return "";
+  // Up to a whole copy, unless all are far below it.
+  top = top > 0.3 ? std::clamp(top, 1.0, 1.4) : top;
+  Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},
+            fmt::format("share of the {} over V, {}, {} rows", ceiling, dtype, rows), 560, 300);
+  plot.horizontal(1, "mark");
+  for (const std::string& v : variants) {
+    std::vector<Plot::Point> points;
+    for (const std::int64_t V : c.sizes(v, dtype, rows, k)) {
+      const SweepRecord& r = *c.at(v, dtype, rows, V, k);
+      points.push_back({static_cast<double>(V), share(r), describe(r)});
+    }
+    if (points.empty()) continue;
+    shown.insert(v);
+    plot.line(points, line_css(v));
+    plot.points(points, look(v).marker, look(v).css);
+  }
+  return figure(fmt::format("{}, {} rows{}", dtype, grouped(rows), k > 0 ? fmt::format(", k = {}", k) : ""),
+                "", plot.str(), chosen_by(dtype, rows));
+}
+
+}  // namespace
+
+std::string speed_lines(const Context& c) {
+  std::vector<std::string> softmax = {"naive_block", "safe_block", "online_block", "online_warp",
+                                      "register_float4_warp"};
+  std::vector<std::string> topk = {"safe_then_topk", "safe_topk_block", "online_topk_block"};
+  std::set<std::string> peers_softmax, peers_topk;
+  for (const SweepRecord* r : c.timed)
+    if (r->role == "peer") (r->k > 0 ? peers_topk : peers_softmax).insert(variant_of(r->key));
+  softmax.insert(softmax.end(), peers_softmax.begin(), peers_softmax.end());
+  topk.insert(topk.end(), peers_topk.begin(), peers_topk.end());
+  std::string figures;
+  std::set<std::string> shown;
+  for (const std::string& d : c.dtypes)
+    for (const std::int64_t rows : kRowOrder)
+      figures += draw(c, softmax, d, rows, 0, "copy", shown) + draw(c, topk, d, rows, 5, "read", shown);
+  if (figures.empty()) return missing("two V of one number of rows", "assay sweep --rows 4000");
+  return "<p>1 is a device-to-device copy of the same compulsory bytes in the same run; for softmax with "
+         "top-k it is a pass that only reads them. Points above 1 come from caches, or from a copy too short "
+         "to reach its own speed. At few rows the floor is the launch, not the memory.</p>" +
+         legend({shown.begin(), shown.end()}) + choice("<div class=\"panels wide\">" + figures + "</div>");
+}
+
+}  // namespace assay::speed

@@ -1,0 +1,127 @@
+#include "reports/targets/check_targets.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "accuracy/reproduce.hpp"
+#include "kernels/declaration.hpp"
+#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/siblings.hpp"
+#include "reference/error.hpp"
+#include "reports/targets/python_candidates.hpp"
+
+namespace assay {
+namespace {
+
+bool is_library(const std::string& word) {
+  const std::string path = word.substr(0, word.find('#'));
+  return path.ends_with(".so") || path.find(".so.") != std::string::npos;
+}
+
+IsolationOptions isolation_of(const TargetOptions& options) {
+  return {.timeout_seconds = options.timeout_seconds};
+}
+
+/// The author's own word, on top of what the kernel brings.
+Variant declared(Variant v, const std::string& text) {
+  if (text.empty()) return v;
+  const auto declare = [text](Variant& one) {
+    apply_declaration(text, one);
+    one.declared = true;
+  };
+  declare(v);
+  refuse_idle_words(v);
+  if (auto* const launcher = dynamic_cast<SiblingLauncher*>(v.launcher.get()))
+    launcher->declare_siblings(declare);
+  return v;
+}
+
+/// What decides over a hang stands in the line that repeats it.
+std::string with_timeout(std::string words, const TargetOptions& options) {
+  if (options.timeout_seconds != TargetOptions().timeout_seconds)
+    words += fmt::format(" --timeout {}", options.timeout_seconds);
+  return words;
+}
+
+std::string with_options(std::string words, const TargetOptions& options) {
+  if (!options.source.declare.empty()) words += " --declare " + shell_quoted(options.source.declare);
+  return with_timeout(std::move(words), options);
+}
+
+Target key_target(const std::string& word, const TargetOptions& options) {
+  const Variant* v = find_candidate(word);
+  if (!v) throw InputError(word + ": no such key (assay list names them all), no .so and no source file");
+  const auto make = [v, options] {
+    return declared(isolated(*v, isolation_of(options)), options.source.declare);
+  };
+  return {declared(*v, options.source.declare), with_options(shell_quoted(word), options), make};
+}
+
+std::vector<Target> plugin_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  for (const Variant& v : load_plugin(word, isolation_of(options))) {
+    const auto make = [origin = v.origin, options] {
+      return declared(load_plugin(origin, isolation_of(options)).at(0), options.source.declare);
+    };
+    targets.push_back(
+        {declared(v, options.source.declare), with_options(shell_quoted(v.origin), options), make});
+  }
+  return targets;
+}
+
+std::vector<Target> source_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  // An entry's adapter says the declaration; a file that registers itself has said its own.
+  const std::string more = options.source.entry.empty() ? options.source.declare : "";
+  const std::vector<SourceCandidate> all = source_candidates(word, options.source, isolation_of(options));
+  // Of several types a word may mean something to one.
+  if (all.size() == 1) refuse_idle_words(all[0].variant);
+  for (const SourceCandidate& c : all) {
+    const auto make = [c, options, more] {
+      Variant v = declared(load_plugin(c.plugin, isolation_of(options)).at(0), more);
+      v.file = c.variant.file;
+      v.origin = c.variant.origin;
+      return v;
+    };
+    targets.push_back({declared(c.variant, more), with_timeout(c.variant.origin, options), make});
+  }
+  return targets;
+}
+
+std::vector<Target> python_targets(const std::string& word, const TargetOptions& options) {
+  std::vector<Target> targets;
+  const PythonCallable callable = python_callable(word, options.source);
+  for (Variant& v : load_python(callable, isolation_of(options))) {
+    v.origin = python_words(word, options.source, v);
+    PythonCallable one = callable;
+    one.types = {{v.dtype, v.out()}};
+    const auto make = [one, origin = v.origin, options] {
+      Variant made = declared(load_python(one, isolation_of(options)).at(0), options.source.declare);
+      made.origin = origin;
+      return made;
+    };
+    targets.push_back({declared(v, options.source.declare), with_options(v.origin, options), make});
+  }
+  return targets;
+}
+
+}  // namespace
+
+std::vector<Target> resolve_targets(const TargetOptions& options) {
+  std::vector<Target> targets;
+  for (const std::string& word : options.words) {
+    if (is_source_file(word))
+      for (Target& t : source_targets(word, options)) targets.push_back(std::move(t));
+    else if (is_library(word))
+      for (Target& t : plugin_targets(word, options)) targets.push_back(std::move(t));
+    else if (is_python_callable(word))
+      for (Target& t : python_targets(word, options)) targets.push_back(std::move(t));
+    else
+      targets.push_back(key_target(word, options));
+  }
+  return targets;
+}
+
+}  // namespace assay

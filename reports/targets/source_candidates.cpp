@@ -1,0 +1,176 @@
+#include "reports/targets/source_candidates.hpp"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "kernels/adapter/entry/finder.hpp"
+#include "kernels/declaration.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+namespace {
+
+/// A word as a shell takes it.
+std::string quoted(const std::string& s) {
+  if (!s.empty() && s.find_first_not_of(
+                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") == s.npos)
+    return s;
+  std::string t = "'";
+  for (const char c : s) t += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return t + "'";
+}
+
+/// "my.cu#name": the file, and "#name" where there is one.
+std::pair<std::string, std::string> split(const std::string& word) {
+  const std::size_t at = word.rfind('#');
+  if (at == word.npos || std::filesystem::exists(word)) return {word, ""};
+  return {word.substr(0, at), word.substr(at)};
+}
+
+/// By the words that name a candidate.
+struct Sources {
+  std::mutex lock;
+  std::map<std::string, OneFile> files;
+};
+Sources& sources() {
+  static Sources all;
+  return all;
+}
+
+}  // namespace
+
+void add_source_options(CLI::App& command, SourceOptions& o) {
+  const char* const group = "A source file";
+  command
+      .add_option(
+          "--entry", o.entry,
+          "the function to call, by its name where the file defines one of that name (launch, launch<float, "
+          "256>), or its declaration: 'void softmax(const float* in, float* out, int rows, int V, "
+          "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
+      ->group(group);
+  command
+      .add_option("--arg", o.args,
+                  "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
+                  "tmp='workspace(rows * 4)'; rows=1: a call has one row; of a Python callable "
+                  "mask=mask_keep:bool, bias=bias:f32, dim=-1")
+      ->group(group)
+      ->allow_extra_args(false);
+  command.add_flag("--host", o.host, "compile for the host executor instead of the GPU")->group(group);
+  command.add_option("--nvcc-flags", o.nvcc_flags, "more words for nvcc; -D, -U and -I also with --host")
+      ->group(group);
+  command
+      .add_option("--types", o.dtypes,
+                  "what T in the entry stands for, or a Python callable takes: f16,bf16,f32")
+      ->group(group)
+      ->delimiter(',');
+  command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);
+  command.add_option("--python", o.python, "the interpreter of FILE.py:FUNCTION (python3 on PATH)")
+      ->group(group);
+  command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);
+}
+
+bool is_source_file(const std::string& word) {
+  const std::string end = std::filesystem::path(split(word).first).extension().string();
+  for (const char* known : {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c"})
+    if (end == known) return true;
+  return false;
+}
+
+namespace {
+
+/// A name alone becomes the declaration that the file has. What cannot be read is said where it is compiled.
+std::string entry_in(const std::string& source, const std::string& entry) {
+  std::ifstream in(source, std::ios::binary);
+  std::ostringstream text;
+  return in && text << in.rdbuf() ? find_entry(entry, text.str()) : entry;
+}
+
+}  // namespace
+
+OneFile one_file(const std::string& word, const SourceOptions& o) {
+  OneFile f;
+  f.source = split(word).first;
+  f.entry = entry_in(f.source, o.entry);
+  f.args = o.args;
+  f.host = o.host;
+  f.nvcc_flags = o.nvcc_flags;
+  f.build_dir = o.build_dir;
+  f.declaration = o.declare;
+  // The words are known before anything is compiled, and from where: from the command line, no plugin.
+  Variant stranger;
+  stranger.claim = undeclared_claim();
+  stranger.limits = undeclared_limits();
+  apply_declaration(o.declare, stranger);
+  f.name = o.name;
+  if (!o.op.empty()) {
+    f.op = parse_op(o.op);
+    if (!f.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  for (const std::string& t : o.dtypes) {
+    const std::optional<Dtype> dtype = parse_dtype(t);
+    if (!dtype || *dtype == Dtype::f64)
+      throw InputError("--types " + t + ": f16, bf16 and f32 can be judged");
+    f.dtypes.push_back(*dtype);
+  }
+  return f;
+}
+
+std::vector<std::string> source_arguments(const SourceOptions& o) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--entry", o.entry);
+  for (const std::string& a : o.args) add("--arg", a);
+  if (o.host) words.emplace_back("--host");
+  add("--nvcc-flags", o.nvcc_flags);
+  std::string types;
+  for (const std::string& t : o.dtypes) types += (types.empty() ? "" : ",") + t;
+  add("--types", types);
+  add("--name", o.name);
+  add("--declare", o.declare);
+  // A file that registers itself says its op; there --op chooses among what the variant writes.
+  if (!o.entry.empty()) add("--op", o.op);
+  add("--build-dir", o.build_dir);
+  return words;
+}
+
+std::string source_words(const std::string& word, const SourceOptions& o) {
+  std::string s = quoted(word);
+  for (const std::string& w : source_arguments(o)) s += " " + quoted(w);
+  return s;
+}
+
+std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
+                                               const IsolationOptions& isolation) {
+  const CompiledFile made = compile(one_file(word, options));
+  const auto [file, name] = split(word);
+  std::vector<SourceCandidate> all;
+  for (Variant& v : load_plugin(made.path + name, isolation)) {
+    SourceCandidate c{std::move(v), ""};
+    c.plugin = c.variant.origin;
+    c.variant.file = file + " (" + made.compiler + "; " + made.command + ")";
+    // Of several types one is named by --types, of several variants by the name behind the file's.
+    SourceOptions one = options;
+    if (!one.dtypes.empty()) one.dtypes = {assay::name(c.variant.dtype)};
+    const std::size_t at = c.plugin.rfind('#');
+    const bool several = options.entry.empty() && at != c.plugin.npos;
+    c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
+    const std::lock_guard<std::mutex> lock(sources().lock);
+    sources().files[c.variant.origin] = one_file(word, one);
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+std::optional<OneFile> source_of(const Variant& variant) {
+  const std::lock_guard<std::mutex> lock(sources().lock);
+  const auto at = sources().files.find(variant.origin);
+  return at == sources().files.end() ? std::nullopt : std::optional(at->second);
+}
+
+}  // namespace assay
