@@ -12,10 +12,11 @@ namespace assay::executor {
 /// Which blocks to run, by number, of as many as the grid has.
 using BlockChoice = std::function<std::vector<std::uint64_t>(std::uint64_t blocks)>;
 
-/// Blocks that own the rows, if a block takes `per_block` rows in turn with the others. No rows: all blocks.
-/// Of a call that launches so many rows at a time each launch but the last is as if in turn; the last one,
-/// smaller, has the last rows: with a grid too small for all rows the blocks run that would own them then,
-/// too.
+/// The blocks that own these rows. Block 0 takes the first `per_block` rows, block 1 the next ones, and so on; after
+/// the last block it is block 0's turn again. No rows: all blocks.
+///
+/// A kernel may also be launched several times, each time for as many rows as its grid has room for. Example: 10
+/// rows, 4 a launch. The last launch has 2 blocks, for rows 8 and 9. Blocks that own a row in this way run, too.
 inline BlockChoice owners_of(std::vector<std::int64_t> rows, std::int64_t per_block) {
   if (rows.empty() || per_block < 1) return {};
   return [rows = std::move(rows), per_block](std::uint64_t blocks) {

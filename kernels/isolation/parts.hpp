@@ -21,7 +21,7 @@ struct Part {
 struct PartBuffer {
   std::uint64_t payload = 0;  // bytes
   std::size_t element = 1;    // bytes of `fill`: 1, 2, 4 or 8
-  std::uint64_t fill = 0;     // what every element holds that no part says otherwise of
+  std::uint64_t fill = 0;     // what an element holds that is in no part of `given`
   std::vector<Part> given;    // ascending
   std::vector<Part> wanted;   // sized by the caller, their bytes put in by the launch
 };
