@@ -80,13 +80,17 @@ Problem Bench::problem(const ConformanceCase& c) const {
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   const auto begin = std::chrono::steady_clock::now();
   LaunchOutcome outcome = launch.run();
-  count(outcome, std::chrono::steady_clock::now() - begin, launch.problem().V);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  count(outcome, took);
+  if (outcome.ok() || outcome.ended == Ended::crashed) saw(launch.problem().V, !outcome.ok(), took);
   return outcome;
 }
 
-void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took, std::int64_t V) const {
-  if (patience_->deaths && V > 0 && (outcome.ok() || outcome.ended == Ended::crashed))
-    patience_->deaths->saw(V, !outcome.ok(), took);
+void Bench::saw(std::int64_t V, bool died, std::chrono::nanoseconds took) const {
+  if (patience_->deaths && V > 0) patience_->deaths->saw(V, died, took);
+}
+
+void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) const {
   if (outcome.ended == Ended::crashed) {
     ++patience_->crashes;
     patience_->crashing_ns += took.count();
@@ -120,7 +124,8 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   if (v.launcher) {
     if (const std::string why = v.launcher->cannot(layout.launch); !why.empty()) return "launcher: " + why;
     if (patience_ && patience_->deaths && c.V > 0)
-      return patience_->deaths->leaves_out(c.V, std::hash<std::string>()(c.family + c.setup) + static_cast<std::uint64_t>(c.V + c.rows));
+      return patience_->deaths->leaves_out(
+          c.V, std::hash<std::string>()(c.family + c.setup) + static_cast<std::uint64_t>(c.V + c.rows));
   } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
     return "launcher: the kernel runs in this process";
   }

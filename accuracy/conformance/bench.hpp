@@ -74,9 +74,10 @@ class Bench {
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
-  /// V: of its rows; 0: not known.
-  void count(const LaunchOutcome& outcome, std::chrono::nanoseconds took = std::chrono::milliseconds(500),
-             std::int64_t V = 0) const;
+  void count(const LaunchOutcome& outcome,
+             std::chrono::nanoseconds took = std::chrono::milliseconds(500)) const;
+  /// Whether a launch of rows of V ended the process, and how long it took.
+  void saw(std::int64_t V, bool died, std::chrono::nanoseconds took) const;
 
   /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.

@@ -21,7 +21,8 @@ void Deaths::saw(std::int64_t V, bool died, std::chrono::nanoseconds took) {
 bool Deaths::like_the_dead(std::int64_t V) const {
   if (alive_.contains(V)) return false;
   if (alive_.empty() || dead_.contains(V)) return true;
-  // A length longer than all that live, where such a one died; or shorter; or no multiple, where such a one died.
+  // A length longer than all that live, where such a one died; or shorter; or no multiple, where such a one
+  // died.
   if (V > *alive_.rbegin() && *dead_.rbegin() > *alive_.rbegin()) return true;
   if (V < *alive_.begin() && *dead_.begin() < *alive_.begin()) return true;
   return V % divisor_ != 0;

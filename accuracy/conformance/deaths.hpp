@@ -1,5 +1,5 @@
-// Which row lengths end the kernel's process. A new process costs a second on a GPU, so of the lengths that are like
-// those that died only some are launched.
+// Which row lengths end the kernel's process. A new process costs a second on a GPU, so of the lengths that
+// are like those that died only some are launched.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,13 @@
 
 namespace assay::conformance {
 
-/// What one run has seen, over all threads. Example: `assert(V % 4 == 0)` in a kernel. After 16 deaths V = 33 is left
-/// out, but for one case in 16; V = 64, which is a multiple of 4 as all lengths that live are, is always launched.
+/// What one run has seen, over all threads. Example: `assert(V % 4 == 0)` in a kernel. After 16 deaths V = 33
+/// is left out, but for one case in 16; V = 64, which is a multiple of 4 as all lengths that live are, is
+/// always launched.
 class Deaths {
  public:
-  static constexpr int kMost = 16;                                    // deaths that cost nothing
-  static constexpr std::chrono::nanoseconds kTime{3'000'000'000};     // and what they may have taken
+  static constexpr int kMost = 16;                                 // deaths that cost nothing
+  static constexpr std::chrono::nanoseconds kTime{3'000'000'000};  // and what they may have taken
   static constexpr std::uint64_t kOneIn = 16;
 
   /// How a launch of rows of V ended, and how long it took.

@@ -1,6 +1,7 @@
 #include "accuracy/conformance/groups/family_units.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "accuracy/conformance/groups/causal_plan.hpp"
@@ -24,6 +25,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   const Variant& v = bench.variant_of(c);
   const ConformanceOptions& asked = bench.options();
   const std::unique_ptr<ElementObserver> observer = asked.observe ? asked.observe(v, c) : nullptr;
+  const auto begin = std::chrono::steady_clock::now();
   Record r = bench.blank(c);
   // Rows that must be aligned get the room they need.
   const Layout room = fitted(plain_layout(), v, bench.problem(c));
@@ -43,9 +45,10 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     r = std::move(judged);
   }
   if (observer) observer->finish();
-  if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed}, std::chrono::milliseconds(500), c.V);
-  if (r.status == Status::pass) bench.count({}, {}, c.V);
+  if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
   if (r.status == Status::hung) bench.count({r.reason, Ended::hung});
+  if (r.status == Status::crashed || r.status == Status::pass)
+    bench.saw(c.V, r.status == Status::crashed, std::chrono::steady_clock::now() - begin);
   return r;
 }
 
