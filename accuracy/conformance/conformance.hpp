@@ -110,7 +110,7 @@ struct ConformanceResult {
 /// Runs the groups on a kernel. `make` gives a variant of its own to each thread: an isolated one has a
 /// worker of its own. Throws InputError where a group is unknown or the plan is empty; never for a failing
 /// kernel: after 10 hangs, or 20 crashes and ten seconds of them, a group is left, its other cases are
-/// recorded as not run.
+/// recorded as not run. Of row lengths that end the process few are launched (deaths.hpp).
 ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options);
 
 }  // namespace assay::conformance
