@@ -9,6 +9,7 @@
 #include "accuracy/conformance/contract/limit_search.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/declaration.hpp"
 
@@ -48,28 +49,36 @@ class Search {
       : new_(make), options_(options), said_(said), target_with_(target_with) {}
 
   ContractedResult run() {
-    ConformanceResult last = again(options_.extent);
+    std::unique_ptr<ConformanceRun> last = again(options_.extent);
     const Variant variant = make_();
     bool whole = true;  // `last` is what the options ask for
     for (int round = 0; round < kRounds; ++round) {
-      if (std::none_of(last.records.begin(), last.records.end(), fails)) {
+      const std::vector<Record>& records = last->records();
+      if (std::none_of(records.begin(), records.end(), fails)) {
         if (whole) break;
+        last.reset();                   // its worker is free
         last = again(options_.extent);  // which has cases that the quick look has not
         whole = true;
         continue;
       }
-      const std::vector<FoundLimit> more = next(last.records);
+      const std::vector<FoundLimit> more = next(records);
       if (more.empty()) break;
       for (const FoundLimit& f : more) {
         found_ = joined(found_, f.word);
         outside_.push_back(f.outside);
       }
+      last.reset();
       last = again(Extent::quick);
       whole = options_.extent == Extent::quick;
     }
     // What is printed was run as if it had been declared, and whole.
     ContractedResult out;
-    out.result = whole ? std::move(last) : again(options_.extent);
+    if (!whole) {
+      last.reset();
+      last = again(options_.extent);
+    }
+    out.result = last->explained();
+    last.reset();
     add_costly(out.result);
     out.contract = contract_of(declared(variant, found_), out.result.records, found_, outside_);
     return out;
@@ -96,17 +105,18 @@ class Search {
   }
 
   /// The groups of the check, under what is found so far.
-  ConformanceResult again(Extent extent, Part part = Part::cheap) {
+  std::unique_ptr<ConformanceRun> again(Extent extent, Part part = Part::cheap) {
     ConformanceOptions o = options_;
     o.extent = extent;
     o.part = part;
     if (!found_.empty()) o.target = target_with_(found_);
-    return run_conformance([&] { return declared(make_(), found_); }, o);
+    return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
   }
 
   /// Throws InputError where there is no case at all.
   void add_costly(ConformanceResult& result) {
-    ConformanceResult more = again(options_.extent, result.records.empty() ? Part::all : Part::costly);
+    ConformanceResult more =
+        again(options_.extent, result.records.empty() ? Part::all : Part::costly)->explained();
     result.planned += more.planned;
     result.executed += more.executed;
     std::move(more.records.begin(), more.records.end(), std::back_inserter(result.records));
@@ -121,7 +131,7 @@ class Search {
     o.narrow = narrow;
     o.threads = 1;
     o.progress = {};
-    return run_conformance([&] { return declared(make_(), words); }, o).records;
+    return ConformanceRun([&] { return declared(make_(), words); }, o).records();
   }
 
   /// A kernel whose worker is idle, or a new one. The search runs the groups again and again, and a worker

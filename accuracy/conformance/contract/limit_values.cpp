@@ -35,7 +35,7 @@ struct Returned {
 Returned returned_for(const Variant& v, const std::string& family, std::int64_t V, std::int64_t rows,
                       const std::function<bool(const RowTruth&)>& wanted) {
   Returned out;
-  const std::int64_t columns = nearest_V(v.limits, V);
+  const std::int64_t columns = nearest_V(v, V);
   const std::int64_t many = whole_squares(v, columns, nearest_rows(v.limits, rows));
   const Case inputs = make_case(family, v, columns, many, 1);
   Problem p = problem_of(v, v.op, many, columns,

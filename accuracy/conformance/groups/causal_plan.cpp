@@ -38,8 +38,8 @@ Budget budget(Extent extent) {
 }
 
 /// A length from 256 on for a longer one. Its place behind a multiple of 64 stays.
-std::int64_t shorter(const Limits& limits, std::int64_t V) {
-  return V > 320 ? std::min(V, nearest_V(limits, 256 + V % 64)) : V;
+std::int64_t shorter(const Variant& variant, std::int64_t V) {
+  return V > 320 ? std::min(V, nearest_V(variant, 256 + V % 64)) : V;
 }
 
 /// These groups launch rows ten times or more, or in thirty layouts.
@@ -84,7 +84,7 @@ void make_squares(const Planning& p, const char* group, std::vector<Unit>& units
   for (Unit& u : units) {
     std::erase_if(u.cases, [&](ConformanceCase& c) {
       if (c.V == 0) return true;  // there is no square of it
-      if (!p.narrow.V && launches_again(group)) c.V = shorter(p.variant.limits, c.V);
+      if (!p.narrow.V && launches_again(group)) c.V = shorter(p.variant, c.V);
       if (!p.narrow.rows) c.rows = whole_squares(p.variant, c.V, c.rows);
       const bool fits = c.rows <= most.of_case / c.V || p.narrow.V;
       return !fits || !known.emplace(c.family, c.V, c.rows, c.op, c.k, c.setup).second;

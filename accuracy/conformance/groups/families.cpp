@@ -23,7 +23,7 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
   if (p.narrow.k) return {*p.narrow.k};
   const int most = p.variant.max_k;
   std::vector<int> ks = {std::min(5, most)};
-  if (family == kEveryK && V == nearest_V(p.variant.limits, kLengthOfEveryK))
+  if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))
     for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
   if (V == 2 || V == 33 || V == 1025 || V == 4099) ks.push_back(1);
   if (V > 128)
@@ -53,7 +53,7 @@ std::vector<std::int64_t> lengths_of(const Planning& p, const Family& family,
   std::vector<std::int64_t> lengths = sizes_of(p, usual);
   // The real logits are rows of 32000 cut short: the quick look takes one length of them.
   if (quick && family.kind == FamilyKind::real && !p.narrow.V)
-    std::erase_if(lengths, [](std::int64_t V) { return V != 1025; });
+    std::erase_if(lengths, [&](std::int64_t V) { return V != nearest_V(p.variant, 1025); });
   return lengths;
 }
 

@@ -1,6 +1,7 @@
 #include "accuracy/conformance/groups/groups.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "accuracy/bounds/bounds.hpp"
 
@@ -23,11 +24,31 @@ std::span<const Group> groups() {
       {"batch", "The same row in other batches and places.", plan_batch},
       {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules},
       {"big", "More than 2^31 and 2^32 elements: offsets that 32 bits do not hold.", plan_big},
+      {"launches", "A launch of each kind and nothing else, for a tool that watches: outputs are not judged.",
+       plan_launches, true},
   };
   return all;
 }
 
-std::int64_t nearest_V(const Limits& l, std::int64_t V) {
+namespace {
+
+/// Every declared row length is a multiple of it.
+std::int64_t multiple_of(const Variant& v) {
+  const Limits& l = v.limits;
+  std::int64_t all = l.V_multiple;
+  if (!l.dense || l.alignment <= 1) return all;
+  for (const Dtype t : {v.dtype, v.out()}) {
+    if (t == v.out() && t != v.dtype && (selects(v.op) || v.op == Op::lse)) continue;
+    const auto element = static_cast<std::int64_t>(size_of(t));
+    all = std::lcm(all, l.alignment / std::gcd(l.alignment, element));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::int64_t nearest_V(const Variant& v, std::int64_t V) {
+  const Limits& l = v.limits;
   // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
   if (V == 0) return 0;
   if (l.V_in.count > 0) {
@@ -35,8 +56,9 @@ std::int64_t nearest_V(const Limits& l, std::int64_t V) {
       if (l.V_in.all[static_cast<std::size_t>(i)] >= V) return l.V_in.all[static_cast<std::size_t>(i)];
     return l.V_in.all[static_cast<std::size_t>(l.V_in.count - 1)];
   }
-  const std::int64_t multiple = (std::max(V, l.min_V) + l.V_multiple - 1) / l.V_multiple * l.V_multiple;
-  return l.max_V > 0 ? std::min(multiple, l.max_V / l.V_multiple * l.V_multiple) : multiple;
+  const std::int64_t step = multiple_of(v);
+  const std::int64_t next = (std::max(V, l.min_V) + step - 1) / step * step;
+  return l.max_V > 0 ? std::min(next, l.max_V / step * step) : next;
 }
 
 std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
@@ -49,7 +71,7 @@ std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> 
   if (p.narrow.V) return {*p.narrow.V};
   std::vector<std::int64_t> sizes;
   for (const std::int64_t V : usual)
-    if (const std::int64_t fits = nearest_V(p.variant.limits, V);
+    if (const std::int64_t fits = nearest_V(p.variant, V);
         std::find(sizes.begin(), sizes.end(), fits) == sizes.end())
       sizes.push_back(fits);
   return sizes;

@@ -22,10 +22,12 @@ std::vector<Unit> plan_batch(const Planning& p);
 std::vector<Unit> plan_schedules(const Planning& p);
 std::vector<Unit> plan_big(const Planning& p);
 std::vector<Unit> plan_operands(const Planning& p);
+std::vector<Unit> plan_launches(const Planning& p);
 
 /// The row length that a kernel is made for nearest to V: the next multiple, the shortest or the longest. 0
-/// stays 0.
-std::int64_t nearest_V(const Limits& limits, std::int64_t V);
+/// stays 0. Of dense rows that all start at multiples of `alignment` the length is a multiple, too. Example:
+/// dense rows of f16 with alignment=8: 260 for 259.
+std::int64_t nearest_V(const Variant& variant, std::int64_t V);
 /// The same of a number of rows: at least what the kernel declares. 0 stays 0.
 std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);
 /// The narrowed value alone, else the list, each length or number of rows as near as the declared limits allow.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
 #include "kernels/isolation/costly.hpp"
@@ -69,19 +70,31 @@ int threads_for(const Variant& v, const ConformanceOptions& options) {
 
 }  // namespace
 
-ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options) {
-  const std::vector<Group> chosen = chosen_groups(options);
-  const Variant first = make();
-  Runner run(plan_groups(chosen, first, options), options);
-  run.run(first, make, threads_for(first, options));
-  confirm(run, first);
+ConformanceRun::ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options)
+    : options_(std::move(options)), first_(make()) {
+  groups_ = chosen_groups(options_);
+  runner_ = std::make_unique<Runner>(plan_groups(groups_, first_, options_), options_);
+  runner_->run(first_, make, threads_for(first_, options_));
+  confirm(*runner_, first_);
+  executed_ = executed(runner_->records);
+}
+
+ConformanceRun::~ConformanceRun() = default;
+
+const std::vector<Record>& ConformanceRun::records() const { return runner_->records; }
+
+ConformanceResult ConformanceRun::explained() {
+  repeat_alone(*runner_, first_);
+  say_nearest(*runner_, first_, options_);
   ConformanceResult result;
-  result.planned = static_cast<std::int64_t>(run.records.size());
-  result.executed = executed(run.records);
-  repeat_alone(run, first);
-  say_nearest(run, first, options);
-  result.records = std::move(run.records);
+  result.planned = static_cast<std::int64_t>(runner_->records.size());
+  result.executed = executed_;
+  result.records = std::move(runner_->records);
   return result;
+}
+
+ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options) {
+  return ConformanceRun(make, options).explained();
 }
 
 }  // namespace assay::conformance

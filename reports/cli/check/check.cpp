@@ -24,6 +24,7 @@
 #include "kernels/device_lock.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
+#include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
@@ -99,6 +100,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
     options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
     conformance::ConformanceResult result;
     if (shows_contract(t, options)) {
+      begin_races(t.variant, t.words, options.seed);
       // What the kernel brings and what the command adds: promises, and so no limits to be found.
       conformance::ContractedResult within = run_within_contract(
           t.make, options, declaration_of(t.variant),

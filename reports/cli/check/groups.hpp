@@ -20,10 +20,10 @@ void seed_properties(std::uint64_t seed);
 /// The layouts again, under each tool of compute-sanitizer; only when asked for.
 conformance::Group sanitize_group();
 
-/// Empty, or what the group `sanitize` lacks on this machine.
-std::string sanitizer_missing();
-
-/// A launch in a process that ThreadSanitizer watches.
+/// Launches in a process that ThreadSanitizer or racecheck watches.
 conformance::Group races_group();
+/// Racecheck of a source file on a GPU begins here and works beside what follows: half a minute that the group
+/// `races` does not wait for. `target`: the words after `assay check`.
+void begin_races(const Variant& variant, const std::string& target, std::uint64_t seed);
 
 }  // namespace assay

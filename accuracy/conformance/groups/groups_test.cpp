@@ -1,0 +1,71 @@
+// Which row lengths the groups choose under declared limits, and the group that only launches.
+#include "accuracy/conformance/groups/groups.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "accuracy/bounds/bounds.hpp"
+#include "accuracy/case/job.hpp"
+#include "kernels/declaration.hpp"
+
+namespace assay::conformance {
+namespace {
+
+Variant declared(const char* key, const char* words) {
+  Variant v = *find_variant(key);
+  apply_declaration(words, v);
+  return v;
+}
+
+TEST(NearestV, DenseRowsThatMustBeAlignedHaveALengthThatKeepsThemSo) {
+  EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=8"), 259), 260);
+  EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16"), 1027), 1028);
+  EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16; V_multiple=6"), 1), 12);
+  EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16; max_V=1023"), 4099), 1020);
+  // Where a pitch can align them every length is right.
+  EXPECT_EQ(nearest_V(declared("online_block/f32@host", "alignment=16"), 1027), 1027);
+  // One value a row is written: only the logits are rows.
+  EXPECT_EQ(nearest_V(declared("lse_block/bf16@host", "dense=yes; alignment=4"), 33), 34);
+}
+
+TEST(NearestV, EveryGroupLeavesCasesUnderSuchALimit) {
+  const Variant v = declared("online_block/f32@host", "dense=yes; alignment=16; rows_multiple=2");
+  for (const Group& g : groups()) {
+    if (std::string_view(g.name) == "operands" || std::string_view(g.name) == "schedules") continue;
+    std::int64_t inside = 0;
+    for (const Unit& u : g.plan({v, Extent::quick, {}, 1, false}))
+      for (const ConformanceCase& c : u.cases) {
+        Problem p = problem_of(v, c.op, c.rows, c.V, c.k, c.V);
+        inside += c.V > 0 && c.rows > 0 && beyond_limits(v, p, 0).empty();
+      }
+    EXPECT_GT(inside, 0) << g.name;
+  }
+}
+
+ConformanceResult launches_of(Variant v) {
+  ConformanceOptions o;
+  o.only = {"launches"};
+  o.extent = Extent::quick;
+  o.threads = 1;
+  return run_conformance([&] { return v; }, o);
+}
+
+TEST(Launches, AreOfManyLengthsAndJudgedByTheirEndAlone) {
+  Variant v = *find_variant("online_block/f32@host");
+  const ConformanceResult right = launches_of(v);
+  EXPECT_GE(right.planned, 8);
+  for (const Record& r : right.records) EXPECT_EQ(r.status, Status::pass) << r.V << ": " << r.reason;
+  // Wrong outputs are no matter of this group; a launch that ends badly is, and one that is refused is not.
+  v.run = [](const Problem&, const Buffers&, const Stream&) {};
+  for (const Record& r : launches_of(v).records) EXPECT_EQ(r.status, Status::pass) << r.V << ": " << r.reason;
+  v.run = [](const Problem& p, const Buffers&, const Stream&) {
+    if (p.V > 1024) throw std::runtime_error("V");
+  };
+  for (const Record& r : launches_of(v).records)
+    EXPECT_EQ(r.status, r.V > 1024 ? Status::unsupported : Status::pass) << r.V << ": " << r.reason;
+}
+
+}  // namespace
+}  // namespace assay::conformance

@@ -1,0 +1,162 @@
+// The group `races`: two threads at one address with no barrier between them. ThreadSanitizer watches a
+// source file on the host executor, racecheck one on a GPU.
+#include <fmt/format.h>
+
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "accuracy/conformance/bench.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
+#include "accuracy/status.hpp"
+#include "reference/error.hpp"
+#include "reports/cli/check/groups.hpp"
+#include "reports/cli/check/watched.hpp"
+#include "reports/targets/source_candidates.hpp"
+
+namespace assay {
+namespace {
+
+using conformance::Bench;
+using conformance::ConformanceCase;
+
+/// Processor time for a few short rows under ThreadSanitizer; right kernels take a few seconds.
+constexpr int kRaceSeconds = 60;
+
+/// A source file for the executor is compiled once more, with ThreadSanitizer around the kernel.
+void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& file) {
+  std::string program;
+  try {
+    program = build_race_checker(file);
+  } catch (const InputError& e) {
+    bench.emit(0, bench.unsupported(c, std::string("races: ") + e.what()));
+    return;
+  }
+  std::string sizes = fmt::format(" {}", conformance::nearest_rows(bench.variant().limits, 3));
+  // Squares of 1024 take ThreadSanitizer too long.
+  const std::int64_t longest = bench.variant().claim.causal == Causal::no ? 1024 : 257;
+  for (const std::int64_t usual :
+       {std::int64_t{1}, std::int64_t{32}, std::int64_t{64}, std::int64_t{100}, longest})
+    if (const std::int64_t V = conformance::nearest_V(bench.variant(), usual); V > 0)
+      sizes += fmt::format(" {}", V);
+  // An endless loop uses up its time; on a machine that has none for it nothing is shown.
+  const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 '{}'{}",
+                                    kRaceSeconds, program, sizes));
+  if (ran.status == kTimedOut) {
+    Record r = bench.blank(c);
+    decide(r, {Ended::lost, "time: the race checker got too little of the processor", FaultKind::time});
+    bench.emit(0, std::move(r));
+    return;
+  }
+  std::string found;
+  // The status that ThreadSanitizer gives a race is also that of a process which it saw die.
+  if (found = line_with(ran.output, {"data race"}); !found.empty()) {
+    const std::string place = line_with(ran.output, {"    #0 "});
+    found += place.substr(std::min(place.size(), place.find_first_not_of(' ')));
+  }
+  Record r = bench.blank(c);
+  judge_watched(r, ran, Check::race, found);
+  bench.emit(0, std::move(r));
+}
+
+/// What racecheck said of one child. The tool needs half a minute, in which this program does other things.
+struct Watched {
+  Ran ran;
+  std::string found;
+};
+using Watching = std::shared_future<Watched>;
+
+/// The launches of a target under racecheck, begun once for the same words.
+Watching racecheck(const std::string& target, std::uint64_t seed) {
+  static std::mutex mutex;
+  static std::map<std::string, Watching> begun;
+  const std::string command = child_command(target + " --only launches", seed);
+  const std::lock_guard<std::mutex> lock(mutex);
+  Watching& one = begun[command];
+  if (!one.valid())
+    one = std::async(std::launch::async, [command] {
+            Watched w;
+            w.ran = sanitized("racecheck", command, w.found);
+            return w;
+          }).share();
+  return one;
+}
+
+/// The words of the target as it was asked for, by kernel: those before a contract was found.
+std::map<std::string, std::string>& asked_for() {
+  static std::map<std::string, std::string> words;
+  return words;
+}
+
+/// A kernel from elsewhere on a GPU: racecheck watches its shared memory in one launch of each kind. What was
+/// seen before the contract was known counts, unless the kernel then died of what it does not promise.
+void run_racecheck(Bench& bench, const ConformanceCase& c) {
+  const std::string& target = bench.options().target;
+  const auto asked = asked_for().find(bench.variant().key());
+  Watched w;
+  if (asked != asked_for().end()) w = racecheck(asked->second, bench.seed()).get();
+  if (w.ran.status != 0 && w.found.empty()) w = racecheck(target, bench.seed()).get();
+  Record r = bench.blank(c);
+  judge_watched(r, w.ran, Check::race, w.found);
+  bench.emit(0, std::move(r));
+}
+
+bool by_racecheck(const Variant& v) {
+  const std::optional<OneFile> file = source_of(v);
+  return file && !file->host && sanitizer_missing().empty();
+}
+
+void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  const std::optional<OneFile> file = source_of(bench.variant());
+  if (file && file->host) {
+    run_race_checker(bench, cases[0], *file);
+    return;
+  }
+  if (by_racecheck(bench.variant())) {
+    run_racecheck(bench, cases[0]);
+    return;
+  }
+#if defined(__SANITIZE_THREAD__)
+  if (!on_host(bench.variant().backend)) {
+    bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
+    return;
+  }
+  const Ran ran =
+      shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
+            child_command(fmt::format("{} --only shapes --family constant --V {}", bench.options().target,
+                                      cases[0].V),
+                          bench.seed()));
+  Record r = bench.blank(cases[0]);
+  judge_watched(r, ran, Check::race, line_with(ran.output, {"data race"}));
+  bench.emit(0, std::move(r));
+#else
+  bench.emit(
+      0, bench.unsupported(
+             cases[0],
+             "races: needs a ThreadSanitizer build (cmake --preset tsan), a source file with --host, or one "
+             "for a GPU and compute-sanitizer in PATH"));
+#endif
+}
+
+std::vector<conformance::Unit> plan_races(const conformance::Planning& p) {
+  const std::int64_t V = conformance::nearest_V(p.variant, 259);
+  const std::int64_t rows = conformance::nearest_rows(p.variant.limits, 3);
+  return {{{{"constant", V, rows, p.variant.op, 0}}, run_races, 1e8, true}};
+}
+
+}  // namespace
+
+void begin_races(const Variant& variant, const std::string& target, std::uint64_t seed) {
+  if (!by_racecheck(variant)) return;
+  asked_for()[variant.key()] = target;
+  racecheck(target, seed);
+}
+
+conformance::Group races_group() {
+  return {"races",
+          "Two threads on one address without a barrier between them (ThreadSanitizer; racecheck for a "
+          "source file on a GPU).",
+          plan_races, false, true};
+}
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+// The group `sanitize`: a small set of cases once more, under each tool of compute-sanitizer.
+#include <fmt/format.h>
+
+#include "accuracy/conformance/bench.hpp"
+#include "reports/cli/check/groups.hpp"
+#include "reports/cli/check/watched.hpp"
+
+namespace assay {
+namespace {
+
+using conformance::Bench;
+using conformance::ConformanceCase;
+
+/// A case of a registered key, launched by the process that fills its buffers.
+std::string in_process_command(const Bench& bench) {
+  return fmt::format(
+      "timeout 600 '{}' report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
+      own_path(), bench.variant().key());
+}
+
+void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
+    const std::string& tool = cases[i].setup;
+    if (on_host(bench.variant().backend)) {
+      bench.emit(i, bench.unsupported(cases[i], "sanitize: the kernel has no device code"));
+      continue;
+    }
+    if (const std::string why = sanitizer_missing(); !why.empty()) {
+      bench.emit(i, bench.unsupported(cases[i], "sanitize: " + why));
+      continue;
+    }
+    // A worker's buffers are filled by the supervisor, which the tool does not see.
+    const bool unseen = tool == "initcheck";
+    if (unseen && !find_variant(bench.variant().key())) {
+      bench.emit(i, bench.unsupported(cases[i], "initcheck: buffers shared with another process"));
+      continue;
+    }
+    std::string found;
+    const Ran ran = sanitized(
+        tool, unseen ? in_process_command(bench) : child_command(bench.options().target + " --only layout --V 33", bench.seed()), found);
+    Record r = bench.blank(cases[i]);
+    judge_watched(r, ran, *parse_check(tool), found);
+    bench.emit(i, std::move(r));
+  }
+}
+
+std::vector<conformance::Unit> plan_sanitize(const conformance::Planning& p) {
+  conformance::Unit u;
+  for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"})
+    u.cases.push_back({"row_encoded", 33, 3, p.variant.op, 0, tool});
+  u.run = run_sanitizer;
+  u.weight = 1e10;
+  u.exclusive = true;
+  return {std::move(u)};
+}
+
+}  // namespace
+
+conformance::Group sanitize_group() {
+  return {"sanitize", "compute-sanitizer: memcheck, racecheck, initcheck, synccheck over a small set.",
+          plan_sanitize, true, true};
+}
+
+}  // namespace assay

@@ -1,0 +1,112 @@
+#include "reports/cli/check/watched.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "accuracy/conformance/bench.hpp"
+
+namespace assay {
+namespace {
+
+/// A name of its own for what a child writes, which goes when the child has ended.
+struct TemporaryFolder {
+  TemporaryFolder() {
+    static std::atomic<int> count{0};
+    path = std::filesystem::temp_directory_path() / fmt::format("assay-check-{}-{}", getpid(), ++count);
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+  }
+  std::filesystem::path path;
+};
+
+}  // namespace
+
+/// What a child prints when a tool has something to say; no status of ours.
+static constexpr int kToolFound = 86;
+
+Ran shell(const std::string& command) {
+  Ran ran;
+  const TemporaryFolder folder;
+  FILE* out = popen(fmt::format("exec 2>&1; out='{}'; {}", folder.path.string(), command).c_str(), "r");
+  if (!out) return ran;
+  std::array<char, 4096> some;
+  while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
+    ran.output.append(some.data(), n);
+  const int status = pclose(out);
+  if (WIFEXITED(status)) ran.status = WEXITSTATUS(status);
+  return ran;
+}
+
+std::string own_path() {
+  if (const char* worker = std::getenv("ASSAY_WORKER")) return worker;
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+std::string child_command(const std::string& words, std::uint64_t seed) {
+  // The GPU is this process's, and the child works for it: it must not wait for it.
+  return fmt::format(
+      "timeout 600 '{}' check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
+      own_path(), words, seed);
+}
+
+std::string line_with(const std::string& output, std::initializer_list<const char*> words) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);)
+    for (const char* word : words)
+      if (line.find(word) != std::string::npos) return line;
+  return {};
+}
+
+/// The shell's `ulimit -t` ends a child that goes on for too long by its own processor time with this status.
+static constexpr int kOutOfTime = 128 + SIGXCPU;
+static bool out_of_time(const Ran& ran) { return ran.status == kTimedOut || ran.status == kOutOfTime; }
+
+void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& found) {
+  r.rows_judged = 1;
+  conformance::require(r, tool, found.empty(), found);
+  const std::string dead = line_with(ran.output, {"ERROR: ThreadSanitizer:"});
+  const FaultKind cause = out_of_time(ran)                         ? FaultKind::no_answer
+                          : dead.find("SEGV") != std::string::npos ? FaultKind::wild_access
+                          : dead.find("BUS") != std::string::npos  ? FaultKind::wild_access
+                          : dead.find("ILL") != std::string::npos  ? FaultKind::misaligned
+                                                                   : FaultKind::tool_failed;
+  const std::string line =
+      !dead.empty() ? dead : line_with(ran.output, {"FAIL", "assay:", "Error", "error", "status"});
+  conformance::require(r, Check::launch, ran.status == 0 || !found.empty(),
+                       out_of_time(ran) ? std::string("the child did not end in time")
+                                        : fmt::format("the child ended with status {}: {}", ran.status, line),
+                       cause);
+  conformance::settle(r);
+}
+
+Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
+  Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool,
+                              kToolFound, child));
+  // A hazard of equal values is a warning at most, and no result can show it.
+  const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
+                     (ran.output.find("RACECHECK SUMMARY: ") != std::string::npos &&
+                      ran.output.find("(0 errors") != std::string::npos) ||
+                     ran.output.find("RACECHECK SUMMARY: 0 hazards") != std::string::npos;
+  if (!clean || ran.status == kToolFound)
+    found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
+                                   "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
+  return ran;
+}
+
+std::string sanitizer_missing() {
+  return shell("command -v compute-sanitizer").status == 0 ? "" : "compute-sanitizer is not in PATH";
+}
+
+}  // namespace assay
