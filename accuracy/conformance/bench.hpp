@@ -76,8 +76,8 @@ class Bench {
   LaunchOutcome run(GuardedLaunch& launch) const;
   void count(const LaunchOutcome& outcome,
              std::chrono::nanoseconds took = std::chrono::milliseconds(500)) const;
-  /// Whether a launch of rows of V ended the process, and how long it took.
-  void saw(std::int64_t V, bool died, std::chrono::nanoseconds took) const;
+  /// Whether a launch ended the process, and how long it took. `offset`: elements before the first row.
+  void saw(const Problem& p, std::int64_t offset, bool died, std::chrono::nanoseconds took) const;
 
   /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.

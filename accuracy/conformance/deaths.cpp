@@ -2,23 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace assay::conformance {
 
-void Deaths::saw(std::int64_t V, bool died, std::chrono::nanoseconds took) {
+void Deaths::saw(std::int64_t V, std::int64_t alignment, bool died, std::chrono::nanoseconds took) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (died) {
     dead_.insert(V);
+    dead_alignment_ = std::max(dead_alignment_, alignment);
     ++deaths_;
     time_ += took;
   } else {
     alive_.insert(V);
+    alive_alignment_ = std::min(alive_alignment_, alignment);
     divisor_ = std::gcd(divisor_, V);
   }
 }
 
-bool Deaths::like_the_dead(std::int64_t V) const {
+bool Deaths::like_the_dead(std::int64_t V, std::int64_t alignment) const {
+  if (!alive_.empty() && dead_alignment_ < alive_alignment_ && alignment <= dead_alignment_) return true;
   if (alive_.contains(V)) return false;
   if (alive_.empty() || dead_.contains(V)) return true;
   // A length longer than all that live, where such a one died; or shorter; or no multiple, where such a one
@@ -28,10 +32,10 @@ bool Deaths::like_the_dead(std::int64_t V) const {
   return V % divisor_ != 0;
 }
 
-std::string Deaths::leaves_out(std::int64_t V, std::uint64_t which) const {
+std::string Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (deaths_ < kMost || time_ < kTime || which % kOneIn == 0 || !like_the_dead(V)) return {};
-  return fmt::format("not tried: V = {}: {} launches of lengths like it ended the process", V, deaths_);
+  if (deaths_ < kMost || time_ < kTime || which % kOneIn == 0 || !like_the_dead(V, alignment)) return {};
+  return fmt::format("not tried: V = {}: {} launches like it ended the process", V, deaths_);
 }
 
 }  // namespace assay::conformance

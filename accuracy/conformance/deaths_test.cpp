@@ -8,12 +8,12 @@ namespace {
 using std::chrono::seconds;
 
 /// A kernel of multiples of 4 up to 1024, which ends its process else; each death takes a second.
-void launch(Deaths& deaths, std::int64_t V) { deaths.saw(V, V % 4 != 0 || V > 1024, seconds(1)); }
+void launch(Deaths& deaths, std::int64_t V) { deaths.saw(V, 256, V % 4 != 0 || V > 1024, seconds(1)); }
 
 TEST(Deaths, LengthsThatLiveAreNeverLeftOut) {
   Deaths deaths;
   for (std::int64_t V = 1; V < 3000; V += 7) launch(deaths, V);
-  for (std::int64_t V = 8; V <= 1000; V += 4) EXPECT_EQ(deaths.leaves_out(V, 1), "") << V;
+  for (std::int64_t V = 8; V <= 1000; V += 4) EXPECT_EQ(deaths.leaves_out(V, 256, 1), "") << V;
 }
 
 TEST(Deaths, OfOthersOneInSixteenIsLaunched) {
@@ -21,36 +21,52 @@ TEST(Deaths, OfOthersOneInSixteenIsLaunched) {
   for (std::int64_t V = 1; V < 3000; V += 7) launch(deaths, V);
   for (const std::int64_t V : {33, 1001, 1028, 4096, 100000}) {
     int launched = 0;
-    for (std::uint64_t which = 0; which < 160; ++which) launched += deaths.leaves_out(V, which).empty();
+    for (std::uint64_t which = 0; which < 160; ++which) launched += deaths.leaves_out(V, 256, which).empty();
     EXPECT_EQ(launched, 10) << V;
   }
-  EXPECT_TRUE(deaths.leaves_out(33, 1).starts_with("not tried: V = 33: ")) << deaths.leaves_out(33, 1);
+  EXPECT_TRUE(deaths.leaves_out(33, 256, 1).starts_with("not tried: V = 33: ")) << deaths.leaves_out(33, 256, 1);
 }
 
 TEST(Deaths, ALengthThatLivesAfterAllWidensTheRule) {
   Deaths deaths;
   for (int n = 0; n < 20; ++n) launch(deaths, 33);
   for (const std::int64_t V : {64, 128, 256}) launch(deaths, V);
-  EXPECT_NE(deaths.leaves_out(36, 1), "") << "64 divides all that live";
+  EXPECT_NE(deaths.leaves_out(36, 256, 1), "") << "64 divides all that live";
   launch(deaths, 36);
-  EXPECT_EQ(deaths.leaves_out(72, 1), "");
-  EXPECT_EQ(deaths.leaves_out(2048, 1), "") << "nothing longer died";
-  EXPECT_NE(deaths.leaves_out(34, 1), "");
+  EXPECT_EQ(deaths.leaves_out(72, 256, 1), "");
+  EXPECT_EQ(deaths.leaves_out(2048, 256, 1), "") << "nothing longer died";
+  EXPECT_NE(deaths.leaves_out(34, 256, 1), "");
+}
+
+TEST(Deaths, AreOfAddressesToo) {
+  Deaths deaths;
+  const auto run = [&](std::int64_t V, std::int64_t alignment) {
+    deaths.saw(V, alignment, alignment < 16, seconds(1));
+  };
+  for (int n = 0; n < 9; ++n)
+    for (const std::int64_t alignment : {4, 8, 16, 256}) run(64, alignment);
+  EXPECT_NE(deaths.leaves_out(64, 4, 1), "") << "its length lives elsewhere";
+  EXPECT_NE(deaths.leaves_out(64, 8, 1), "");
+  EXPECT_EQ(deaths.leaves_out(64, 8, 16), "");
+  EXPECT_EQ(deaths.leaves_out(64, 16, 1), "");
+  // Once such an address lives it is no matter of addresses.
+  deaths.saw(64, 4, false, seconds(1));
+  EXPECT_EQ(deaths.leaves_out(64, 8, 1), "");
 }
 
 TEST(Deaths, FewOrQuickOnesLeaveNothingOut) {
   Deaths few, quick;
   for (int n = 0; n + 1 < Deaths::kMost; ++n) launch(few, 33);
-  for (int n = 0; n < 1000; ++n) quick.saw(33, true, std::chrono::milliseconds(2));
-  EXPECT_EQ(few.leaves_out(33, 1), "");
-  EXPECT_EQ(quick.leaves_out(33, 1), "");
+  for (int n = 0; n < 1000; ++n) quick.saw(33, 256, true, std::chrono::milliseconds(2));
+  EXPECT_EQ(few.leaves_out(33, 256, 1), "");
+  EXPECT_EQ(quick.leaves_out(33, 256, 1), "");
 }
 
 TEST(Deaths, WhereNoLengthLivesSomeAreLaunched) {
   Deaths deaths;
   for (int n = 0; n < 20; ++n) launch(deaths, 33);
-  EXPECT_NE(deaths.leaves_out(64, 3), "");
-  EXPECT_EQ(deaths.leaves_out(64, 16), "");
+  EXPECT_NE(deaths.leaves_out(64, 256, 3), "");
+  EXPECT_EQ(deaths.leaves_out(64, 256, 16), "");
 }
 
 }  // namespace

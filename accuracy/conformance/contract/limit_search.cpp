@@ -155,9 +155,10 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
   Trials trials(variant, records);
   std::vector<FoundLimit> found = rows_limits(trials, records, may);
   for (FoundLimit& f : length_limits(trials, records, may)) found.push_back(std::move(f));
-  if (!found.empty()) return found;
+  // An address is refused whatever the sizes are, and each round that tries them costs many processes.
   if (may("alignment"))
-    if (found = alignment_limit(variant, records); !found.empty()) return found;
+    for (FoundLimit& f : alignment_limit(variant, records)) found.push_back(std::move(f));
+  if (!found.empty()) return found;
   if (may("dense"))
     if (found = pitch_limit(records); !found.empty()) return found;
   if (found = k_limits(trials, variant, records, may); !found.empty()) return found;

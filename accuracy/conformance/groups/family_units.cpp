@@ -47,8 +47,11 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   if (observer) observer->finish();
   if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
   if (r.status == Status::hung) bench.count({r.reason, Ended::hung});
-  if (r.status == Status::crashed || r.status == Status::pass)
-    bench.saw(c.V, r.status == Status::crashed, std::chrono::steady_clock::now() - begin);
+  if (r.status == Status::crashed || r.status == Status::pass) {
+    Problem p = bench.problem(c);
+    p.in_pitch = p.V + room.in_gap;
+    bench.saw(p, room.offset, r.status == Status::crashed, std::chrono::steady_clock::now() - begin);
+  }
   return r;
 }
 
