@@ -34,7 +34,7 @@ bool Deaths::like_the_dead(std::int64_t V, std::int64_t alignment) const {
 
 std::string Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (deaths_ < kMost || time_ < kTime || which % kOneIn == 0 || !like_the_dead(V, alignment)) return {};
+  if (deaths_ < kMost || time_ < kTime || which % one_in(deaths_) == 0 || !like_the_dead(V, alignment)) return {};
   return fmt::format("not tried: V = {}: {} launches like it ended the process", V, deaths_);
 }
 

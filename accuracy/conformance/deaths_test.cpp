@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace assay::conformance {
 namespace {
 
@@ -18,7 +20,8 @@ TEST(Deaths, LengthsThatLiveAreNeverLeftOut) {
 
 TEST(Deaths, OfOthersOneInSixteenIsLaunched) {
   Deaths deaths;
-  for (std::int64_t V = 1; V < 3000; V += 7) launch(deaths, V);
+  for (std::int64_t V = 4; V <= 1024; V += 4) launch(deaths, V);
+  for (int n = 0; n < 18; ++n) launch(deaths, n % 2 == 0 ? 1 + 2 * n : 1028 + 4 * n);
   for (const std::int64_t V : {33, 1001, 1028, 4096, 100000}) {
     int launched = 0;
     for (std::uint64_t which = 0; which < 160; ++which) launched += deaths.leaves_out(V, 256, which).empty();
@@ -36,6 +39,20 @@ TEST(Deaths, ALengthThatLivesAfterAllWidensTheRule) {
   EXPECT_EQ(deaths.leaves_out(72, 256, 1), "");
   EXPECT_EQ(deaths.leaves_out(2048, 256, 1), "") << "nothing longer died";
   EXPECT_NE(deaths.leaves_out(34, 256, 1), "");
+}
+
+TEST(Deaths, TheMoreDieTheFewerAreLaunched) {
+  Deaths deaths;
+  const auto launched = [&] {
+    int n = 0;
+    for (std::uint64_t which = 0; which < 1024; ++which) n += deaths.leaves_out(33, 256, which).empty();
+    return n;
+  };
+  launch(deaths, 64);
+  for (const auto& [most, n] : {std::pair(23, 64), std::pair(31, 16), std::pair(100, 1)}) {
+    for (int dead = most == 23 ? 0 : most == 31 ? 23 : 31; dead < most; ++dead) launch(deaths, 33);
+    EXPECT_EQ(launched(), n) << most;
+  }
 }
 
 TEST(Deaths, AreOfAddressesToo) {
