@@ -12,7 +12,6 @@
 
 #include "accuracy/conformance/diagnosis/likely_cause.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
-#include "accuracy/verdict/behaves_like.hpp"
 
 namespace assay::conformance {
 namespace {
