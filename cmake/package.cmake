@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES kernels/plugin.h kernels/adapter/adapter.h kernels/adapter/parts.h
+install(FILES kernels/plugin.h kernels/adapter/adapter.h kernels/adapter/arguments.h kernels/adapter/parts.h
   kernels/adapter/variant.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
 file(GLOB tensors reference/data/*.npy)
@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assa
 
 # The build tree as a package: -Dassay_DIR=<build>/package
 set(in_tree ${PROJECT_BINARY_DIR}/package)
-foreach(header plugin.h adapter/adapter.h adapter/parts.h adapter/variant.h)
+foreach(header plugin.h adapter/adapter.h adapter/arguments.h adapter/parts.h adapter/variant.h)
   get_filename_component(name ${header} NAME)
   configure_file(kernels/${header} ${in_tree}/include/assay/${name} COPYONLY)
 endforeach()

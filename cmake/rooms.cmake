@@ -1,9 +1,10 @@
 # Every folder below these six is a room. No includes in a circle between rooms, no room of more than 30 files, none more
-# than three folders deep; layers.cmake holds the arrows between the six. Run as a test:
-# cmake -DROOT=<source> -P rooms.cmake
+# than three folders deep, no source file of more than 400 lines; layers.cmake holds the arrows between the six. Run as a
+# test: cmake -DROOT=<source> -P rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 set(most_files 30)
 set(most_folders 3)
+set(most_lines 400)
 
 # Rooms and their sizes; the rooms that each includes from, and a line that shows it.
 set(rooms "")
@@ -21,6 +22,15 @@ foreach(top reference kernels accuracy properties fuzz reports)
       set(to_${id} "")
     endif()
     math(EXPR size_${id} "${size_${id}} + 1")
+    # What was published is not written here.
+    if(file MATCHES "\\.(h|hpp|cpp|cu|cuh|c|py|sh)$" AND NOT file MATCHES "^reports/published/")
+      file(READ ${ROOT}/${file} text)
+      string(REGEX MATCHALL "\n" ends "${text}")
+      list(LENGTH ends lines_of_it)
+      if(lines_of_it GREATER most_lines)
+        list(APPEND bad "${file} has ${lines_of_it} lines: more than ${most_lines}")
+      endif()
+    endif()
     # Other people's kernels include what they like.
     if(NOT file MATCHES "\\.(h|hpp|cpp|cu|cuh|c)$" OR file MATCHES "/adapter/(fixtures|faults|right|examples?)/")
       continue()

@@ -78,6 +78,14 @@ expect(rooms "")
 plant(kernels/adapter/fixtures/faults/tail.cu)
 expect(rooms "kernels/adapter/fixtures/faults is 4 folders deep")
 
+plant_right()
+string(REPEAT "// ; a line [\n" 400 longest)
+file(WRITE ${WORK}/fuzz/long.cpp "${longest}")
+file(WRITE ${WORK}/reports/published/long.py "${longest}# One more.\n")
+expect(rooms "")
+file(APPEND ${WORK}/fuzz/long.cpp "\n")
+expect(rooms "fuzz/long.cpp has 401 lines: more than 400")
+
 # A tree that is not there must not pass.
 file(REMOVE_RECURSE ${WORK})
 expect(rooms "no include line was read")

@@ -100,4 +100,18 @@ void probe_outputs(const Variant& v, std::vector<Observation>& out);   // numera
 void probe_logs(const Variant& v, std::vector<Observation>& out);      // lse and log-softmax
 void probe_policies(const Variant& v, std::vector<Observation>& out);  // repeats, special values, selection
 
+// Probes that these call from files of their own.
+
+/// Two logits, 0 and t, wherever they stand: one exp, one addition, d = fl(1 + E). E is the exp inside the
+/// sum, whatever the outputs use; with many t its error shows although each d has only 24 bits.
+Observation probe_sum_exp(const Variant& v, const Terms& terms);
+/// The same row with its maximum first and last; the divisor is 1 either way. An output that is recomputed
+/// with the final maximum is one function of its logit, wherever it stands; one that was taken with an older
+/// maximum and rescaled is not.
+Observation probe_numerators(const Variant& v, const Terms& terms);
+/// x + c for several c, every x + c exact: exp(fl(x - m)) sees the same arguments.
+Observation probe_shift(const Variant& v, const Terms& terms);
+/// Only a kernel without a maximum meets a divisor beyond 2^126, where approximate divisions return 0.
+Observation probe_far_divisor(const Variant& v);
+
 }  // namespace assay

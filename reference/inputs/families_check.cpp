@@ -2,7 +2,7 @@
 // or at every row length. Any command draws them where --family names them.
 #include <iterator>
 
-#include "reference/few_finite.hpp"
+#include "reference/inputs/few_finite.hpp"
 #include "reference/inputs/families.hpp"
 
 namespace assay::family_tables {

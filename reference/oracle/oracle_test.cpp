@@ -1,155 +1,25 @@
-// The oracle against a direct evaluation at 1000 bits, against Eigen, against itself at other precisions,
-// and against brute force for everything that is not a real number.
-#include "reference/oracle/oracle.hpp"
-
-#include <gtest/gtest.h>
+// The oracle against a direct evaluation at 1000 bits, against Eigen, and against itself at other precisions.
+#include "reference/oracle/oracle_test.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <random>
-#include <set>
+#include <vector>
 
-#include "reference/error.hpp"
-#include "reference/mpfr_nearest.hpp"
-#include "reference/mpfr_value.hpp"
 #include "reference/oracle/oracle_exp.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kDirect = 1000;
-
-Tensor row_of(Dtype t, const std::vector<double>& values) {
-  Tensor x(t, 1, static_cast<std::int64_t>(values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) x.set(0, static_cast<std::int64_t>(i), values[i]);
-  return x;
-}
-
-RowTruth solve(const Tensor& x, const OracleOptions& options = {}) {
-  return row_truth(x.dtype, x.row(0), x.V, x.dtype, options);
-}
-
-struct Shape {
-  const char* name;
-  double (*at)(Dtype, std::int64_t i, std::int64_t V, std::mt19937_64&);
-};
-
-double normal(std::mt19937_64& random, double sigma) {
-  return std::normal_distribution<double>(0, sigma)(random);
-}
-
-const Shape kShapes[] = {
-    {"normal", [](Dtype, std::int64_t, std::int64_t, std::mt19937_64& r) { return normal(r, 1); }},
-    {"normal10", [](Dtype, std::int64_t, std::int64_t, std::mt19937_64& r) { return normal(r, 10); }},
-    // Distances on both sides of kCut.
-    {"normal8000", [](Dtype, std::int64_t, std::int64_t, std::mt19937_64& r) { return normal(r, 8000); }},
-    {"ramp",
-     [](Dtype, std::int64_t i, std::int64_t, std::mt19937_64&) { return 1e-4 * static_cast<double>(i); }},
-    {"ramp80", [](Dtype, std::int64_t i, std::int64_t V,
-                  std::mt19937_64&) { return -80.0 * static_cast<double>(i) / static_cast<double>(V); }},
-    // Results around the smallest normal and the smallest subnormal of the format.
-    {"underflow",
-     [](Dtype t, std::int64_t i, std::int64_t V, std::mt19937_64& r) {
-       const double low = std::log(min_subnormal(t)) - 4, high = std::log(min_normal(t)) + 2;
-       return i == V / 2 ? 0.0 : std::uniform_real_distribution<double>(low, high)(r);
-     }},
-    {"huge",
-     [](Dtype t, std::int64_t i, std::int64_t, std::mt19937_64& r) {
-       const double top = max_finite(t);
-       return i % 3 == 0 ? top : i % 3 == 1 ? -top : top * std::uniform_real_distribution<double>(-1, 1)(r);
-     }},
-    // The maximum is large and its neighbours are one ulp apart.
-    {"offset", [](Dtype t, std::int64_t i, std::int64_t,
-                  std::mt19937_64&) { return 1000 + static_cast<double>(i % 50) * ulp(t, 1000.0); }},
-    {"masked", [](Dtype, std::int64_t i, std::int64_t V,
-                  std::mt19937_64& r) { return i % 3 == 1 && V > 1 ? -kInfinity : normal(r, 3); }},
-    {"ties", [](Dtype, std::int64_t, std::int64_t, std::mt19937_64& r) { return std::round(normal(r, 2)); }},
-    {"tiny",
-     [](Dtype t, std::int64_t, std::int64_t, std::mt19937_64& r) { return normal(r, 9) * min_subnormal(t); }},
-    {"spike", [](Dtype, std::int64_t i, std::int64_t V,
-                 std::mt19937_64& r) { return i == V - 1 ? 60.0 : normal(r, 1e-3); }},
-};
-
-Tensor make(const Shape& shape, Dtype t, std::int64_t V) {
-  std::mt19937_64 random(static_cast<std::uint64_t>(V) * 7 + static_cast<std::uint64_t>(t));
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < V; ++i) {
-    const double v = shape.at(t, i, V, random);
-    values.push_back(std::isinf(v) ? v : std::clamp(v, -max_finite(t), max_finite(t)));
-  }
-  return row_of(t, values);
-}
-
-template <class Body>
-void for_shapes(const std::vector<std::int64_t>& sizes, Body body) {
-  for (Dtype t : kDtypes)
-    for (const Shape& shape : kShapes)
-      for (std::int64_t V : sizes) {
-        SCOPED_TRACE(std::string(name(t)) + " " + shape.name + " V = " + std::to_string(V));
-        body(make(shape, t, V));
-        if (testing::Test::HasFatalFailure()) return;
-      }
-}
-
-/// lo <= v <= hi, exactly.
-bool holds(double lo, mpfr_srcptr v, double hi) { return mpfr_cmp_d(v, lo) >= 0 && mpfr_cmp_d(v, hi) <= 0; }
-
-/// The textbook formulas at 1000 bits, without a shortcut; s - 1 is summed apart, as 1 + 2^-2000 would not
-/// fit.
-void expect_direct(const RowTruth& t, Dtype out) {
-  MpfrValue e(kDirect), rest(kDirect), s(kDirect), p(kDirect), distance(kDirect), half(kDirect);
-  const auto term = [&](std::size_t i) {
-    mpfr_set_d(e, t.x[i], MPFR_RNDN);
-    mpfr_sub_d(e, e, t.m, MPFR_RNDN);
-    mpfr_exp(e, e, MPFR_RNDN);
-  };
-  mpfr_set_zero(rest, 1);
-  for (std::size_t i = 0; i < t.x.size(); ++i) {
-    if (static_cast<std::int64_t>(i) == t.argmax || std::isinf(t.x[i])) continue;
-    term(i);
-    mpfr_add(rest, rest, e, MPFR_RNDN);
-  }
-  mpfr_add_ui(s, rest, 1, MPFR_RNDN);
-  EXPECT_TRUE(holds(t.s.lo, s, t.s.hi));
-  EXPECT_LE(t.s.hi - t.s.lo, 2 * ulp(Dtype::f64, t.s.hi));
-
-  mpfr_set_zero(distance, 1);
-  for (std::size_t i = 0; i < t.x.size(); ++i) {
-    if (std::isinf(t.x[i])) {
-      ASSERT_TRUE(t.lo[i] == 0 && t.hi[i] == 0 && t.rounded[i] == 0 && t.d[i] == -kInfinity) << i;
-      continue;
-    }
-    term(i);
-    mpfr_div(p, e, s, MPFR_RNDN);
-    ASSERT_TRUE(holds(t.lo[i], p, t.hi[i])) << i << " " << std::hexfloat << t.lo[i] << " " << t.hi[i];
-    ASSERT_LE(t.hi[i] - t.lo[i], 2 * ulp(Dtype::f64, t.hi[i])) << i;
-    const double rounded = decode(out, t.rounded[i]);
-    ASSERT_EQ(rounded, nearest_by_integers(out, p)) << i;
-    mpfr_set_d(half, rounded, MPFR_RNDN);
-    mpfr_sub(half, half, p, MPFR_RNDN);
-    mpfr_mul_2ui(half, half, 1, MPFR_RNDN);
-    ASSERT_LE(std::abs(mpfr_get_d(half, MPFR_RNDZ)), ulp(out, t.hi[i])) << i;
-    mpfr_mul_d(p, p, -t.d[i], MPFR_RNDN);
-    mpfr_add(distance, distance, p, MPFR_RNDN);
-  }
-  const double expected = mpfr_get_d(distance, MPFR_RNDN);
-  EXPECT_NEAR(t.weighted_distance, expected, 1e-14 * expected + 1e-300);
-
-  mpfr_log1p(s, rest, MPFR_RNDN);
-  mpfr_add_d(s, s, t.m, MPFR_RNDN);
-  EXPECT_TRUE(holds(t.lse.lo, s, t.lse.hi));
-  if (std::isinf(t.lse.hi)) {  // above the largest double there is no finite upper end
-    EXPECT_EQ(t.lse.lo, std::numeric_limits<double>::max());
-  } else {
-    const double size = std::max(std::abs(t.lse.lo), std::abs(t.lse.hi));
-    EXPECT_LE(t.lse.hi - t.lse.lo, 2 * ulp(Dtype::f64, size));
-  }
-  EXPECT_EQ(decode(out, t.lse_rounded), nearest_by_integers(out, s));
-}
+using oracle_test::expect_direct;
+using oracle_test::for_shapes;
+using oracle_test::kInfinity;
+using oracle_test::kShapes;
+using oracle_test::make;
+using oracle_test::normal;
+using oracle_test::row_of;
+using oracle_test::solve;
 
 TEST(Oracle, AgreesWithDirectEvaluation) {
   for_shapes({1, 2, 3, 33, 200}, [](const Tensor& x) {
@@ -260,38 +130,6 @@ TEST(Oracle, ExpDifferenceKeepsItsBound) {
   EXPECT_EQ(log2_error(24, 1e300, 1e300), -400);
 }
 
-TEST(Oracle, ConstantRowsAreExact) {
-  for (Dtype t : kDtypes)
-    for (std::int64_t n : {1, 2, 3, 7, 64, 255, 1000, 4096, 4099})
-      for (double c : {0.0, -3.5, 1024.0})
-        for (bool masked : {false, true}) {
-          std::vector<double> values(static_cast<std::size_t>(n), c);
-          if (masked) values.insert(values.begin() + n / 2, 2, -kInfinity);
-          const Tensor x = row_of(t, values);
-          const RowTruth row = solve(x);
-          SCOPED_TRACE(std::string(name(t)) + " n = " + std::to_string(n));
-          EXPECT_EQ(row.kind, masked ? RowKind::masked : RowKind::finite);
-          EXPECT_EQ(row.finite, n);
-          EXPECT_EQ(row.s.lo, static_cast<double>(n));
-          EXPECT_EQ(row.s.hi, static_cast<double>(n));
-          EXPECT_EQ(row.weighted_distance, 0);
-          EXPECT_EQ(row.undecided, 0);
-          const bool power = (n & (n - 1)) == 0;
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            if (std::isinf(values[i])) continue;
-            const double p = 1 / static_cast<double>(n);
-            ASSERT_TRUE(row.lo[i] <= p && p <= row.hi[i]);
-            ASSERT_EQ(row.hi[i] - row.lo[i], power ? 0 : ulp(Dtype::f64, p));
-            ASSERT_EQ(row.larger[i], 0);
-          }
-          expect_direct(row, t);
-          if (n == 1) {
-            EXPECT_TRUE(row.lse.lo == c && row.lse.hi == c);
-            EXPECT_EQ(row.lse_rounded, encode(t, c));
-          }
-        }
-}
-
 TEST(Oracle, SumsBracketOne) {
   for_shapes({2, 33, 1000}, [](const Tensor& x) {
     const RowTruth t = solve(x);
@@ -306,122 +144,6 @@ TEST(Oracle, SumsBracketOne) {
   });
 }
 
-TEST(Oracle, OrderAndLargerByBruteForce) {
-  std::mt19937_64 random(6);
-  const double specials[] = {0.0, -0.0, 1, -1, kInfinity, -kInfinity, std::nan(""), -std::nan("")};
-  for (Dtype t : kDtypes)
-    for (int round = 0; round < 300; ++round) {
-      const std::int64_t V = 1 + static_cast<std::int64_t>(random() % 300);
-      Tensor x(t, 1, V);
-      for (std::int64_t i = 0; i < V; ++i) {
-        switch (round % 3) {
-          case 0:
-            store_bits(t, x.row(0), i, random());
-            break;  // any bits: NaN, infinities, subnormals
-          case 1:
-            x.set(0, i, specials[random() % (round % 2 ? 8 : 4)]);
-            break;
-          default:
-            x.set(0, i, random() % 5 == 0 ? -kInfinity : std::round(normal(random, 3)));
-        }
-      }
-      std::vector<std::int32_t> expected(static_cast<std::size_t>(V));
-      std::iota(expected.begin(), expected.end(), 0);
-      std::stable_sort(expected.begin(), expected.end(), [&](std::int32_t a, std::int32_t b) {
-        const double u = x.at(0, a), v = x.at(0, b);
-        return std::isnan(v) ? !std::isnan(u) : u > v;
-      });
-      for (bool selection : {true, false}) {
-        const RowTruth row = solve(x, {.selection_only = selection});
-        ASSERT_EQ(row.order, expected) << name(t) << " round " << round;
-        const bool solved = row.kind == RowKind::finite || row.kind == RowKind::masked;
-        ASSERT_EQ(row.argmax, solved ? expected[0] : -1);
-        ASSERT_EQ(row.larger.size(), solved && !selection ? row.x.size() : 0);
-        ASSERT_EQ(row.lo.size(), row.larger.size());
-        for (std::size_t i = 0; i < row.larger.size(); ++i) {
-          std::set<double> above;
-          for (double v : row.x)
-            if (std::isfinite(v) && v > row.x[i]) above.insert(v);
-          ASSERT_EQ(row.larger[i], static_cast<std::int32_t>(above.size())) << i;
-        }
-      }
-    }
-}
-
-TEST(Oracle, SpecialKinds) {
-  const double nan = std::nan("");
-  const auto kind = [](const std::vector<double>& row) { return solve(row_of(Dtype::f16, row)); };
-  EXPECT_EQ(kind({}).kind, RowKind::empty);
-  EXPECT_TRUE(kind({}).order.empty());
-  EXPECT_EQ(kind({1, 2}).kind, RowKind::finite);
-  EXPECT_EQ(kind({1, -kInfinity}).kind, RowKind::masked);
-  EXPECT_EQ(kind({-kInfinity}).kind, RowKind::all_neg_inf);
-  EXPECT_EQ(kind({-kInfinity}).m, -kInfinity);
-  EXPECT_EQ(kind({1, kInfinity, -kInfinity}).kind, RowKind::pos_inf);
-  EXPECT_EQ(kind({1, kInfinity, -kInfinity}).m, kInfinity);
-  EXPECT_EQ(kind({1, kInfinity, -kInfinity}).finite, 1);
-  EXPECT_EQ(kind({1, kInfinity, nan}).kind, RowKind::nan);
-  EXPECT_TRUE(std::isnan(kind({1, kInfinity, nan}).m));
-  EXPECT_THROW(row_truth(Dtype::f32, nullptr, -1, Dtype::f32), InputError);
-}
-
-TEST(Oracle, LargerCountsEveryDistinctFiniteValueForMaskedPositions) {
-  const RowTruth t = solve(row_of(Dtype::f32, {-kInfinity, 2, 0.0, -0.0, 2}));
-  EXPECT_EQ(t.larger, (std::vector<std::int32_t>{2, 0, 1, 1, 0}));
-  EXPECT_EQ(t.order, (std::vector<std::int32_t>{1, 4, 2, 3, 0}));
-}
-
-TEST(Oracle, FarTermsNeedNoExponential) {
-  const RowTruth t =
-      solve(row_of(Dtype::f64, {0, -16383.5, -16384, std::nextafter(-16384, -kInfinity), -1e308}));
-  for (std::size_t i = 1; i < 5; ++i)
-    EXPECT_TRUE(t.lo[i] == 0 && t.hi[i] == 0x1p-1074 && t.rounded[i] == 0) << i;
-  EXPECT_TRUE(t.lo[0] == std::nextafter(1, 0) && t.hi[0] == 1);
-  EXPECT_EQ(t.rounded[0], encode(Dtype::f64, 1));
-  EXPECT_TRUE(t.s.lo == 1 && t.s.hi == 1 + 0x1p-52);
-  EXPECT_TRUE(t.lse.lo == 0 && t.lse.hi == 0x1p-1074);
-  EXPECT_EQ(t.lse_rounded, 0u);
-  EXPECT_EQ(t.undecided, 0);
-  EXPECT_EQ(t.bits, 128);
-}
-
-TEST(Oracle, DistanceOfAFiniteLogitIsFinite) {
-  const RowTruth t = solve(row_of(Dtype::f64, {1.7e308, -1.7e308, -kInfinity}));
-  EXPECT_EQ(t.d[1], -std::numeric_limits<double>::max());
-  EXPECT_EQ(t.d[2], -kInfinity);
-  EXPECT_EQ(t.weighted_distance, 0);
-}
-
-TEST(Oracle, LseSurvivesCancellation) {
-  // m = -ln k rounded, k equal logits and one below: ln s cancels m to the rounding error of m.
-  for (Dtype t : kDtypes)
-    for (int k : {2, 3, 10}) {
-      std::vector<double> row(static_cast<std::size_t>(k), -std::log(k));
-      expect_direct(solve(row_of(t, row)), t);
-      row.push_back(-45);
-      expect_direct(solve(row_of(t, row)), t);
-    }
-  // m = 0: lse = log1p(e^-90), a subnormal of bf16 and f32, must not drown in 1 + e^-90.
-  for (double d : {-30.0, -90.0, -100.0, -700.0, -740.0}) {
-    const Tensor x = row_of(Dtype::f64, {d, 0});
-    const RowTruth t = solve(x);
-    expect_direct(t, x.dtype);
-    EXPECT_NEAR(t.lse.lo, std::exp(d), 1e-13 * std::exp(d) + 0x1p-1073);
-  }
-}
-
-TEST(Oracle, LseJustAboveATieRoundsUp) {
-  // 257 lies halfway between the bf16 values 256 and 258; ln s > 0 is far below any precision in use.
-  for (double below : {-3.0, -90.0, -16000.0, -1e30}) {
-    const Tensor x = row_of(Dtype::f32, {257, 257 + below});
-    const RowTruth t = row_truth(Dtype::f32, x.row(0), 2, Dtype::bf16);
-    EXPECT_EQ(decode(Dtype::bf16, t.lse_rounded), 258) << below;
-    EXPECT_EQ(t.undecided, 0);
-  }
-  const Tensor alone = row_of(Dtype::f32, {257});
-  EXPECT_EQ(decode(Dtype::bf16, row_truth(Dtype::f32, alone.row(0), 1, Dtype::bf16).lse_rounded), 256);
-}
-
 TEST(Oracle, OutputFormatIsItsOwn) {
   const Tensor x = make(kShapes[1], Dtype::f64, 300);
   const RowTruth wide = solve(x);
@@ -431,25 +153,6 @@ TEST(Oracle, OutputFormatIsItsOwn) {
       ASSERT_EQ(t.lo[i], wide.lo[i]);
       ASSERT_TRUE(t.rounded[i] == encode(out, t.lo[i]) || t.rounded[i] == encode(out, t.hi[i]));
     }
-  }
-}
-
-TEST(Oracle, MidpointsOfTheOutputAreDecided) {
-  // f64 logits aim p at a midpoint of a narrower format and miss it by less than a few 2^-53, so that no
-  // double enclosure decides the rounding: the bits must come from MPFR.
-  std::mt19937_64 random(7);
-  for (Dtype out : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
-    int straddled = 0;
-    for (int i = 0; i < 500; ++i) {
-      const double low = decode(out, random() % encode(out, 0.5));
-      const double middle = low + (next_up(out, low) - low) / 2;
-      const Tensor x = row_of(Dtype::f64, {0, std::log(middle) - std::log1p(-middle)});
-      const RowTruth t = row_truth(Dtype::f64, x.row(0), 2, out);
-      expect_direct(t, out);
-      EXPECT_EQ(t.undecided, 0);
-      straddled += encode(out, t.lo[1]) != encode(out, t.hi[1]);
-    }
-    EXPECT_GT(straddled, 20) << "the inputs no longer attack anything";
   }
 }
 
@@ -463,17 +166,6 @@ TEST(Oracle, ThreadsAgree) {
     EXPECT_EQ(t.lo, expected.lo);
     EXPECT_EQ(t.lse_rounded, expected.lse_rounded);
   }
-}
-
-TEST(Oracle, TruthTakesEveryRow) {
-  Tensor x(Dtype::f32, 2, 2);
-  x.set(0, 1, 1);
-  x.set(1, 0, 2);
-  const std::vector<RowTruth> rows = truth(x);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].argmax, 1);
-  EXPECT_EQ(rows[1].argmax, 0);
-  EXPECT_EQ(rows[1].m, 2);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::uint64_t hash_of(const std::string& family, Dtype dtype) {
 
 /// "family dtype hash" a line.
 std::map<std::pair<std::string, std::string>, std::string> recorded() {
-  std::ifstream in(ASSAY_SOURCE_DIR "/accuracy/conformance/drawn_rows.txt");
+  std::ifstream in(ASSAY_SOURCE_DIR "/accuracy/conformance/groups/drawn_rows.txt");
   std::map<std::pair<std::string, std::string>, std::string> all;
   for (std::string family, dtype, hash; in >> family >> dtype >> hash;) all[{family, dtype}] = hash;
   return all;

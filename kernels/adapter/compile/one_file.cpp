@@ -1,19 +1,16 @@
+// Compiles a file for a device or for the host executor, and says why it does not compile.
 #include "kernels/adapter/compile/one_file.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <map>
 #include <set>
-#include <sstream>
 
+#include "kernels/adapter/compile/build_folder.hpp"
 #include "kernels/adapter/compile/compiler_log.hpp"
-#include "kernels/adapter/compile/host_source.hpp"
+#include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/compile/toolchain.hpp"
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
@@ -39,90 +36,13 @@ std::vector<EntryToken> words_of(std::string_view text) {
   }
 }
 
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!fs::is_regular_file(path) || !in || !(text << in.rdbuf() || text.str().empty()))
-    throw InputError(path.string() + ": cannot be read");
-  return text.str();
-}
-
-/// Whole or not at all, also when two processes write it at once.
-void write(const fs::path& path, std::string_view text) {
-  fs::create_directories(path.parent_path());
-  const fs::path part = path.string() + "." + std::to_string(getpid());
-  std::ofstream out(part, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw InputError(path.string() + ": cannot be written");
-  fs::rename(part, path);
-}
-
-/// 128 bits of the texts given to it, in hexadecimal: two FNV-1a of different bases.
-class Fingerprint {
- public:
-  Fingerprint& operator<<(std::string_view text) {
-    for (const char c : text) {
-      a_ = (a_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-      b_ = (b_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 0x9e3779b97f4a7c15u;
-    }
-    a_ = (a_ ^ 0x100) * 0x100000001b3u;  // where one text ends matters
-    b_ = (b_ ^ 0x100) * 0x100000001b3u;
-    return *this;
-  }
-  std::string text() const {
-    std::string s;
-    for (const std::uint64_t x : {a_, b_})
-      for (int i = 60; i >= 0; i -= 4) s += "0123456789abcdef"[x >> i & 15];
-    return s;
-  }
-
- private:
-  std::uint64_t a_ = 0xcbf29ce484222325u, b_ = 0x84222325cbf29ce4u;
-};
-
-fs::path build_folder(const OneFile& file) {
-  fs::path p = file.build_dir;
-  if (p.empty()) {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    const char* home = std::getenv("HOME");
-    if (cache && *cache == '/')
-      p = fs::path(cache) / "assay";
-    else if (home && *home == '/' && access(home, W_OK) == 0)
-      p = fs::path(home) / ".cache/assay";
-    else
-      p = fs::temp_directory_path() / ("assay-" + std::to_string(getuid()));
-  }
-  std::error_code error;
-  fs::create_directories(p, error);
-  if (error || access(p.c_str(), W_OK) != 0)
-    throw InputError(p.string() + ": the build folder cannot be written");
-  return fs::absolute(p);
-}
-
-/// The project's own files, as they are included: kernels/..., and the public ones as assay/... too.
-fs::path write_headers(const fs::path& build) {
-  Fingerprint f;
-  for (const EmbeddedText& t : embedded_texts()) f << t.path << t.text;
-  const fs::path folder = build / ("headers-" + f.text().substr(0, 16));
-  if (fs::exists(folder / "complete")) return folder;
-  for (const EmbeddedText& t : embedded_texts()) {
-    write(folder / t.path, t.text);
-    const fs::path name = fs::path(t.path).filename();
-    if (name == "plugin.h" || name == "adapter.h" || name == "variant.h" || name == "parts.h")
-      write(folder / "assay" / name, t.text);
-  }
-  write(folder / "complete", "");
-  return folder;
-}
-
 /// What the file and those it includes by quotes do not know, of the words that the entry says: its
 /// function's name, or a name in a value of --arg. Empty where all of them are somewhere.
 std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   if (file.entry.empty()) return {};
   std::set<std::string, std::less<>> known;
   for (const fs::path& p : texts) {
-    const std::string text = read(p);  // tokens point into it
+    const std::string text = read_text(p);  // tokens point into it
     for (const SourceToken& t : source_tokens(text))
       if (t.kind != SourceToken::directive)
         known.emplace(t.spelling);
@@ -151,7 +71,7 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
 void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
   const int status = run_program(words, log.string());
   if (status == 0) return;
-  const std::string text = read(log);
+  const std::string text = read_text(log);
   if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
   const std::string error = first_error(text);
   throw InputError(source + " does not compile: " +
@@ -166,72 +86,6 @@ std::string joined(const std::vector<std::string>& words) {
     s += (s.empty() ? "" : " ") + (plain ? w : "'" + w + "'");
   }
   return s;
-}
-
-/// Folders of -I, which quoted includes are looked for in too.
-std::vector<fs::path> include_folders(const std::vector<std::string>& flags) {
-  std::vector<fs::path> all;
-  for (std::size_t i = 0; i < flags.size(); ++i)
-    if (flags[i] == "-I" && i + 1 < flags.size())
-      all.emplace_back(flags[++i]);
-    else if (flags[i].starts_with("-I"))
-      all.emplace_back(flags[i].substr(2));
-  return all;
-}
-
-fs::path find_include(const fs::path& from, std::string_view name, const std::vector<fs::path>& folders) {
-  std::error_code error;
-  if (const fs::path p = from.parent_path() / name; fs::is_regular_file(p, error))
-    return fs::absolute(p).lexically_normal();
-  for (const fs::path& f : folders)
-    if (const fs::path p = f / name; fs::is_regular_file(p, error)) return fs::absolute(p).lexically_normal();
-  return {};
-}
-
-constexpr std::size_t kMostFiles = 256;
-
-/// A file and the files it includes by quotes, each rewritten for the executor; the names they get.
-class Rewritten {
- public:
-  Rewritten(fs::path folder, std::vector<fs::path> includes)
-      : folder_(std::move(folder)), includes_(std::move(includes)) {}
-
-  fs::path of(const fs::path& path) {
-    if (const auto known = done_.find(path); known != done_.end()) return known->second;
-    if (done_.size() == kMostFiles)
-      throw InputError(path.string() + ": more than " + std::to_string(kMostFiles) + " files are included");
-    const fs::path target = folder_ / (std::to_string(done_.size()) + "_" + path.filename().string());
-    done_[path] = target;
-    texts_[target] = host_source(read(path), path.string(), [&](std::string_view name) -> std::string {
-      const fs::path other = find_include(path, name, includes_);
-      return other.empty() ? std::string() : of(other).string();
-    });
-    return target;
-  }
-  const std::map<fs::path, std::string>& texts() const { return texts_; }
-
- private:
-  fs::path folder_;
-  std::vector<fs::path> includes_;
-  std::map<fs::path, fs::path> done_;
-  std::map<fs::path, std::string> texts_;
-};
-
-/// Adds the contents of a file and of what it includes by quotes.
-void add_contents(Fingerprint& f, const fs::path& path, const std::vector<fs::path>& folders,
-                  std::set<fs::path>& seen) {
-  if (!seen.insert(path).second || seen.size() > kMostFiles) return;
-  const std::string text = read(path);
-  f << path.string() << text;
-  for (const SourceToken& t : source_tokens(text)) {
-    if (t.kind != SourceToken::directive || t.spelling.find("include") == t.spelling.npos) continue;
-    const std::size_t open = t.spelling.find('"');
-    const std::size_t close = open == t.spelling.npos ? open : t.spelling.find('"', open + 1);
-    if (close == t.spelling.npos) continue;
-    if (const fs::path p = find_include(path, t.spelling.substr(open + 1, close - open - 1), folders);
-        !p.empty())
-      add_contents(f, p, folders, seen);
-  }
 }
 
 AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries,
@@ -267,10 +121,10 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
     compile_step(file.source, words, log);
   } catch (const InputError&) {
     // An error of the author's own file is told as it is.
-    const std::string text = read(log);
+    const std::string text = read_text(log);
     if (!in_adapter(text)) throw;
     std::set<std::string> contents;
-    for (const fs::path& p : texts) contents.insert(read(p));
+    for (const fs::path& p : texts) contents.insert(read_text(p));
     const std::string unknown = unknown_word(file, texts);
     for (const EntrySignature& s : entries_of(file)) {
       const std::string macro = behind_macro(s.function, file.source, contents);
@@ -288,7 +142,7 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
 
 CompiledFile compile_for_device(const OneFile& file) {
   const fs::path source = fs::absolute(file.source).lexically_normal();
-  const fs::path build = build_folder(file);
+  const fs::path build = build_folder(file.build_dir);
   const fs::path headers = write_headers(build);
   const std::string nvcc = find_nvcc();
   const std::string version = version_of({nvcc}, (build / ("version." + std::to_string(getpid()))).string());
@@ -315,7 +169,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   std::set<fs::path> seen;
   add_contents(f, source, include_folders(flags), seen);
   const std::string name = source.stem().string() + "-" + f.text().substr(0, 16);
-  write(build / (name + "_adapter.cu"), adapter);
+  write_text(build / (name + "_adapter.cu"), adapter);
   words.push_back((build / (name + "_adapter.cu")).string());
   return finish(file, seen, build / (name + ".so"), std::move(words), version);
 }
@@ -368,7 +222,7 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
 CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   const fs::path source = fs::absolute(file.source).lexically_normal();
   const std::vector<EntrySignature> entries = entries_of(file);
-  const fs::path build = build_folder(file);
+  const fs::path build = build_folder(file.build_dir);
   const fs::path headers = write_headers(build);
   const std::vector<std::string> compiler = find_host_compiler();
   const fs::path scratch = build / ("version." + std::to_string(getpid()));
@@ -386,7 +240,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   Rewritten rewritten(folder, include_folders(flags));
   const fs::path main = rewritten.of(source);
   const std::string adapter = adapter_source(adapter_file(file, entries, main), entries);
-  for (const auto& [path, text] : rewritten.texts()) write(path, text);
+  for (const auto& [path, text] : rewritten.texts()) write_text(path, text);
 
   std::vector<std::string> words = compiler;
   words.insert(words.end(),
@@ -401,7 +255,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   Fingerprint f;
   f << joined(words) << version << adapter << folder.string();
   const std::string name = f.text().substr(0, 16);
-  write(folder / (name + "_adapter.cpp"), adapter);
+  write_text(folder / (name + "_adapter.cpp"), adapter);
   const std::vector<std::string> objects = executor_objects(build, headers, compiler, version, sanitize);
   words.push_back((folder / (name + "_adapter.cpp")).string());
   words.insert(words.end(), objects.begin(), objects.end());
@@ -421,7 +275,7 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
   for (const std::string& a : file.args) arguments.push_back(parse_entry_argument(a));
   if (file.entry.empty()) {
     if (!arguments.empty()) throw InputError("--arg is for the parameters of an --entry, and none was given");
-    const std::string text = read(file.source);
+    const std::string text = read_text(file.source);
     for (const SourceToken& t : source_tokens(text))
       if (t.is("ASSAY_VARIANT")) return {};
     throw InputError(
@@ -469,10 +323,10 @@ std::string build_race_checker(const OneFile& file) {
 int run_race_checker(const std::string& program, std::string& report) {
   const std::string log = program + "." + std::to_string(getpid()) + ".log";
   int status = run_program({program}, log);
-  report = read(log);
+  report = read_text(log);
   if (status != 0 && report.find("unexpected memory mapping") != report.npos) {
     status = run_program({"setarch", "-R", program}, log);
-    report = read(log);
+    report = read_text(log);
   }
   fs::remove(log);
   return status;

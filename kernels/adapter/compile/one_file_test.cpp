@@ -1,123 +1,21 @@
 // From somebody's file to a plugin: for the host executor, so that it runs here.
-#include "kernels/adapter/compile/one_file.hpp"
-
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "kernels/adapter/compile/one_file_test.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "kernels/adapter/compile/host_source.hpp"
 #include "kernels/adapter/compile/toolchain.hpp"
-#include "kernels/plugin.h"
-#include "reference/error.hpp"
-#include "reference/formats.hpp"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// One folder for all tests of a run: the executor is compiled into it once.
-std::string build_folder() {
-  return (fs::temp_directory_path() / ("assay-one-file-" + std::to_string(getuid()))).string();
-}
-
-OneFile fixture(const char* name, const char* entry) {
-  OneFile f;
-  f.source = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/fixtures/" + name;
-  f.entry = entry;
-  f.host = true;
-  f.build_dir = build_folder();
-  return f;
-}
-std::string refusal(const OneFile& f) {
-  try {
-    compile_one_file(f);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "accepted";
-}
-
-struct Loaded {
-  void* handle;
-  const assay_plugin* plugin = nullptr;
-  explicit Loaded(const std::string& path) : handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (!handle) ADD_FAILURE() << dlerror();
-    if (handle) plugin = reinterpret_cast<assay_plugin_entry_function>(dlsym(handle, ASSAY_PLUGIN_SYMBOL))();
-  }
-  const char* fault() const {
-    return reinterpret_cast<const char* (*)()>(dlsym(handle, "assay_plugin_fault"))();
-  }
-};
-
-std::vector<unsigned char> stored(const std::vector<double>& values, Dtype t) {
-  std::vector<unsigned char> bytes(values.size() * size_of(t));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t b = encode(t, values[i]);
-    std::memcpy(&bytes[i * size_of(t)], &b, size_of(t));
-  }
-  return bytes;
-}
-
-/// Runs a variant on rows x V logits and returns the largest difference to softmax in double.
-double worst_difference(const Loaded& l, const assay_variant& v, std::int64_t rows, std::int64_t V,
-                        std::int64_t pitch) {
-  const Dtype in = *parse_dtype(v.in_dtype), out = *parse_dtype(v.out_dtype ? v.out_dtype : v.in_dtype);
-  std::vector<double> logits(static_cast<std::size_t>(rows * pitch));
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = std::sin(static_cast<double>(i)) * 4;
-  std::vector<unsigned char> input = stored(logits, in),
-                             output(static_cast<std::size_t>(rows * pitch) * size_of(out), 0xff);
-  std::int64_t shape[2] = {rows, V}, strides[2] = {pitch, 1};
-  const auto tensor = [&](std::vector<unsigned char>& bytes, Dtype t) {
-    assay_tensor a{};
-    a.data = bytes.data();
-    a.device = {1, 0};
-    a.ndim = 2;
-    a.dtype = {static_cast<std::uint8_t>(t == Dtype::bf16 ? 4 : 2), static_cast<std::uint8_t>(size_of(t) * 8),
-               1};
-    a.shape = shape;
-    a.strides = strides;
-    return a;
-  };
-  const assay_tensor x = tensor(input, in), y = tensor(output, out);
-  assay_call call{};
-  call.struct_size = sizeof call;
-  call.op = v.op;
-  call.logits = &x;
-  call.values = &y;
-  call.scale = 1;
-  std::vector<unsigned char> workspace(v.workspace_bytes(&call));
-  call.workspace = workspace.data();
-  call.workspace_bytes = workspace.size();
-  if (const int status = v.run(&call)) {
-    ADD_FAILURE() << v.name << ": " << status << ": " << l.fault();
-    return 1;
-  }
-  double worst = 0;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::vector<double> e(static_cast<std::size_t>(V));
-    double sum = 0;
-    for (std::int64_t i = 0; i < V; ++i)
-      sum += e[static_cast<std::size_t>(i)] =
-          std::exp(decode(in, encode(in, logits[static_cast<std::size_t>(r * pitch + i)])));
-    for (std::int64_t i = 0; i < V; ++i) {
-      std::uint64_t b = 0;
-      std::memcpy(&b, &output[static_cast<std::size_t>(r * pitch + i) * size_of(out)], size_of(out));
-      const double difference = std::fabs(decode(out, b) - e[static_cast<std::size_t>(i)] / sum);
-      if (!(difference <= worst)) worst = difference;
-    }
-  }
-  return worst;
-}
+using one_file_test::fixture;
+using one_file_test::Loaded;
+using one_file_test::refusal;
+using one_file_test::worst_difference;
 
 TEST(OneFile, WarpShufflesAndNoStream) {
   const Loaded l(compile_one_file(
@@ -250,18 +148,6 @@ TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
   EXPECT_EQ(fault_of("void waits(const float* in, float* out, int rows, int V, cudaStream_t s)"), "");
 }
 
-TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
-  for (const auto& [file, why] :
-       {std::pair("pipeline.cu", "unsupported: executor: <cuda_pipeline.h> (the host"),
-        std::pair("block_scan.cu", "unsupported: executor: cub::BlockScan (the host executor has no such")}) {
-    const std::string text = refusal(
-        fixture(file, "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)"));
-    EXPECT_NE(text.find(why), std::string::npos) << text;
-    EXPECT_NE(text.find(std::string(file) + ":"), std::string::npos) << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  }
-}
-
 TEST(OneFile, GroupsCubAndRowsOfAWarp) {
   const auto worst = [](const char* file, const char* entry, const char* flags = "") {
     OneFile f = fixture(file, entry);
@@ -323,30 +209,6 @@ TEST(OneFile, LaunchersAsPeopleWriteThem) {
   EXPECT_STREQ(counted.fault(), "the entry returned false");
 }
 
-TEST(OneFile, NamesWhatIsWrong) {
-  EXPECT_NE(refusal(fixture("nowhere.cu", "void f()")).find("nowhere.cu: no such file"), std::string::npos);
-  EXPECT_NE(refusal(fixture("groups.cu", "")).find("--entry"), std::string::npos);
-  const std::string text =
-      refusal(fixture("shuffle_rows.cu", "void another(const float* in, float* out, int rows, int V)"));
-  EXPECT_NE(text.find("has no function 'another'"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  // The function is there, and takes something else.
-  const std::string other = refusal(
-      fixture("shuffle_rows.cu", "void softmax_rows(const float* in, float* out, int rows, int V, int k)"));
-  EXPECT_NE(other.find("has no k"), std::string::npos) << other;
-  const std::string types = refusal(
-      fixture("shuffle_rows.cu", "void softmax_rows(const __half* in, __half* out, int rows, int V)"));
-  EXPECT_NE(types.find("does not compile"), std::string::npos) << types;
-  EXPECT_NE(types.find(".log"), std::string::npos) << types;
-  OneFile f = fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)");
-  f.build_dir = "/proc/nowhere";
-  EXPECT_NE(refusal(f).find("build folder"), std::string::npos);
-  OneFile block =
-      fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* in, int N, int C, int b)");
-  block.args = {"b=BLOCK_SIZE"};
-  EXPECT_EQ(refusal(block), "--arg 'b=BLOCK_SIZE': 'BLOCK_SIZE' is not to be found in " + block.source);
-}
-
 TEST(OneFile, RacesAreFound) {
   const auto status_of = [](const OneFile& f) {
     std::string report;
@@ -363,47 +225,6 @@ TEST(OneFile, RacesAreFound) {
   EXPECT_NE(report.find("race.cu:"), std::string::npos) << report;
 }
 
-TEST(HostSource, KeepsLinesAndQuotedText) {
-  const std::string source =
-      "// k<<<1, 1>>>(x) stays\n"
-      "const char* s = \"k<<<1, 1>>>(x) __shared__\"; auto r = R\"(\n__shared__ int a;)\";\n"
-      "__global__ void k(int* p) {\n  __shared__ float a[4]\n    [8], b;\n  __shared__ alignas(16) struct { "
-      "int n; } c;\n}\n"
-      "void f(int* p) {\n  k<<<1,\n    2>>>(p /* > */);\n  t::k<int, (3 > 2)><<<dim3(1), f<2>(), 0, s>>>(p, "
-      "g(1, 2));\n}\n";
-  const std::string out = host_source(source, "a \"b\".cu", [](std::string_view) { return std::string(); });
-  EXPECT_TRUE(out.starts_with("#line 1 \"a \\\"b\\\".cu\"\n")) << out;
-  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
-      << out;
-  EXPECT_NE(out.find("// k<<<1, 1>>>(x) stays"), std::string::npos);
-  EXPECT_NE(out.find("\"k<<<1, 1>>>(x) __shared__\""), std::string::npos);
-  EXPECT_NE(out.find("\n__shared__ int a;)\""), std::string::npos);
-  EXPECT_EQ(out.find("__shared__ float"), std::string::npos) << out;
-  EXPECT_NE(out.find("::assay_cuda::launch(dim3(1), f<2>(), 0, s)"), std::string::npos) << out;
-  EXPECT_NE(out.find("t :: k < int , ( 3 > 2 ) >(assay_a...)"), std::string::npos) << out;
-}
-
-TEST(HostSource, LaunchesInMacrosThatGoOnInTheNextLine) {
-  const std::string source =
-      "#define L(n, x) case n: \\\n  k<n, float> \\\r\n  <<<rows, 32, /* a */ \\\n 0, s>>>(in, \\\n #x); \\\n"
-      "  break;\nvoid f() {\n  __shared__ int \\\n a;\n}\n";
-  const std::string out = host_source(source, "m.cu", [](std::string_view) { return std::string(); });
-  EXPECT_EQ(out.find("<<<"), std::string::npos) << out;
-  EXPECT_NE(out.find("k < n , float >(assay_a...)"), std::string::npos) << out;
-  EXPECT_NE(out.find("#x"), std::string::npos) << out;
-  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
-      << out;
-  // Every line of the macro but its last goes on.
-  std::istringstream lines(out.substr(out.find("#define")));
-  std::string line;
-  for (int n = 0; n < 5; ++n) {
-    ASSERT_TRUE(std::getline(lines, line));
-    EXPECT_TRUE(line.ends_with("\\") || line.ends_with("\\\r")) << line;
-  }
-  ASSERT_TRUE(std::getline(lines, line));
-  EXPECT_TRUE(line.ends_with("break;")) << line;
-}
-
 TEST(OneFile, RareWordsAndSplicedMacros) {
   OneFile f = fixture("rare_words.cu",
                       "[[nodiscard]] cudaError_t softmax(const float* in, float* out, int rows, int V, "
@@ -411,29 +232,6 @@ TEST(OneFile, RareWordsAndSplicedMacros) {
   const Loaded l(compile_one_file(f));
   ASSERT_TRUE(l.plugin);
   EXPECT_LT(worst_difference(l, l.plugin->variants[0], 3, 100, 100), 1e-6);
-}
-
-TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {
-  const auto ends = [](const char* entry, const std::string& end) {
-    const OneFile f = fixture("places.cu", entry);
-    const std::string text = refusal(f);
-    EXPECT_TRUE(text.starts_with(f.source)) << text;
-    EXPECT_NE(text.find(end), std::string::npos) << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  };
-  ends("void plain(const float* in, float* out, int rows, int V)",
-       ": 'plain' takes more arguments than --entry gives it: it is 'void plain(const float*, float*, int, "
-       "int, ");
-  ends("void few(const float* in, float* out, int rows, int V, cudaStream_t s)",
-       ": 'few' takes fewer arguments than --entry gives it: it is 'void few(");
-  ends("void inner(const float* in, float* out, int rows, int V)",
-       ": has no function 'inner', but 'a::b::inner': --entry takes the whole name");
-  ends("void go(const float* in, float* out, int rows, int V)", "but 'a::Softmax::go': ");
-  ends("void a::Softmax::go(const float* in, float* out, int rows, int V)",
-       ": 'a::Softmax::go' is called on an object: ");
-  ends("void few(const half* in, half* out, int rows, int V)", " does not compile as --entry calls 'few': ");
-  EXPECT_EQ(refusal(fixture("places.cu", "void a::b::inner(const float* in, float* out, int rows, int V)")),
-            "accepted");
 }
 
 TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
@@ -474,14 +272,6 @@ TEST(OneFile, NvccWithTheFlagsOfExtensions) {
     f.nvcc_flags = flags;
     EXPECT_EQ(refusal(f), "accepted") << flags;
   }
-}
-
-TEST(OneFile, NamesAWordThatTheExecutorDoesNotHave) {
-  const std::string text =
-      refusal(fixture("unknown_word.cu", "void softmax(const float* in, float* out, int rows, int V)"));
-  EXPECT_NE(text.find("unknown_word.cu:8:"), std::string::npos) << text;
-  EXPECT_NE(text.find("unsupported: executor: __viaddmax_s32 ("), std::string::npos) << text;
-  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }
 
 }  // namespace

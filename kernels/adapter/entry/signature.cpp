@@ -1,3 +1,4 @@
+// Reads a declaration: its head, its parameters one by one, and what they say of calls.
 #include "kernels/adapter/entry/signature.hpp"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 
 #include "kernels/adapter/entry/roles.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -37,88 +39,12 @@ std::vector<bool> type_parameters(const Tokens& t) {
   }
   return all;
 }
-/// Words that several of make one integer type.
-bool is_integer_word(std::string_view w) {
-  return w == "unsigned" || w == "signed" || w == "long" || w == "short" || w == "int" || w == "char";
-}
 
 const char* spelling(Dtype t) {
   return t == Dtype::f16    ? "__half"
          : t == Dtype::bf16 ? "__nv_bfloat16"
          : t == Dtype::f64  ? "double"
                             : "float";
-}
-
-struct NamedScalar {
-  const char* spelling;
-  Scalar scalar;
-};
-constexpr NamedScalar kScalars[] = {
-    {"float", Scalar::f32},
-    {"double", Scalar::f64},
-    {"half", Scalar::f16},
-    {"__half", Scalar::f16},
-    {"nv_half", Scalar::f16},
-    {"__nv_half", Scalar::f16},
-    {"nv_bfloat16", Scalar::bf16},
-    {"__nv_bfloat16", Scalar::bf16},
-    {"int", Scalar::i32},
-    {"int32_t", Scalar::i32},
-    {"uint", Scalar::u32},
-    {"uint32_t", Scalar::u32},
-    {"int64_t", Scalar::i64},
-    {"uint64_t", Scalar::u64},
-    {"size_t", Scalar::u64},
-    {"ssize_t", Scalar::i64},
-    {"ptrdiff_t", Scalar::i64},
-    {"int16_t", Scalar::i16},
-    {"int8_t", Scalar::i8},
-    {"uint8_t", Scalar::i8},
-    {"byte", Scalar::i8},
-    {"bool", Scalar::boolean},
-    {"void", Scalar::nothing},
-    {"cudaStream_t", Scalar::stream},
-    {"CUstream", Scalar::stream},
-    {"float2", Scalar::f32},
-    {"float4", Scalar::f32},
-    {"half2", Scalar::f16},
-    {"__half2", Scalar::f16},
-    {"nv_bfloat162", Scalar::bf16},
-    {"__nv_bfloat162", Scalar::bf16},
-    {"bf16", Scalar::bf16},
-    {"bfloat16", Scalar::bf16},
-    {"fp16", Scalar::f16},
-    {"float16", Scalar::f16},
-    {"float32", Scalar::f32},
-    {"float32_t", Scalar::f32},
-    {"dim_t", Scalar::own_integer},
-    {"index_t", Scalar::own_integer},
-    {"idx_t", Scalar::own_integer},
-    {"IndexType", Scalar::own_integer},
-    {"index_type", Scalar::own_integer},
-    {"size_type", Scalar::own_integer},
-    {"offset_t", Scalar::own_integer},
-    {"len_t", Scalar::own_integer},
-    {"ulong", Scalar::u64},
-};
-
-/// The words of a type, without const and pointers; Scalar::none if nothing here knows it.
-Scalar scalar_of(const std::vector<std::string_view>& words) {
-  if (words.size() == 1)
-    for (const NamedScalar& s : kScalars)
-      if (words[0] == s.spelling) return s.scalar;
-  int longs = 0, shorts = 0, chars = 0, is_unsigned = 0;
-  for (const std::string_view w : words) {
-    if (!is_integer_word(w)) return Scalar::none;
-    longs += w == "long";
-    shorts += w == "short";
-    chars += w == "char";
-    is_unsigned += w == "unsigned";
-  }
-  if (chars) return Scalar::i8;
-  if (shorts) return Scalar::i16;
-  if (longs) return is_unsigned ? Scalar::u64 : Scalar::i64;
-  return is_unsigned ? Scalar::u32 : Scalar::i32;
 }
 
 /// The first token at `from` or later that is `sign` outside every kind of bracket; `to` if there is none.

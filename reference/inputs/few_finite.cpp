@@ -1,4 +1,4 @@
-#include "reference/few_finite.hpp"
+#include "reference/inputs/few_finite.hpp"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 #include "fuzz/case_file.hpp"
 #include "fuzz/search/campaign.hpp"
 #include "reports/cli/commands.hpp"
-#include "reports/cli/fuzz_options.hpp"
+#include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

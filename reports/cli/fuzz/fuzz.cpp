@@ -19,7 +19,7 @@
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
-#include "reports/cli/fuzz_options.hpp"
+#include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 

@@ -1,0 +1,143 @@
+// What a finding says: its checks, its place, its first case and the likely cause.
+#include "accuracy/conformance/diagnosis/finding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "accuracy/conformance/diagnosis/likely_cause.hpp"
+#include "accuracy/conformance/diagnosis/symptom.hpp"
+
+namespace assay::conformance {
+namespace {
+
+bool smaller(const Record* a, const Record* b) {
+  return std::tuple(a->V, a->rows, a->k) < std::tuple(b->V, b->rows, b->k);
+}
+
+std::string check_names(const Cases& bad) {
+  std::map<std::string, int> count;
+  for (const Record* r : bad) {
+    if (r->status != Status::fail) ++count[name(r->status)];
+    for (const CheckResult& c : r->checks) count[name(c.check)] += c.failed > 0 && r->status == Status::fail;
+  }
+  std::vector<std::pair<int, std::string>> order;
+  for (const auto& [check, n] : count)
+    if (n > 0) order.emplace_back(-n, check);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (const auto& [n, check] : order) out += (out.empty() ? "" : ", ") + check;
+  return out;
+}
+
+std::string first_detail(const Record& r) {
+  for (const CheckResult& c : r.checks)
+    if (c.failed > 0 && !c.detail.empty()) return c.detail;
+  return r.reason;
+}
+
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t';
+    if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
+  }
+  return out;
+}
+
+std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
+  const Record& first = *bad.front();
+  const std::size_t of = bad.size() + good.size();
+  if (of == 1) return {};
+  if (rule.pattern == Pattern::everything) {
+    if (good.empty()) return rule.words;
+    if (bad.size() == 1)
+      return fmt::format(
+          "one case: {} {}{}", first.family,
+          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup,
+          first.k > 0 ? fmt::format(", k = {}", first.k) : std::string());
+    std::string s = "no simple rule";
+    if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
+    return s;
+  }
+  std::string s = rule.words;
+  if (!rule.exact()) {
+    // What a passing case contradicts is a number of cases, and no rule.
+    if (s.starts_with("every ")) s.erase(0, 6);
+    s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in,
+                    s);
+  }
+  if (about_V(rule.pattern) && rule.pattern != Pattern::single_V)
+    s += fmt::format(" (first: V = {})", first.V);
+  return s;
+}
+
+/// A rule about places, rows or remainders is about what is addressed, not about how it is computed.
+bool may_be_arithmetic(const Rule& rule) {
+  const auto addresses = [](Pattern p) {
+    return about_setup(p) || about_rows(p) || p == Pattern::columns_times_rows || p == Pattern::k ||
+           p == Pattern::single_V || p == Pattern::V_to || p == Pattern::V_rest ||
+           p == Pattern::V_no_multiple || p == Pattern::V_power_of_two || p == Pattern::band;
+  };
+  return !addresses(rule.pattern) && !addresses(rule.with);
+}
+
+}  // namespace
+
+Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
+  std::stable_sort(bad.begin(), bad.end(), smaller);
+  Finding f;
+  std::map<std::string, std::int64_t> of_group;
+  for (const Record* r : bad) ++of_group[r->group];
+  f.group = std::max_element(of_group.begin(), of_group.end(), [](const auto& a, const auto& b) {
+              return a.second < b.second;
+            })->first;
+  f.first = *std::find_if(bad.begin(), bad.end(), [&](const Record* r) { return r->group == f.group; });
+  for (const auto& [group, n] : of_group)
+    if (group != f.group) f.also.push_back(fmt::format("{} ({})", group, n));
+  f.checks = check_names(bad);
+  for (const Record* r : bad) {
+    f.setups.insert(place_of(*r));
+    for (const CheckResult& c : r->checks)
+      if (c.failed > 0) f.failed_checks.insert(c.check);
+  }
+  f.status = f.first->status;
+  f.failed = of_group[f.group];
+  f.of = f.failed;
+  for (const Record* r : good) f.of += r->group == f.group;
+  f.detail = one_line(first_detail(*f.first));
+  f.exact = rule.exact();
+  f.ruled = rule.pattern != Pattern::everything;
+  f.cases = std::move(bad);
+  f.where = words_of(rule, f.cases, good);
+  f.likely = likely_cause(f, rule);
+  // Where another cause is known no class is offered; but a policy for special values is a word to declare.
+  f.may_be_arithmetic = may_be_arithmetic(rule) && (f.likely.empty() || f.likely == kOtherArithmetic ||
+                                                    symptom_of(*f.first) == Symptom::special);
+  if (f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
+      symptom_of(*f.first) == Symptom::values)
+    f.likely = fmt::format("{}: the first case {}", kOtherArithmetic, f.first->behaves_like);
+  if (f.may_be_arithmetic && f.first->nearest == Nearest::beyond_measured)
+    f.likely = "a part of the sum is lost, or rounded too coarsely";
+  return f;
+}
+
+void merge(Finding& into, const Finding& other) {
+  std::map<std::string, std::int64_t> of_group;
+  into.cases.insert(into.cases.end(), other.cases.begin(), other.cases.end());
+  for (const Record* r : into.cases) ++of_group[r->group];
+  into.also.clear();
+  for (const auto& [group, n] : of_group)
+    if (group == into.group)
+      into.failed = n;
+    else
+      into.also.push_back(fmt::format("{} ({})", group, n));
+  into.of = std::max(into.of, into.failed);
+}
+
+}  // namespace assay::conformance

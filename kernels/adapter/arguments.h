@@ -1,0 +1,225 @@
+// One call of the C ABI as a launcher sees it: its numbers and pointers, its part of the workspace, its rows.
+#ifndef ASSAY_ARGUMENTS_H
+#define ASSAY_ARGUMENTS_H
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#if __has_include(<assay/plugin.h>)
+#include <assay/parts.h>
+#include <assay/plugin.h>
+#else
+#include "kernels/adapter/parts.h"
+#include "kernels/plugin.h"
+#endif
+
+namespace assay_adapter {
+
+/// A call that the launcher's signature cannot express.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What a launcher takes, and what must be done around it.
+struct Needs {
+  bool stream = true;         // false: it works on the default stream
+  bool takes_stream = false;  // one of its parameters is the stream
+  bool pitches = false;       // it takes the pitch of the logits and that of the results
+  bool one_pitch = false;     // it takes one for both
+  bool scale = false;
+  bool m = false, d = false;  // it writes them whether they are asked for or not
+  bool inout = false;         // the results go where the logits are
+  bool one_row = false;       // it takes one row: it is called for each
+  int out_bytes = 0;          // of an element of its results; 0: it has none
+  int index_bytes = 0;        // of its own indices
+  int fixed_k = 0;
+  uint64_t (*workspace)(int64_t rows, int64_t V, int64_t k) = nullptr;
+};
+
+/// One call, as a launcher sees it.
+struct Arguments {
+  int64_t rows = 0, V = 0, k = 0, in_pitch = 0, out_pitch = 0;
+  const void *in = nullptr, *gradients = nullptr;
+  void *out = nullptr, *indices = nullptr, *m = nullptr, *d = nullptr, *workspace = nullptr;
+  uint64_t workspace_bytes = 0;
+  void* stream = nullptr;
+  float scale = 1, temperature = 1;
+  const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
+};
+
+/// A number as the launcher's own type, never cut short.
+template <class T>
+T number(int64_t n, const char* what) {
+  const T t = static_cast<T>(n);
+  if (static_cast<int64_t>(t) != n || (t < T(0)) != (n < 0))
+    throw Refused(std::string(what) + " = " + std::to_string(n) + " does not fit the entry's type");
+  return t;
+}
+
+/// A number for a parameter whose integer type only the launcher's file knows.
+struct own_integer {
+  int64_t n;
+  explicit own_integer(int64_t of) : n(of) {}
+  template <class T>
+  operator T() const {
+    return number<T>(n, "a number");
+  }
+};
+
+/// A size that something is divided by. Without columns there is nothing to divide.
+inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
+
+/// What a parameter is for; kParts spells it.
+#define ASSAY_PART(part) part,
+enum class Part { ASSAY_PARTS(ASSAY_PART) };
+#undef ASSAY_PART
+#define ASSAY_PART(part) #part,
+constexpr const char* kParts[] = {ASSAY_PARTS(ASSAY_PART)};
+#undef ASSAY_PART
+
+/// The value of one parameter of type A.
+template <class A>
+A value_of(Part part, const Arguments& a) {
+  if constexpr (std::is_pointer_v<A>) {
+    const void* p = part == Part::in          ? a.in
+                    : part == Part::indices   ? a.indices
+                    : part == Part::stream    ? a.stream
+                    : part == Part::workspace ? a.workspace
+                    : part == Part::m         ? a.m
+                    : part == Part::d         ? a.d
+                    : part == Part::gradients ? a.gradients
+                    : part == Part::mask_keep || part == Part::mask_drop ? a.mask
+                    : part == Part::bias || part == Part::bias_row       ? a.bias
+                    : part == Part::lengths                              ? a.lengths
+                    : part == Part::temperature                          ? a.temperatures
+                                                                         : a.out;
+    return reinterpret_cast<A>(const_cast<void*>(p));
+  } else if constexpr (std::is_integral_v<A>) {
+    const int64_t n = part == Part::rows              ? a.rows
+                      : part == Part::V               ? a.V
+                      : part == Part::k               ? a.k
+                      : part == Part::in_pitch        ? a.in_pitch
+                      : part == Part::out_pitch       ? a.out_pitch
+                      : part == Part::workspace_bytes ? static_cast<int64_t>(a.workspace_bytes)
+                                                      : a.in_pitch;
+    return number<A>(n, kParts[static_cast<int>(part)]);
+  } else {
+    return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
+  }
+}
+/// The same for adapters that stand behind a file that may define any macro: no name of a member is in sight.
+template <class A, int part>
+A value(const Arguments& a) {
+  return value_of<A>(static_cast<Part>(part), a);
+}
+
+inline uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Where the adapter's own parts of the workspace begin: the launcher's comes first.
+struct Layout {
+  uint64_t own = 0, m = 0, d = 0, out = 0, indices = 0, end = 0;
+  Layout(const assay_call& c, const Needs& n) {
+    const int64_t rows = c.logits->shape[0], V = c.logits->shape[1];
+    const auto r = static_cast<uint64_t>(rows);
+    own = n.workspace ? n.workspace(rows, V, c.k) : 0;
+    m = rounded(own);
+    d = m + (n.m && !c.m ? rounded(4 * r) : 0);
+    out = d + (n.d && !c.d ? rounded(4 * r) : 0);
+    // Results that nobody asked for, where (m, d) alone are judged.
+    indices =
+        out + (!c.values ? rounded(static_cast<uint64_t>(n.out_bytes) * r * static_cast<uint64_t>(V)) : 0);
+    const bool wider = c.indices && n.index_bytes * 8 != c.indices->dtype.bits && n.index_bytes != 0;
+    end = indices + (wider ? rounded(8 * r * static_cast<uint64_t>(c.k)) : 0);
+    if (end == m) end = own;
+  }
+};
+
+inline uint64_t workspace_of(const assay_call& c, const Needs& n) { return Layout(c, n).end; }
+
+inline int64_t pitch_of(const assay_tensor* t) { return t ? t->strides[0] : 0; }
+
+/// Throws Refused for a call that the launcher cannot be told.
+inline Arguments arguments_of(const assay_call& c, const Needs& n) {
+  Arguments a;
+  a.rows = c.logits->shape[0];
+  a.V = c.logits->shape[1];
+  a.k = c.k;
+  a.in_pitch = pitch_of(c.logits);
+  a.out_pitch = pitch_of(c.values);
+  a.in = c.logits->data;
+  a.gradients = c.gradients ? c.gradients->data : nullptr;
+  a.out = c.values ? c.values->data : nullptr;
+  a.stream = c.stream;
+  a.scale = c.scale;
+  a.temperature = c.temperature;
+  const auto data_of = [](const assay_tensor* t) -> const void* { return t ? t->data : nullptr; };
+  a.mask = data_of(c.mask);
+  a.bias = data_of(c.bias);
+  a.lengths = data_of(c.lengths);
+  a.temperatures = data_of(c.temperatures);
+  if (c.scale != 1 && !n.scale) throw Refused("scale is not 1, and the entry takes no scale");
+  if (n.fixed_k && c.k != n.fixed_k)
+    throw Refused("k = " + std::to_string(c.k) + ", and the entry's is " + std::to_string(n.fixed_k));
+  if (!n.pitches && !n.one_row && a.rows > 1) {
+    const bool dense_out = !c.values || a.out_pitch == c.values->shape[1];
+    if (n.one_pitch ? c.values && a.in_pitch != a.out_pitch : a.in_pitch != a.V || !dense_out)
+      throw Refused(n.one_pitch ? "pitches of input and output differ, and the entry takes one"
+                                : "rows do not lie V apart, and the entry takes no pitch");
+  }
+  const Layout at(c, n);
+  if (at.end > 0 && (c.workspace_bytes < at.end || !c.workspace))
+    throw Refused("the workspace is smaller than the entry asked for");
+  auto* const base = static_cast<unsigned char*>(c.workspace);
+  a.workspace = at.own ? base : nullptr;
+  a.workspace_bytes = at.own;
+  a.m = c.m ? c.m->data : n.m ? base + at.m : nullptr;
+  a.d = c.d ? c.d->data : n.d ? base + at.d : nullptr;
+  if (!c.values && n.out_bytes) {
+    a.out = base + at.out;
+    a.out_pitch = n.one_pitch ? a.in_pitch : a.V;
+    if (n.inout || (n.one_pitch && a.in_pitch != a.V))
+      throw Refused("(m, d) alone cannot be asked of this entry");
+  }
+  a.indices =
+      c.indices ? (at.end > at.indices && at.end != at.own ? base + at.indices : c.indices->data) : nullptr;
+  return a;
+}
+
+/// Bytes of an element.
+inline uint64_t element(const assay_tensor* t) { return t->dtype.bits / 8u; }
+
+/// One row of a call: of its own buffers, or of those that stand in for them.
+inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& n, int64_t row) {
+  Arguments a = all;
+  const auto r = static_cast<uint64_t>(row);
+  const auto at = [r](void* p, uint64_t bytes) -> void* {
+    return p ? static_cast<unsigned char*>(p) + r * bytes : nullptr;
+  };
+  a.rows = 1;
+  a.in = at(const_cast<void*>(all.in), static_cast<uint64_t>(all.in_pitch) * element(c.logits));
+  a.gradients = at(const_cast<void*>(all.gradients), static_cast<uint64_t>(all.in_pitch) * element(c.logits));
+  a.out = at(all.out, static_cast<uint64_t>(all.out_pitch) *
+                          (c.values ? element(c.values) : static_cast<uint64_t>(n.out_bytes)));
+  if (c.indices)
+    a.indices = at(all.indices, all.indices == c.indices->data
+                                    ? static_cast<uint64_t>(pitch_of(c.indices)) * element(c.indices)
+                                    : static_cast<uint64_t>(all.k) * static_cast<uint64_t>(n.index_bytes));
+  a.m = at(all.m, sizeof(float));
+  a.d = at(all.d, sizeof(float));
+  const auto operand = [&](const void* p, const assay_tensor* t) -> const void* {
+    // One bias for all rows has one dimension.
+    if (!t || (t->ndim == 1 && t == c.bias)) return p;
+    return at(const_cast<void*>(p), static_cast<uint64_t>(t->ndim == 1 ? 1 : pitch_of(t)) * element(t));
+  };
+  a.mask = operand(all.mask, c.mask);
+  a.bias = operand(all.bias, c.bias);
+  a.lengths = operand(all.lengths, c.lengths);
+  a.temperatures = operand(all.temperatures, c.temperatures);
+  return a;
+}
+
+}  // namespace assay_adapter
+
+#endif

@@ -1,0 +1,69 @@
+// Follows #include "name" from file to file, in the order of a compiler.
+#include "kernels/adapter/compile/included_files.hpp"
+
+#include <string_view>
+#include <system_error>
+
+#include "kernels/adapter/compile/host_source.hpp"
+#include "kernels/adapter/entry/source_tokens.hpp"
+#include "reference/error.hpp"
+
+namespace assay {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMostFiles = 256;
+
+fs::path find_include(const fs::path& from, std::string_view name, const std::vector<fs::path>& folders) {
+  std::error_code error;
+  if (const fs::path p = from.parent_path() / name; fs::is_regular_file(p, error))
+    return fs::absolute(p).lexically_normal();
+  for (const fs::path& f : folders)
+    if (const fs::path p = f / name; fs::is_regular_file(p, error)) return fs::absolute(p).lexically_normal();
+  return {};
+}
+
+}  // namespace
+
+std::vector<fs::path> include_folders(const std::vector<std::string>& flags) {
+  std::vector<fs::path> all;
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i] == "-I" && i + 1 < flags.size())
+      all.emplace_back(flags[++i]);
+    else if (flags[i].starts_with("-I"))
+      all.emplace_back(flags[i].substr(2));
+  return all;
+}
+
+fs::path Rewritten::of(const fs::path& path) {
+  if (const auto known = done_.find(path); known != done_.end()) return known->second;
+  if (done_.size() == kMostFiles)
+    throw InputError(path.string() + ": more than " + std::to_string(kMostFiles) + " files are included");
+  const fs::path target = folder_ / (std::to_string(done_.size()) + "_" + path.filename().string());
+  done_[path] = target;
+  texts_[target] = host_source(read_text(path), path.string(), [&](std::string_view name) -> std::string {
+    const fs::path other = find_include(path, name, includes_);
+    return other.empty() ? std::string() : of(other).string();
+  });
+  return target;
+}
+
+void add_contents(Fingerprint& f, const fs::path& path, const std::vector<fs::path>& folders,
+                  std::set<fs::path>& seen) {
+  if (!seen.insert(path).second || seen.size() > kMostFiles) return;
+  const std::string text = read_text(path);
+  f << path.string() << text;
+  for (const SourceToken& t : source_tokens(text)) {
+    if (t.kind != SourceToken::directive || t.spelling.find("include") == t.spelling.npos) continue;
+    const std::size_t open = t.spelling.find('"');
+    const std::size_t close = open == t.spelling.npos ? open : t.spelling.find('"', open + 1);
+    if (close == t.spelling.npos) continue;
+    if (const fs::path p = find_include(path, t.spelling.substr(open + 1, close - open - 1), folders);
+        !p.empty())
+      add_contents(f, p, folders, seen);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,104 @@
+// Gives each parameter of an entry its role. roles.cpp reads what --arg, names and types say, role_checks.cpp
+// asks what is still open and refuses what cannot be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/adapter/entry/names.hpp"
+#include "kernels/adapter/entry/questions.hpp"
+#include "kernels/adapter/entry/signature.hpp"
+
+namespace assay {
+
+class RoleReader {
+ public:
+  RoleReader(EntrySignature& s, std::optional<Op> op, std::optional<Dtype> dtype)
+      : s_(s), op_(op), dtype_(dtype), said_(s.parameters.size()) {}
+
+  void read(const std::vector<EntryArgument>& arguments);
+
+ private:
+  std::string place(const Parameter& p) const { return entry_place(s_, p); }
+  std::string handle(const Parameter& p) const { return entry_handle(s_, p); }
+  [[noreturn]] void refuse(const Parameter& p, const std::string& why) const { refuse_entry(s_, p, why); }
+
+  // What --arg says.
+  void take(const EntryArgument& a);
+  /// k=5, V=4099: what the launcher was compiled for, and no parameter says.
+  template <class Integer>
+  static void fixed(const EntryArgument& a, Integer& value);
+  /// A number that the parameter's type does not hold would be cut short in silence.
+  void check_literal(const Parameter& p, const EntryArgument& a) const;
+  Parameter* named(std::string_view name);
+
+  // What names and types say.
+  /// d_output is the gradient of the output, unless d_ stands before every buffer: then it says "device".
+  void backward_from_name(Parameter& p);
+  void from_name(Parameter& p);
+  /// y = alpha softmax(x) + beta y, as BLAS has it: there alpha is no factor of the logits.
+  bool has_beta() const;
+  bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
+  /// A name never makes a result of what is const: (float* x, const float* y) reads y.
+  void types_over_names();
+
+  static bool is_real_number(const Parameter& p) {
+    return p.pointers == 0 &&
+           (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32);
+  }
+  static bool is_real(const Parameter& p) {
+    return p.pointers > 0 && (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 ||
+                              p.scalar == Scalar::f32 || p.scalar == Scalar::f64);
+  }
+  static bool is_number(const Parameter& p) {
+    return p.pointers == 0 && (p.scalar == Scalar::f32 || p.scalar == Scalar::f64);
+  }
+  static std::string lower(std::string s) {
+    for (char& c : s)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return s;
+  }
+
+  /// The only parameter without a role for which `f` holds; null if there is none or more than one.
+  template <class F>
+  Parameter* only(F f) {
+    Parameter* found = nullptr;
+    for (Parameter& p : s_.parameters)
+      if (p.role == Role::none && &p != lse_ && !(p.pointers > 0 && is_mask(plain_name(p))) && f(p)) {
+        if (found) return nullptr;
+        found = &p;
+      }
+    return found;
+  }
+
+  /// y and dy are both const: where one is known the other is what is left.
+  void one_reading_left_backward();
+  void one_reading_left();
+  void settle_op();
+  /// A bool that would make something else of softmax is off; what nobody named takes its default.
+  void switches();
+
+  // What is still open, and what cannot be.
+  std::vector<const Parameter*> undecided(bool pointers) const;
+  void need(Role r, const char* what);
+  void check();
+  /// One formula for all of them, one after the other, each at a multiple of 256.
+  void workspaces();
+  void check_bytes(const std::string& what, const std::string& text) const;
+  /// Masks mean one of three things, and nothing but their author's word says which.
+  std::string mask_question(const Parameter& p) const;
+  std::string roles(const Parameter& p) const;
+  Dtype dtype_of(const Parameter& p) const;
+  void settle_dtypes();
+
+  EntrySignature& s_;
+  std::optional<Op> op_;
+  std::optional<Dtype> dtype_;
+  Parameter* lse_ = nullptr;
+  bool backward_ = false;   // y and dy are read, dx is written
+  std::vector<bool> said_;  // of parameters: --arg says what it is
+};
+
+}  // namespace assay

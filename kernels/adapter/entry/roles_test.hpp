@@ -1,0 +1,32 @@
+// What the tests of roles share: the roles of a declaration as one line of text.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/adapter/entry/roles.hpp"
+#include "reference/error.hpp"
+
+namespace assay::roles_test {
+
+inline std::string roles(const EntrySignature& s) {
+  std::string text;
+  for (const Parameter& p : s.parameters)
+    text += (text.empty() ? "" : " ") + (p.role == Role::literal ? p.literal : std::string(name(p.role)));
+  return text;
+}
+/// The roles, or why there are none.
+inline std::string read(const char* entry, std::vector<EntryArgument> arguments = {},
+                        std::optional<Op> op = {}) {
+  try {
+    return roles(parse_entry(entry, arguments, op));
+  } catch (const InputError& e) {
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+    return e.what();
+  }
+}
+
+}  // namespace assay::roles_test

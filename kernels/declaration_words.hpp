@@ -1,0 +1,27 @@
+// The words of a declaration: each one's values, what it means, and how it is set and read.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "kernels/registry.hpp"
+
+namespace assay::declaring {
+
+/// Throws InputError that names the word.
+[[noreturn]] void refuse(std::string_view word, const std::string& why);
+
+/// Text of unknown origin within one line: short, printable.
+std::string quoted(std::string_view text);
+
+struct Word {
+  const char* word;
+  const char* values;
+  const char* meaning;
+  void (*set)(std::string_view word, std::string_view value, Variant& v);
+  std::string (*get)(const Variant& v);
+};
+extern const std::array<Word, 39> kWords;
+
+}  // namespace assay::declaring

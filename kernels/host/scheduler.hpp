@@ -1,0 +1,148 @@
+// The executor of one OS thread: the fibers that a kernel's threads run on, and whose turn it is.
+// executor.cpp runs blocks and warps, rendezvous.cpp is what happens where threads wait for each other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/host/block_choice.hpp"
+#include "kernels/host/collectives.hpp"
+#include "kernels/host/lanes.hpp"
+#include "kernels/host/sanitizers.hpp"
+
+namespace assay::executor {
+
+/// Unwinds a fiber whose launch has faulted.
+struct Abandon {};
+
+class Executor {
+ public:
+  Executor() { main_.stack.adopt_current_thread(); }
+  ~Executor();
+
+  void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument);
+  int barrier(Barrier kind, int predicate, const Site& site);
+  std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
+                           const Site& site);
+  unsigned active() const { return warps_[running_->index / 32].alive; }
+  void* shared(const void* tag, std::size_t bytes, std::size_t align);
+  void* dynamic() { return pool().memory.dynamic(); }
+
+  Schedule schedule;
+  BlockChoice choice;
+  std::uint64_t dispatched = 0;
+
+ private:
+  Pool& pool() { return pools_[kPools == 1 ? 0 : which_]; }
+  Lane& lane_at(std::size_t thread) { return *pool().lanes[thread]; }
+
+  /// CUDA asks a warp collective of those threads of its mask alone that have not exited.
+  static bool complete(const Warp& warp, const Warp::Group& group) {
+    return group.arrived == (group.mask & warp.alive);
+  }
+  /// The group that this lane waits in; null if none is left.
+  static Warp::Group* group_of(Warp& warp, unsigned bit) {
+    for (unsigned i = 0; i < warp.group_count; ++i)
+      if (warp.groups[i].arrived & bit) return &warp.groups[i];
+    return nullptr;
+  }
+
+  void check(const Dim3& grid, const Dim3& block, std::size_t dynamic) const;
+  void prepare(const Dim3& grid, const Dim3& block);
+  void place_lanes();
+  std::unique_ptr<Lane> make_lane();
+
+  /// Leaves `from`, goes on with `to`; returns when somebody switches back to `from`.
+  void switch_between(Context& from, Context& to) {
+    previous_ = &from;
+    sanitizers::before_switch(from.stack, to.stack);
+    context::fiber back = std::move(to.fiber).resume();
+    sanitizers::after_switch(from.stack, previous_->stack);
+    previous_->fiber = std::move(back);
+  }
+  void enter(Context& from, Lane& lane) {
+    running_ = &lane;
+    current = &lane.identity;
+    lane.begun = true;
+    switch_between(from, lane);
+  }
+
+  /// Goes on with the next runnable lane of the same warp in its order, else with the scheduler.
+  void go_on(Lane& lane) {
+    const unsigned w = lane.index / 32;
+    const std::vector<unsigned>& order = lane_order_[w];
+    if (warps_[w].runnable != 0 && error_.empty()) {
+      const auto lanes = static_cast<unsigned>(order.size());
+      for (unsigned i = 1, at = lane.position; i <= lanes; ++i) {
+        if (++at >= lanes) at = 0;
+        if (!(warps_[w].runnable >> order[at] & 1)) continue;
+        Lane& next = lane_at(32 * w + order[at]);
+        if (&next != &lane) enter(lane, next);
+        return;
+      }
+    }
+    switch_between(lane, main_);
+  }
+  void yield(Lane& lane) {
+    go_on(lane);
+    if (!error_.empty()) throw Abandon{};
+  }
+  /// The thread has returned from the kernel.
+  void finish(Lane& lane);
+
+  void run_block(const Dim3& index);
+  /// Runs the warp until every lane of it waits for others or is done. False if none could run.
+  bool run_warp(unsigned w);
+
+  void open_barrier();
+  /// Gives every lane that arrived its result and lets it go on.
+  void close(Warp& warp, Warp::Group& open, unsigned base);
+  /// What the lanes of the mask did before their __syncwarp is visible to all of them after it.
+  void order_memory(unsigned base, unsigned mask);
+
+  // Out of line and cold: their strings would widen the frames that every waiting thread keeps on its stack.
+  [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what, FaultKind kind = FaultKind::divergence);
+  [[noreturn, gnu::cold, gnu::noinline]] void fail_width(int width);
+  [[noreturn, gnu::cold, gnu::noinline]] void fail_read(unsigned base, BadRead bad, bool named);
+
+  /// Records the first fault, with where every unfinished thread of the block is.
+  [[gnu::cold, gnu::noinline]] void describe(const std::string& what, FaultKind kind = FaultKind::divergence);
+  /// Lets every suspended fiber unwind, so that the pool is clean for the next launch.
+  void abandon();
+  std::string take_error() { return std::exchange(error_, std::string()); }
+
+  std::array<Pool, kPools> pools_;
+  unsigned which_ = 0;  // the running block's pool
+  std::vector<Warp> warps_;
+  std::vector<unsigned> warp_order_;
+  std::vector<std::vector<unsigned>> lane_order_;
+  Context main_;                // the scheduler
+  Context* previous_ = &main_;  // who switched last
+  void (*body_)(const void*) = nullptr;
+  const void* argument_ = nullptr;
+  std::size_t dynamic_ = 0;
+  unsigned threads_ = 0, alive_ = 0, arrived_ = 0;
+  Barrier barrier_kind_ = Barrier::plain;
+  const Site* barrier_site_ = nullptr;
+  int barrier_count_ = 0;
+  int barrier_result_ = 0;
+  unsigned barrier_turn_ = 0;
+  Lane* running_ = nullptr;
+  std::string error_;
+  FaultKind error_kind_ = FaultKind::none;
+  bool quit_ = false;
+};
+
+// A raw pointer beside its owner: reading it needs no initialisation guard, and kernels read it at every
+// barrier and shuffle.
+extern constinit thread_local Executor* instance;
+/// This OS thread's first.
+Executor& make_executor();
+inline Executor& executor() { return instance ? *instance : make_executor(); }
+
+}  // namespace assay::executor

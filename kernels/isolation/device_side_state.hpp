@@ -1,0 +1,141 @@
+// The supervisor's buffers on the device, by slot and by how they end, and the stream that fills them. Needs
+// CUDA.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/device_side.hpp"
+#include "kernels/isolation/shared/arena.hpp"
+#include "kernels/isolation/shared/device_pages.hpp"
+
+namespace assay::isolation {
+
+/// Smallest allocation: cudaMalloc gives these a block of their own, and a shared handle means the whole
+/// block.
+inline constexpr std::uint64_t kLeast = std::uint64_t{2} << 20;
+inline constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
+
+/// Lost where the device has no memory left.
+inline LaunchOutcome fault(const char* what, cudaError_t e) {
+  cudaGetLastError();
+  const std::string why = std::string(what) + ": " + cudaGetErrorString(e);
+  if (e == cudaErrorMemoryAllocation) return lost_for_want(FaultKind::memory, "memory: " + why);
+  return {"CUDA: " + why, Ended::fault, {}, 0, FaultKind::other};
+}
+
+inline LaunchOutcome other_fault(const char* what) { return {what, Ended::fault, {}, 0, FaultKind::other}; }
+
+/// One buffer on the device, and whether the worker has been given it.
+struct Memory {
+  std::byte* data = nullptr;
+  std::uint64_t size = 0;
+  std::uint64_t generation = 0;
+  cudaIpcMemHandle_t handle{};
+  DevicePages pages;
+  bool given = false;
+};
+
+/// On either side of a buffer of which only parts are known.
+inline constexpr std::uint64_t kPartGuard = std::uint64_t{64} << 10;
+
+inline void release(Memory& m) {
+  if (m.data && m.pages.size() == 0) cudaFree(m.data);
+  m = Memory();
+}
+
+/// The empty kernel's event is looked at so often.
+inline constexpr auto kLook = std::chrono::microseconds(100);
+
+struct DeviceSide::State {
+  enum Set { plain, tight, late, sets };
+  Memory memory[sets][kSlots][kBuffers];
+  std::vector<Memory> retired;  // the worker may have them open still
+  std::uint64_t generations = 0;
+  Placement placements[kSlots][kBuffers];
+  std::vector<std::byte> again;  // outputs read a second time
+  cudaStream_t stream = nullptr;
+  // The empty kernel, on a stream of its own.
+  cudaStream_t empty_stream = nullptr;
+  cudaEvent_t empty_done = nullptr;
+  std::chrono::steady_clock::time_point empty_since;
+  bool empty_runs = false;
+
+  /// Waits for it so long at most.
+  bool empty_ends_within(std::chrono::steady_clock::duration time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    do {
+      const cudaError_t e = cudaEventQuery(empty_done);
+      if (e != cudaErrorNotReady) return e == cudaSuccess;
+      std::this_thread::sleep_for(kLook);
+    } while (std::chrono::steady_clock::now() < end);
+    cudaGetLastError();
+    return false;
+  }
+
+  ~State() {
+    if (empty_done) cudaEventDestroy(empty_done);
+    if (empty_stream) cudaStreamDestroy(empty_stream);
+    for (auto& set : memory)
+      for (auto& slot : set)
+        for (Memory& m : slot) release(m);
+    for (Memory& m : retired) release(m);
+    if (stream) cudaStreamDestroy(stream);
+  }
+
+  LaunchOutcome at_least(Memory& m, std::uint64_t size, bool page_end) {
+    if (m.size >= size) return {};
+    if (m.data) retired.push_back(std::exchange(m, Memory()));
+    m = Memory();
+    if (page_end) {
+      if (LaunchOutcome why = m.pages.create(selected_device(), size); !why.ok()) return why;
+      m.data = m.pages.data();
+      m.size = size;
+    } else {
+      const std::uint64_t capacity = size > kChunk ? size : (size * 2 + kLeast - 1) / kLeast * kLeast;
+      void* p = nullptr;
+      if (const cudaError_t e = cudaMalloc(&p, capacity); e != cudaSuccess)
+        return fault("allocating device memory", e);
+      m.data = static_cast<std::byte*>(p);
+      m.size = capacity;
+      if (const cudaError_t e = cudaIpcGetMemHandle(&m.handle, p); e != cudaSuccess)
+        return fault("sharing device memory with the worker", e);
+    }
+    m.generation = ++generations;
+    return {};
+  }
+
+  /// Fills bytes on the device with copies of what stands at their beginning.
+  LaunchOutcome repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes);
+
+  LaunchOutcome put_parts(const PartBuffer& b, Memory& m);
+
+  LaunchOutcome put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
+                    std::vector<int>& descriptors) {
+    told.generation = m.generation;
+    told.size = m.size;
+    told.at_page_end = m.pages.size() > 0;
+    if (told.at_page_end && !m.given) {
+      const int descriptor = m.pages.share();
+      if (descriptor < 0) return other_fault("CUDA: device pages can not be shared with the worker");
+      descriptors.push_back(descriptor);
+      told.descriptor = 1;
+    }
+    static_assert(sizeof told.handle == sizeof m.handle);
+    std::memcpy(told.handle.data(), &m.handle, sizeof m.handle);
+    const cudaError_t e =
+        cudaMemcpyAsync(m.data + p.image_at, image.data(), p.stored, cudaMemcpyHostToDevice, stream);
+    return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
+  }
+};
+
+}  // namespace assay::isolation

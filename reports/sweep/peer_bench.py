@@ -1,0 +1,311 @@
+"""One shape of one peer on this GPU: its logits and buffers, its timed launches, and its outputs for the judge."""
+import concurrent.futures
+import math
+import os
+import shutil
+import subprocess
+import tempfile
+
+from peer_records import KINDS, SIZES, put_rates
+from peer_verdicts import grade, take_verdict
+
+TILE = 1 << 22  # elements of distinct rows, as in reports/sweep/inputs.cpp
+TOO_LONG, ENOUGH, BATCH = 200_000.0, 150_000.0, 100.0  # us, as in reports/sweep/timing.cpp
+MOST, LEAST, NARROW = 30, 12, 0.02
+
+
+class Unsupported(Exception):
+    """The peer has no such configuration: no failure."""
+
+
+def quantile(samples, q):
+    s = sorted(samples)
+    at = q * (len(s) - 1)
+    low = int(at)
+    high = min(low + 1, len(s) - 1)
+    return s[low] + (at - low) * (s[high] - s[low])
+
+
+def median_interval(samples):
+    """95 % interval of the median by ranks; None for fewer than 6 samples."""
+    n = len(samples)
+    if n < 6:
+        return None
+    s = sorted(samples)
+    below, j = 0.0, 0
+    while below + math.comb(n, j) / 2.0**n <= 0.025:
+        below += math.comb(n, j) / 2.0**n
+        j += 1
+    return s[j - 1], s[n - j]
+
+
+def triton_softmax(torch):
+    """softmax(x, y): one program a row, the row in registers, at most 65536 columns."""
+    global tl  # what is compiled looks its names up there
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def row(x, y, V, pitch, BLOCK: tl.constexpr):
+        at = tl.program_id(0).to(tl.int64) * pitch
+        column = tl.arange(0, BLOCK)
+        v = tl.load(x + at + column, mask=column < V, other=-float("inf")).to(tl.float32)
+        e = tl.exp(v - tl.max(v, axis=0))
+        tl.store(y + at + column, (e / tl.sum(e, axis=0)).to(y.dtype.element_ty), mask=column < V)
+
+    def softmax(x, y):
+        rows, V = x.shape
+        block = triton.next_power_of_2(V)
+        if block > 65536:
+            raise Unsupported("a row of more than 65536 does not fit a program's registers")
+        warps = 4 if block < 2048 else 8 if block < 8192 else 16
+        row[(rows,)](x, y, V, x.stride(0), BLOCK=block, num_warps=warps)
+        return y
+
+    return softmax
+
+
+class Inputs:
+    """The logits of assay inputs, made once for all peers of a dtype and V."""
+
+    def __init__(self, a):
+        self.a, self.made = a, {}
+        self.folder = tempfile.mkdtemp(prefix="assay-peers-")
+
+    def bits(self, dtype, V, distinct):
+        import numpy
+
+        path = self.made.get((dtype, V, distinct))
+        if path is None:
+            a, folder = self.a, os.path.join(self.folder, f"{dtype}-{V}-{distinct}")
+            words = [a.assay, "inputs", "--out", folder, "--dtype", dtype, "--family", a.family, "--V", V, "--rows",
+                     distinct, "--seed", a.seed]
+            subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL)
+            path = self.made[dtype, V, distinct] = os.path.join(folder, f"{a.family}_V{V}.npy")
+        return numpy.load(path)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Bench:
+    """One shape of one peer on this GPU: sets of buffers, timed launches, outputs to judge."""
+
+    def __init__(self, torch, a, record, inputs, graders):
+        self.torch, self.a, self.r = torch, a, record
+        self.inputs, self.graders = inputs, graders
+        self.dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[record["dtype"]]
+        p = torch.cuda.get_device_properties(0)
+        self.twice_l2, self.memory = 2 * p.L2_cache_size, p.total_memory
+        self.launched = 0
+
+    def prepare(self):
+        torch, r = self.torch, self.r
+        rows, V = r["rows"], r["V"]
+        tile = self.tile()
+        r["distinct_rows"] = min(rows, tile.shape[0])
+        pair = r["bytes"]
+        # softmax and then top-k has a whole matrix in between.
+        needed = pair + (rows * V * SIZES[r["dtype"]] if r["op"] == "softmax_topk" else 0)
+        if 2 * needed > self.memory * 0.9:
+            raise Unsupported(f"needs {2 * needed / 1e9:.1f} GB of device memory")
+        self.large = needed > self.memory / 2
+        wanted = max(1, min(64, -(-self.twice_l2 // pair)))
+        self.sets = max(1, min(wanted, int(self.memory / 2 / needed)))
+        self.flushed = self.sets * pair < self.twice_l2
+        repeat = -(-rows // tile.shape[0])
+        self.x = [tile.repeat(repeat, 1)[:rows].contiguous() for _ in range(self.sets)]
+        self.y = [None] * self.sets
+        if self.flushed:
+            self.flush = torch.zeros(self.twice_l2 // 4, device="cuda")
+            r["cold"] = f"{self.twice_l2 / 1e6:.0f} MB read before every sample, no input used twice in one"
+        elif self.sets == 1:
+            r["cold"] = f"one set of buffers, {pair / 1e9:.1f} GB, larger than twice the L2"
+        else:
+            r["cold"] = f"{self.sets} inputs in turn, {self.sets * pair / 1e6:.0f} MB, more than twice the L2"
+        self.work = self.work_of(tile)
+
+    def tile(self):
+        import numpy
+
+        torch, r = self.torch, self.r
+        distinct = min(r["rows"], max(1, TILE // r["V"]))
+        bits = self.inputs.bits(r["dtype"], r["V"], distinct)
+        if r["dtype"] == "bf16":
+            return torch.from_numpy(bits.view(numpy.int16)).cuda().view(torch.bfloat16)
+        return torch.from_numpy(bits).cuda()
+
+    def work_of(self, tile):
+        torch, peer, k = self.torch, self.r["key"].split("/")[0], self.r["k"]
+        if peer == "torch_softmax":
+            return lambda i: torch.softmax(self.x[i], -1)
+        if peer == "torch_topk":
+            return lambda i: torch.topk(self.x[i], k, dim=-1)
+        if peer == "torch_softmax_topk":
+            return lambda i: torch.topk(torch.softmax(self.x[i], -1), k, dim=-1)
+        if peer == "torch_compile":
+            compiled = torch.compile(lambda x: torch.softmax(x, -1), dynamic=False)
+            return lambda i: compiled(self.x[i])
+        softmax = triton_softmax(torch)
+        outputs = [torch.empty_like(x) for x in self.x]
+        return lambda i: softmax(self.x[i], outputs[i])
+
+    def run_us(self, n):
+        torch = self.torch
+        if self.flushed:
+            self.flush.sum()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        # Launches queue up behind it: some 20 us each, in cycles of 2 GHz.
+        torch.cuda._sleep(20_000 + 40_000 * n)
+        begin.record()
+        for _ in range(n):
+            i = self.launched % self.sets
+            self.y[i] = self.work(i)
+            self.launched += 1
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1000
+
+    def last(self):
+        y = self.y[(self.launched - 1) % self.sets]
+        return list(y) if isinstance(y, (tuple, list)) else [y]
+
+    def time(self):
+        r = self.r
+        r["launches_per_sample"] = 1
+        first = self.run_us(1)
+        if self.large or first > TOO_LONG:
+            r["status"], r["times_us"] = "once", [round(first, 3)]
+            r["reason"] = ("its buffers exceed half the memory: one sample" if self.large
+                           else "its first launch took over 200 ms: one sample")
+        else:
+            most = self.sets if self.flushed else 128
+            batch = lambda us: max(1, min(most, math.ceil(BATCH / max(us, 0.1))))
+            one = min(first, self.run_us(1))
+            warm = 0.0
+            while warm < 3000:
+                n = batch(one)
+                us = self.run_us(n)
+                one, warm = us / n, warm + us
+            n = r["launches_per_sample"] = batch(one)
+            spent = 0.0
+            while len(r["times_us"]) < MOST and spent < ENOUGH:
+                us = self.run_us(n)
+                spent += us
+                r["times_us"].append(round(us / n, 3))
+                ci = median_interval(r["times_us"])
+                if len(r["times_us"]) >= LEAST and ci and ci[1] - ci[0] <= NARROW * quantile(r["times_us"], 0.5):
+                    break
+            r["status"] = "measured"
+        times = r["times_us"]
+        r["samples"] = len(times)
+        r["median_us"], r["p10_us"], r["p90_us"] = (quantile(times, q) for q in (0.5, 0.1, 0.9))
+        ci = median_interval(times)
+        if ci:
+            r["ci_low_us"], r["ci_high_us"] = ci
+
+    def judge(self, folder):
+        """Copies a few rows, the first and the last among them, and has assay grade judge them beside what follows."""
+        import numpy
+
+        torch, r, a = self.torch, self.r, self.a
+        os.mkdir(folder)
+        count = min(r["rows"], max(2, min(8, (1 << 17) // r["V"])))
+        rows = sorted({round(i * (r["rows"] - 1) / max(1, count - 1)) for i in range(count)})
+        at = torch.tensor(rows, device="cuda")
+
+        def save(name, t):
+            t = t.index_select(0, at).cpu()
+            if t.dtype == torch.bfloat16:
+                t = t.view(torch.int16).numpy().view(numpy.uint16)
+            path = os.path.join(folder, name + ".npy")
+            numpy.save(path, numpy.ascontiguousarray(t))
+            return path
+
+        outputs = self.last()
+        probs = "--values" if r["op"] == "topk" else "--probs"
+        words = [a.assay, "grade", "--logits", save("logits", self.x[(self.launched - 1) % self.sets]), "--op",
+                 r["op"], "--dtype", r["dtype"], probs, save("values", outputs[0]), "--name", r["key"].split("/")[0],
+                 "--out", os.path.join(folder, "grade")]
+        if len(outputs) > 1:
+            words += ["--indices", save("indices", outputs[1])]
+        declared = KINDS[r["key"].split("/")[0]][1]
+        words += ["--declare", declared] if declared else []
+        return self.graders.submit(grade, words, os.path.join(folder, "grade", "records.jsonl"))
+
+    def measure(self):
+        """Times the shape; what comes back waits for the verdicts on the outputs before and after."""
+        folder = tempfile.mkdtemp(prefix="assay-peer-")
+        verdicts = []
+        try:
+            self.prepare()
+            self.run_us(1)
+            verdicts.append(self.judge(os.path.join(folder, "before")))
+            self.time()
+            verdicts.append(self.judge(os.path.join(folder, "after")))
+        except BaseException:
+            concurrent.futures.wait(verdicts)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+        r = self.r
+
+        def verify():
+            try:
+                for verdict in verdicts:
+                    take_verdict(r, verdict.result())
+            finally:
+                concurrent.futures.wait(verdicts)
+                shutil.rmtree(folder, ignore_errors=True)
+
+        return verify
+
+
+def clear_times(r):
+    r["times_us"], r["samples"], r["launches_per_sample"] = [], 0, 0
+    for name in ("median_us", "p10_us", "p90_us", "ci_low_us", "ci_high_us"):
+        r[name] = None
+
+
+def explain(r, torch, e):
+    """What went wrong, as a status."""
+    if isinstance(e, Unsupported):
+        r["status"], r["reason"] = "unsupported", str(e)
+    elif isinstance(e, torch.cuda.OutOfMemoryError):
+        r["status"], r["reason"] = "unsupported", "out of device memory"
+    else:
+        clear_times(r)
+        r["status"], r["reason"] = "failed", f"{type(e).__name__}: {e}".splitlines()[0][:300]
+
+
+def measure(r, a, torch, ceilings, inputs, graders):
+    """Times one shape, and gives a function that ends the record once its outputs were judged."""
+    r["gpu"], r["cuda"] = torch.cuda.get_device_name(0), torch.version.cuda or ""
+    r["compiler"] = "torch " + torch.__version__
+    if r["key"].startswith("triton_row"):
+        import triton
+
+        r["compiler"] += ", triton " + triton.__version__
+    r["driver"], r["commit"] = ceilings.driver, a.commit
+    r["sm_clock_mhz"], r["mem_clock_mhz"] = ceilings.clocks
+    verify = lambda: None
+    try:
+        verify = Bench(torch, a, r, inputs, graders).measure()
+        try:
+            r["sm_clock_now_mhz"] = float(torch.cuda.clock_rate(0))
+        except Exception:
+            pass  # without pynvml
+    except Exception as e:
+        explain(r, torch, e)
+    torch.cuda.empty_cache()
+
+    def finish():
+        try:
+            verify()
+            if r["status"] in ("measured", "once"):
+                ceilings.put(r)
+                put_rates(r, r["gpu"])
+        except Exception as e:
+            explain(r, torch, e)
+
+    return finish

@@ -1,0 +1,99 @@
+"""Records of peers: what a record holds, its file, and the ceilings and rates that go into it."""
+import json
+import math
+import os
+
+KINDS = {  # op, what assay grade may hold it to (assay grade --help), and what makes it
+    "torch_softmax": ("softmax", "", "PyTorch eager"),
+    "torch_compile": ("softmax", "exp=fast", "torch.compile, one process a shape"),
+    "triton_row": ("softmax", "exp=fast; normalise=recomputed", "a Triton program a row"),
+    "torch_topk": ("topk", "", "PyTorch eager"),
+    "torch_softmax_topk": ("softmax_topk", "select=probs", "PyTorch eager, softmax and then top-k"),
+}
+SIZES = {"f32": 4, "f16": 2, "bf16": 2}
+DATASHEET = (("H200", 4800.0), ("H100 80GB HBM3", 3350.0))  # GB/s, NVIDIA's data sheets
+
+
+def blank(peer, dtype, rows, V, k, a):
+    op = KINDS[peer][0]
+    size = SIZES[dtype]
+    out = k * (size + 4) if op == "softmax_topk" or op == "topk" else V * size
+    words = ["python3", "reports/sweep/peers.py", "--peer", peer, "--dtype", dtype, "--V", V, "--rows", rows]
+    words += (["--k", k] if k else []) + ["--again", "--out", "DIR", "--assay", "assay"]
+    null = ("median_us p10_us p90_us ci_low_us ci_high_us claimed_loads claimed_stores copy_us read_us empty_us "
+            "share_of_copy share_of_read gb_per_s share_of_datasheet accesses_at_copy_speed max_ulp max_utilisation "
+            "sm_clock_mhz mem_clock_mhz sm_clock_now_mhz").split()
+    record = {
+        "kind": "sweep", "version": 1, "key": f"{peer}/{dtype}@cuda", "role": "peer", "backend": "cuda", "op": op,
+        "dtype": dtype, "rows": rows, "V": V, "k": k, "status": "not_run", "reason": "", "samples": 0,
+        "times_us": [], "launches_per_sample": 0, "bytes": rows * (V * size + out), "cold": "",
+        "verified": "not_judged", "verified_reason": "", "verified_elements": 0, "family": a.family, "seed": a.seed,
+        "distinct_rows": 0, "gpu": "", "driver": "", "cuda": "", "compiler": "", "flags": KINDS[peer][2],
+        "commit": "", "reproduce": " ".join(str(w) for w in words)}
+    record.update({name: None for name in null})
+    return record
+
+
+def line_of(r):
+    """As reports/sweep/data/record.cpp writes it: infinities and NaN are strings."""
+    def value(x):
+        if isinstance(x, float) and not math.isfinite(x):
+            return "nan" if x != x else "inf" if x > 0 else "-inf"
+        return x
+
+    return json.dumps({name: value(x) for name, x in r.items()}) + "\n"
+
+
+def write_whole(path, records):
+    part = f"{path}.part-{os.getpid()}"
+    with open(part, "w", encoding="utf-8") as f:
+        f.writelines(line_of(r) for r in records)
+    os.replace(part, path)
+
+
+def identity(r):
+    return (r["key"], r["V"], r["rows"], r["k"], r["family"], r["seed"])
+
+
+def read_lines(path):
+    """Records of a jsonl file; a torn last line is dropped."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines() if line]
+
+
+class Ceilings:
+    """Copy, read and empty launch of assay sweep, by bytes, on the same GPU."""
+
+    def __init__(self, path, gpu):
+        self.by_bytes, self.driver, self.clocks = {}, "", (None, None)
+        for r in read_lines(path):
+            if r["gpu"] == gpu and r["copy_us"] and r["read_us"]:
+                self.by_bytes[r["bytes"]] = (r["copy_us"], r["read_us"], r["empty_us"])
+                self.driver, self.clocks = r["driver"], (r["sm_clock_mhz"], r["mem_clock_mhz"])
+
+    def put(self, r):
+        """Of the same bytes, or in proportion those of the nearest within 2 %: top-k of another k."""
+        nearest = min(self.by_bytes, key=lambda b: abs(b - r["bytes"]), default=0)
+        if abs(nearest - r["bytes"]) > 0.02 * r["bytes"]:
+            return
+        copy, read, r["empty_us"] = self.by_bytes[nearest]
+        r["copy_us"], r["read_us"] = (us * r["bytes"] / nearest for us in (copy, read))
+
+
+def put_rates(r, gpu):
+    if not r["median_us"]:
+        return
+    r["gb_per_s"] = r["bytes"] / r["median_us"] / 1e3
+    for name, figure in DATASHEET:
+        if name in gpu:
+            r["share_of_datasheet"] = r["gb_per_s"] / figure
+            break
+    if r["copy_us"]:
+        r["share_of_copy"] = r["copy_us"] / r["median_us"]
+        copied = r["bytes"] / r["copy_us"]
+        r["accesses_at_copy_speed"] = r["median_us"] * copied / (r["rows"] * r["V"] * SIZES[r["dtype"]])
+    if r["read_us"]:
+        r["share_of_read"] = r["read_us"] / r["median_us"]
