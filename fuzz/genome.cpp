@@ -94,19 +94,23 @@ Genome in_range(Genome g) {
 
 PreparedGenome prepare(const Genome& raw, Dtype dtype) {
   const Genome g = in_range(raw);
-  PreparedGenome p{};
-  p.base = g.base;
-  p.stretches = g.stretches;
-  p.offset = g.offset;
-  p.spread = g.spread;
-  p.gap = g.gap;
-  p.grid = g.grid;
-  p.inverse_grid = g.grid > 0 ? 1 / g.grid : 0;
-  p.limit = max_finite(dtype == Dtype::f64 ? Dtype::f32 : dtype);
-  p.seed = g.seed;
-  p.V = g.V;
-  p.period = g.period;
-  p.step = 1;
+  const bool wide = dtype != Dtype::f16;
+  PreparedGenome p{.base = g.base,
+                   .stretches = g.stretches,
+                   .offset = g.offset,
+                   .spread = g.spread,
+                   .gap = g.gap,
+                   .grid = g.grid,
+                   .inverse_grid = g.grid > 0 ? 1 / g.grid : 0,
+                   .limit = max_finite(dtype == Dtype::f64 ? Dtype::f32 : dtype),
+                   .seed = g.seed,
+                   .V = g.V,
+                   .period = g.period,
+                   .step = 1,
+                   .shift = 0,
+                   .span = g.base == Base::powers ? 1 + std::min<std::int64_t>(g.period, wide ? 250 : 40)
+                                                  : std::min<std::int64_t>(g.period, 1 << 20),
+                   .stretch = {}};
   if (g.permutation != 0 && g.V > 2) {
     const std::uint64_t h = mixed(g.permutation);
     p.step = 1 + static_cast<std::int64_t>(h % static_cast<std::uint64_t>(g.V - 1));
@@ -114,9 +118,6 @@ PreparedGenome prepare(const Genome& raw, Dtype dtype) {
     p.step %= g.V;
     p.shift = static_cast<std::int64_t>(mixed(h) % static_cast<std::uint64_t>(g.V));
   }
-  const bool wide = dtype != Dtype::f16;
-  p.span = g.base == Base::powers ? 1 + std::min<std::int64_t>(g.period, wide ? 250 : 40)
-                                  : std::min<std::int64_t>(g.period, 1 << 20);
   std::copy(g.stretch.begin(), g.stretch.end(), p.stretch);
   return p;
 }

@@ -247,23 +247,12 @@ Genome mutate(Genome g, Random& random, const Domain& domain) {
 Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain) {
   Genome g = a;
   const std::int64_t what = random.below(7);
-  if (what & 1) {
-    g.stretches = b.stretches;
-    g.stretch = b.stretch;
-  }
-  if (what & 2) {
-    g.V = b.V;
-    g.rows = b.rows;
-    g.period = b.period;
-  }
-  if (what & 4 || what == 0) {
-    g.pitch_gap = b.pitch_gap;
-    g.first = b.first;
-    g.max_blocks = b.max_blocks;
-    g.schedule = b.schedule;
-    g.offset = b.offset;
-    g.grid = b.grid;
-  }
+  const auto take = [&](auto... gene) { ((g.*gene = b.*gene), ...); };
+  if (what & 1) take(&Genome::stretches, &Genome::stretch);
+  if (what & 2) take(&Genome::V, &Genome::rows, &Genome::period);
+  if (what & 4 || what == 0)
+    take(&Genome::pitch_gap, &Genome::first, &Genome::max_blocks, &Genome::schedule, &Genome::offset,
+         &Genome::grid);
   return held(g, domain);
 }
 

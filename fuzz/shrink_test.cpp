@@ -7,17 +7,11 @@
 
 #include "fuzz/case_file.hpp"
 #include "fuzz/explain.hpp"
-#include "kernels/mutants/mutants.hpp"
+#include "fuzz/mutant_test.hpp"
 #include "reference/error.hpp"
 
 namespace assay::fuzz {
 namespace {
-
-const Variant& mutant(const std::string& fault) {
-  const Mutant* m = find_mutant_of(fault);
-  if (!m) throw InputError(fault + ": no such mutant");
-  return m->variant;
-}
 
 Shrunk shrunk(const char* fault, const Genome& g, Signature* how = nullptr,
               const ShrinkOptions& options = {}) {

@@ -7,15 +7,13 @@ namespace assay::fuzz {
 
 Trial trial_of(const Genome& g, const Variant& variant, Op op) {
   const Genome in = in_range(g);
-  Trial t;
-  t.logits = tensor_of(in, variant.dtype);
-  t.k = selects(op) ? in.k : 0;
-  t.pitch_gap = in.pitch_gap;
-  t.first = in.first;
-  t.max_blocks = in.max_blocks;
-  t.schedule = in.schedule;
-  t.seed = in.seed;
-  return t;
+  return {.logits = tensor_of(in, variant.dtype),
+          .k = selects(op) ? in.k : 0,
+          .pitch_gap = in.pitch_gap,
+          .first = in.first,
+          .max_blocks = in.max_blocks,
+          .schedule = in.schedule,
+          .seed = in.seed};
 }
 
 Record check(const Variant& variant, Op op, const Trial& trial, bool nearest) {

@@ -9,6 +9,7 @@
 
 #include "accuracy/fast_judge/kernel.hpp"
 #include "accuracy/fast_judge/open.hpp"
+#include "accuracy/merge_members.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay {
@@ -71,12 +72,8 @@ ClaimConstants claim_constants(const Terms& t) {
 }  // namespace fast
 
 void FastJudgement::add(const FastJudgement& o) {
-  elements += o.elements;
-  failed += o.failed;
-  open += o.open;
-  rows_open += o.rows_open;
-  by_mpfr += o.by_mpfr;
-  unjudged += o.unjudged;
+  using J = FastJudgement;
+  add_members(*this, o, &J::elements, &J::failed, &J::open, &J::rows_open, &J::by_mpfr, &J::unjudged);
   statistics.max_ulp = std::max(statistics.max_ulp, o.statistics.max_ulp);
   statistics.sum_ulp += o.statistics.sum_ulp;
   statistics.correctly_rounded += o.statistics.correctly_rounded;

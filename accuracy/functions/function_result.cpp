@@ -53,12 +53,7 @@ FunctionResult measure(const functions::Function& f, const functions::SweepOptio
   const functions::SweepOutcome o = functions::sweep(f, options);
   const functions::Stats& s = o.stats;
   const Reader read{f, functions::rules_of(f)};
-  r.inputs = s.inputs;
-  r.judged = s.judged;
-  r.correct = s.correct;
-  r.subnormal = s.subnormal;
-  r.special = s.special;
-  r.outside = s.outside;
+  static_cast<functions::Counts&>(r) = s;
   r.decided_by_mpfr = o.decided_by_mpfr;
   r.undecided = o.undecided;
   r.ulp = read.largest(s.ulp);

@@ -11,7 +11,7 @@
 
 namespace assay {
 
-struct FunctionResult {
+struct FunctionResult : functions::Counts {
   /// A largest value and where: the argument ("-0x1.bcc73p+3", or "a / b") and what the function gave there.
   struct Largest {
     double value = -1;  // -1: there was nothing to measure
@@ -27,8 +27,7 @@ struct FunctionResult {
   std::string status;       // pass, fail, not_run
   std::string reason;       // of fail and not_run
   std::int64_t stride = 1;  // 1: exhaustive; else every stride-th argument
-  std::int64_t inputs = 0, judged = 0, correct = 0, subnormal = 0, special = 0, outside = 0;
-  std::int64_t decided_by_mpfr = 0, undecided = 0;
+  std::int64_t decided_by_mpfr = 0;
   Largest ulp;             // normal results
   Largest tiny;            // subnormal results, in smallest subnormals
   Largest relative;        // normal results, in u

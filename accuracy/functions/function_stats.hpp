@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "accuracy/functions/function_element.hpp"
+#include "accuracy/merge_members.hpp"
 
 namespace assay::functions {
 
@@ -50,7 +51,8 @@ struct Broken {
   }
 };
 
-struct Stats {
+/// How many arguments were of which kind.
+struct Counts {
   std::int64_t inputs = 0;
   std::int64_t judged = 0;     // finite, non-zero exact results within the documented domain
   std::int64_t correct = 0;    // of those, correctly rounded
@@ -58,6 +60,9 @@ struct Stats {
   std::int64_t subnormal = 0;  // of those, with a subnormal exact result
   std::int64_t outside = 0;    // outside the documented domain: not judged
   std::int64_t special = 0;    // NaN, infinite or zero by rule
+};
+
+struct Stats : Counts {
   Worst ulp;                   // largest error of a normal result, ulp
   Worst tiny;                  // of a subnormal result, in smallest subnormals
   Worst relative;              // of a normal result, in units of 2^-p
@@ -72,25 +77,12 @@ struct Stats {
   Broken nan;            // a NaN where the exact result is a number
 
   ASSAY_HOST_DEVICE void merge(const Stats& o) {
-    inputs += o.inputs;
-    judged += o.judged;
-    correct += o.correct;
-    undecided += o.undecided;
-    subnormal += o.subnormal;
-    outside += o.outside;
-    special += o.special;
-    ulp.merge(o.ulp);
-    tiny.merge(o.tiny);
-    relative.merge(o.relative);
-    absolute.merge(o.absolute);
-    slope.merge(o.slope);
-    signed_sum += o.signed_sum;
-    signed_count += o.signed_count;
-    special_wrong.merge(o.special_wrong);
-    not_one.merge(o.not_one);
-    not_in_unit.merge(o.not_in_unit);
-    descent.merge(o.descent);
-    nan.merge(o.nan);
+    add_members<Counts>(*this, o, &Counts::inputs, &Counts::judged, &Counts::correct, &Counts::undecided,
+                        &Counts::subnormal, &Counts::outside, &Counts::special);
+    merge_members(*this, o, &Stats::ulp, &Stats::tiny, &Stats::relative, &Stats::absolute, &Stats::slope);
+    add_members(*this, o, &Stats::signed_sum, &Stats::signed_count);
+    merge_members(*this, o, &Stats::special_wrong, &Stats::not_one, &Stats::not_in_unit, &Stats::descent,
+                  &Stats::nan);
   }
 };
 

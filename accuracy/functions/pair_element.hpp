@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "accuracy/functions/function_element.hpp"
+#include "accuracy/merge_members.hpp"
 
 namespace assay::pairs {
 
@@ -150,9 +151,13 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
   return out;
 }
 
-/// Sums over rows.
-struct PairStats {
+/// How many rows and elements were of which kind.
+struct PairCounts {
   std::int64_t rows = 0, outside = 0, elements = 0, correct = 0, special = 0;
+};
+
+/// Sums over rows.
+struct PairStats : PairCounts {
   double ulp = -1;
   std::uint32_t worst = 0, worst_probs = 0;  // the row with the largest error
 
@@ -170,11 +175,8 @@ struct PairStats {
     }
   }
   ASSAY_HOST_DEVICE void merge(const PairStats& o) {
-    rows += o.rows;
-    outside += o.outside;
-    elements += o.elements;
-    correct += o.correct;
-    special += o.special;
+    add_members<PairCounts>(*this, o, &PairCounts::rows, &PairCounts::outside, &PairCounts::elements,
+                            &PairCounts::correct, &PairCounts::special);
     if (o.ulp > ulp || (o.ulp == ulp && o.worst < worst)) {
       ulp = o.ulp;
       worst = o.worst;

@@ -19,6 +19,7 @@
 namespace assay {
 
 using pairs::OpenPair;
+using pairs::PairCounts;
 using pairs::PairJudged;
 using pairs::PairRules;
 using pairs::PairStats;
@@ -216,11 +217,7 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
     fault = e.what();
   }
   s.merge(by_full);
-  r.rows = s.rows;
-  r.outside = s.outside;
-  r.special = s.special;
-  r.elements = s.elements;
-  r.correct = s.correct;
+  static_cast<PairCounts&>(r) = s;
   r.ulp = s.ulp;
   if (s.ulp >= 0) r.worst = describe(s.worst, s.worst_probs);
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

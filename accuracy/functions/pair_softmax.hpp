@@ -15,12 +15,11 @@
 
 namespace assay {
 
-struct PairResult {
+struct PairResult : pairs::PairCounts {
   std::string key;
   std::string status;       // pass, fail, not_run
   std::string reason;       // of fail and not_run
   std::int64_t stride = 1;  // 1: every pair
-  std::int64_t rows = 0, outside = 0, special = 0, elements = 0, correct = 0;
   std::int64_t full_check = 0;  // rows the cheap judge left open
   std::int64_t by_mpfr = 0;     // of those, rows that needed the MPFR tier
   std::int64_t failed = 0, undecided = 0;

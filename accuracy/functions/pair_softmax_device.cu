@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accuracy/device_array.hpp"
+#include "accuracy/functions/block_merge.cuh"
 #include "accuracy/functions/pair_softmax.hpp"
 #include "kernels/device.hpp"
 
@@ -39,14 +40,7 @@ __global__ void __launch_bounds__(kThreads)
     s.take(j, logits[i], probs[i]);
     if (j.verdict == PairVerdict::open) open[atomicAdd(open_count, 1ull)] = {logits[i], probs[i]};
   }
-  __shared__ __align__(16) unsigned char memory[sizeof(PairStats) * kThreads];
-  PairStats* all = reinterpret_cast<PairStats*>(memory);
-  all[threadIdx.x] = s;
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();  // what the other half has merged so far is visible
-    if (threadIdx.x < half) all[threadIdx.x].merge(all[threadIdx.x + half]);
-  }
-  if (threadIdx.x == 0) partials[blockIdx.x].merge(all[0]);
+  merge_over_block<kThreads>(s, &partials[blockIdx.x]);
 }
 
 }  // namespace

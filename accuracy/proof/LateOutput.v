@@ -8,18 +8,23 @@ Section Program.
 Variable A : arith.
 Notation u := (u_ A). Notation eta := (eta_ A). Notation tau := (tau_ A). Notation F := (F_ A). Notation EX := (EX_ A).
 
-Theorem program_softmax P T w0 ph : well_formed A P -> reference P = max_of (row A P) -> (forall x, In x (row A P) -> F x) -> 0 <= T -> 0 <= w0 ->
-  let l := row A P in let m := max_of l in let s := exp_sum m l in let n := INR (length l) in let D := computed A P in
-  let a := n * (2 * exp tau) * eta / s in let b := b1 A P + lam (a * exp (2 * b1 A P)) in
-  a * exp (2 * b1 A P) < 1 -> (forall x, In x l -> approx T w0 (EX (x - m) / D) (ph x)) ->
+(* What is claimed of a row: the sum D within b of its exact value, every output ph x, and the outputs' sum. *)
+Definition outputs_within (l : list R) (D b T w0 : R) (ph : R -> R) : Prop :=
+  let m := max_of l in let s := exp_sum m l in let n := INR (length l) in
   let W := eta / s * exp (b + T) + w0 in
   0 < D /\ Rabs (ln (D / s)) <= b /\
   (forall x, In x l -> let p := exp (x - m) / s in let Ax := own_error A m x + T + b in
      p * exp (- Ax) - W <= ph x <= p * exp Ax + W /\ (W * exp Ax / p < 1 -> 0 < ph x /\ Rabs (ln (ph x / p)) <= Ax + lam (W * exp Ax / p))) /\
   let Q := ln (sum_over (fun x => exp (x - m + own_error A m x)) l / s) in
   exp (- (b + Q + T)) - n * W <= sum_over ph l <= exp (b + Q + T) + n * W /\ Rabs (sum_over ph l - 1) <= exp (b + Q + T) - 1 + n * W.
+
+Theorem program_softmax P T w0 ph : well_formed A P -> reference P = max_of (row A P) -> (forall x, In x (row A P) -> F x) -> 0 <= T -> 0 <= w0 ->
+  let l := row A P in let m := max_of l in let s := exp_sum m l in let n := INR (length l) in let D := computed A P in
+  let a := n * (2 * exp tau) * eta / s in let b := b1 A P + lam (a * exp (2 * b1 A P)) in
+  a * exp (2 * b1 A P) < 1 -> (forall x, In x l -> approx T w0 (EX (x - m) / D) (ph x)) ->
+  outputs_within l D b T w0 ph.
 Proof.
-  intros WP Hr HF HT Hw l m s n D a b Hlt Ho W.
+  intros WP Hr HF HT Hw l m s n D a b Hlt Ho. unfold outputs_within. fold m s n. intros W.
   assert (Hne : l <> []).
   { intros E. pose proof (terms_len_pos A P) as H. unfold l, row in E. apply (f_equal (@length R)) in E. rewrite map_length in E. cbn in E. lia. }
   assert (Es : Theorem1.ssum A P = s) by (unfold Theorem1.ssum, s, m, l; now rewrite Hr).
@@ -44,14 +49,9 @@ Theorem late_softmax x0 xs T w0 ph : (forall x, In x (x0 :: xs) -> F x) -> 0 <= 
   let l := x0 :: xs in let m := max_of l in let s := exp_sum m l in let n := INR (length l) in let D := computed A P in
   let a := n * (2 * exp tau) * eta / s in let b := b1 A P + lam (a * exp (2 * b1 A P)) in
   a * exp (2 * b1 A P) < 1 -> (forall x, In x l -> approx T w0 (EX (x - m) / D) (ph x)) ->
-  let W := eta / s * exp (b + T) + w0 in
-  0 < D /\ Rabs (ln (D / s)) <= b /\
-  (forall x, In x l -> let p := exp (x - m) / s in let Ax := own_error A m x + T + b in
-     p * exp (- Ax) - W <= ph x <= p * exp Ax + W /\ (W * exp Ax / p < 1 -> 0 < ph x /\ Rabs (ln (ph x / p)) <= Ax + lam (W * exp Ax / p))) /\
-  let Q := ln (sum_over (fun x => exp (x - m + own_error A m x)) l / s) in
-  exp (- (b + Q + T)) - n * W <= sum_over ph l <= exp (b + Q + T) + n * W /\ Rabs (sum_over ph l - 1) <= exp (b + Q + T) - 1 + n * W.
+  outputs_within l D b T w0 ph.
 Proof.
-  intros HF HT Hw P l m s n D a b Hlt Ho W. destruct (late_sound A Adm_dec x0 xs HF) as (WP & Er & Em & _). fold P in WP, Er, Em.
+  intros HF HT Hw P l m s n D a b Hlt Ho. destruct (late_sound A Adm_dec x0 xs HF) as (WP & Er & Em & _). fold P in WP, Er, Em.
   change (row A P = l) in Er. change (reference P = m) in Em.
   pose proof (program_softmax P T w0 ph WP) as H. cbv zeta in H. rewrite Er, Em in H. fold m s n D a in H. fold b in H.
   apply H; try assumption. reflexivity.

@@ -88,27 +88,24 @@ Proof.
   rewrite L2, K2, S2. reflexivity.
 Qed.
 
+(* The proof of both: what is stored is the rounding of bits_output_quotient's value to that format. *)
+Ltac stored_as prec emax P E stored :=
+  intros Hl Hne Hn Fx Ix md y; destruct (bits_output_quotient _ _ Hl Hne Hn Fx Ix) as (D1 & F1' & E1 & R1); fold md in D1, F1', E1, R1;
+  destruct (convert_unit 24 128 prec emax P E ltac:(lia) (bits_output md _) ltac:(lia) F1' R1) as (C1 & C2 & C3);
+  split; [exact C2|]; split; [exact C3|]; unfold y; rewrite C1, E1;
+  apply (stored IA ne eq_refl eq_refl); [apply HEpos|lra].
+
 (* stored as bfloat16 and as binary16: within lam u + lam u_out and half a subnormal of the exact quotient *)
 Theorem bits_stored_bf16 (t : bits_tree 24 128) x : finite_or_minus_inf 24 128 t -> logits t <> [] -> no_overflow 24 128 t ->
   is_finite x = true -> In (B2R x) (logits t) ->
   let md := bits_eval t in let y := convert 24 128 8 128 P8 E8 (bits_output md x) in
   is_finite y = true /\ 0 <= B2R y <= 1 /\
   approx (lam (unit_roundoff 24) + lam (unit_roundoff 8)) (half_subnormal (-133)) (EX_ IA (B2R x - max_of (logits t)) / B2R (snd md)) (B2R y).
-Proof.
-  intros Hl Hne Hn Fx Ix md y. destruct (bits_output_quotient t x Hl Hne Hn Fx Ix) as (D1 & F1' & E1 & R1). fold md in D1, F1', E1, R1.
-  destruct (convert_unit 24 128 8 128 P8 E8 ltac:(lia) (bits_output md x) ltac:(lia) F1' R1) as (C1 & C2 & C3).
-  split; [exact C2|]. split; [exact C3|]. unfold y. rewrite C1, E1.
-  apply (stored_bf16 IA ne eq_refl eq_refl); [apply HEpos|lra].
-Qed.
+Proof. stored_as 8%Z 128%Z P8 E8 stored_bf16. Qed.
 Theorem bits_stored_f16 (t : bits_tree 24 128) x : finite_or_minus_inf 24 128 t -> logits t <> [] -> no_overflow 24 128 t ->
   is_finite x = true -> In (B2R x) (logits t) ->
   let md := bits_eval t in let y := convert 24 128 11 16 P11 E11 (bits_output md x) in
   is_finite y = true /\ 0 <= B2R y <= 1 /\
   approx (lam (unit_roundoff 24) + lam (unit_roundoff 11)) (half_subnormal (-24)) (EX_ IA (B2R x - max_of (logits t)) / B2R (snd md)) (B2R y).
-Proof.
-  intros Hl Hne Hn Fx Ix md y. destruct (bits_output_quotient t x Hl Hne Hn Fx Ix) as (D1 & F1' & E1 & R1). fold md in D1, F1', E1, R1.
-  destruct (convert_unit 24 128 11 16 P11 E11 ltac:(lia) (bits_output md x) ltac:(lia) F1' R1) as (C1 & C2 & C3).
-  split; [exact C2|]. split; [exact C3|]. unfold y. rewrite C1, E1.
-  apply (stored_f16 IA ne eq_refl eq_refl); [apply HEpos|lra].
-Qed.
+Proof. stored_as 11%Z 16%Z P11 E11 stored_f16. Qed.
 End Narrow32.

@@ -215,6 +215,18 @@ Proof. pose proof (Hu A). intros. apply Rle_pow; [lra|assumption]. Qed.
 Lemma fl_add_ub a b : F a -> F b -> 0 <= a -> 0 <= b -> fl (a + b) <= (a + b) * (1 + u).
 Proof. intros Fa Fb Ha Hb. destruct (M1 A a b Fa Fb) as (d & Hd & ->). apply Rabs_le_inv in Hd. nra. Qed.
 
+(* The rounded sum of two values that are each below so many times G. *)
+Lemma sum_of_two_le n m G h k a b : 0 <= n -> 0 <= m -> 0 <= G -> a <= n * G * (1 + u) ^ h -> b <= m * G * (1 + u) ^ k ->
+  (a + b) * (1 + u) <= (n + m) * G * (1 + u) ^ S (Nat.max h k).
+Proof.
+  intros Hn Hm HG Ha Hb. pose proof (Hu A).
+  pose proof (pow1u_le h (Nat.max h k) ltac:(lia)). pose proof (pow1u_le k (Nat.max h k) ltac:(lia)). cbn [pow].
+  replace ((n + m) * G * ((1 + u) * (1 + u) ^ Nat.max h k))
+    with ((n * G * (1 + u) ^ Nat.max h k + m * G * (1 + u) ^ Nat.max h k) * (1 + u)) by ring.
+  apply Rmult_le_compat_r; [lra|].
+  apply Rplus_le_compat; (eapply Rle_trans; [eassumption|]; apply Rmult_le_compat_l; [nra|assumption]).
+Qed.
+
 Lemma computed_le_any G P : 1 <= G -> (forall r x, F r -> F x -> Adm (x - r) -> In x (map logit (terms P)) -> EX (x - r) <= G) ->
   well_formed P -> computed P <= INR (length (terms P)) * G * (1 + u) ^ height P.
 Proof.
@@ -233,16 +245,7 @@ Proof.
     { apply IHQ; [|assumption]. intros. apply HX; try assumption. rewrite map_map, map_app. cbn. apply in_or_app. tauto. }
     pose proof (computed_pos P WP). pose proof (computed_pos Q WQ).
     pose proof (fl_add_ub (computed P) (computed Q) (computed_is_float P WP) (computed_is_float Q WQ) ltac:(assumption) ltac:(assumption)).
-    pose proof (pow1u_le (height P) (Nat.max (height P) (height Q)) ltac:(lia)).
-    pose proof (pow1u_le (height Q) (Nat.max (height P) (height Q)) ltac:(lia)).
-    cbn [pow]. pose proof (pos_INR (length (terms P))). pose proof (pos_INR (length (terms Q))).
-    eapply Rle_trans; [eassumption|].
-    replace ((INR (length (terms P)) + INR (length (terms Q))) * G * ((1 + u) * (1 + u) ^ Nat.max (height P) (height Q)))
-      with ((INR (length (terms P)) * G * (1 + u) ^ Nat.max (height P) (height Q)
-            + INR (length (terms Q)) * G * (1 + u) ^ Nat.max (height P) (height Q)) * (1 + u)) by ring.
-    apply Rmult_le_compat_r; [lra|]. apply Rplus_le_compat.
-    + eapply Rle_trans; [eassumption|]. apply Rmult_le_compat_l; [nra|assumption].
-    + eapply Rle_trans; [exact BQ|]. apply Rmult_le_compat_l; [nra|assumption].
+    eapply Rle_trans; [eassumption|]. apply sum_of_two_le; try apply pos_INR; lra.
   - destruct W as (WP & WQ & Ha & Hr). rewrite map_length, app_length, plus_INR, map_length.
     assert (computed P <= INR (length (terms P)) * G * (1 + u) ^ height P) as BP.
     { apply IHP; [|assumption]. intros. apply HX; try assumption. rewrite map_map, map_app. cbn. apply in_or_app. tauto. }
@@ -252,16 +255,7 @@ Proof.
     pose proof (fl_add_ub (computed P) (computed Q) (computed_is_float P WP) (computed_is_float Q WQ) ltac:(assumption) ltac:(assumption)).
     assert (fl (computed P + computed Q * EX (reference Q - reference P)) <= fl (computed P + computed Q)).
     { apply M3. pose proof (HEle1 A (reference Q - reference P) ltac:(lra)). pose proof (HEpos A (reference Q - reference P)). nra. }
-    pose proof (pow1u_le (height P) (Nat.max (height P) (height Q)) ltac:(lia)).
-    pose proof (pow1u_le (height Q) (Nat.max (height P) (height Q)) ltac:(lia)).
-    cbn [pow]. pose proof (pos_INR (length (terms P))). pose proof (pos_INR (length (terms Q))).
-    eapply Rle_trans; [eassumption|]. eapply Rle_trans; [eassumption|].
-    replace ((INR (length (terms P)) + INR (length (terms Q))) * G * ((1 + u) * (1 + u) ^ Nat.max (height P) (height Q)))
-      with ((INR (length (terms P)) * G * (1 + u) ^ Nat.max (height P) (height Q)
-            + INR (length (terms Q)) * G * (1 + u) ^ Nat.max (height P) (height Q)) * (1 + u)) by ring.
-    apply Rmult_le_compat_r; [lra|]. apply Rplus_le_compat.
-    + eapply Rle_trans; [eassumption|]. apply Rmult_le_compat_l; [nra|assumption].
-    + eapply Rle_trans; [exact BQ|]. apply Rmult_le_compat_l; [nra|assumption].
+    eapply Rle_trans; [eassumption|]. eapply Rle_trans; [eassumption|]. apply sum_of_two_le; try apply pos_INR; lra.
 Qed.
 
 Lemma computed_le P : well_formed P -> computed P <= INR (length (terms P)) * exp (tau + /8) * (1 + u) ^ height P.

@@ -94,13 +94,7 @@ void by_reciprocal(const float* x, float* p, std::int64_t V) {
 }
 template <Ten power>
 void running(const float* x, float* p, std::int64_t V) {
-  float m = -INFINITY, d = 0;
-  for (std::int64_t i = 0; i < V; ++i) {
-    const float next = std::fmax(m, x[i]);
-    if (x[i] == -INFINITY) continue;
-    d = d * std::exp(m - next) + std::exp(x[i] - next);
-    m = next;
-  }
+  const auto [m, d] = online_sum(x, V);
   for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m) / (d + epsilon<power>());
 }
 template <Ten power>

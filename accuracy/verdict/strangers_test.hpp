@@ -56,14 +56,21 @@ inline void tree(const float* x, float* p, std::int64_t V) {
 }
 
 /// Milakov's: the sum is rescaled whenever the maximum grows; outputs are taken with the last one.
-inline void online(const float* x, float* p, std::int64_t V) {
+struct MaximumAndSum {
   float m = -INFINITY, d = 0;
+};
+inline MaximumAndSum online_sum(const float* x, std::int64_t V) {
+  MaximumAndSum s;
   for (std::int64_t i = 0; i < V; ++i) {
-    const float next = std::fmax(m, x[i]);
+    const float next = std::fmax(s.m, x[i]);
     if (x[i] == -INFINITY) continue;
-    d = d * std::exp(m - next) + std::exp(x[i] - next);
-    m = next;
+    s.d = s.d * std::exp(s.m - next) + std::exp(x[i] - next);
+    s.m = next;
   }
+  return s;
+}
+inline void online(const float* x, float* p, std::int64_t V) {
+  const auto [m, d] = online_sum(x, V);
   for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m) / d;
 }
 

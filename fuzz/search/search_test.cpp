@@ -7,19 +7,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fuzz/mutant_test.hpp"
 #include "fuzz/search/campaign.hpp"
-#include "kernels/mutants/mutants.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 
 namespace assay::fuzz {
 namespace {
-
-const Variant& mutant(const std::string& fault) {
-  const Mutant* m = find_mutant_of(fault);
-  if (!m) throw InputError(fault + ": no such mutant");
-  return m->variant;
-}
 
 SearchResult searched(const Variant& v, std::int64_t evaluations, Corpus& corpus, std::uint64_t seed = 1,
                       int workers = 1) {

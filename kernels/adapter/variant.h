@@ -61,33 +61,29 @@ constexpr Workspace workspace(uint64_t (*bytes)(int64_t, int64_t, int64_t)) { re
 
 namespace assay_adapter {
 
+/// What a launcher's T* points to: float is {"f32", 4}; nothing where it is no real type.
+struct RealType {
+  const char* name;
+  int bytes;
+};
 template <class T>
-struct DtypeName {
-  static constexpr const char* value = nullptr;
-  static constexpr int bytes = 0;
-};
-template <>
-struct DtypeName<float> {
-  static constexpr const char* value = "f32";
-  static constexpr int bytes = 4;
-};
-template <>
-struct DtypeName<double> {
-  static constexpr const char* value = "f64";
-  static constexpr int bytes = 8;
-};
+constexpr RealType real_type() {
+  if constexpr (std::is_same_v<T, float>)
+    return {"f32", 4};
+  else if constexpr (std::is_same_v<T, double>)
+    return {"f64", 8};
 #if defined(__CUDACC__) || defined(ASSAY_HOST_CUDA)
-template <>
-struct DtypeName<__half> {
-  static constexpr const char* value = "f16";
-  static constexpr int bytes = 2;
-};
-template <>
-struct DtypeName<__nv_bfloat16> {
-  static constexpr const char* value = "bf16";
-  static constexpr int bytes = 2;
-};
+  else if constexpr (std::is_same_v<T, __half>)
+    return {"f16", 2};
+  else if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    return {"bf16", 2};
 #endif
+  else
+    return {nullptr, 0};
+}
+/// Of the parameter's type: const float* is {"f32", 4}.
+template <class A>
+constexpr RealType pointed_at = real_type<std::remove_cv_t<std::remove_pointer_t<A>>>();
 
 struct Extras {
   const char* order = nullptr;
@@ -108,7 +104,7 @@ constexpr bool is_integer_pointer() {
 }
 template <class A>
 constexpr bool is_real_pointer() {
-  return std::is_pointer_v<A> && DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value != nullptr;
+  return std::is_pointer_v<A> && pointed_at<A>.name != nullptr;
 }
 template <class A>
 constexpr bool is_const_pointer() {
@@ -175,7 +171,7 @@ struct Launcher {
       const bool wanted = input ? p == Part::in || p == Part::inout : p == Part::out || p == Part::inout;
       if (wanted && t) found = t;
     };
-    (look(DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value, parts[i++]), ...);
+    (look(pointed_at<A>.name, parts[i++]), ...);
     return found;
   }
   int32_t op() const {
@@ -201,9 +197,7 @@ struct Launcher {
       if (p == Part::lengths) word = "lengths:" + integer;
       if (!word.empty()) s += (s.empty() ? "" : " ") + word;
     };
-    (one(std::is_pointer_v<A>, DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::value,
-         size_of_target<A>(), parts[i++]),
-     ...);
+    (one(std::is_pointer_v<A>, pointed_at<A>.name, size_of_target<A>(), parts[i++]), ...);
     return s;
   }
   std::string declaration() const {
@@ -241,7 +235,7 @@ struct Launcher {
     const auto look = [&](int bytes, Part p) {
       if (p == Part::out || p == Part::inout) needs.out_bytes = bytes;
     };
-    (look(DtypeName<std::remove_cv_t<std::remove_pointer_t<A>>>::bytes, parts[i]), ...);
+    (look(pointed_at<A>.bytes, parts[i]), ...);
   }
   template <std::size_t... i>
   void index_bytes(std::index_sequence<i...>) {

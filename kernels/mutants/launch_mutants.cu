@@ -65,9 +65,7 @@ __global__ void narrow_columns(Plain k) {
 __global__ void to_scratch(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
     const float* x = k.logits.row(row);
-    float maximum = negative_infinity();
-    for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) maximum = fmaxf(maximum, x[i]);
-    maximum = block_reduce<Max, kStateThreads>(maximum);
+    const float maximum = maximum_of(x, k.V);
     float sum = 0.0f;
     for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) sum += expf(x[i] - maximum);
     sum = block_reduce<Sum, kStateThreads>(sum);

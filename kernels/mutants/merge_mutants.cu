@@ -144,13 +144,8 @@ constexpr Claim claim(bool late) {
 
 template <class T = f32>
 bool plant(const char* id, const char* fault, Fault f, const Expect& expect) {
-  return plant_kernel<T>(
-      id, fault, __FILE__, Op::softmax, claim(lazy(f)),
-      [f](const Problem& p, const Buffers& b, const Stream& s) {
-        launch(merged_softmax<T>, grid_for(p.rows, s), kThreads, 0, s, f, logits_of<T>(p, b),
-               values_of<T>(p, b), b.m, b.d, p.V);
-      },
-      expect);
+  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, claim(lazy(f)),
+                         softmax_by(merged_softmax<T>, kThreads, f), expect);
 }
 
 bool plant_fence() {

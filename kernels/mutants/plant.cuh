@@ -40,4 +40,15 @@ Rows<T> values_of(const Problem& p, const Buffers& b) {
   return {static_cast<T*>(b.probs), p.rows, p.out_pitch};
 }
 
+/// What runs `kernel` with fault `f` as softmax: plant_kernel<T>(..., softmax_by(vector_softmax<T>, kThreads,
+/// f), expect).
+template <class T, class Fault>
+auto softmax_by(void (*kernel)(Fault, Rows<const T>, Rows<T>, float*, float*, std::int64_t), int threads,
+                Fault f) {
+  return [=](const Problem& p, const Buffers& b, const Stream& s) {
+    launch(kernel, grid_for(p.rows, s), threads, 0, s, f, logits_of<T>(p, b), values_of<T>(p, b), b.m, b.d,
+           p.V);
+  };
+}
+
 }  // namespace assay::ASSAY_BACKEND

@@ -108,13 +108,8 @@ constexpr Claim kClaim{
 
 template <class T = f32>
 bool plant(const char* id, const char* fault, Fault f, const Expect& expect) {
-  return plant_kernel<T>(
-      id, fault, __FILE__, Op::softmax, kClaim,
-      [f](const Problem& p, const Buffers& b, const Stream& s) {
-        launch(rounding_softmax<T>, grid_for(p.rows, s), kThreads, 0, s, f, logits_of<T>(p, b),
-               values_of<T>(p, b), b.m, b.d, p.V);
-      },
-      expect);
+  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, kClaim, softmax_by(rounding_softmax<T>, kThreads, f),
+                         expect);
 }
 
 const bool planted[] = {

@@ -34,12 +34,17 @@ struct Plain {
   bool backwards = false;
 };
 
+/// The largest of V logits. The whole block calls it.
+__device__ inline float maximum_of(const float* x, std::int64_t V) {
+  float own = negative_infinity();
+  for (std::int64_t i = threadIdx.x; i < V; i += kStateThreads) own = fmaxf(own, x[i]);
+  return block_reduce<Max, kStateThreads>(own);
+}
+
 __device__ inline void plain_row(const Plain& k, std::int64_t row) {
   const float* x = k.logits.row(row);
   float* p = k.probs.row(row);
-  float maximum = negative_infinity();
-  for (std::int64_t i = threadIdx.x; i < k.V; i += kStateThreads) maximum = fmaxf(maximum, x[i]);
-  maximum = block_reduce<Max, kStateThreads>(maximum);
+  const float maximum = maximum_of(x, k.V);
   float sum = 0.0f;
   const std::int64_t n = k.summed < 0 ? k.V : k.summed;
   for (std::int64_t i = threadIdx.x; i < n; i += kStateThreads)

@@ -126,13 +126,8 @@ constexpr Claim kClaim{
 
 template <class T = f32>
 bool plant(const char* id, const char* fault, Fault f, const Expect& expect) {
-  return plant_kernel<T>(
-      id, fault, __FILE__, Op::softmax, kClaim,
-      [f](const Problem& p, const Buffers& b, const Stream& s) {
-        launch(vector_softmax<T>, grid_for(p.rows, s), kThreads, 0, s, f, logits_of<T>(p, b),
-               values_of<T>(p, b), b.m, b.d, p.V);
-      },
-      expect);
+  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, kClaim, softmax_by(vector_softmax<T>, kThreads, f),
+                         expect);
 }
 
 constexpr const char* kPageEnd = "discarded on the spot: only a page that is not there sees it";

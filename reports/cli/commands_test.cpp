@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/cli/options.hpp"
 
 namespace assay {
@@ -19,13 +20,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string help_of(const Words& verb) {
-  std::vector<const char*> argv = {"assay"};
-  for (const std::string& w : verb) argv.push_back(w.c_str());
-  argv.push_back("--help");
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run_assay(static_cast<int>(argv.size()), argv.data()), kPassed);
-  std::fflush(stdout);
-  return testing::internal::GetCapturedStdout();
+  Words words = verb;
+  words.push_back("--help");
+  const command_test::Outcome o = command_test::call_words(words);
+  EXPECT_EQ(o.status, kPassed) << o.err;
+  return o.out;
 }
 
 /// The verbs below one: the first words of the lines under "Subcommands:".

@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "reference/inputs/inputs.hpp"
-#include "reports/cli/commands.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -18,15 +17,9 @@ namespace fs = std::filesystem;
 
 /// What a call prints; its status must be 0.
 std::string printed(const std::string& line) {
-  std::vector<std::string> words;
-  std::istringstream in(line);
-  for (std::string w; in >> w;) words.push_back(w);
-  std::vector<const char*> argv;
-  for (const std::string& w : words) argv.push_back(w.c_str());
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run_assay(static_cast<int>(argv.size()), argv.data()), kPassed) << line;
-  std::fflush(stdout);
-  return testing::internal::GetCapturedStdout();
+  const command_test::Outcome o = command_test::call(line);
+  EXPECT_EQ(o.status, kPassed) << line << "\n" << o.err;
+  return o.out;
 }
 
 /// " --family NAME" of each that one group of `assay check` alone tries by itself.

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <sstream>
 
 #include "reference/error.hpp"
-#include "reports/cli/commands.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 #include "reports/page/page.hpp"
 
@@ -16,22 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-Outcome call(const std::string& line) {
-  std::vector<std::string> words;
-  std::istringstream in(line);
-  for (std::string w; in >> w;) words.push_back(w);
-  std::vector<const char*> argv;
-  for (const std::string& w : words) argv.push_back(w.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
+using command_test::call;
+using command_test::Outcome;
 
 TEST(FunctionsCommand, PrintsTheVerdictFirstAndWritesWhatItFound) {
   const fs::path folder = fs::temp_directory_path() / ("assay-functions-" + std::to_string(::getpid()));

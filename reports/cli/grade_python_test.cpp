@@ -3,33 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "kernels/python/python_test.hpp"
 #include "reference/test_folder.hpp"
-#include "reports/cli/commands.hpp"
+#include "reports/cli/command_test.hpp"
 
 namespace assay {
 namespace {
 
 /// Exit status of `assay grade WORDS`; @ stands for the folder.
 int grade(const std::string& folder, const std::string& words) {
-  std::vector<std::string> all = {"assay", "grade", "--out", folder + "/graded"};
-  std::istringstream in(words);
-  for (std::string w; in >> w;) {
+  std::vector<std::string> all = {"grade", "--out", folder + "/graded"};
+  for (std::string w : command_test::words_of(words)) {
     if (const std::size_t at = w.find('@'); at != w.npos) w.replace(at, 1, folder + "/");
     all.push_back(w);
   }
-  std::vector<const char*> argv;
-  for (const std::string& w : all) argv.push_back(w.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  const std::string out = testing::internal::GetCapturedStdout();
-  const std::string err = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(status, 0) << words << "\n" << out << err;
-  return status;
+  const command_test::Outcome o = command_test::call_words(all);
+  EXPECT_EQ(o.status, 0) << words << "\n" << o.out << o.err;
+  return o.status;
 }
 
 void run_python(const TestFolder& folder, const std::string& script) {

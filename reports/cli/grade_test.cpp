@@ -10,7 +10,8 @@
 
 #include "accuracy/verdict/strangers_test.hpp"
 #include "reference/files/npy.hpp"
-#include "reports/cli/commands.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 #include "reports/runs/manifest.hpp"
 
@@ -19,30 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-Outcome call(const std::vector<std::string>& words) {
-  std::vector<const char*> argv = {"assay"};
-  for (const std::string& w : words) argv.push_back(w.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
+using command_test::call_words;
+using command_test::Outcome;
 
 class Grade : public testing::Test {
  protected:
-  void SetUp() override {
-    folder = fs::temp_directory_path() /
-             ("assay-grade-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
-              "-" + std::to_string(::getpid()));
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
   std::string at(const char* name) const { return (folder / name).string(); }
 
   /// What a user's program does: every logits file of the manifest through a row kernel.
@@ -71,12 +53,14 @@ class Grade : public testing::Test {
     return all;
   }
 
-  fs::path folder;
+  TestFolder own_;
+  const fs::path folder = own_.path();
 };
 
 TEST_F(Grade, RightOutputsOfEveryInputPass) {
   const std::string in = at("in"), out = at("graded");
-  const Outcome made = call({"inputs", "--out", in, "--V", "33", "1000", "--dtype", "f16", "bf16", "f32"});
+  const Outcome made =
+      call_words({"inputs", "--out", in, "--V", "33", "1000", "--dtype", "f16", "bf16", "f32"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_NE(made.out.find("assay grade " + in), std::string::npos) << made.out;
   const auto manifest = nlohmann::json::parse(read_file(folder / "in/manifest.json"));
@@ -84,7 +68,7 @@ TEST_F(Grade, RightOutputsOfEveryInputPass) {
   EXPECT_FALSE(manifest["cases"][0]["attacks"].get<std::string>().empty());
   EXPECT_EQ(manifest["grade"], "assay grade " + in);
   compute(in, strangers::two_pass);
-  const Outcome graded = call({"grade", in, "--out", out});
+  const Outcome graded = call_words({"grade", in, "--out", out});
   EXPECT_EQ(graded.status, 0) << graded.out << graded.err;
   EXPECT_NE(graded.out.find("PASS"), std::string::npos) << graded.out;
   EXPECT_EQ(records().size(), manifest["cases"].size());
@@ -93,9 +77,10 @@ TEST_F(Grade, RightOutputsOfEveryInputPass) {
 
 TEST_F(Grade, WrongOutputsFailWithTheElementThatProvesIt) {
   const std::string in = at("in"), out = at("graded");
-  ASSERT_EQ(call({"inputs", "--out", in, "--V", "1000", "--family", "normal_1", "lane_maxima"}).status, 0);
+  ASSERT_EQ(call_words({"inputs", "--out", in, "--V", "1000", "--family", "normal_1", "lane_maxima"}).status,
+            0);
   compute(in, strangers::lane_maximum);
-  const Outcome graded = call({"grade", in, "--out", out});
+  const Outcome graded = call_words({"grade", in, "--out", out});
   EXPECT_EQ(graded.status, 1);
   EXPECT_NE(graded.out.find("FAIL"), std::string::npos) << graded.out;
   for (const auto& r : records())
@@ -109,16 +94,16 @@ TEST_F(Grade, WrongOutputsFailWithTheElementThatProvesIt) {
 
 TEST_F(Grade, AReproduceLineGradesTheSameFilesAgain) {
   const std::string in = at("in"), out = at("graded");
-  ASSERT_EQ(call({"inputs", "--out", in, "--V", "33", "--family", "normal_10"}).status, 0);
+  ASSERT_EQ(call_words({"inputs", "--out", in, "--V", "33", "--family", "normal_10"}).status, 0);
   compute(in, strangers::zeros);
-  ASSERT_EQ(call({"grade", in, "--out", out}).status, 1);
+  ASSERT_EQ(call_words({"grade", in, "--out", out}).status, 1);
   const auto before = records().at(0);
   std::istringstream line(before["reproduce"].get<std::string>());
   std::vector<std::string> words;
   for (std::string w; line >> w;) words.push_back(w);
   words.erase(words.begin());
   words.insert(words.end(), {"--out", out});
-  EXPECT_EQ(call(words).status, 1);
+  EXPECT_EQ(call_words(words).status, 1);
   const auto after = records().at(0);
   EXPECT_EQ(after["checks"], before["checks"]);
   EXPECT_EQ(after["reproduce"], before["reproduce"]);
@@ -126,10 +111,10 @@ TEST_F(Grade, AReproduceLineGradesTheSameFilesAgain) {
 
 TEST_F(Grade, MissingOutputsAreNotPassedOver) {
   const std::string in = at("in"), out = at("graded");
-  ASSERT_EQ(call({"inputs", "--out", in, "--V", "33", "--family", "normal_1", "ties"}).status, 0);
+  ASSERT_EQ(call_words({"inputs", "--out", in, "--V", "33", "--family", "normal_1", "ties"}).status, 0);
   compute(in, strangers::two_pass);
   fs::remove(folder / "in/ties_V33.probs.npy");
-  const Outcome graded = call({"grade", in, "--out", out});
+  const Outcome graded = call_words({"grade", in, "--out", out});
   EXPECT_EQ(graded.status, 1) << graded.out;
   EXPECT_NE(graded.out.find("ties_V33.probs.npy: no such file"), std::string::npos) << graded.out;
   EXPECT_EQ(records().size(), 2u);
@@ -137,18 +122,18 @@ TEST_F(Grade, MissingOutputsAreNotPassedOver) {
 
 TEST_F(Grade, ADeclarationAndAPromiseAreHeldTo) {
   const std::string in = at("in"), out = at("graded");
-  ASSERT_EQ(call({"inputs", "--out", in, "--V", "33", "--family", "all_neg_inf"}).status, 0);
+  ASSERT_EQ(call_words({"inputs", "--out", in, "--V", "33", "--family", "all_neg_inf"}).status, 0);
   compute(in, strangers::zero_policy);
-  EXPECT_EQ(call({"grade", in, "--out", out}).status, 1);
+  EXPECT_EQ(call_words({"grade", in, "--out", out}).status, 1);
   EXPECT_EQ(records().at(0)["behaves_like"], "would pass with all_neg_inf=zero");
-  EXPECT_EQ(call({"grade", in, "--out", out, "--declare", "all_neg_inf=zero"}).status, 0);
+  EXPECT_EQ(call_words({"grade", in, "--out", out, "--declare", "all_neg_inf=zero"}).status, 0);
 
-  ASSERT_EQ(call({"inputs", "--out", in, "--V", "1000", "--family", "normal_1"}).status, 0);
+  ASSERT_EQ(call_words({"inputs", "--out", in, "--V", "1000", "--family", "normal_1"}).status, 0);
   compute(in, strangers::two_pass);
-  EXPECT_EQ(call({"grade", in, "--out", out, "--max-ulp", "200"}).status, 0);
-  EXPECT_EQ(call({"grade", in, "--out", out, "--max-ulp", "0.5"}).status, 1);
+  EXPECT_EQ(call_words({"grade", in, "--out", out, "--max-ulp", "200"}).status, 0);
+  EXPECT_EQ(call_words({"grade", in, "--out", out, "--max-ulp", "0.5"}).status, 1);
   EXPECT_EQ(records().at(0)["reason"], "failed: max_ulp");
-  const Outcome bad = call({"grade", in, "--out", out, "--declare", "tolerance=1e-3"});
+  const Outcome bad = call_words({"grade", in, "--out", out, "--declare", "tolerance=1e-3"});
   EXPECT_EQ(bad.status, 2);
   EXPECT_NE(bad.err.find("tolerance"), std::string::npos) << bad.err;
 }
@@ -159,7 +144,8 @@ TEST_F(Grade, TakesPairsOfTypes) {
   write_npy(folder / "x.npy", x);
   for (const Dtype out : {Dtype::f16, Dtype::f32, Dtype::f64}) {
     write_npy(folder / "y.npy", softmax_of(x, strangers::in_double, out));
-    const Outcome o = call({"grade", "--logits", at("x.npy"), "--probs", at("y.npy"), "--out", at("graded")});
+    const Outcome o =
+        call_words({"grade", "--logits", at("x.npy"), "--probs", at("y.npy"), "--out", at("graded")});
     EXPECT_EQ(o.status, 0) << name(out) << o.out << o.err;
   }
   EXPECT_EQ(records().at(0)["key"], "outputs/f16:f64@plugin");
@@ -172,7 +158,7 @@ TEST_F(Grade, BitsOfBf16BesideOtherLogits) {
   write_npy(folder / "y.npy", softmax_of(x, strangers::in_double, Dtype::bf16), Bf16::as_u2);
   const std::vector<std::string> words = {"grade",   "--logits", at("x.npy"), "--probs",   at("y.npy"),
                                           "--dtype", "f32:bf16", "--out",     at("graded")};
-  const Outcome o = call(words);
+  const Outcome o = call_words(words);
   EXPECT_EQ(o.status, 0) << o.out << o.err;
   EXPECT_EQ(records().at(0)["key"], "outputs/f32:bf16@plugin");
   EXPECT_EQ(records().at(0)["reproduce"],
@@ -197,11 +183,11 @@ TEST_F(Grade, TakesTopK) {
                                          at("i.npy"), "--out",    at("graded")};
   std::vector<std::string> both = base;
   both.insert(both.end(), {"--values", at("v.npy")});
-  EXPECT_EQ(call(base).status, 0);
-  EXPECT_EQ(call(both).status, 0);
+  EXPECT_EQ(call_words(base).status, 0);
+  EXPECT_EQ(call_words(both).status, 0);
   at3.at[1] = 5;
   write_npy_indices(folder / "i.npy", at3);
-  EXPECT_EQ(call(base).status, 1);
+  EXPECT_EQ(call_words(base).status, 1);
   EXPECT_EQ(records().at(0)["reason"], "failed: order");
 }
 
@@ -248,7 +234,7 @@ TEST_F(Grade, BadFilesAreOneLineAndExit2) {
   for (const Bad& b : bad) {
     std::vector<std::string> words = b.words;
     if (words[0] == "grade") words.insert(words.end(), {"--out", out});
-    const Outcome o = call(words);
+    const Outcome o = call_words(words);
     EXPECT_EQ(o.status, 2) << b.says << o.out << o.err;
     EXPECT_NE(o.err.find(b.says), std::string::npos) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
@@ -264,7 +250,7 @@ TEST_F(Grade, ABrokenManifestIsNamed) {
         "{\"format\": \"assay inputs 1\", \"op\": \"softmax\", \"seed\": 1, \"cases\": "
         "[{\"logits\": \"../x.npy\"}]}"}) {
     std::ofstream(folder / "in/manifest.json") << text;
-    const Outcome o = call({"grade", at("in"), "--out", at("graded")});
+    const Outcome o = call_words({"grade", at("in"), "--out", at("graded")});
     EXPECT_EQ(o.status, 2) << text;
     EXPECT_NE(o.err.find("manifest.json: "), std::string::npos) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;

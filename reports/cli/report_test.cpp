@@ -14,7 +14,8 @@
 #include "kernels/device.hpp"
 #include "reference/files/npy.hpp"
 #include "reference/files/tensor_file_test.hpp"
-#include "reports/cli/commands.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
@@ -25,41 +26,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own for each test, removed afterwards.
+/// A folder of its own for each test.
 class ReportFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    folder = fs::temp_directory_path() /
-             ("assay-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "-" +
-              std::to_string(::getpid()));
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
-  fs::path folder;
+  TestFolder own_;
+  const fs::path folder = own_.path();
 };
 
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-Outcome call(const std::string& line) {
-  std::vector<std::string> words;
-  std::istringstream in(line);
-  for (std::string w; in >> w;) words.push_back(w);
-  std::vector<const char*> argv;
-  for (const std::string& w : words) argv.push_back(w.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-  std::fflush(stdout);
-  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
+using command_test::call;
+using command_test::Outcome;
 
 ReportData run(Selection s) {
   RunOptions o;
   o.threads = 1;  // ctest already runs two of these at a time
   return run_report(make_plan(s), s, o);
+}
+/// One case: a key, a family, a length.
+ReportData run_one(const char* key, const char* family, std::int64_t V) {
+  Selection s;
+  s.keys = {key};
+  s.families = {family};
+  s.sizes = {V};
+  return run(s);
 }
 
 void expect_all_pass(const ReportData& data) {
@@ -146,11 +134,7 @@ TEST(Report, DefaultPlanIsWhole) {
 }
 
 TEST(Report, NaiveOverflowIsOutsideItsDomainAndShown) {
-  Selection s;
-  s.keys = {"naive_block/f32@host"};
-  s.families = {"overflow"};
-  s.sizes = {129};
-  const ReportData data = run(s);
+  const ReportData data = run_one("naive_block/f32@host", "overflow", 129);
   ASSERT_EQ(data.records.size(), 1u);
   EXPECT_EQ(data.records[0].status, Status::unsupported);
   EXPECT_TRUE(data.records[0].reason.starts_with("domain"));
@@ -160,11 +144,7 @@ TEST(Report, NaiveOverflowIsOutsideItsDomainAndShown) {
 TEST(Report, KeysThatCannotRunAreVisibleAndNeverAPass) {
   if (!built_with_cuda() || unavailable_reason(Backend::cuda).empty())
     GTEST_SKIP() << "needs a CUDA build and no GPU";
-  Selection s;
-  s.keys = {"safe_block/f32@cuda"};
-  s.families = {"normal_1"};
-  s.sizes = {33};
-  const ReportData data = run(s);
+  const ReportData data = run_one("safe_block/f32@cuda", "normal_1", 33);
   ASSERT_EQ(data.records.size(), 1u);
   EXPECT_EQ(data.records[0].status, Status::not_run);
   EXPECT_FALSE(data.records[0].reason.empty());

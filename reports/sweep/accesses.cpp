@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kTopK = 5;
 
+}  // namespace
+
 Problem problem_of_point(const Variant& v, const AccessPoint& a) {
   Problem p;
   p.op = v.op;
@@ -24,8 +26,6 @@ Problem problem_of_point(const Variant& v, const AccessPoint& a) {
   p.out_pitch = selects(p.op) ? a.k : a.V;
   return p;
 }
-
-}  // namespace
 
 std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::string>& keys,
                                        const std::vector<std::int64_t>& V, std::int64_t rows) {

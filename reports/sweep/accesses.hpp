@@ -18,6 +18,9 @@ struct AccessPoint {
   int k = 0;
 };
 
+/// What the point asks of the variant.
+Problem problem_of_point(const Variant& v, const AccessPoint& a);
+
 /// The points of the published table: every key of a backend that `keys` matches (patterns; empty: all), at
 /// each V the variant can run. Top-k with k = 5.
 std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::string>& keys,

@@ -12,17 +12,17 @@
 namespace assay {
 namespace {
 
+using one_file_test::Call;
 using one_file_test::fixture;
 using one_file_test::Loaded;
+using one_file_test::only_variant;
 using one_file_test::refusal;
 using one_file_test::worst_difference;
 
 TEST(OneFile, WarpShufflesAndNoStream) {
   const Loaded l(compile_one_file(
       fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)")));
-  ASSERT_TRUE(l.plugin);
-  ASSERT_EQ(l.plugin->variant_count, 1u);
-  const assay_variant& v = l.plugin->variants[0];
+  const assay_variant& v = only_variant(l);
   EXPECT_STREQ(v.name, "softmax_rows");
   EXPECT_STREQ(v.in_dtype, "f32");
   EXPECT_EQ(v.device_type, 1);
@@ -53,9 +53,7 @@ TEST(OneFile, TemplateOfThreeTypesWithPitches) {
 
 TEST(OneFile, RegistersItself) {
   const Loaded l(compile_one_file(fixture("tile_2d.cu", "")));
-  ASSERT_TRUE(l.plugin);
-  ASSERT_EQ(l.plugin->variant_count, 1u);
-  const assay_variant& v = l.plugin->variants[0];
+  const assay_variant& v = only_variant(l);
   EXPECT_STREQ(v.name, "tiled");
   EXPECT_STREQ(v.declaration, "exp=fast; finite=yes; dense=yes; max_V=2147483647");
   EXPECT_LT(worst_difference(l, v, 9, 77, 77), 1e-6);
@@ -94,27 +92,11 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
 TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
   const Loaded l(compile_one_file(fixture(
       "own_memory.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)")));
-  ASSERT_TRUE(l.plugin);
-  const assay_variant& v = l.plugin->variants[0];
+  const assay_variant& v = only_variant(l);
   const auto fault_at = [&](std::int64_t V) -> std::string {
     std::vector<float> logits(static_cast<std::size_t>(V), 1.0f), probs(logits.size());
-    std::int64_t shape[2] = {1, V}, strides[2] = {V, 1};
-    assay_tensor x{};
-    x.data = logits.data();
-    x.device = {1, 0};
-    x.ndim = 2;
-    x.dtype = {2, 32, 1};
-    x.shape = shape;
-    x.strides = strides;
-    assay_tensor y = x;
-    y.data = probs.data();
-    assay_call call{};
-    call.struct_size = sizeof call;
-    call.op = v.op;
-    call.logits = &x;
-    call.values = &y;
-    call.scale = 1;
-    return v.run(&call) ? l.fault() : "";
+    const Call made(v, 1, V, V, logits.data(), probs.data());
+    return v.run(&made.call) ? l.fault() : "";
   };
   EXPECT_EQ(fault_at(100), "");
   EXPECT_EQ(fault_at(101), "memory was written past the 400 bytes that cudaMalloc gave");
@@ -129,16 +111,9 @@ TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
   const auto fault_of = [](const char* entry) {
     const Loaded l(compile_one_file(fixture("default_stream.cu", entry)));
     std::vector<float> in(8, 1.0f), out(8);
-    std::int64_t shape[2] = {2, 4}, strides[2] = {4, 1};
-    assay_tensor x{}, y{};
-    x.data = in.data(), y.data = out.data();
-    x.shape = y.shape = shape;
-    x.strides = y.strides = strides;
-    assay_call call{};
-    call.logits = &x;
-    call.values = &y;
-    call.scale = 1;
-    const int status = l.plugin->variants[0].run(&call);
+    const assay_variant& v = only_variant(l);
+    const Call made(v, 2, 4, 4, in.data(), out.data());
+    const int status = v.run(&made.call);
     EXPECT_FLOAT_EQ(out[7], 0.25f) << entry;
     return status ? std::string(l.fault()) : "";
   };

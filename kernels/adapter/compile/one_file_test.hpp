@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,49 @@ struct Loaded {
   }
 };
 
+/// The one variant of a file that has one.
+inline const assay_variant& only_variant(const Loaded& l) {
+  if (!l.plugin || l.plugin->variant_count != 1) throw std::runtime_error("the file has not one variant");
+  return l.plugin->variants[0];
+}
+
+/// A call of `v` on rows x V logits on the host, `pitch` elements from row to row.
+class Call {
+ public:
+  Call(const assay_variant& v, std::int64_t rows, std::int64_t V, std::int64_t pitch, void* logits,
+       void* values)
+      : shape_{rows, V},
+        strides_{pitch, 1},
+        logits_(tensor(logits, *parse_dtype(v.in_dtype))),
+        values_(tensor(values, *parse_dtype(v.out_dtype ? v.out_dtype : v.in_dtype))) {
+    call.struct_size = sizeof call;
+    call.op = v.op;
+    call.logits = &logits_;
+    call.values = &values_;
+    call.scale = 1;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  assay_call call{};
+
+ private:
+  assay_tensor tensor(void* data, Dtype t) {
+    assay_tensor a{};
+    a.data = data;
+    a.device = {1, 0};
+    a.ndim = 2;
+    a.dtype = {static_cast<std::uint8_t>(t == Dtype::bf16 ? 4 : 2), static_cast<std::uint8_t>(size_of(t) * 8),
+               1};
+    a.shape = shape_;
+    a.strides = strides_;
+    return a;
+  }
+
+  std::int64_t shape_[2], strides_[2];
+  assay_tensor logits_, values_;
+};
+
 inline std::vector<unsigned char> stored(const std::vector<double>& values, Dtype t) {
   std::vector<unsigned char> bytes(values.size() * size_of(t));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -73,25 +117,8 @@ inline double worst_difference(const Loaded& l, const assay_variant& v, std::int
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = std::sin(static_cast<double>(i)) * 4;
   std::vector<unsigned char> input = stored(logits, in),
                              output(static_cast<std::size_t>(rows * pitch) * size_of(out), 0xff);
-  std::int64_t shape[2] = {rows, V}, strides[2] = {pitch, 1};
-  const auto tensor = [&](std::vector<unsigned char>& bytes, Dtype t) {
-    assay_tensor a{};
-    a.data = bytes.data();
-    a.device = {1, 0};
-    a.ndim = 2;
-    a.dtype = {static_cast<std::uint8_t>(t == Dtype::bf16 ? 4 : 2), static_cast<std::uint8_t>(size_of(t) * 8),
-               1};
-    a.shape = shape;
-    a.strides = strides;
-    return a;
-  };
-  const assay_tensor x = tensor(input, in), y = tensor(output, out);
-  assay_call call{};
-  call.struct_size = sizeof call;
-  call.op = v.op;
-  call.logits = &x;
-  call.values = &y;
-  call.scale = 1;
+  Call made(v, rows, V, pitch, input.data(), output.data());
+  assay_call& call = made.call;
   std::vector<unsigned char> workspace(v.workspace_bytes(&call));
   call.workspace = workspace.data();
   call.workspace_bytes = workspace.size();

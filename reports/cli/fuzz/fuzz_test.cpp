@@ -12,7 +12,7 @@
 #include "accuracy/record.hpp"
 #include "fuzz/case_file.hpp"
 #include "fuzz/search/campaign.hpp"
-#include "reports/cli/commands.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/data/files.hpp"
 
@@ -30,16 +30,11 @@ class FuzzCommand : public testing::Test {
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   /// Exit status; what was printed is in `out_` and `err_`.
-  int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "assay");
-    std::vector<const char*> argv;
-    for (const std::string& w : words) argv.push_back(w.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-    out_ = testing::internal::GetCapturedStdout();
-    err_ = testing::internal::GetCapturedStderr();
-    return status;
+  int run(const std::vector<std::string>& words) {
+    const command_test::Outcome o = command_test::call_words(words);
+    out_ = o.out;
+    err_ = o.err;
+    return o.status;
   }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::recursive_directory_iterator(folder_),

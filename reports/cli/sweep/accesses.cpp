@@ -47,15 +47,7 @@ int launch_points(const Options& o) {
   const auto rig = make_device_rig();
   for (const AccessPoint& a : device_points(o)) {
     const Variant& v = find_subject(a.key)->variant;
-    Problem p;
-    p.op = v.op;
-    p.in = v.dtype;
-    p.out = v.out();
-    p.rows = a.rows;
-    p.V = p.in_pitch = a.V;
-    p.k = a.k;
-    p.out_pitch = selects(p.op) ? a.k : a.V;
-    rig->prepare(v, p, inputs.tile(v.dtype, a.V, a.rows));
+    rig->prepare(v, problem_of_point(v, a), inputs.tile(v.dtype, a.V, a.rows));
     mark_point_begins();
     rig->run_alone(1);
     mark_point_ends();

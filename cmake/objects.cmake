@@ -1,0 +1,36 @@
+# Objects of which there are several: one source for every backend or CPU, and files that travel in the binary.
+
+# assay_kernel_objects(NAME BACKEND SOURCE...): kernels as the host executor runs them. SOURCE is a .cpp around a .cu.
+function(assay_kernel_objects name backend)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE assay_options assay_executor)
+  target_compile_definitions(${name} PRIVATE ASSAY_BACKEND=${backend})
+  target_compile_options(${name} PRIVATE -Wno-attributes)
+endfunction()
+
+# assay_cpu_objects(LIBRARY NAME SOURCE): SOURCE twice in LIBRARY, as NAME_generic for every x86-64 and as NAME_avx2 for
+# AVX2 with FMA. Nobody reads the floating-point flags, so both arms of a choice may be computed: without this the loops
+# over exps stay scalar. No value changes.
+function(assay_cpu_objects library name source)
+  foreach(cpu generic avx2)
+    add_library(${name}_${cpu} OBJECT ${source})
+    target_link_libraries(${name}_${cpu} PRIVATE assay_options)
+    target_compile_definitions(${name}_${cpu} PRIVATE ASSAY_CPU=${cpu})
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:${name}_${cpu}>)
+  endforeach()
+  target_compile_options(${name}_avx2 PRIVATE -mavx2 -mfma -O3)
+  foreach(cpu generic avx2)
+    target_compile_options(${name}_${cpu} PRIVATE -fno-trapping-math -Wno-psabi)
+  endforeach()
+endfunction()
+
+# assay_embed_texts(SOURCE FILE...): SOURCE is a .cpp, made when a file has changed, that holds the files as text.
+function(assay_embed_texts source)
+  set(names ${ARGN})
+  list(TRANSFORM names REPLACE "^${PROJECT_SOURCE_DIR}/" "")
+  list(JOIN names "|" names)
+  add_custom_command(OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} "-DFILES=${names}" -DOUT=${source}
+      -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
+    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake VERBATIM)
+endfunction()

@@ -1,0 +1,46 @@
+// What the tests of the command line share: a call of `assay` in this process, and what came of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "reports/cli/commands.hpp"
+
+namespace assay::command_test {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+/// The words of a command line, without quotes: "assay list --families" has three.
+inline std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  std::istringstream in(line);
+  for (std::string w; in >> w;) words.push_back(w);
+  return words;
+}
+
+/// Calls `assay WORDS`: {"grade", "x.npy"}, where a word may have a space.
+inline Outcome call_words(const std::vector<std::string>& words) {
+  std::vector<const char*> argv = {"assay"};
+  for (const std::string& w : words) argv.push_back(w.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+/// Calls a line as a shell has it: "assay list --families".
+inline Outcome call(const std::string& line) {
+  std::vector<std::string> words = words_of(line);
+  words.erase(words.begin());
+  return call_words(words);
+}
+
+}  // namespace assay::command_test
