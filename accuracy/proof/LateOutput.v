@@ -24,7 +24,7 @@ Theorem program_softmax P T w0 ph : well_formed A P -> reference P = max_of (row
   a * exp (2 * b1 A P) < 1 -> (forall x, In x l -> approx T w0 (EX (x - m) / D) (ph x)) ->
   outputs_within l D b T w0 ph.
 Proof.
-  intros WP Hr HF HT Hw l m s n D a b Hlt Ho. unfold outputs_within. fold m s n. intros W.
+  intros WP Hr HF HT Hw l m s n D a b Hlt Ho. unfold outputs_within. fold m s n. set (W := eta / s * exp (b + T) + w0).
   assert (Hne : l <> []).
   { intros E. pose proof (terms_len_pos A P) as H. unfold l, row in E. apply (f_equal (@length R)) in E. rewrite map_length in E. cbn in E. lia. }
   assert (Es : Theorem1.ssum A P = s) by (unfold Theorem1.ssum, s, m, l; now rewrite Hr).
