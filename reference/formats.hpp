@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -156,28 +157,39 @@ constexpr bool is_nan_bits(Dtype t, std::uint64_t b) {
   return (b & (f.sign_mask() - 1)) > f.infinity_bits();
 }
 
+/// Calls `use` with a zero of the unsigned integer type of `bytes` bytes: std::uint16_t{} for 2. Each size has
+/// a line of its own, so an element of one byte is never read as one of eight.
+template <class Use>
+constexpr auto with_unsigned(std::size_t bytes, const Use& use) {
+  switch (bytes) {
+    case 1:
+      return use(std::uint8_t{});
+    case 2:
+      return use(std::uint16_t{});
+    case 4:
+      return use(std::uint32_t{});
+    case 8:
+      return use(std::uint64_t{});
+  }
+  std::abort();  // no element has such a size
+}
+
+/// The bits of element `i` of an array whose elements have `bytes` bytes.
+inline std::uint64_t load_unsigned(std::size_t bytes, const void* p, std::int64_t i) {
+  return with_unsigned(bytes, [&](auto zero) -> std::uint64_t {
+    return static_cast<const decltype(zero)*>(p)[i];
+  });
+}
+
 /// Reads or writes one element's bits in memory.
 inline std::uint64_t load_bits(Dtype t, const void* p, std::int64_t i) {
-  switch (size_of(t)) {
-    case 2:
-      return static_cast<const std::uint16_t*>(p)[i];
-    case 4:
-      return static_cast<const std::uint32_t*>(p)[i];
-    default:
-      return static_cast<const std::uint64_t*>(p)[i];
-  }
+  return load_unsigned(size_of(t), p, i);
 }
 inline void store_bits(Dtype t, void* p, std::int64_t i, std::uint64_t b) {
-  switch (size_of(t)) {
-    case 2:
-      static_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(b);
-      return;
-    case 4:
-      static_cast<std::uint32_t*>(p)[i] = static_cast<std::uint32_t>(b);
-      return;
-    default:
-      static_cast<std::uint64_t*>(p)[i] = b;
-  }
+  with_unsigned(size_of(t), [&](auto zero) {
+    using Bits = decltype(zero);
+    static_cast<Bits*>(p)[i] = static_cast<Bits>(b);
+  });
 }
 
 }  // namespace assay
