@@ -19,9 +19,9 @@ struct Evaluation {
   Signature signature;                // of a failure; else its check is empty
 };
 
-class Evaluator {
+class GenomeEvaluator {
  public:
-  Evaluator(const Variant& variant, Op op);
+  GenomeEvaluator(const Variant& variant, Op op);
 
   /// `full`: by check_case in any case. `wanted`: shares of the element check above it are checked in full.
   Evaluation operator()(const Genome& g, bool full, double wanted) const;

@@ -10,9 +10,9 @@
 
 namespace assay::fuzz {
 
-class Random {
+class MutationRandom {
  public:
-  explicit Random(std::uint64_t state) : state_(state) {}
+  explicit MutationRandom(std::uint64_t state) : state_(state) {}
   std::uint64_t next();
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   std::int64_t below(std::int64_t n) {
@@ -43,10 +43,10 @@ struct Domain {
 };
 
 /// A genome like the input families: one base, at most two stretches.
-Genome fresh(Random& random, const Domain& domain);
+Genome fresh(MutationRandom& random, const Domain& domain);
 /// One to four changes to genes.
-Genome mutate(Genome g, Random& random, const Domain& domain);
+Genome mutate(Genome g, MutationRandom& random, const Domain& domain);
 /// Logits from one, shape and launch or stretches from the other.
-Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain);
+Genome cross(const Genome& a, const Genome& b, MutationRandom& random, const Domain& domain);
 
 }  // namespace assay::fuzz

@@ -21,9 +21,9 @@ constexpr int kPatience = 6;        // launches without a gain before the search
 
 using Row = std::vector<double>;  // logits, each a value of the dtype
 
-class Random {
+class SearchRandom {
  public:
-  explicit Random(std::uint64_t state) : state_(state) {}
+  explicit SearchRandom(std::uint64_t state) : state_(state) {}
   std::uint64_t next() {
     std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -43,9 +43,9 @@ std::uint64_t hash(std::uint64_t h, std::string_view s) {
 }
 
 /// Launches rows of one length and judges each alone.
-class Evaluator {
+class RowEvaluator {
  public:
-  Evaluator(const Variant& variant, std::int64_t V)
+  RowEvaluator(const Variant& variant, std::int64_t V)
       : variant_(variant), V_(V), terms_(terms_of(variant.claim, variant.backend, variant.out(), V)) {}
 
   std::vector<RowShares> operator()(std::span<const Row> rows) const {
@@ -155,7 +155,7 @@ double moved(Dtype t, double x, std::int64_t steps) {
 }
 
 /// One small change. Rows may hold -inf; what is finite stays so.
-void mutate(Row& x, Dtype dtype, Random& random) {
+void mutate(Row& x, Dtype dtype, SearchRandom& random) {
   const std::size_t n = x.size(), i = random.below(n), j = random.below(n);
   const double m = *std::max_element(x.begin(), x.end());
   const auto set = [&](std::size_t at, double v) {
@@ -225,14 +225,14 @@ std::string not_searched(const Variant& variant) {
 RowShares shares_of_row(const Variant& variant, const std::vector<std::uint64_t>& bits) {
   Row row;
   for (std::uint64_t b : bits) row.push_back(decode(variant.dtype, b));
-  return Evaluator(variant, static_cast<std::int64_t>(row.size()))(std::span(&row, 1))[0];
+  return RowEvaluator(variant, static_cast<std::int64_t>(row.size()))(std::span(&row, 1))[0];
 }
 
 std::vector<SearchResult> search_utilisation(const Variant& variant, const SearchOptions& options) {
   constexpr std::size_t kChecksSearched = kSearchedChecks.size();
   std::vector<SearchResult> results;
   for (const std::int64_t V : options.sizes) {
-    const Evaluator evaluate(variant, V);
+    const RowEvaluator evaluate(variant, V);
     const std::vector<Start> from = starts(variant, V, options.seed);
     std::array<Best, kChecksSearched> best;
     std::array<double, kChecksSearched> any = {-1, -1, -1, -1};
@@ -261,7 +261,7 @@ std::vector<SearchResult> search_utilisation(const Variant& variant, const Searc
 
     for (std::size_t c = 0; c < kChecksSearched && violation.empty(); ++c) {
       if (best[c].share < 0) continue;  // judged on no row
-      Random random(
+      SearchRandom random(
           hash(hash(options.seed ^ 0xcbf29ce484222325 ^ static_cast<std::uint64_t>(V), variant.key()),
                kSearchedChecks[c]));
       std::vector<std::size_t> order(from.size());

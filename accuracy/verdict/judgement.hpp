@@ -25,7 +25,7 @@ class Judgement {
 
   /// No element may hold the poison of its launch: arithmetic makes neither pattern. At V = 0 an op other
   /// than top-k must leave its poison alone.
-  void judge_written(const GuardedLaunch& a, const GuardedLaunch& b);
+  void require_written(const GuardedLaunch& a, const GuardedLaunch& b);
 
   /// Bitwise equality of the rows two launches have in common, NaN by class; otherwise says where the first
   /// difference is.

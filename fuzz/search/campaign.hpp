@@ -22,7 +22,7 @@ struct CampaignOptions {
   std::string found;             // the command, for the case files
 };
 
-struct Finding {
+struct FuzzFinding {
   CaseFile file;
   Record record;     // of the shrunk trial, with the nearest class
   int launches = 0;  // spent shrinking
@@ -31,7 +31,7 @@ struct Finding {
 
 struct Campaign {
   SearchResult result;
-  std::vector<Finding> findings;  // one for each signature
+  std::vector<FuzzFinding> findings;  // one for each signature
   std::size_t remembered = 0;     // entries of the corpus
   std::size_t known_before = 0;
 };

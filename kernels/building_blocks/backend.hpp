@@ -48,7 +48,7 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, c
 #endif
 #include <tuple>
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND {
 namespace backend_names {

@@ -1,6 +1,6 @@
 // f16 and bf16 for kernels compiled on the host: CUDA's names, one rounding (to nearest, ties to even) per
 // operation. Exhaustively compared with MPFR in half_test.cpp. Included inside the backend's namespace
-// through words.hpp, so that each host build has its own copy.
+// through cuda_core.hpp, so that each host build has its own copy.
 #pragma once
 
 #include <bit>

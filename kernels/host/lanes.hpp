@@ -23,12 +23,12 @@ namespace context = boost::context;
 inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
 
 /// Something that can be switched to: a CUDA thread's fiber, or the scheduler on the OS thread's own stack.
-struct Context {
+struct SwitchTarget {
   context::fiber fiber;  // where it goes on, while it is suspended
   sanitizers::Stack stack;
 };
 
-struct Lane : Context {
+struct Lane : SwitchTarget {
   Identity identity;
   unsigned index = 0;     // linear thread index in the block
   unsigned position = 0;  // in its warp's running order
