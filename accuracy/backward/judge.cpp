@@ -70,7 +70,7 @@ void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_
 struct Implied {
   std::vector<std::size_t> column;
   std::vector<ImpliedSum> sum;
-  std::size_t highest = 0, lowest = 0;  // the one with the largest lower end, the one with the smallest upper end
+  std::size_t highest = 0, lowest = 0;  // those with the largest lower, the smallest upper end
 };
 
 Implied implied_sums(const BackwardContext& c, const BackwardBounds& b, std::span<const double> values) {
