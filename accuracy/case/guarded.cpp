@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-/// 2^100, or what the format has instead: reading past a row moves any maximum and any sum, and NaN may hide
-/// in fmaxf.
+/// 2^100, or the largest value of a smaller format. A read past a row then changes any maximum and any sum. A
+/// NaN could stay unseen in fmaxf.
 std::uint64_t large(Dtype t) {
   switch (t) {
     case Dtype::f16:
@@ -25,7 +25,7 @@ std::uint64_t large(Dtype t) {
   return 0;
 }
 
-/// Two NaN payloads per format, neither of them one that arithmetic produces.
+/// Two NaN payloads for each format; arithmetic produces neither of them.
 std::uint64_t poison(Dtype t, int which) {
   if (which == 2) return large(t);
   switch (t) {
@@ -40,8 +40,8 @@ std::uint64_t poison(Dtype t, int which) {
   }
   return 0;
 }
-/// Guard bands: a NaN in every format under poison 0; else finite, so that neither can a write of NaN stay
-/// unseen.
+/// The pattern of guard bands: under poison 0 a NaN in every format; else a finite number, so that a write of
+/// NaN is seen too.
 std::uint64_t canary(Dtype t, int which) { return which ? large(t) : ~std::uint64_t{0}; }
 std::uint64_t index_canary(int which) { return which ? 0xc5c5c5c5c5c5c5c5u : ~std::uint64_t{0}; }
 std::uint64_t in_gap(Dtype t, int which) { return which ? large(t) : poison(t, 0); }
@@ -154,8 +154,8 @@ void GuardedLaunch::judge_gradients(Tally& tally) const {
 }
 
 void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
-  // Patterns are laid from the payload's first byte on, in both directions: bands and offsets are multiples
-  // of the element, a workspace need not be.
+  // Patterns are written from the payload's first byte in both directions. Bands and offsets are multiples of
+  // the element size; a workspace need not be.
   const auto put = [&](std::byte* from, const std::byte* to, std::uint64_t bits) {
     for (; from + element <= to; from += element) std::memcpy(from, &bits, element);
     std::memcpy(from, &bits, static_cast<std::size_t>(to - from));
