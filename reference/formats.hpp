@@ -1,4 +1,4 @@
-// Number formats: f16, bf16, f32, f64. Bits to real value (exact) and back (round to nearest, ties to
+// Number formats f16, bf16, f32 and f64: bits to real value (exact) and back (round to nearest, ties to
 // even), unit roundoff u, and the ulp of a real number. Every value of every format is exact in double.
 #pragma once
 
@@ -17,7 +17,7 @@ enum class Dtype { f16, bf16, f32, f64 };
 
 inline constexpr Dtype kDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64};
 
-/// An IEEE-style binary format: `precision` bits with the hidden one, normal exponents [emin, emax].
+/// An IEEE-style binary format. `precision` counts the hidden bit; normal exponents lie in [emin, emax].
 struct Format {
   const char* name;
   int bits;
@@ -112,7 +112,7 @@ constexpr std::uint64_t encode(Dtype t, double x) {
   const int e = exponent_of(std::bit_cast<double>(abs));
   if (e < f.emin - f.precision) return sign;  // below half the smallest subnormal
   if (e > f.emax) return sign | f.infinity_bits();
-  // The significand as a 53-bit integer, shifted right so that its unit is the format's ulp.
+  // The significand as a 53-bit integer. The shift makes its unit the format's ulp.
   const std::uint64_t significand = (abs >> 52)
                                         ? ((abs & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52)
                                         : abs << (52 - (e + 1074));
@@ -122,15 +122,16 @@ constexpr std::uint64_t encode(Dtype t, double x) {
   const std::uint64_t rest = significand - (kept << shift);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   const std::uint64_t rounded = kept + (rest > half || (rest == half && (kept & 1)));
-  // A carry out of the mantissa runs into the exponent field, which is what rounding up a binade means.
+  // A carry out of the mantissa increments the exponent field. That is the correct result of rounding up to
+  // the next binade.
   const std::uint64_t biased = static_cast<std::uint64_t>((e < f.emin ? f.emin : e) - f.emin);
   return sign | ((biased << f.mantissa_bits()) + rounded);
 }
 
-/// The value nearest to x in the format.
+/// The value of the format nearest to x, ties to even.
 constexpr double round_to(Dtype t, double x) { return decode(t, encode(t, x)); }
 
-/// The neighbour above: smallest value of the format greater than x (x itself a value of the format).
+/// The smallest value of the format greater than x. x itself is a value of the format.
 constexpr double next_up(Dtype t, double x) {
   const Format f = format(t);
   const std::uint64_t b = encode(t, x);
@@ -139,15 +140,16 @@ constexpr double next_up(Dtype t, double x) {
   return decode(t, b & f.sign_mask() ? b - 1 : b + 1);
 }
 
-/// The real numbers that round to a value x >= 0 of the format, to nearest with either rule for ties: from
-/// halfway to the neighbour below to halfway to the one above. NaN and infinities stand for themselves.
+/// The interval of real numbers that round to a value x >= 0 of the format, with either rule for ties. It
+/// runs from halfway to the neighbour below to halfway to the neighbour above. For NaN and infinities both
+/// ends are x.
 struct RoundsTo {
   double lo, hi;
 };
 constexpr RoundsTo rounds_to(Dtype t, double x) {
   if (!(x >= 0 && x <= max_finite(t)) || t == Dtype::f64) return {x, x};
   const double above = ulp(t, x);
-  // Below a power of two the values are twice as dense; 0 has no neighbour below that is not negative.
+  // Below a power of two the values are twice as dense. 0 has no non-negative neighbour below it.
   const bool power = x > min_normal(t) && x == exp2i(exponent_of(x));
   return {x == 0 ? 0 : x - above / (power ? 4 : 2), x + above / 2};
 }
