@@ -1,5 +1,5 @@
-// CUDA's words that this project's own kernels do without, and other people's use: cache hints, further
-// intrinsics, vector types, min and max of two types.
+// CUDA's words that this project's own kernels do not need but other kernels use: cache hints, further
+// intrinsics, vector types, min and max of two different types.
 #pragma once
 
 #include <math.h>
@@ -52,7 +52,7 @@ inline unsigned atomicDec(unsigned* p, unsigned most) {
 
 // ---- arithmetic ----
 
-/// CUDA has min and max of every pair of arithmetic types; of floats they are fminf and fmaxf.
+/// CUDA has min and max of every pair of arithmetic types. For floats they are fminf and fmaxf.
 template <class A, class B>
 requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
          !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> max(A a, B b) {
@@ -65,7 +65,7 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
   using C = std::common_type_t<A, B>;
   return std::min<C>(static_cast<C>(a), static_cast<C>(b));
 }
-// A NaN loses, as on a GPU; std::max would keep whichever comes first.
+// As on a GPU, the result of a NaN and a number is the number. std::max would keep whichever comes first.
 inline float max(float a, float b) { return ::fmaxf(a, b); }
 inline float min(float a, float b) { return ::fminf(a, b); }
 inline double max(double a, double b) { return ::fmax(a, b); }
@@ -113,7 +113,7 @@ struct Three {
   T x, y, z;
 };
 }  // namespace words_detail
-/// What threadIdx is, too: uint3 t = threadIdx.
+/// The type of threadIdx, too: uint3 t = threadIdx.
 struct uint3 {
   unsigned x, y, z;
   uint3() = default;
