@@ -63,7 +63,7 @@ inline unsigned __brev(unsigned v) {
 }
 inline float __half2float_rn(__half h) { return h; }
 
-// ---- warp words of code older than CUDA 9: of all live lanes of the warp ----
+// ---- warp words from before CUDA 9: over all live lanes of the warp ----
 
 #define ASSAY_OLD_SHUFFLE(name, A)                                                                  \
   template <class T>                                                                                \
@@ -90,7 +90,7 @@ inline int __any(int p, const executor::Site& site = executor::Site::current()) 
 inline __half __double2half(double x) { return __half(half_bits::odd_float(x)); }
 inline __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(half_bits::odd_float(x)); }
 
-/// As `name` of two halves, but a NaN on either side is what comes out, in its canonical form.
+/// `name` of two halves, but if either is a NaN the result is the canonical NaN.
 #define ASSAY_KEEPS_NAN(T, T2, name)                                           \
   inline T name##_nan(T a, T b) {                                              \
     return __hisnan(a) || __hisnan(b) ? half_bits::as<T>(0x7fff) : name(a, b); \
@@ -102,8 +102,9 @@ ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmax)
 ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmin)
 #undef ASSAY_KEEPS_NAN
 
-/// A comparison `h` that is false of a NaN, its unordered form that is true of one, and both of pairs: as
-/// 1 and 0, as masks of 16 bits, and of both halves at once.
+/// Comparisons that build on `h`, which is false for a NaN. Defined here: its unordered form, which is true
+/// for a NaN, and both forms for pairs. The pair forms give 1 and 0, masks of 16 bits, or one answer for both
+/// halves.
 #define ASSAY_COMPARISON(T, T2, h, ONE)                                                                  \
   inline bool __h##h##u(T a, T b) { return __hisnan(a) || __hisnan(b) || __h##h(a, b); }                 \
   inline T2 __h##h##2(T2 a, T2 b) {                                                                      \
@@ -136,11 +137,12 @@ ASSAY_COMPARISONS(__nv_bfloat16, __nv_bfloat162, 0x3f80)
 // ---- conversions ----
 
 namespace words_detail {
-/// A whole number as an integer: cut to what I holds. NaN is 0, but of or to 64 bits 2^(bits - 1).
+/// Converts a whole number to I, clamped to the range of I. A NaN becomes 0; if F or I has 64 bits, it
+/// becomes 2^(bits of I - 1).
 template <class I, class F>
 I saturated(F x) {
   if (x != x) return sizeof(I) < 8 && sizeof(F) < 8 ? I{0} : static_cast<I>(1ull << (8 * sizeof(I) - 1));
-  // 2^bits of I, or half of it: exact in F.
+  // 2^(bits of I) or, if I is signed, half of it: exact in F.
   const F top = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
   if (x >= top) return std::numeric_limits<I>::max();
   if (x <= static_cast<F>(std::numeric_limits<I>::min())) return std::numeric_limits<I>::min();
@@ -168,7 +170,7 @@ inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
 inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x); }
 
-// ---- arithmetic in double; a product and a sum are never contracted ----
+// ---- arithmetic in double: a product and a sum are never contracted to an FMA ----
 
 inline double __dadd_rn(double a, double b) {
   volatile double r = a + b;
@@ -189,7 +191,7 @@ inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 
 // ---- bits ----
 
-/// Four of the eight bytes of y:x, by the low three bits of the selector's nibbles.
+/// Picks four of the eight bytes of y:x. The low three bits of each nibble of the selector choose a byte.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const std::uint64_t both = std::uint64_t{y} << 32 | x;
   unsigned r = 0;
@@ -203,15 +205,16 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
   return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (n & 31u));
 }
-/// A shift by more than 32 is one by 32.
+/// A shift by more than 32 counts as a shift by 32.
 inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n) {
   return n >= 32 ? low : __funnelshift_l(low, high, n);
 }
 inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
   return n >= 32 ? high : __funnelshift_r(low, high, n);
 }
-/// Where the |offset|-th bit of `mask` is that is set, counted from bit `base` on, upwards or, for an offset
-/// below 0, downwards; offset 0: `base`, if it is set. ~0u where there is none.
+/// Returns the position of the |offset|-th set bit of `mask`. Counting starts at bit `base` and goes up, or
+/// down if `offset` is negative. Offset 0 returns `base` if that bit is set. Returns ~0u if there is no such
+/// bit.
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
   const int step = offset < 0 ? -1 : 1;
   long long left = offset == 0 ? 1 : std::abs(static_cast<long long>(offset));
@@ -224,13 +227,13 @@ inline unsigned __fns(unsigned mask, unsigned base, int offset) {
 
 // ---- clocks; clock() is the C library's ----
 
-/// A count that grows with every look at it, and is the same in every run.
+/// A counter that grows with every call. Its values are the same in every run.
 inline long long clock64() {
   static thread_local long long ticks = 0;
   return ticks += 64;
 }
 
-// ---- atomics: of one block and of the whole system alike ----
+// ---- atomics: block scope and system scope act like device scope ----
 
 #define ASSAY_SCOPES(name)                           \
   template <class T>                                 \

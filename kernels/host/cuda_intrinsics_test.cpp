@@ -1,4 +1,4 @@
-// Words that few kernels say, against what the CUDA guide says of them.
+// Words that few kernels use, compared with the CUDA guide.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -6,7 +6,7 @@
 
 #include "kernels/host/executor_test.hpp"
 
-// Needs the backend's name from above.
+// This needs the name of the backend, defined above.
 #include "kernels/host/cuda_intrinsics.hpp"
 
 namespace assay::host_test {
@@ -35,7 +35,7 @@ TYPED_TEST(RareHalf, MaximaThatKeepANaN) {
   using T = TypeParam;
   using T2 = typename PairOf<T>::type;
   for (const float other : {-kInf, -1.0f, 0.0f, 3.0f, kInf, kNan}) {
-    // The plain forms lose it.
+    // The forms without _nan drop the NaN.
     EXPECT_EQ(__hmax_nan(T(kNan), T(other)).x, 0x7fff) << other;
     EXPECT_EQ(__hmax_nan(T(other), T(kNan)).x, 0x7fff) << other;
     EXPECT_EQ(__hmin_nan(T(kNan), T(other)).x, 0x7fff) << other;
@@ -66,7 +66,7 @@ TYPED_TEST(RareHalf, ComparisonsOfPairs) {
   EXPECT_TRUE(__hbeq2(a, a));
   EXPECT_TRUE(__hbne2(a, above));
   EXPECT_FALSE(__hbne2(a, mixed));
-  // Of a NaN every ordered form is false, also "not equal", and every unordered one true.
+  // For a NaN, every ordered comparison is false, even "not equal", and every unordered one is true.
   EXPECT_FALSE(__hne(T(kNan), T(1.0f)));
   EXPECT_TRUE(__hneu(T(kNan), T(1.0f)));
   EXPECT_TRUE(T(kNan) != T(1.0f));
@@ -85,7 +85,7 @@ TYPED_TEST(RareHalf, ComparisonsOfPairs) {
 }
 
 TEST(CudaIntrinsics, DoubleToHalfRoundsOnce) {
-  // Above the midpoint of 1 and its neighbour by less than a float can say.
+  // Above the midpoint of 1 and its f16 neighbour, by less than a float can resolve.
   const double near_tie = 1.0 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(float(__double2half(near_tie)), 1.0f + 0x1p-10f);
   EXPECT_EQ(float(__half(static_cast<float>(near_tie))), 1.0f) << "rounded twice";
@@ -122,7 +122,7 @@ TEST(CudaIntrinsics, DoubleArithmetic) {
 TEST(CudaIntrinsics, Bits) {
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x3210), 0x33221100u);
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x7531), 0x77553311u);
-  // The high bit of a nibble is not looked at.
+  // The high bit of a nibble is ignored.
   EXPECT_EQ(__byte_perm(0x33221180u, 0x77665544u, 0xfff8), 0x77777780u);
   EXPECT_EQ(__funnelshift_l(0x80000001u, 0x7u, 4), 0x78u);
   EXPECT_EQ(__funnelshift_r(0x10u, 0x7u, 4), 0x70000001u);

@@ -1,5 +1,5 @@
-// CUDA's loads and stores with a cache hint, and its vector types: for kernels from elsewhere. This project's
-// own kernels do without them.
+// CUDA's words that this project's own kernels do not need but other kernels use: cache hints, further
+// intrinsics, vector types, min and max of two different types.
 #pragma once
 
 #include <math.h>
@@ -62,7 +62,7 @@ struct Three {
   T x, y, z;
 };
 }  // namespace words_detail
-/// What threadIdx is, too: uint3 t = threadIdx.
+/// The type of threadIdx, too: uint3 t = threadIdx.
 struct uint3 {
   unsigned x, y, z;
   uint3() = default;

@@ -1,4 +1,4 @@
-// What people's kernels say about f16 and bf16 beyond half.hpp: operators, each one rounding, and pairs of
+// What kernels use of f16 and bf16 beyond half.hpp: operators, each of which rounds once, and pairs of
 // values.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace assay::ASSAY_BACKEND {
 
-// A conversion to float would let h + h keep 24 bits: as on a GPU, a sum of halves is a half.
+// If halves converted to float here, h + h would keep 24 bits. On a GPU a sum of halves is a half.
 #define ASSAY_HALF_OPERATORS(T)                                                           \
   inline T operator+(T a, T b) { return __hadd(a, b); }                                   \
   inline T operator-(T a, T b) { return __hsub(a, b); }                                   \

@@ -19,7 +19,7 @@ struct Entry {
 
 class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher, public CostlyLauncher {
  public:
-  /// `own_stream`: the entry works on the stream that it is given. `entries`: all kernels of the worker.
+  /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
                  std::shared_ptr<const std::vector<Entry>> entries = {})
       : supervisor_(std::move(supervisor)),
@@ -80,7 +80,7 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   std::function<void(Variant&)> declare_;
 };
 
-/// What a worker loads, as variants that share it; `shown` is what they are called in messages. Throws
+/// What a worker loads, as variants that share the worker. `shown` is its name in messages. Throws
 /// InputError.
 std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, const std::string& shown);
 
