@@ -1,5 +1,5 @@
-// CUDA's words that this project's own kernels do not need but other kernels use: cache hints, further
-// intrinsics, vector types, min and max of two different types.
+// CUDA's loads and stores with a cache hint, and its vector types, for kernels from elsewhere. This project's
+// own kernels do not need them.
 #pragma once
 
 #include <math.h>
