@@ -4,6 +4,7 @@
 // multiple of 512). One read and one write up to V = 8192; longer rows are folded in chunk by chunk and read
 // again for the output.
 #include "kernels/building_blocks/sized_reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -92,12 +93,10 @@ struct FragmentTreeBlock {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
+  static void run(const Call<T>& call) {
     const auto kernel =
-        p.V <= 4 * kMostThreads ? fragment_tree_block<T, 4> : fragment_tree_block<T, kLargestFragment>;
-    launch(kernel, grid_for(p.rows, stream), threads_to_cover(p.V, kMostThreads), 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+        call.V <= 4 * kMostThreads ? fragment_tree_block<T, 4> : fragment_tree_block<T, kLargestFragment>;
+    call.block_per_row(kernel, threads_to_cover(call.V, kMostThreads));
   }
 };
 ASSAY_REGISTER_KERNEL(FragmentTreeBlock, "fragment_tree_block", f16, f32);

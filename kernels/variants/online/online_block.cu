@@ -2,6 +2,7 @@
 // warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -45,12 +46,10 @@ struct OnlineBlock {
     };
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    const int threads = row_threads<T>(p.V);
-    launch(threads == kRowThreads ? online_block<T, kRowThreads> : online_block<T, kRowThreads / 2>,
-           grid_for(p.rows, stream), threads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    const int threads = row_threads<T>(call.V);
+    call.block_per_row(
+        threads == kRowThreads ? online_block<T, kRowThreads> : online_block<T, kRowThreads / 2>, threads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineBlock, "online_block", f16, bf16, f32);

@@ -4,6 +4,7 @@
 // element: that is the claim; it reads the row twice and writes it once. online_thread rescales by ⊕, with
 // one exp.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -50,10 +51,8 @@ struct OnlineRecurrenceThread {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(online_recurrence_thread<T>, grid_for(ceil_div(p.rows, kThreads), stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.thread_per_row(online_recurrence_thread<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineRecurrenceThread, "online_recurrence_thread", f16, f32);

@@ -2,6 +2,7 @@
 // of B. Visser's tutorial "Writing a Softmax Kernel From Scratch". The tutorial counts 3 accesses an element,
 // which is the claim; its three loops read the row three times and write it once.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -40,10 +41,8 @@ struct FusedSafeThread {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(fused_safe_thread<T>, grid_for(ceil_div(p.rows, kThreads), stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.thread_per_row(fused_safe_thread<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(FusedSafeThread, "fused_safe_thread", f16, f32);

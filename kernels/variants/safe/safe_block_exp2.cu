@@ -2,6 +2,7 @@
 // exp2(x log2e - fl(m log2e)). The rounding of m log2e cancels, because sum and outputs share it. Reads
 // logits three times.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -43,10 +44,8 @@ struct SafeBlockExp2 {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_block_exp2<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(safe_block_exp2<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeBlockExp2, "safe_block_exp2", f16, bf16, f32);

@@ -3,6 +3,7 @@
 // Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.
 #include "kernels/building_blocks/packs.cuh"
 #include "kernels/building_blocks/sized_reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -66,12 +67,7 @@ struct VectorShuffleBlock {
       .stores = 2,
       .in_place = true,
   };
-  template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(vector_shuffle_block, grid_for(p.rows, stream), threads_for(p.V), 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
-  }
+  static void run(const Call<f32>& call) { call.block_per_row(vector_shuffle_block, threads_for(call.V)); }
 };
 ASSAY_REGISTER_KERNEL(VectorShuffleBlock, "vector_shuffle_block", f32);
 

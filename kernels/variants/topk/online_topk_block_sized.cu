@@ -3,6 +3,7 @@
 // go to the smaller index, which the source leaves to its merge. Reads logits once.
 #include "kernels/building_blocks/register_topk.cuh"
 #include "kernels/building_blocks/sized_reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -52,12 +53,9 @@ struct OnlineTopkBlockSized {
       .stores = 0,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    with_list(p.k, [&](auto K) {
-      launch(online_topk_block_sized<T, K()>, grid_for(p.rows, stream), paper_threads(p.V, 16), 0, stream,
-             Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-             Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k,
-             p.index_bytes() == 8, p.V);
+  static void run(const Call<T>& call) {
+    with_list(call.k, [&](auto K) {
+      call.block_per_row(online_topk_block_sized<T, K()>, paper_threads(call.V, 16));
     });
   }
 };
