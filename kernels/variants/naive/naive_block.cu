@@ -1,6 +1,7 @@
 // naive_block: the paper's Algorithm 1 (arXiv 1805.02867), one block per row. No maximum is subtracted: the
 // sum overflows once the row's lse passes 88.7, and underflows far below zero. Reads logits twice, 16 bytes
 // at a time.
+// Worst case seen: 20.16 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 31401.
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
 #include "kernels/building_blocks/variant.cuh"

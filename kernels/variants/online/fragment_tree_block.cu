@@ -3,6 +3,7 @@
 // symmetric form, two exps a merge. After a blog's online softmax in the CuTe DSL (CUTLASS 4, f32, V a
 // multiple of 512). One read and one write up to V = 8192; longer rows are folded in chunk by chunk and read
 // again for the output.
+// Worst case seen: 124.5 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 19886.
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

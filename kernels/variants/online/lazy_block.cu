@@ -1,6 +1,7 @@
 // lazy_block: Algorithm 3 that rescales late, as FlashAttention-4 does (there by 2^8). A thread's sum refers
 // to a logit up to kThreshold nats below its maximum, so most elements cost one exp and no rescale; the sum
 // is moved to the row's maximum at the end. Reads logits twice.
+// Worst case seen: 66.83 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 55891.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

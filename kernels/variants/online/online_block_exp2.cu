@@ -1,6 +1,7 @@
 // online_block_exp2: Algorithm 3 with every exp as an exp2. Partial sums are rescaled by
 // exp2((m_lo - m_hi) log2e); outputs use exp2(x log2e - fl(m log2e)), whose common factor the sum is given at
 // the end. Reads logits twice.
+// Worst case seen: 63.03 ulp (f32@host), uniform_80, V = 32000, rows = 1, seed 1: row 0, column 28225.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

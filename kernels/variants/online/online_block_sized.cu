@@ -1,6 +1,7 @@
 // online_block_sized: Algorithm 3 as the online softmax paper's benchmark runs it (NVIDIA/online-softmax): V
 // / 8 threads a row, 32 to 256, scalar loads, __expf, and one approximate reciprocal a row. Reads logits
 // twice. With +inf the source's answer depends on how many there are; here it is NaN everywhere.
+// Worst case seen: 125.7 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 49239.
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -3,6 +3,7 @@
 // "online" kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which counts 2 accesses an
 // element: that is the claim; it reads the row twice and writes it once. online_thread rescales by ⊕, with
 // one exp.
+// Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,5 +1,6 @@
 // online_thread: the paper's Algorithm 3 as written, one thread per row, serially. Its sum is V - 1
 // additions high, which slow ascending ramps turn into thousands of ulp: the price of no tree.
+// Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

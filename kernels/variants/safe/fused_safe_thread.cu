@@ -1,6 +1,7 @@
 // fused_safe_thread: Algorithm 2 in one kernel, one thread per row, serially, fp32 inside: the "fused" kernel
 // of B. Visser's tutorial "Writing a Softmax Kernel From Scratch". The tutorial counts 3 accesses an element,
 // which is the claim; its three loops read the row three times and write it once.
+// Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

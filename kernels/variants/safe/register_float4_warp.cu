@@ -2,6 +2,7 @@
 // shuffles, no shared memory: one read and one write, as long as the registers last. Kernel 3 of the blog
 // "softmax with CUDA worklog, part 1" (f32). One instance each for rows up to 1024, 2048, 4096 and 8192, of
 // which the last needs more than the 255 registers a thread can have; longer rows are read three times.
+// Worst case seen: 207.5 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 26644.
 #include "kernels/building_blocks/packs.cuh"
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"

@@ -1,6 +1,7 @@
 // safe_block_exp2: Algorithm 2 with exp(x - m) as one FMA and one exp2, the form of fused attention kernels:
 // exp2(x log2e - fl(m log2e)). The rounding of m log2e cancels, because sum and outputs share it. Reads
 // logits three times.
+// Worst case seen: 63.03 ulp (f32@host), uniform_80, V = 32000, rows = 1, seed 1: row 0, column 28225.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,6 +1,7 @@
 // safe_block_sized: Algorithm 2 as the online softmax paper's benchmark runs it (NVIDIA/online-softmax): V /
 // 8 threads a row, 32 to 256, scalar loads, __expf, and one approximate reciprocal a row. Reads logits three
 // times.
+// Worst case seen: 125.7 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 49239.
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,6 +1,7 @@
 // serial_combine_block: safe softmax, one block per row; every thread leaves its partial result in shared
 // memory and thread 0 alone combines them, one after another. Kernel 2 of Saman's blog "Fused Softmax, part
 // 3: CUDA kernel" (f32). Reads logits three times.
+// Worst case seen: 73.31 ulp (f32@host), staircase, V = 4099, rows = 1, seed 1: row 0, column 2444.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

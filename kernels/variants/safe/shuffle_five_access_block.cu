@@ -1,6 +1,7 @@
 // shuffle_five_access_block: tree_five_access_block with its reductions by warp shuffles and a few floats of
 // shared memory: 4 barriers a row, and the same 5 accesses an element. Kernel 2 of the blog "softmax with
 // CUDA worklog, part 1" (f32). f16 keeps the exps in an fp32 workspace, f32 in the output.
+// Worst case seen: 65.93 ulp (f32@host), normal_10, V = 50257, rows = 1, seed 1: row 0, column 10350.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,6 +1,7 @@
 // single_thread_block: safe softmax with one block of one thread a row, serially. Kernel 1 of Saman's blog
 // "Fused Softmax, part 3: CUDA kernel" (f32): the maximum starts at the lowest finite float. Reads logits
 // three times.
+// Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -3,6 +3,7 @@
 // first kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which calls it naive although
 // it subtracts the maximum. 5 accesses an element. Half has no finite number below the maximum's start,
 // -65504.
+// Worst case seen: 9.339 ulp (f16@host), clustered_top, V = 1024, rows = 5, seed 1: row 2, column 266.
 #include "kernels/building_blocks/reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,6 +1,7 @@
 // tree_dynamic_shared_block: safe softmax, one block per row, reductions by trees in dynamic shared memory.
 // Kernel 3 of Saman's blog "Fused Softmax, part 3: CUDA kernel" (f32). tree_five_access_block has the same
 // trees and keeps its exps in memory; here they are computed twice. Reads logits three times.
+// Worst case seen: 65.6 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 103804.
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

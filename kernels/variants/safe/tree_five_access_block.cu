@@ -2,6 +2,7 @@
 // memory: maximum; exp(x - m) written to memory and summed; read back and divided. 5 accesses an element.
 // Kernel 1 of the blog "softmax with CUDA worklog, part 1" (f32). f16 keeps the exps in an fp32 workspace,
 // f32 in the output.
+// Worst case seen: 65.6 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 103804.
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"
 

@@ -1,6 +1,7 @@
 // vector_shuffle_block: vector_tree_block with its reductions by warp shuffles: safe softmax in three passes
 // over float4, the exps kept in the output, 512 threads, 1024 from V > 14080. Kernel 5 of Saman's blog "Fused
 // Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.
+// Worst case seen: 67.72 ulp (f32@host), normal_10, V = 128256, rows = 1, seed 1: row 0, column 34861.
 #include "kernels/building_blocks/packs.cuh"
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"

@@ -1,6 +1,7 @@
 // vector_tree_block: safe softmax in three passes over float4, one block per row, reductions by trees in
 // shared memory: maximum; exp(x - m) into the output and summed; read back and divided. 512 threads, 1024
 // from V > 14080. Kernel 4 of Saman's blog "Fused Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.
+// Worst case seen: 64.91 ulp (f32@host), normal_10, V = 128256, rows = 1, seed 1: row 0, column 50236.
 #include "kernels/building_blocks/packs.cuh"
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"

@@ -1,6 +1,7 @@
 // online_topk_block_sized: the paper's Algorithm 4 as its benchmark runs it (NVIDIA/online-softmax): V / 16
 // threads a row, 32 to 256, each thread's list in registers, __expf, one approximate reciprocal a row. Ties
 // go to the smaller index, which the source leaves to its merge. Reads logits once.
+// Worst case seen: 86.92 ulp (f32@host), uniform_80, V = 63, rows = 4, k = 63, seed 1: row 0, column 7.
 #include "kernels/building_blocks/register_topk.cuh"
 #include "kernels/building_blocks/sized_reduce.cuh"
 #include "kernels/building_blocks/variant.cuh"

@@ -1,6 +1,7 @@
 // safe_then_topk: the unfused pair the paper compares against: safe softmax into a workspace of fp32
 // probabilities, then top-k of those. Selecting on probabilities is its own claim: logits closer than the
 // softmax's error may come out in either order. 5 accesses per element.
+// Worst case seen: 58.51 ulp (f32@host), uniform_80, V = 32, rows = 4, k = 32, seed 1: row 1, column 17.
 #include "kernels/building_blocks/topk.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
