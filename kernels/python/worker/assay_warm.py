@@ -90,7 +90,7 @@ def declines():
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         return "importing it initialises CUDA"
-    # In a forked worker it was not seen to finish: PythonDevice.TorchWorksOnTheStreamOfTheCall.
+    # Forked workers that compile for a GPU were not seen to end: PythonDevice.TorchWorksOnTheStreamOfTheCall.
     if compiles_for_a_gpu():
         return "torch.compile for a GPU is not known to work in a fork"
     if left := open_file():
