@@ -33,14 +33,14 @@ double nearest_far(Dtype t) { return -std::log(min_normal(t)) - 4; }
 
 }  // namespace
 
-Evaluator::Evaluator(const Variant& variant, Op op)
+GenomeEvaluator::GenomeEvaluator(const Variant& variant, Op op)
     : variant_(variant),
       op_(op),
       fast_(op == Op::softmax && variant.out() == variant.dtype &&
             fast_judge_unsupported(variant.claim, variant.dtype, variant.out()).empty()) {}
 
 // True where every row passed all that the fast judge compares, and what it does not compare looks right.
-bool Evaluator::look(const Trial& trial, Evaluation& e) const {
+bool GenomeEvaluator::look(const Trial& trial, Evaluation& e) const {
   const Tensor& x = trial.logits;
   Layout layout = plain_layout();
   layout.in_gap = layout.out_gap = trial.pitch_gap;
@@ -80,7 +80,7 @@ bool Evaluator::look(const Trial& trial, Evaluation& e) const {
   return true;
 }
 
-Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) const {
+Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted) const {
   Evaluation e;
   e.share.fill(-1);
   const Trial trial = trial_of(g, variant_, op_);

@@ -47,7 +47,7 @@ TEST(FuzzGenome, IsTheSameLogitsEverywhere) {
 }
 
 TEST(FuzzGenome, RoundsToSixteenBitsAsTheFormatsDo) {
-  Random random(5);
+  MutationRandom random(5);
   for (int i = 0; i < 400000; ++i) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
     const std::uint64_t f16 = encode(Dtype::f16, static_cast<double>(x)),
@@ -99,7 +99,7 @@ TEST(FuzzGenome, PermutesTheColumns) {
 }
 
 TEST(FuzzGenome, ComesBackFromItsText) {
-  Random random(11);
+  MutationRandom random(11);
   Domain domain;
   domain.max_k = 20;
   Genome last = fresh(random, domain);
@@ -114,7 +114,7 @@ TEST(FuzzGenome, ComesBackFromItsText) {
 }
 
 TEST(FuzzGenome, AsksForNoMoreThanTheRowHasWhereThatIsTheDomain) {
-  Random random(12);
+  MutationRandom random(12);
   Domain domain;
   domain.max_k = 64;
   domain.longest = 100;
@@ -153,7 +153,7 @@ TEST(FuzzGenome, KeepsToItsDomain) {
   domain.sizes = {1000};
   domain.V_multiple = 8;
   domain.dense = domain.finite = true;
-  Random random(3);
+  MutationRandom random(3);
   Genome g = fresh(random, domain);
   for (int i = 0; i < 300; ++i) {
     g = mutate(g, random, domain);

@@ -20,7 +20,7 @@ constexpr std::array<double, 16> kGaps = {1e-7, 1e-4,      -1e-4, 0.01, 0.5, -0.
                                           11,   17.328679, 20,    -20,  60,  90,   104, 1e5};
 constexpr std::array<double, 6> kGrids = {0x1p-10, 0x1p-4, 0.25, 1, 8, 64};
 
-double nudged(double x, Random& random) {
+double nudged(double x, MutationRandom& random) {
   switch (random.below(5)) {
     case 0:
       return x * std::ldexp(1.0, static_cast<int>(random.below(9)) - 4);
@@ -39,12 +39,12 @@ constexpr std::int64_t kLong = 8192;      // rows beyond are rare: they take as 
 constexpr std::int64_t kLongIsRare = 64;  // one in so many
 
 // Arguments, so that what is drawn first is drawn first by every compiler.
-std::int64_t beside(std::int64_t n, std::int64_t by, Random& random) {
+std::int64_t beside(std::int64_t n, std::int64_t by, MutationRandom& random) {
   return n + random.below(2 * by + 1) - by;
 }
-std::int64_t threads_times(std::int64_t n, Random& random) { return n * (1 + random.below(9)); }
+std::int64_t threads_times(std::int64_t n, MutationRandom& random) { return n * (1 + random.below(9)); }
 
-std::int64_t size_like(Random& random) {
+std::int64_t size_like(MutationRandom& random) {
   switch (random.below(4)) {
     case 0:
       return kUnits[static_cast<std::size_t>(random.below(kUnits.size()))];
@@ -57,7 +57,7 @@ std::int64_t size_like(Random& random) {
   }
 }
 
-std::int64_t column(Random& random, std::int64_t V) {
+std::int64_t column(MutationRandom& random, std::int64_t V) {
   if (V <= 0) return 0;
   switch (random.below(4)) {
     case 0:
@@ -71,7 +71,7 @@ std::int64_t column(Random& random, std::int64_t V) {
   }
 }
 
-Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
+Stretch stretch_for(MutationRandom& random, std::int64_t V, const Domain& domain) {
   Stretch t;
   if (random.one_in(8)) {  // the winners all in one thread's or lane's slice
     t.put = Put::above;
@@ -100,7 +100,7 @@ Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
   return t;
 }
 
-void draw_shape(Genome& g, Random& random, const Domain& domain) {
+void draw_shape(Genome& g, MutationRandom& random, const Domain& domain) {
   if (!domain.sizes.empty())
     g.V = random.pick(std::span<const std::int64_t>(domain.sizes));
   else if (random.one_in(kLongIsRare))
@@ -110,7 +110,7 @@ void draw_shape(Genome& g, Random& random, const Domain& domain) {
   g.rows = random.one_in(3) ? 1 : 1 + random.below(domain.most_rows);
 }
 
-void draw_launch(Genome& g, Random& random, const Domain& domain) {
+void draw_launch(Genome& g, MutationRandom& random, const Domain& domain) {
   if (random.one_in(2)) {
     g.pitch_gap = g.first = 0;
   } else {
@@ -143,7 +143,7 @@ Genome held(Genome g, const Domain& domain) {
   return in_range(g);
 }
 
-void change(Genome& g, Random& random, const Domain& domain) {
+void change(Genome& g, MutationRandom& random, const Domain& domain) {
   switch (random.below(14)) {
     case 0:
       g.base = static_cast<Base>(random.below(kBaseNames.size()));
@@ -215,13 +215,13 @@ void change(Genome& g, Random& random, const Domain& domain) {
 
 }  // namespace
 
-std::uint64_t Random::next() {
+std::uint64_t MutationRandom::next() {
   const std::uint64_t z = mixed(state_);
   state_ += 0x9e3779b97f4a7c15;
   return z;
 }
 
-Genome fresh(Random& random, const Domain& domain) {
+Genome fresh(MutationRandom& random, const Domain& domain) {
   Genome g;
   draw_shape(g, random, domain);
   draw_launch(g, random, domain);
@@ -239,12 +239,12 @@ Genome fresh(Random& random, const Domain& domain) {
   return held(g, domain);
 }
 
-Genome mutate(Genome g, Random& random, const Domain& domain) {
+Genome mutate(Genome g, MutationRandom& random, const Domain& domain) {
   for (std::int64_t n = 1 + random.below(4); n > 0; --n) change(g, random, domain);
   return held(g, domain);
 }
 
-Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain) {
+Genome cross(const Genome& a, const Genome& b, MutationRandom& random, const Domain& domain) {
   Genome g = a;
   const std::int64_t what = random.below(7);
   if (what & 1) {

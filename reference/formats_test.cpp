@@ -219,5 +219,12 @@ TEST(Formats, UlpIsTheGapAboveAValue) {
   }
 }
 
+TEST(Bits, AnElementOfOneByteIsOneByte) {
+  const std::uint8_t bytes[] = {1, 2, 0x83, 4, 5, 6, 7, 8};
+  EXPECT_EQ(load_unsigned(1, bytes, 2), 0x83u);
+  EXPECT_EQ(load_unsigned(1, bytes, 7), 8u);
+  EXPECT_DEATH(load_unsigned(3, bytes, 0), "");
+}
+
 }  // namespace
 }  // namespace assay

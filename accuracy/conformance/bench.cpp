@@ -201,7 +201,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (!outcome.ok()) return;
     launch.inspect(j.tally);
     j.judge_rows(launch, true);
-    if (!launch.layout().launch.in_place) j.judge_written(launch, launch);
+    if (!launch.layout().launch.in_place) j.require_written(launch, launch);
     if (v.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };

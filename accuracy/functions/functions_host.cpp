@@ -6,7 +6,7 @@
 #include "kernels/device.hpp"
 
 #define ASSAY_BACKEND host_functions
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::functions {
 namespace {

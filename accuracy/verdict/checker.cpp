@@ -117,7 +117,7 @@ class Launches {
     const bool hostile_ok = lived(plain_outcome_) && inspect(j, hostile_, hostile_outcome_);
     if (plain_ok) j.judge_rows(plain_, true);
     if (plain_ok && hostile_ok) {
-      j.judge_written(plain_, hostile_);
+      j.require_written(plain_, hostile_);
       judge_repeats(j);
     }
   }

@@ -43,7 +43,7 @@ std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t ro
   return all > 0 && variant_.claim.causal == Causal::lower ? own_columns(variant_.claim, row, all) : all;
 }
 
-void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
+void Judgement::require_written(const GuardedLaunch& a, const GuardedLaunch& b) {
   const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
   const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
     if (!tally.require(Check::written, !untouched) && tally.first(Check::written))

@@ -30,7 +30,7 @@ struct Generation {
 };
 
 Genome child(const std::vector<const Entry*>& parents, std::int64_t number, const SearchOptions& o) {
-  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
+  MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
   const auto any = [&]() -> const Genome& {
     return parents[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parents.size())))]->genome;
   };
@@ -56,9 +56,9 @@ double wanted_of(const Genome& g, const Corpus& corpus) {
   return least;
 }
 
-void try_all(Generation& g, const std::vector<std::unique_ptr<Evaluator>>& workers) {
+void try_all(Generation& g, const std::vector<std::unique_ptr<GenomeEvaluator>>& workers) {
   parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
-    const Evaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
+    const GenomeEvaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
     g.results[i] =
         evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
   });
@@ -124,10 +124,10 @@ void learn_all(SearchResult& r, const Generation& g, Corpus& corpus) {
 }
 
 /// One batch on the device: finite rows of one length. What it does not pass, check_case judges.
-void device_batch(SearchResult& r, DeviceBatch& batch, const Evaluator& evaluate, const SearchOptions& o,
+void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& evaluate, const SearchOptions& o,
                   std::int64_t most, Corpus& corpus) {
   const std::int64_t from = corpus.evaluations;
-  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
+  MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
   SearchOptions plain = o;
   plain.domain.finite = plain.domain.dense = true;
   const std::int64_t V = std::clamp<std::int64_t>(fresh(random, o.domain).V, 1, o.batch_elements);
@@ -197,19 +197,19 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
                     Corpus& corpus) {
   const auto begin = std::chrono::steady_clock::now();
   SearchResult r;
-  std::vector<std::unique_ptr<Evaluator>> workers;
+  std::vector<std::unique_ptr<GenomeEvaluator>> workers;
   for (int w = 0; w < std::max(1, o.workers); ++w)
-    workers.push_back(std::make_unique<Evaluator>(candidate(), op));
+    workers.push_back(std::make_unique<GenomeEvaluator>(candidate(), op));
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   // What broke once is shown again from every side for as long as it took to find, and then it is enough.
   std::int64_t enough = o.evaluations > 0 ? o.evaluations : INT64_MAX;
   std::unique_ptr<DeviceBatch> batch;
-  std::unique_ptr<Evaluator> second_look;  // of what a batch did not pass: the workers are busy then
+  std::unique_ptr<GenomeEvaluator> second_look;  // of what a batch did not pass: the workers are busy then
   if (o.on_device && o.batch_elements > 0 && no_device_batch(*o.on_device, op).empty()) {
     batch = std::make_unique<DeviceBatch>(*o.on_device, o.batch_elements, kMostBatchRows);
-    second_look = std::make_unique<Evaluator>(candidate(), op);
+    second_look = std::make_unique<GenomeEvaluator>(candidate(), op);
   }
   const auto goes_on = [&] {
     return r.evaluations < enough && static_cast<int>(r.failures.size()) < o.most_failures &&

@@ -120,9 +120,9 @@ A value(const Arguments& a) {
 inline uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// Where the adapter's own parts of the workspace begin. The launcher's part comes first.
-struct Layout {
+struct WorkspaceLayout {
   uint64_t own = 0, m = 0, d = 0, out = 0, indices = 0, end = 0;
-  Layout(const assay_call& c, const Needs& n) {
+  WorkspaceLayout(const assay_call& c, const Needs& n) {
     const int64_t rows = c.logits->shape[0], V = c.logits->shape[1];
     const auto r = static_cast<uint64_t>(rows);
     own = n.workspace ? n.workspace(rows, V, c.k) : 0;
@@ -138,7 +138,7 @@ struct Layout {
   }
 };
 
-inline uint64_t workspace_of(const assay_call& c, const Needs& n) { return Layout(c, n).end; }
+inline uint64_t workspace_of(const assay_call& c, const Needs& n) { return WorkspaceLayout(c, n).end; }
 
 inline int64_t pitch_of(const assay_tensor* t) { return t ? t->strides[0] : 0; }
 
@@ -170,7 +170,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
       throw Refused(n.one_pitch ? "pitches of input and output differ, and the entry takes one"
                                 : "rows do not lie V apart, and the entry takes no pitch");
   }
-  const Layout at(c, n);
+  const WorkspaceLayout at(c, n);
   if (at.end > 0 && (c.workspace_bytes < at.end || !c.workspace))
     throw Refused("the workspace is smaller than the entry asked for");
   auto* const base = static_cast<unsigned char*>(c.workspace);

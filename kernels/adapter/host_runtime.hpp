@@ -26,7 +26,7 @@
 #include "kernels/adapter/allocations.hpp"
 #include "kernels/adapter/cuda_constants.hpp"
 #include "kernels/host/block_choice.hpp"
-#include "kernels/host/rare_words.hpp"
+#include "kernels/host/cuda_intrinsics.hpp"
 
 using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND::words_detail {
 

@@ -26,7 +26,7 @@ constexpr std::size_t kStack = 512 * 1024;
 constexpr std::size_t kStack = 96 * 1024;
 #endif
 
-struct Stream {  // splitmix64
+struct ScheduleRandom {  // splitmix64
   std::uint64_t state;
   std::uint64_t next() {
     std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
@@ -37,7 +37,7 @@ struct Stream {  // splitmix64
 };
 
 template <class T>
-void permute(std::vector<T>& items, Stream& random) {
+void permute(std::vector<T>& items, ScheduleRandom& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.next() % i]);
 }
 
@@ -71,7 +71,7 @@ void Executor::run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(cons
   dynamic_ = dynamic;
   threads_ = static_cast<unsigned>(block.count());
   for (which_ = 0; which_ < std::min<std::uint64_t>(kPools, grid.count()); ++which_) prepare(grid, block);
-  Stream random{schedule.seed};
+  ScheduleRandom random{schedule.seed};
   const std::vector<std::uint64_t> chosen = choice ? choice(grid.count()) : std::vector<std::uint64_t>();
   const std::uint64_t blocks = choice ? chosen.size() : grid.count();
   // Permutes the blocks without storing the order: start + stride * i, where stride is coprime to the count.

@@ -55,7 +55,7 @@ std::uint64_t dispatch();
 /// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument);
 
-// What kernel code sees, through kernels/host/words.hpp.
+// What kernel code sees, through kernels/host/cuda_core.hpp.
 
 struct Lane;
 /// The indices and sizes of the CUDA thread now running on this OS thread.

@@ -8,7 +8,7 @@
 #include <string>
 
 #define ASSAY_BACKEND host_test
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::host_test {
 

@@ -11,7 +11,7 @@
 #include "reference/mpfr_value.hpp"
 
 #define ASSAY_BACKEND host_test
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::host_test {
 namespace {

@@ -9,7 +9,7 @@
 // These need the name of the backend, defined above.
 #include "kernels/host/cooperative_groups.hpp"
 #include "kernels/host/cub.hpp"
-#include "kernels/host/rare_words.hpp"
+#include "kernels/host/cuda_intrinsics.hpp"
 
 namespace assay::host_test {
 namespace {

@@ -2,7 +2,7 @@
 // values.
 #pragma once
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND {
 

@@ -24,12 +24,12 @@ inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
 
 /// Something that can be switched to: the fiber of a CUDA thread, or the scheduler on the OS thread's own
 /// stack.
-struct Context {
-  context::fiber fiber;  // where it continues while it is suspended
+struct SwitchTarget {
+  context::fiber fiber;  // where it goes on, while it is suspended
   sanitizers::Stack stack;
 };
 
-struct Lane : Context {
+struct Lane : SwitchTarget {
   Identity identity;
   unsigned index = 0;     // linear thread index in the block
   unsigned position = 0;  // its place in the order in which its warp runs

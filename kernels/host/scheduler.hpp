@@ -59,14 +59,14 @@ class Executor {
   std::unique_ptr<Lane> make_lane();
 
   /// Leaves `from` and continues with `to`. Returns when somebody switches back to `from`.
-  void switch_between(Context& from, Context& to) {
+  void switch_between(SwitchTarget& from, SwitchTarget& to) {
     previous_ = &from;
     sanitizers::before_switch(from.stack, to.stack);
     context::fiber back = std::move(to.fiber).resume();
     sanitizers::after_switch(from.stack, previous_->stack);
     previous_->fiber = std::move(back);
   }
-  void enter(Context& from, Lane& lane) {
+  void enter(SwitchTarget& from, Lane& lane) {
     running_ = &lane;
     current = &lane.identity;
     lane.begun = true;
@@ -123,8 +123,8 @@ class Executor {
   std::vector<Warp> warps_;
   std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
-  Context main_;                // the scheduler
-  Context* previous_ = &main_;  // the context that switched last
+  SwitchTarget main_;                // the scheduler
+  SwitchTarget* previous_ = &main_;  // who switched last
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0;

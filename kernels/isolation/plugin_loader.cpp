@@ -61,7 +61,7 @@ std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, 
   const std::uint32_t count = supervisor->load();
 
   std::vector<Variant> all;
-  auto family = std::make_shared<std::vector<Entry>>();
+  auto entries = std::make_shared<std::vector<Entry>>();
   std::set<std::string> keys;
   for (std::uint32_t entry = 0; entry < count; ++entry) {
     const Described d = supervisor->describe(entry);
@@ -79,8 +79,8 @@ std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, 
         return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
       };
     v.file = shown;
-    family->push_back({v, entry, on_device});
-    v.launcher = std::make_shared<WorkerLauncher>(supervisor, entry, on_device, v.own_stream, family);
+    entries->push_back({v, entry, on_device});
+    v.launcher = std::make_shared<WorkerLauncher>(supervisor, entry, on_device, v.own_stream, entries);
     all.push_back(std::move(v));
   }
   return all;

@@ -225,7 +225,7 @@ TEST(OneFile, RacesAreFound) {
   EXPECT_NE(report.find("race.cu:"), std::string::npos) << report;
 }
 
-TEST(OneFile, RareWordsAndSplicedMacros) {
+TEST(OneFile, CudaIntrinsicsAndSplicedMacros) {
   OneFile f = fixture("rare_words.cu",
                       "[[nodiscard]] cudaError_t softmax(const float* in, float* out, int rows, int V, "
                       "cudaStream_t stream = cudaStream_t{})");

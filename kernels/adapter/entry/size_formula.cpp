@@ -13,9 +13,9 @@ namespace {
 constexpr __int128 kMostBytes = __int128{1} << 62;
 constexpr int kDeepest = 64;
 
-class Evaluator {
+class FormulaEvaluator {
  public:
-  Evaluator(std::vector<EntryToken> tokens, const SizeVariables& v) : t_(std::move(tokens)), v_(v) {}
+  FormulaEvaluator(std::vector<EntryToken> tokens, const SizeVariables& v) : t_(std::move(tokens)), v_(v) {}
 
   std::string run() {
     const __int128 n = shifted(0);
@@ -118,7 +118,7 @@ class Evaluator {
 
 std::string size_formula(std::string_view text, const SizeVariables& v) {
   try {
-    return Evaluator(entry_tokens(text), v).run();
+    return FormulaEvaluator(entry_tokens(text), v).run();
   } catch (const InputError& e) {
     return e.what();
   }

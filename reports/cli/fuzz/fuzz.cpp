@@ -46,9 +46,9 @@ double seconds_of(const std::string& text) {
 }
 
 /// One line on a terminal that redraws itself, a line every ten seconds in a log.
-class Progress {
+class CampaignProgress {
  public:
-  explicit Progress(std::string key) : key_(std::move(key)) {}
+  explicit CampaignProgress(std::string key) : key_(std::move(key)) {}
   void operator()(const fuzz::SearchResult& r) {
     if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
     shown_ = r.seconds;
@@ -61,7 +61,7 @@ class Progress {
     std::fflush(stderr);
     drawn_ = true;
   }
-  ~Progress() {
+  ~CampaignProgress() {
     if (terminal_ && drawn_) fmt::print(stderr, "\n");
   }
 
@@ -138,7 +138,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   c.corpus = o.corpus;
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
-  Progress progress(v.key());
+  CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   std::string corpus;
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
@@ -154,7 +154,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
   std::string first;
-  for (fuzz::Finding& f : done.findings) {
+  for (fuzz::FuzzFinding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
     Repeat again;
     again.words = "replay " + shell_quoted(at.string());
