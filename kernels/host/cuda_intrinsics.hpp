@@ -14,7 +14,7 @@ namespace assay::ASSAY_BACKEND {
 
 // ---- arithmetic ----
 
-/// CUDA has min and max of every pair of arithmetic types; of floats they are fminf and fmaxf.
+/// CUDA has min and max of every pair of arithmetic types. For floats they are fminf and fmaxf.
 template <class A, class B>
 requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
          !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> max(A a, B b) {
@@ -27,7 +27,7 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
   using C = std::common_type_t<A, B>;
   return std::min<C>(static_cast<C>(a), static_cast<C>(b));
 }
-// A NaN loses, as on a GPU; std::max would keep whichever comes first.
+// As on a GPU, the result for a NaN and a number is the number. std::max would keep whichever comes first.
 inline float max(float a, float b) { return ::fmaxf(a, b); }
 inline float min(float a, float b) { return ::fminf(a, b); }
 inline double max(double a, double b) { return ::fmax(a, b); }

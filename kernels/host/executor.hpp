@@ -1,9 +1,9 @@
 // The host executor runs a CUDA kernel's source on the CPU, with one fiber per CUDA thread. It is a test
-// instrument: - Barriers and shuffles meet by mask. A divergent or missing arrival is an error that names
-// every thread's
+// instrument:
+// - Barriers and shuffles meet by mask. A divergent or missing arrival is an error that names every thread's
 //   source line.
-// - Shared memory is poisoned for every block. - A seed decides the order in which threads, warps and blocks
-// run.
+// - Shared memory is poisoned for every block.
+// - A seed decides the order in which threads, warps and blocks run.
 //
 // What it cannot show: the host libm's expf is not the device's. There is no weak memory model, no
 // asynchronous copy, no mma, no cluster and no cooperative grid. A record made here never stands in for one

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-/// A shared object may ask for no more than this.
+/// A shared object may not ask for more bytes than this.
 constexpr __int128 kMostBytes = __int128{1} << 62;
 constexpr int kDeepest = 64;
 
@@ -37,7 +37,7 @@ class FormulaEvaluator {
     at_ = t_.size();
     return 0;
   }
-  /// Far beyond any size, and far from overflow.
+  /// The limit is far above any size and far below overflow.
   __int128 bounded(__int128 n) {
     return n > kMostBytes || n < -kMostBytes ? fail("is more than any machine has" + where()) : n;
   }
