@@ -1,6 +1,6 @@
-// Every variant includes this header first. It provides CUDA's names, from nvcc or from the host executor,
-// and macros for the three constructs that differ from plain CUDA: static shared memory, dynamic shared
-// memory, launch.
+// CUDA's names, from nvcc or from the host executor, and macros for the three constructs that differ from
+// plain CUDA: static shared memory, dynamic shared memory, launch. Every variant includes it through
+// variant.cuh.
 //
 // The same .cu file is compiled up to three times, each copy in its own namespace:
 //   assay::cuda      by nvcc,
