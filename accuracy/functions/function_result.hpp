@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -53,9 +52,5 @@ std::vector<std::string> contradictions(const DeclaredError& declared, const Fun
 
 /// The row of the table a result belongs to; null if there is none (a result from elsewhere).
 const DeclaredError* find_declared(const FunctionResult& r);
-
-nlohmann::json to_json(const FunctionResult& r);
-/// Throws InputError naming what is missing.
-FunctionResult function_result_from_json(const nlohmann::json& j);
 
 }  // namespace assay
