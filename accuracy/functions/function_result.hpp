@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -54,9 +53,5 @@ std::vector<std::string> contradictions(const DeclaredError& declared, const Fun
 
 /// The table row of a result; null if there is none (a result from another source).
 const DeclaredError* find_declared(const FunctionResult& r);
-
-nlohmann::json to_json(const FunctionResult& r);
-/// Throws InputError, which names what is missing.
-FunctionResult function_result_from_json(const nlohmann::json& j);
 
 }  // namespace assay

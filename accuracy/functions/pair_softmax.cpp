@@ -7,13 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "accuracy/judge/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
-#include "reference/error.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay {
@@ -237,45 +235,6 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
     r.reason = "nothing was judged";
   r.status = r.reason.empty() ? "pass" : "fail";
   return r;
-}
-
-namespace {
-constexpr std::pair<const char*, std::int64_t PairResult::*> kPairCounts[] = {
-    {"stride", &PairResult::stride},          {"rows", &PairResult::rows},
-    {"outside_domain", &PairResult::outside}, {"special", &PairResult::special},
-    {"elements", &PairResult::elements},      {"correctly_rounded", &PairResult::correct},
-    {"full_check", &PairResult::full_check},  {"by_mpfr", &PairResult::by_mpfr},
-    {"failed", &PairResult::failed},          {"undecided", &PairResult::undecided},
-};
-constexpr std::pair<const char*, std::string PairResult::*> kPairTexts[] = {{"key", &PairResult::key},
-                                                                            {"status", &PairResult::status},
-                                                                            {"reason", &PairResult::reason},
-                                                                            {"worst", &PairResult::worst}};
-}  // namespace
-
-nlohmann::json to_json(const PairResult& r) {
-  nlohmann::json j;
-  for (const auto& [key, member] : kPairTexts) j[key] = r.*member;
-  for (const auto& [key, member] : kPairCounts) j[key] = r.*member;
-  if (std::isfinite(r.ulp))
-    j["max_ulp"] = r.ulp;
-  else
-    j["max_ulp"] = "inf";
-  j["seconds"] = r.seconds;
-  return j;
-}
-
-PairResult pair_result_from_json(const nlohmann::json& j) {
-  try {
-    PairResult r;
-    for (const auto& [key, member] : kPairTexts) r.*member = j.at(key).get<std::string>();
-    for (const auto& [key, member] : kPairCounts) r.*member = j.at(key).get<std::int64_t>();
-    r.ulp = j.at("max_ulp").is_number() ? j.at("max_ulp").get<double>() : HUGE_VAL;
-    r.seconds = j.at("seconds").get<double>();
-    return r;
-  } catch (const nlohmann::json::exception& e) {
-    throw InputError(std::string("a pair sweep's result cannot be read: ") + e.what());
-  }
 }
 
 }  // namespace assay

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,8 +48,5 @@ pairs::PairVerdict judge_pair_fully(const Variant& variant, pairs::OpenPair row)
 pairs::PairStats sweep_pairs_on_device(
     const Variant& variant, const pairs::PairRules& rules, std::int64_t stride,
     const std::function<bool(std::span<const pairs::OpenPair>)>& full_check);
-
-nlohmann::json to_json(const PairResult& r);
-PairResult pair_result_from_json(const nlohmann::json& j);
 
 }  // namespace assay

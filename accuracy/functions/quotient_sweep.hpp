@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace assay {
@@ -22,9 +21,6 @@ inline constexpr std::int64_t kMantissas = std::int64_t{1} << 23;
 
 /// Every stride-th divisor on this process's GPU; not_run where there is none.
 QuotientSweep sweep_quotients(std::int64_t stride);
-
-nlohmann::json to_json(const QuotientSweep& q);
-QuotientSweep quotient_sweep_from_json(const nlohmann::json& j);
 
 /// The device's half. `ulp_off` is added to each reciprocal: a planted fault that the sweep must find. Throws
 /// std::runtime_error with CUDA's message.
