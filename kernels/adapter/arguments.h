@@ -72,7 +72,7 @@ struct own_integer {
 /// A size to divide by: 1 in place of 0, because without columns there is nothing to divide.
 inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
 
-/// What a parameter is for; kParts spells it.
+/// What a parameter is for. kParts has the names.
 #define ASSAY_PART(part) part,
 enum class Part { ASSAY_PARTS(ASSAY_PART) };
 #undef ASSAY_PART

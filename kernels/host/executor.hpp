@@ -47,9 +47,9 @@ struct Schedule {
 };
 void set_schedule(const Schedule& schedule);
 
-/// A hash of the launches of this OS thread since set_schedule. Of each launch it holds the block, the shared
-/// memory and the grid, rounded to a power of two. A search learns from it that a launcher took another path.
-/// 0 before the first launch.
+/// A hash of the launches of this OS thread since set_schedule. From each launch it takes the block, the
+/// shared memory, and the size of the grid rounded to a power of two. So a search learns that a launcher took
+/// another path. 0 before the first launch.
 std::uint64_t dispatch();
 
 /// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
