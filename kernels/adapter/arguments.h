@@ -110,8 +110,8 @@ A value_of(Part part, const Arguments& a) {
     return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
   }
 }
-/// The same by number, for adapters behind a file that may define any macro: here no member's name is
-/// spelled.
+/// The same with the part's number. The adapter comes behind the user's file, whose macros could change any
+/// name, so it uses no member's name.
 template <class A, int part>
 A value(const Arguments& a) {
   return value_of<A>(static_cast<Part>(part), a);
