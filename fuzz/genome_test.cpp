@@ -1,4 +1,4 @@
-// A genome is the same logits everywhere, and what a search makes of it stays in range.
+// A genome is the same logits on every machine, and what a search makes of it stays in range.
 #include "fuzz/genome.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ Genome with(Base base) {
   return g;
 }
 
-// Pinned: another compiler, another machine or a GPU must make the same bits.
+// Pinned: another compiler, machine or GPU must give the same bits.
 TEST(FuzzGenome, IsTheSameLogitsEverywhere) {
   std::uint64_t all = 0;
   for (std::size_t b = 0; b < kBaseNames.size(); ++b)
@@ -55,7 +55,7 @@ TEST(FuzzGenome, RoundsToSixteenBitsAsTheFormatsDo) {
     ASSERT_EQ(f16_bits(x), f16) << x;
     ASSERT_EQ(bf16_bits(x), bf16) << x;
   }
-  for (std::uint32_t b = 0; b < 0x10000; ++b) {  // and each half-way point between two f16 values
+  for (std::uint32_t b = 0; b < 0x10000; ++b) {  // and each midpoint between two f16 values
     if (is_nan_bits(Dtype::f16, b)) continue;
     const auto x = static_cast<float>(decode(Dtype::f16, b));
     ASSERT_EQ(f16_bits(x), b);

@@ -9,7 +9,7 @@
 namespace assay::fuzz {
 namespace {
 
-// Where kernels change their minds: powers of two (vectors, warps, blocks) and what lies beside them.
+// Sizes at which kernels change their behaviour: powers of two (vectors, warps, blocks) and their neighbours.
 constexpr std::array<std::int64_t, 16> kUnits = {1,  2,   4,   8,   16,  31,  32,   33,
                                                  64, 127, 128, 255, 256, 512, 1000, 1024};
 constexpr std::array<double, 24> kOffsets = {0,    -0.0,  1,      -1,    -5,    11,   -40,   60,
@@ -35,10 +35,11 @@ double nudged(double x, MutationRandom& random) {
   }
 }
 
-constexpr std::int64_t kLong = 8192;      // rows beyond are rare: they take as long as hundreds of others
-constexpr std::int64_t kLongIsRare = 64;  // one in so many
+constexpr std::int64_t kLong = 8192;      // longer rows are rare: one takes as long as hundreds of others
+constexpr std::int64_t kLongIsRare = 64;  // one row in this many
 
-// Arguments, so that what is drawn first is drawn first by every compiler.
+// The random numbers are function arguments or statements, so that every compiler draws them in the same
+// order.
 std::int64_t beside(std::int64_t n, std::int64_t by, MutationRandom& random) {
   return n + random.below(2 * by + 1) - by;
 }
@@ -48,9 +49,9 @@ std::int64_t size_like(MutationRandom& random) {
   switch (random.below(4)) {
     case 0:
       return kUnits[static_cast<std::size_t>(random.below(kUnits.size()))];
-    case 1:  // beside a power of two
+    case 1:  // near a power of two
       return beside(std::int64_t{1} << random.below(13), 2, random);
-    case 2:  // beside vector x threads
+    case 2:  // near vector x threads
       return beside(threads_times(32 * (std::int64_t{1} << random.below(6)), random), 1, random);
     default:
       return 1 + random.below(std::int64_t{1} << (2 + random.below(11)));
@@ -73,7 +74,7 @@ std::int64_t column(MutationRandom& random, std::int64_t V) {
 
 Stretch stretch_for(MutationRandom& random, std::int64_t V, const Domain& domain) {
   Stretch t;
-  if (random.one_in(8)) {  // the winners all in one thread's or lane's slice
+  if (random.one_in(8)) {  // all winners in one thread's or lane's slice
     t.put = Put::above;
     t.value = 6 + 20 * random.uniform();
     t.start = random.below(64);
@@ -91,7 +92,7 @@ Stretch stretch_for(MutationRandom& random, std::int64_t V, const Domain& domain
   t.value = random.one_in(2) ? kGaps[static_cast<std::size_t>(random.below(kGaps.size()))]
                              : kOffsets[static_cast<std::size_t>(random.below(kOffsets.size()))];
   t.start = column(random, V);
-  // A run of a vector, a warp, a thread's slice, a tile, or everything.
+  // The length of a vector, a warp, a thread's slice, a tile, or everything.
   constexpr std::array<std::int64_t, 8> kLengths = {1, 1, 1, 4, 32, 128, 1024, kMostColumns};
   t.length = kLengths[static_cast<std::size_t>(random.below(kLengths.size()))];
   if (random.one_in(3))
@@ -122,7 +123,7 @@ void draw_launch(Genome& g, MutationRandom& random, const Domain& domain) {
   if (domain.max_k > 0) g.k = static_cast<std::int32_t>(1 + random.below(domain.max_k));
 }
 
-/// Into the domain of the search.
+/// Clamps the genome to the domain of the search.
 Genome held(Genome g, const Domain& domain) {
   if (domain.sizes.empty()) g.V = std::clamp(g.V, domain.shortest, std::max(domain.shortest, domain.longest));
   if (domain.V_multiple > 1) {
@@ -179,7 +180,7 @@ void change(Genome& g, MutationRandom& random, const Domain& domain) {
     case 10:
       draw_launch(g, random, domain);
       return;
-    case 11:  // one more stretch, or another in its place
+    case 11:  // adds a stretch or replaces one
       if (g.stretches < kMostStretches && (g.stretches == 0 || random.one_in(2)))
         g.stretch[static_cast<std::size_t>(g.stretches++)] = stretch_for(random, g.V, domain);
       else

@@ -17,7 +17,7 @@ namespace {
 using Largest = FunctionResult::Largest;
 using Violation = FunctionResult::Violation;
 
-/// Names what a sweep's places and bits mean.
+/// Says in words what a sweep's places and bits mean.
 struct Reader {
   const functions::Function& f;
   functions::Rules rules;
@@ -101,7 +101,8 @@ std::vector<std::string> contradictions(const DeclaredError& d, const FunctionRe
   never(r.not_in_unit, "exp(t) for t <= 0 is not in [0, 1]");
   never(r.special_wrong, "a special argument does not give what the rule says");
   if (d.monotone) never(r.descent, "not monotone");
-  // With a slope, what exceeds the constant part must be within it; without one, nothing may exceed.
+  // With a slope, an error beyond the constant part must be within the slope; without one, no error may be
+  // beyond it.
   if (d.slope > 0) {
     within("slope beyond the constant error, ulp per unit,", r.slope, d.slope);
   } else {

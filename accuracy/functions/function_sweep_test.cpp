@@ -1,5 +1,5 @@
-// The building-block sweep: its judge against MPFR, what it says of this machine's functions and of the
-// published device's, and the faults it must name.
+// The sweep of functions: its judge against MPFR, what it says about this machine's functions and the
+// published device's, and the faults that it must name.
 #include "accuracy/functions/function_sweep.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ bool is_special(const Rules& r, const Sample& x) {
   return false;
 }
 
-// The enclosure and everything derived from it, against MPFR, at right results and at wrong ones.
+// The enclosure and everything derived from it, compared with MPFR, at right and at wrong results.
 TEST(FunctionJudge, AgreesWithMpfr) {
   std::int64_t compared = 0, undecided = 0;
   for (const char* id : {"expf/f32@host", "exp2f/f32@host", "logf/f32@host", "1/x/f32@host", "x/y/f32@host",
@@ -73,7 +73,7 @@ TEST(FunctionJudge, AgreesWithMpfr) {
     const Rules r = functions::rules_of(f);
     const std::int64_t places = functions::places_of(r);
     for (std::int64_t i = 0; i < 4000; ++i) {
-      // Half of them around 0 and 1, where units change.
+      // Half of the places are around 0 and 1, where units change.
       const std::int64_t place =
           i % 2 ? places / 4000 * i + i : (places * (i % 4 ? 3 : 1) / 4 + i * 37) % places;
       std::uint32_t a[1], b[1], got[1];
@@ -99,8 +99,8 @@ TEST(FunctionJudge, AgreesWithMpfr) {
           ASSERT_TRUE(std::isinf(exact.error) && std::isinf(fast.error));
           continue;
         }
-        if (!(exact.size < 0x1p100)) continue;  // far past the overflow: fp64 has overflowed too
-        // Never below the exact error, and above it by the enclosure's width only (2^-800: results that
+        if (!(exact.size < 0x1p100)) continue;  // far beyond the overflow: fp64 has overflowed too
+        // Never below the exact error, and above it only by the width of the enclosure (2^-800: results that
         // vanish).
         const double width = exact.size * 0x1p-48 + exact.error * 0x1p-40 + 0x1p-800;
         ASSERT_GE(fast.error, exact.error * (1 - 0x1p-40))
@@ -132,7 +132,7 @@ TEST(FunctionSweep, HostFunctionsStayWithinWhatIsDeclared) {
   EXPECT_GE(ran, 13);
 }
 
-// The device's exhaustive table, published: what the bounds use must hold of what was measured.
+// The published exhaustive table of the device: what the bounds use must agree with what was measured.
 TEST(FunctionSweep, PublishedMaximaStayWithinWhatIsDeclared) {
   const std::filesystem::path file =
       std::filesystem::path(ASSAY_SOURCE_DIR) / "reports/published/h200/functions.json";
@@ -206,7 +206,7 @@ TEST(FunctionSweep, NamesAStepDown) {
     planted(a, out, n,
             [](float x, float y) { return x > -3 ? std::nextafterf(y, 0.0f) : std::nextafterf(y, 1.0f); });
   });
-  EXPECT_EQ(r.descent.count, 0);  // the step is too small for neighbours a stride apart
+  EXPECT_EQ(r.descent.count, 0);  // the step is too small to show between neighbours a stride apart
   Function f = host_function("1/x/f32@host");
   f.evaluate = [](const void*, const void* b, void* out, std::int64_t n, void*) {
     for (std::int64_t i = 0; i < n; ++i) {
@@ -216,7 +216,7 @@ TEST(FunctionSweep, NamesAStepDown) {
   };
   const FunctionResult step = measure(f, {kStride, 1});
   EXPECT_FAULT(step, "not monotone");
-  // Every argument of a 16-bit format: two neighbouring results exchanged.
+  // Every argument of a 16-bit format; two neighbouring results are exchanged.
   Function h = host_function("hexp/f16@host");
   static Evaluate right;
   right = h.evaluate;

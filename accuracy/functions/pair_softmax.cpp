@@ -48,8 +48,8 @@ PairRules pair_rules(const Variant& v) {
   r.slope = t.exp_slope;
   r.w_out = t.w_out;
   r.naive = v.claim.algorithm == Algorithm::naive;
-  // The limits of outside_domain (domain.cpp), each moved to the side on which the judge may decide alone:
-  // lse <= m + ln 2, and b is below 0.01 for two elements.
+  // The limits of outside_domain (domain.cpp). Each is moved to the side on which this judge may decide
+  // alone: lse <= m + ln 2, and b is below 0.01 for two elements.
   r.domain_lo = std::log(min_normal(Dtype::f32)) + 1;
   r.domain_hi = (v.claim.division == Division::ieee ? std::log(max_finite(Dtype::f32)) : 87.33) - 0.71;
   r.domain_out = std::log(max_finite(Dtype::f32));
@@ -66,7 +66,7 @@ std::string describe(std::uint32_t logits, std::uint32_t probs) {
                      at(probs, 1));
 }
 
-/// What the full check says of one row.
+/// The result of the full check on one row.
 struct FullVerdict {
   bool outside = false, by_mpfr = false, failed = false, undecided = false, special = false;
   std::int64_t elements = 0, correct = 0;
@@ -109,16 +109,16 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   return out;
 }
 
-/// Gathers the full check's verdicts; rows are shared among threads and merged in order.
+/// Gathers the full check's verdicts; rows are shared among threads, and merged in order.
 class FullCheck {
  public:
   FullCheck(const Variant& v, int threads)
       : variant_(v), terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)), threads_(threads) {}
 
-  /// False once so much has failed that going on tells nothing new.
+  /// False once so much has failed that more rows would show nothing new.
   bool judge(std::span<const OpenPair> rows, PairResult& r, PairStats& stats) {
     std::vector<FullVerdict> verdicts(rows.size());
-    // A thread costs as much as some tens of rows.
+    // Starting a thread costs as much as some tens of rows.
     parallel_for(rows.size(), rows.size() > 64 ? threads_ : 1,
                  [&](std::size_t i) { verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast); });
     for (std::size_t i = 0; i < rows.size(); ++i) {

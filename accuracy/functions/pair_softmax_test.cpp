@@ -22,7 +22,7 @@ std::uint64_t mix(std::uint64_t z) {  // splitmix64
   return z ^ z >> 31;
 }
 
-/// Outputs as a right kernel may have them, off by -3 to 3 places.
+/// Outputs of a right kernel, moved by -3 to 3 steps.
 std::uint32_t near_outputs(std::uint32_t logits, std::uint64_t h) {
   const double x0 = decode(Dtype::f16, logits & 0xffff), x1 = decode(Dtype::f16, logits >> 16);
   const double m = std::max(x0, x1);
@@ -45,8 +45,8 @@ TEST(PairJudge, PassesOnlyWhatTheFullCheckPasses) {
       for (std::uint64_t i = 0; i < 3000; ++i) {
         const std::uint64_t h = mix(i);
         auto logits = static_cast<std::uint32_t>(h);
-        // Most pairs of patterns are far apart: half of the rows have one neighbourhood, some are equal or
-        // special.
+        // Most random pairs are far apart. So half of the rows have two close logits, and some have equal or
+        // special ones.
         if (i % 2)
           logits = (logits & 0xffff) * 0x10001u + static_cast<std::uint32_t>(h >> 40 & 0x3ff) * 0x10000u;
         if (i % 29 == 0) logits = (logits & 0xffff) * 0x10001u;

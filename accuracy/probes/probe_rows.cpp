@@ -215,7 +215,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
     const double t = p.t();
     if (!(t < -0.25 && round_to(sharp.arithmetic, t) == t)) continue;
     const double product = static_cast<double>(static_cast<float>(t) * kLog2E);
-    if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within the allowed error: no proof
+    if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within the allowed error
     const double u = sharp.u, fast = 1 + fast_exp_ideal(t);
     // The midpoints above and below the only possible value. d is in (1, 2); 1/d is in (1/2, 1), where a step
     // is half as wide.

@@ -179,7 +179,7 @@ void mutate(Row& x, Dtype dtype, SearchRandom& random) {
     case 4:
       set(i, m - std::exp(6 * random.uniform() - 1.5));
       break;
-    case 5: {  // range
+    case 5: {  // the range of the row
       const double factor = std::exp(random.uniform() - 0.5);
       for (std::size_t at = 0; at < n; ++at) set(at, m + (x[at] - m) * factor);
       break;

@@ -1,5 +1,5 @@
-// Device batches: the host's logits bit for bit, right kernels passed, planted faults not. Skipped without a
-// GPU.
+// Device batches: the logits equal the host's bit for bit, right kernels pass, planted faults do not. Skipped
+// without a GPU.
 #include "fuzz/search/device_batch.hpp"
 
 #include <gtest/gtest.h>

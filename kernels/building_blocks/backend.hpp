@@ -1,6 +1,6 @@
-// Every variant includes this header first. It provides CUDA's names, from nvcc or from the host executor,
-// and macros for the three constructs that differ from plain CUDA: static shared memory, dynamic shared
-// memory, launch.
+// CUDA's names, from nvcc or from the host executor, and macros for the three constructs that differ from
+// plain CUDA: static shared memory, dynamic shared memory, launch. Every variant includes it through
+// variant.cuh.
 //
 // The same .cu file is compiled up to three times, each copy in its own namespace:
 //   assay::cuda      by nvcc,
@@ -125,6 +125,11 @@ struct Rows {
   std::int64_t pitch;
   __host__ __device__ T* row(std::int64_t r) const { return base + r * pitch; }
 };
+/// The same rows, for reading only.
+template <class T>
+Rows<const T> as_const(const Rows<T>& r) {
+  return {r.base, r.count, r.pitch};
+}
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -134,44 +139,5 @@ inline unsigned grid_for(std::int64_t work, const Stream& stream) {
   const std::int64_t most = stream.max_blocks > 0 ? stream.max_blocks : (1 << 20);
   return static_cast<unsigned>(work < most ? work : most);
 }
-
-namespace detail {
-
-template <class V, class T>
-constexpr Claim claim_of() {
-  if constexpr (requires { V::template claim_for<T>(); })
-    return V::template claim_for<T>();
-  else
-    return V::claim;
-}
-
-/// The registry entry of variant type V at dtype T.
-template <class V, class T>
-Variant describe(const char* name, const char* file) {
-  Variant v;
-  v.variant = name;
-  v.dtype = DtypeOf<T>::value;
-  v.backend = kBackend;
-  v.op = V::op;
-  if constexpr (requires { V::max_k; }) v.max_k = V::max_k;
-  v.claim = claim_of<V, T>();
-  if constexpr (requires { V::template operands_for<T>(); }) v.operands = V::template operands_for<T>();
-  v.file = file;
-  v.run = [](const Problem& p, const Buffers& b, const Stream& s) {
-    if (p.rows > 0 && (p.V > 0 || selects(p.op))) V::template run<T>(p, b, s);
-  };
-  if constexpr (requires(const Problem& p) { V::workspace_bytes(p); }) v.workspace_bytes = V::workspace_bytes;
-  return v;
-}
-
-}  // namespace detail
-
-/// ASSAY_REGISTER_KERNEL(Type, "name", f16, bf16, f32) registers Type for each dtype, before main.
-#define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                                           \
-  template <class... T>                                                                                     \
-  bool assay_register_##Type() {                                                                            \
-    return (register_variant(::assay::ASSAY_BACKEND::detail::describe<Type, T>(variant, __FILE__)) && ...); \
-  }                                                                                                         \
-  const bool assay_registered_##Type = assay_register_##Type<__VA_ARGS__>()
 
 }  // namespace assay::ASSAY_BACKEND

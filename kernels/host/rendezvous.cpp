@@ -57,6 +57,25 @@ void Executor::open_barrier() {
   barrier_turn_ ^= 1;
 }
 
+void Executor::order_memory([[maybe_unused]] unsigned base, [[maybe_unused]] unsigned mask) {
+  if constexpr (sanitizers::kThreads) {
+    for (unsigned rest = mask; rest; rest &= rest - 1)
+      sanitizers::acquire(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).arrival_edge);
+    for (unsigned rest = mask; rest; rest &= rest - 1)
+      sanitizers::release(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).wake_edge);
+  }
+}
+
+void Executor::close(Warp& warp, Warp::Group& open, unsigned base) {
+  const Warp::Group group = std::exchange(open, warp.groups[warp.group_count - 1]);
+  --warp.group_count;
+  if (const auto bad = deliver(group.op, group.arrived, static_cast<unsigned>(group.width), warp.offered,
+                               warp.arguments, warp.results))
+    fail_read(base, *bad, group.mask >> bad->source & 1);
+  if (group.op == Collective::sync) order_memory(base, group.arrived);
+  warp.runnable |= group.arrived;
+}
+
 std::uint64_t Executor::collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
                                    int width, const Site& site) {
   Lane& lane = *running_;
@@ -91,25 +110,6 @@ std::uint64_t Executor::collective(Collective kind, unsigned mask, std::uint64_t
   }
   if (kind == Collective::sync) sanitizers::acquire(&lane.wake_edge);
   return warp.results[self];
-}
-
-void Executor::close(Warp& warp, Warp::Group& open, unsigned base) {
-  const Warp::Group group = std::exchange(open, warp.groups[warp.group_count - 1]);
-  --warp.group_count;
-  if (const auto bad = deliver(group.op, group.arrived, static_cast<unsigned>(group.width), warp.offered,
-                               warp.arguments, warp.results))
-    fail_read(base, *bad, group.mask >> bad->source & 1);
-  if (group.op == Collective::sync) order_memory(base, group.arrived);
-  warp.runnable |= group.arrived;
-}
-
-void Executor::order_memory([[maybe_unused]] unsigned base, [[maybe_unused]] unsigned mask) {
-  if constexpr (sanitizers::kThreads) {
-    for (unsigned rest = mask; rest; rest &= rest - 1)
-      sanitizers::acquire(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).arrival_edge);
-    for (unsigned rest = mask; rest; rest &= rest - 1)
-      sanitizers::release(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).wake_edge);
-  }
 }
 
 void Executor::fail(const char* what, FaultKind kind) {

@@ -26,9 +26,10 @@ class Executor {
   ~Executor();
 
   void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument);
-  int barrier(Barrier kind, int predicate, const Site& site);
-  std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
-                           const Site& site);
+  // Every wait of a kernel goes through these, so they are one with their only callers, in rendezvous.cpp.
+  inline int barrier(Barrier kind, int predicate, const Site& site);
+  inline std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                                  int width, const Site& site);
   unsigned active() const { return warps_[running_->index / 32].alive; }
   void* shared(const void* tag, std::size_t bytes, std::size_t align);
   void* dynamic() { return pool().memory.dynamic(); }
@@ -103,9 +104,9 @@ class Executor {
 
   void open_barrier();
   /// Gives every lane that arrived its result and makes it runnable.
-  void close(Warp& warp, Warp::Group& open, unsigned base);
+  inline void close(Warp& warp, Warp::Group& open, unsigned base);
   /// Makes what the lanes of the mask did before their __syncwarp visible to all of them after it.
-  void order_memory(unsigned base, unsigned mask);
+  inline void order_memory(unsigned base, unsigned mask);
 
   // Out of line and cold: their strings would enlarge the stack frame of every waiting thread.
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what, FaultKind kind = FaultKind::divergence);

@@ -12,6 +12,7 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/worst_case.hpp"
 #include "reports/page/page.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/report.hpp"
@@ -30,6 +31,17 @@ struct Options {
   int threads = 0;
   int device = 0;
 };
+
+/// Of a report on one variant: the lines for the head of its file.
+std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& records) {
+  const Variant& v = *plan.keys.front();
+  for (const Variant* other : plan.keys)
+    if (other->variant != v.variant) return "";
+  std::string lines;
+  for (const WorstCase& w : worst_cases_of(records, v.variant, name(v.op))) lines += head_line(w) + "\n";
+  if (v.op == Op::topk) lines = std::string(kNoWorstCase) + "\n";
+  return lines.empty() ? "" : fmt::format("for the head of {}:\n{}", v.file, lines);
+}
 
 int run(Options& o) {
   choose_machine(o.require, o.device);
@@ -74,6 +86,7 @@ int run(Options& o) {
 
   if (data.records.size() <= 3) fmt::print("{}", lines);
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
+  fmt::print("{}", lines_for_the_head(plan, data.records));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;

@@ -18,6 +18,7 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/worst_case_test.hpp"
 #include "reports/runs/utilisation.hpp"
 
 namespace assay {
@@ -79,6 +80,7 @@ ReportData expect_backend_passes(const char* keys, std::vector<std::int64_t> siz
   s.rows = 3;
   ReportData data = run(s);
   expect_all_pass(data);
+  expect_within_heads(data);
   return data;
 }
 TEST(Report, HostKeysPassOnEveryFamilySmallRows) { expect_backend_passes("*@host", {0, 1, 2, 33, 129}); }
@@ -109,6 +111,7 @@ TEST(Report, HostKeysPassOnRealLogits) {
   s.rows = 1;
   const ReportData data = run(s);
   expect_all_pass(data);
+  expect_within_heads(data);
   EXPECT_FALSE(data.profiles.empty());
 }
 TEST(Report, SmallestAndLargestK) {

@@ -32,7 +32,7 @@ std::span<const Group> groups() {
 
 namespace {
 
-/// Every declared row length is a multiple of it.
+/// Every declared row length is a multiple of this.
 std::int64_t multiple_of(const Variant& v) {
   const Limits& l = v.limits;
   std::int64_t all = l.V_multiple;
@@ -49,7 +49,7 @@ std::int64_t multiple_of(const Variant& v) {
 
 std::int64_t nearest_V(const Variant& v, std::int64_t V) {
   const Limits& l = v.limits;
-  // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
+  // Every kernel is tried on empty rows. A kernel that does not promise them is not judged by them.
   if (V == 0) return 0;
   if (l.V_in.count > 0) {
     for (int i = 0; i < l.V_in.count; ++i)
@@ -62,7 +62,8 @@ std::int64_t nearest_V(const Variant& v, std::int64_t V) {
 }
 
 std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
-  // So many rows of any length would fill the memory: such a kernel's cases say that they lie outside.
+  // More rows than this would fill the memory at any length. The cases of such a kernel report that they are
+  // outside.
   constexpr std::int64_t kMost = 4096;
   return l.min_rows > kMost || l.rows_multiple > kMost ? rows : allowed_rows(l, rows);
 }

@@ -1,4 +1,4 @@
-// Which row lengths the groups choose under declared limits, and the group that only launches.
+// The row lengths V that the groups choose under declared limits, and the group that only launches.
 #include "accuracy/conformance/groups/groups.hpp"
 
 #include <gtest/gtest.h>
@@ -24,9 +24,9 @@ TEST(NearestV, DenseRowsThatMustBeAlignedHaveALengthThatKeepsThemSo) {
   EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16"), 1027), 1028);
   EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16; V_multiple=6"), 1), 12);
   EXPECT_EQ(nearest_V(declared("online_block/f32@host", "dense=yes; alignment=16; max_V=1023"), 4099), 1020);
-  // Where a pitch can align them every length is right.
+  // If a pitch can align the rows, every length is allowed.
   EXPECT_EQ(nearest_V(declared("online_block/f32@host", "alignment=16"), 1027), 1027);
-  // One value a row is written: only the logits are rows.
+  // One value per row is written, so only the logits are rows.
   EXPECT_EQ(nearest_V(declared("lse_block/bf16@host", "dense=yes; alignment=4"), 33), 34);
 }
 
@@ -57,7 +57,7 @@ TEST(Launches, AreOfManyLengthsAndJudgedByTheirEndAlone) {
   const ConformanceResult right = launches_of(v);
   EXPECT_GE(right.planned, 8);
   for (const Record& r : right.records) EXPECT_EQ(r.status, Status::pass) << r.V << ": " << r.reason;
-  // Wrong outputs are no matter of this group; a launch that ends badly is, and one that is refused is not.
+  // Wrong outputs are not the subject of this group. A launch that ends badly is; a refused one is not.
   v.run = [](const Problem&, const Buffers&, const Stream&) {};
   for (const Record& r : launches_of(v).records) EXPECT_EQ(r.status, Status::pass) << r.V << ": " << r.reason;
   v.run = [](const Problem& p, const Buffers&, const Stream&) {
