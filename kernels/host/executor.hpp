@@ -97,8 +97,8 @@ void* static_shared(const void* tag, std::size_t bytes, std::size_t align);
 void* dynamic_shared();
 
 /// Fills memory that nobody has written. Its 4-byte words are in turn a NaN and a large value, which is about
-/// 2^100 in f32 and bf16 and 11144 in f16. A maximum drops a NaN, and a sum hides what lies below its rounding,
-/// but no kernel that reads both words can miss both. An odd `turn` begins with the other word.
+/// 2^100 in f32 and bf16 and 11144 in f16. A maximum drops a NaN, and a sum hides what lies below its
+/// rounding, but no kernel that reads both words can miss both. An odd `turn` begins with the other word.
 void poison(void* p, std::size_t bytes, unsigned turn = 0);
 
 }  // namespace assay::executor
