@@ -63,8 +63,8 @@ __host__ __device__
 
 constexpr int32_t kDeviceType = 2;
 
-/// Maps an error to a word of assay's FaultKind. A launch beyond the machine's limits runs nothing and
-/// returns one.
+/// Maps an error to a word of assay's FaultKind. A launch beyond the machine's limits runs nothing, and its
+/// error says so.
 inline const char* kind_of(cudaError_t e) {
   switch (e) {
     case cudaErrorInvalidConfiguration:

@@ -72,7 +72,7 @@ struct own_integer {
 /// A size to divide by: 1 in place of 0, because without columns there is nothing to divide.
 inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
 
-/// What a parameter is for; kParts spells it.
+/// What a parameter is for. kParts has the names.
 #define ASSAY_PART(part) part,
 enum class Part { ASSAY_PARTS(ASSAY_PART) };
 #undef ASSAY_PART
@@ -110,8 +110,8 @@ A value_of(Part part, const Arguments& a) {
     return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
   }
 }
-/// The same by number, for adapters behind a file that may define any macro: here no member's name is
-/// spelled.
+/// The same with the part's number. The adapter comes behind the user's file, whose macros could change any
+/// name, so it uses no member's name.
 template <class A, int part>
 A value(const Arguments& a) {
   return value_of<A>(static_cast<Part>(part), a);

@@ -47,9 +47,9 @@ struct Schedule {
 };
 void set_schedule(const Schedule& schedule);
 
-/// A hash of the launches of this OS thread since set_schedule. Of each launch it holds the block, the shared
-/// memory and the grid, rounded to a power of two. A search learns from it that a launcher took another path.
-/// 0 before the first launch.
+/// A hash of the launches of this OS thread since set_schedule. From each launch it takes the block, the
+/// shared memory, and the size of the grid rounded to a power of two. So a search learns that a launcher took
+/// another path. 0 before the first launch.
 std::uint64_t dispatch();
 
 /// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
@@ -97,8 +97,8 @@ void* static_shared(const void* tag, std::size_t bytes, std::size_t align);
 void* dynamic_shared();
 
 /// Fills memory that nobody has written. Its 4-byte words are in turn a NaN and a large value, which is about
-/// 2^100 in f32 and bf16 and 11144 in f16. A maximum drops a NaN, and a sum hides what lies below its rounding,
-/// but no kernel that reads both words can miss both. An odd `turn` begins with the other word.
+/// 2^100 in f32 and bf16 and 11144 in f16. A maximum drops a NaN, and a sum hides what lies below its
+/// rounding, but no kernel that reads both words can miss both. An odd `turn` begins with the other word.
 void poison(void* p, std::size_t bytes, unsigned turn = 0);
 
 }  // namespace assay::executor

@@ -31,9 +31,9 @@ double exact_error(float x, float got, bool relative) {
   return mpfr_get_d(d, MPFR_RNDU);
 }
 
-/// Visits the arguments at which an exponential is worst or changes branch, then the bit patterns of [-104,
-/// 89] in an odd stride. These are more than 2^22 arguments; every exponent and every pattern of low bits is
-/// among them.
+/// Visits the arguments at which an exponential is worst or changes branch, then the bit patterns of
+/// [-104, 89] in an odd stride. These are more than 2^22 arguments; every exponent and every pattern of low
+/// bits is among them.
 template <class F>
 std::int64_t for_each_argument(F visit) {
   std::int64_t count = 0;

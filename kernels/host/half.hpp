@@ -1,5 +1,5 @@
 // f16 and bf16 for kernels compiled on the host. The names are CUDA's. Each operation rounds once, to
-// nearest, ties to even. half_test.cpp compares them exhaustively with MPFR. words.hpp includes this file
+// nearest, ties to even. half_test.cpp compares them exhaustively with MPFR. cuda_core.hpp includes this file
 // inside the backend's namespace, so that each host build has its own copy.
 #pragma once
 
@@ -125,7 +125,7 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
   inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                      \
   inline T __hneg(T a) { return T(-float(a)); }                                                     \
   inline T __hfma(T a, T b, T c) { return T(half_bits::fused(float(a), float(b), float(c))); }      \
-  /* Equal values have equal bits but for the zeros, and +0 is above -0. */                         \
+  /* Equal values have equal bits, except zeros: +0 is above -0. */                                 \
   inline T __hmax(T a, T b) {                                                                       \
     return float(a) == float(b) ? half_bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
   }                                                                                                 \

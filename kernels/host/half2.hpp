@@ -23,7 +23,7 @@ namespace assay::ASSAY_BACKEND {
   inline bool operator>=(T a, T b) { return __hge(a, b); }                                \
   inline bool operator==(T a, T b) { return __heq(a, b); }                                \
   inline bool operator!=(T a, T b) { return !__heq(a, b); }                               \
-  /* A NaN is unequal to anything for the operator alone. */                              \
+  /* For a NaN, operator!= is true and __hne is false. */                                 \
   inline bool __hne(T a, T b) { return __hlt(a, b) || __hgt(a, b); }                      \
   inline int __hisinf(T a) { return std::isinf(float(a)) ? (float(a) > 0 ? 1 : -1) : 0; } \
   inline T __habs(T a) { return T(std::fabs(float(a))); }                                 \

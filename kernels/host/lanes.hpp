@@ -25,7 +25,7 @@ inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
 /// Something that can be switched to: the fiber of a CUDA thread, or the scheduler on the OS thread's own
 /// stack.
 struct SwitchTarget {
-  context::fiber fiber;  // where it goes on, while it is suspended
+  context::fiber fiber;  // where it continues while it is suspended
   sanitizers::Stack stack;
 };
 

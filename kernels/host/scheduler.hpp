@@ -125,7 +125,7 @@ class Executor {
   std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
   SwitchTarget main_;                // the scheduler
-  SwitchTarget* previous_ = &main_;  // who switched last
+  SwitchTarget* previous_ = &main_;  // the context that switched last
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0;

@@ -128,8 +128,8 @@ TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {
   EXPECT_EQ(Trial(2, 33).run(undeclared).fault, "");
   EXPECT_EQ(u.run(undeclared, {.delayed_producer = true}).fault, "");
   EXPECT_FALSE(u.right());
-  // If a kernel declares the default stream, the supervisor waits for that stream and does not delay the
-  // producer.
+  // For a kernel that declares the default stream, the supervisor waits for that stream. A delayed producer
+  // is refused.
   const Variant declared = kernel("declared_default");
   for (const std::int64_t V : {33, 300000}) {
     Trial w(2, V);

@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// The message of every such error begins with this.
+/// The message of every error for an unsupported word begins with this.
 inline constexpr const char* kNotExecutable = "unsupported: executor: ";
 
 /// Called for `#include "name"`. Returns the file to include instead, or empty to leave the line as it is.

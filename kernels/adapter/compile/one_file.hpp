@@ -1,4 +1,4 @@
-// `assay check my.cu`: makes a shared object that can be judged from a user's unedited file.
+// `assay check my.cu`: turns a user's unedited file into a shared object that can be judged.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,8 @@ struct FoundFunction {
   bool special = false;  // template <> whose name has no arguments: the parameters' types give them
 };
 
-/// In the order of the file. Macros are not expanded: a function that a macro makes is not found.
+/// Lists the functions in the order of the file. Macros are not expanded: a function that a macro makes is
+/// not found.
 std::vector<FoundFunction> functions_in(std::string_view source);
 
 /// If `entry` is a declaration or empty, returns it. If it is only a name, such as `ns::launch` or

@@ -1,4 +1,4 @@
-// Finds out by their names which numbers of an entry are the rows, the row length V, and products of these.
+// Decides by names which numbers of an entry are the rows, the row length V, and products of these.
 #pragma once
 
 #include <string>

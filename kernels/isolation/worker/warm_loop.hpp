@@ -1,4 +1,4 @@
-// What a process does that forks workers: it answers its supervisor until a worker is wanted.
+// What the process that forks workers does: it answers its supervisor until a worker is wanted.
 #pragma once
 
 #include <sys/types.h>
