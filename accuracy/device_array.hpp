@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// Throws std::runtime_error "CUDA: WHAT: CUDA's words" unless e is success.
+/// Throws std::runtime_error "CUDA: WHAT: CUDA's message" unless e is success.
 inline void check_cuda(cudaError_t e, const char* what) {
   if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
 }

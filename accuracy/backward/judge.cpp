@@ -116,7 +116,7 @@ bool judge_coherence(const BackwardContext& c, const Implied& all, std::span<con
   return ok;
 }
 
-/// That sum must be near the exact one.
+/// The common sum must be near the exact one.
 void judge_sum(const BackwardContext& c, const BackwardBounds& b, double lo, double hi,
                const OtherSums& other_sums) {
   // Two intervals overlap if their middles are no further apart than the sum of their two reaches.

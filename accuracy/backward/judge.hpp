@@ -33,7 +33,8 @@ using OtherSums = std::function<std::vector<NamedSum>()>;
 void judge_backward(const BackwardContext& c, std::span<const double> values,
                     std::span<const std::uint64_t> bits, const OtherSums& other_sums);
 
-/// A row with a NaN or an infinity in y or dy: NaN makes every output NaN, an infinity leaves none finite.
+/// Judges a row with a NaN or an infinity in y or dy: with a NaN every output must be NaN, with an infinity
+/// none may be finite.
 void judge_special_backward(const BackwardContext& c, std::span<const double> values);
 
 /// The known mistake that explains outputs computed with a sum from `lo` to `hi`: "the sum without column 7";

@@ -73,7 +73,7 @@ class LazyPaths {
   LazyPaths(const Terms& t, const RowTruth& row) : t_(t), row_(row) {
     if (t.tau == 0) return;
     above_.assign(row.x.size(), 0);
-    // Positions by descending logit; -inf stands last, NaN does not occur.
+    // Positions by descending logit; -inf is last, NaN does not occur.
     std::size_t end = 0;
     const auto logit = [&](std::size_t r) { return row.x[static_cast<std::size_t>(row.order[r])]; };
     while (end < row.order.size() && std::isfinite(logit(end))) ++end;

@@ -53,7 +53,7 @@ class Bench {
   /// False once the group has crashed or hung too often; then the rest is left.
   bool go_on() const { return !patience_->over(); }
 
-  /// Status not_run, reproduce line complete.
+  /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;
   Record unsupported(const ConformanceCase& c, const std::string& reason,
                      FaultKind wants = FaultKind::none) const;

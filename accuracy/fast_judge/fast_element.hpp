@@ -78,7 +78,7 @@ ASSAY_HOST_DEVICE RowConstants row_constants(const ClaimConstants& c, float m, d
 struct ElementVerdict {
   bool pass;
   double error, bound;  // distance of p from the numbers that round to g; lower bound of the allowed one
-  float ulp;            // error in units of the last place of p, to 2^-24
+  float ulp;            // error in units in the last place of p, accurate to 2^-24
 };
 
 /// The rounding is undecided for errors this close to half an ulp.

@@ -68,7 +68,7 @@ std::string detail(const Tally& tally) {
 }
 
 void fill(FastJudgement& j, const Tally& tally, const ErrorStatistics& s) {
-  // Still undecided is not a pass.
+  // An element that is still undecided does not pass.
   j.failed = tally.failed() + tally.undecided();
   if (j.failed > 0) j.first_failure = detail(tally);
   for (float ulp : s.ulp) j.statistics.max_ulp = std::max(j.statistics.max_ulp, ulp);

@@ -35,7 +35,7 @@ struct Rules {
   double limit_subnormal = 0.5;  // for a subnormal one, in smallest subnormals
   double floor = 0;              // what exp(-inf) gives: 0, unless a function clamps its argument
   bool slope = false;            // the limit may grow with |argument|: find the slope that is needed
-  double absolute_lo = 1, absolute_hi = 0;       // arguments where only an absolute error is documented: none
+  double absolute_lo = 1, absolute_hi = 0;       // arguments with only an absolute error documented
   double divisor_lo = 0, divisor_hi = 0x1p1023;  // |b| inside is in the documented domain
   double mean_lo = 0, mean_hi = 0;               // arguments over which the mean signed error is taken
 };
@@ -65,7 +65,8 @@ ASSAY_HOST_DEVICE Exact exact_value(double a, double b) {
     // Beyond these ends, results overflow or vanish in every format.
     constexpr double kLeast = natural ? -708 : -1020, kMost = natural ? 709 : 1020;
     const double t = a < kLeast ? kLeast : a > kMost ? kMost : a;
-    // The value lies in y / (1 +- e); 2^-52 covers 1 / (1 + e) against 1 - e and two roundings.
+    // The value is in y / (1 +- e). 2^-52 covers two roundings, and the difference between 1 / (1 + e) and 1
+    // - e.
     constexpr double kWidth = (natural ? fast::kExpError : fast::kExp2Error) + 0x1p-52;
     const double y = natural ? fast::exp(t) : fast::exp2(t);
     // An integer's power of two is exact.
@@ -129,7 +130,7 @@ ASSAY_HOST_DEVICE Judged judge_value(const Rules& f, double got, const Exact& y)
   const std::int64_t e_hi = high < emin ? emin : high > emax ? emax : high;
   const double scale = fast::from_bits((1023 + f.mantissa - e_hi) << 52);
   const double s_lo = y.lo * scale, s_hi = y.hi * scale;
-  // Infinity stands for 2^(emax + 1), the next number if exponents went on.
+  // Infinity stands for 2^(emax + 1), the next number if the exponents continued.
   const double over = fast::from_bits((1024 + emax) << 52);
   double g = y.sign * got;
   g = (g > over ? over : g) * scale;
@@ -213,7 +214,7 @@ ASSAY_HOST_DEVICE bool same_chain(const Rules& f, std::int64_t place, std::int64
   return place / chain == previous / chain;
 }
 
-/// An argument as the function sees it.
+/// The value of an argument as the function sees it.
 ASSAY_HOST_DEVICE double argument_value(const Rules& f, std::uint32_t bits) {
   const double x = value_of_bits(f, bits);
   if (!f.flush) return x;
@@ -226,7 +227,7 @@ struct Range {
   std::int64_t first = 0, count = 0, stride = 1;
 };
 
-/// A value the fast tier left to MPFR.
+/// A value that the fast tier leaves to MPFR.
 struct Undecided {
   std::int64_t place;
   std::uint32_t got;

@@ -15,8 +15,8 @@ inline constexpr std::int64_t kBlock = 512;
 /// The arguments at the places of a range, in the format's element type: 4 or 2 bytes each.
 void fill_block(const Rules& f, const Range& places, void* a, void* b);
 
-/// Judges n <= kBlock results. `previous` is the result before the first, at place `previous_place` (-1:
-/// none). Appends what is undecided to `left`, which has room for n more; returns how many it appended.
+/// Judges n <= kBlock results. `previous` is the result before the first one, at place `previous_place` (-1:
+/// none). Appends undecided values to `left`, which has room for n more; returns how many it appended.
 std::int64_t judge_block(const Rules& f, const Range& places, const void* a, const void* b, const void* got,
                          std::int64_t previous_place, std::uint32_t previous, Stats& stats, Undecided* left);
 

@@ -31,7 +31,7 @@ struct PairRules {
   double domain_lo = 0;  // naive: a maximum from here ...
   double domain_hi = 0;  // ... up to here is certainly inside; from domain_out on certainly outside
   double domain_out = 0;
-  bool zero_rows = false;  // a row of nothing but -inf gives 0, not NaN
+  bool zero_rows = false;  // a row of only -inf gives 0, not NaN
   bool inf_only = false;   // +inf gives NaN there and 0 elsewhere, not NaN everywhere
 };
 
@@ -103,7 +103,7 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
 
   const double e = t <= 700 ? fast::exp(t == 0 ? 0 : -t) : 0;
   const double p_large = 1 / (1 + e), p_small = e * p_large;
-  // Equal logits give 1/2 exactly; no other row can give it.
+  // Equal logits give exactly 1/2; no other row can.
   const double width = t == 0 ? 0 : 0x1p-50;
   functions::Exact large_exact{p_large * (1 - width), p_large * (1 + width), 1, 0};
   if (t > 0 && large_exact.hi >= 1) {

@@ -22,7 +22,7 @@ struct RowCase {
   std::int64_t row = 0;  // its number in the case
 };
 
-/// What the kernel left behind for one row, decoded. Spans are empty where the op does not write them.
+/// The kernel's outputs of one row, decoded. Spans are empty if the op does not write them.
 struct RowOutput {
   std::span<const double> values;         // V probabilities, or k values
   std::span<const std::uint64_t> bits;    // the same, as stored
@@ -31,7 +31,7 @@ struct RowOutput {
   double m = 0, d = 0;
 };
 
-/// Statistics over judged elements of a record.
+/// Statistics over the judged elements of a record.
 struct ErrorStatistics {
   std::vector<float> ulp;  // upper end of each element's ulp error
   double sum_ulp = 0;

@@ -209,7 +209,7 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
 
 void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  if (!judge_indices(c, got)) return;  // values beside wrong indices mean nothing
+  if (!judge_indices(c, got)) return;  // values have no meaning if their indices are wrong
   if (c.claim.select == Select::probs)
     judge_order_of_probs(c, got);
   else

@@ -52,7 +52,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
 /// e^t for t in [-700, 700], enclosed by the fast oracle's exponential and its proved error.
 Enclosure exp_of(double t);
 
-/// 2^fl(t log2 e), what __expf forms before the hardware's own rounding, in double.
+/// 2^fl(t log2 e) in double: what __expf computes before the hardware's own rounding.
 double fast_exp_ideal(double t);
 
 /// `count` arguments of the dtype in (lo, hi), spread evenly. Each is the one of its neighbourhood where the
@@ -104,7 +104,7 @@ void probe_outputs(const Variant& v, std::vector<Observation>& out);   // numera
 void probe_logs(const Variant& v, std::vector<Observation>& out);      // lse and log-softmax
 void probe_policies(const Variant& v, std::vector<Observation>& out);  // repeats, special values, selection
 
-// Probes that these call from files of their own.
+// Probes that the functions above call; each is in its own file.
 
 /// Two logits, 0 and t, in any place: one exp, one addition, d = fl(1 + E). E is the exp inside the sum,
 /// whatever the outputs use. Each d has only 24 bits, but many t together show the error of the exp.

@@ -66,7 +66,7 @@ class Judgement {
   ElementObserver* observer_;
   std::optional<double> max_ulp_;
   Terms terms_;
-  std::size_t promised_ = 0;  // elements held against max_ulp so far
+  std::size_t promised_ = 0;  // elements compared with max_ulp so far
   std::vector<double> values_;
   std::vector<std::uint64_t> bits_;
   std::vector<std::int64_t> indices_;

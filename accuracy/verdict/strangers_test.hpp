@@ -222,7 +222,7 @@ inline void exp2_apart(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
 
-/// A softmax kernel of the plugin backend, under a declaration.
+/// A softmax kernel of the plugin backend, with a declaration.
 inline Variant stranger(RowKernel kernel, const char* declaration = "", Dtype in = Dtype::f32,
                         Dtype out = Dtype::f32) {
   Variant v;

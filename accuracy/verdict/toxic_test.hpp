@@ -57,7 +57,7 @@ struct Toxic {
   Value output;
 };
 
-/// Every output of the variant's own op, rounded to its format.
+/// All outputs of the variant's own op, rounded to its format.
 inline Outputs outputs_of(const Variant& v, const Case& c, Value of) {
   const Problem p = problem_of(v, v.op, c.rows(), c.V(), 0, c.V());
   std::vector<double> values;

@@ -96,7 +96,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
     }
     for (const Toxic& toxic : kToxic) {
       const Outputs wrong = outputs_of(v, c, toxic.output);
-      if (wrong.values() == right.values()) continue;  // of one row the next is itself
+      if (wrong.values() == right.values()) continue;  // if there is one row, the next row is itself
       const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
       EXPECT_NE(w.status, Status::pass)
           << toxic.name << ", '" << words << "': resolution " << w.resolution.value_or(-1);

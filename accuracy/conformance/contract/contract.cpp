@@ -326,7 +326,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
                         v.claim.in_place, false));
   c.axes.push_back(axis("streams", of(group("streams")), v.own_stream ? "any stream" : "the default stream",
                         !v.own_stream, false));
-  // What a caller does not rely on: recorded, not judged.
+  // Properties on which a caller does not rely: recorded, not judged.
   const auto empty = [&](const char* what, bool promised, const std::function<bool(const Record&)>& chosen,
                          const char* size) {
     Axis a{what};

@@ -123,7 +123,7 @@ TEST(LimitSearch, FewNumbersOfRows) {
 }
 
 TEST(LimitSearch, LongRowsThatEndTheProcess) {
-  // The group is left before any short row was tried.
+  // The group was left before any short row was tried.
   const Variant v = undeclared("safe_block/f32@host",
                                [](const Problem& p, auto) { return p.V <= 300 ? kRun : FaultKind::died; });
   Record long_row;

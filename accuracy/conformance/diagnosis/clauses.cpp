@@ -78,7 +78,7 @@ class Clauses {
   void collect();
   void places(const std::set<std::string>& bad, const std::set<std::string>& all);
   void classes(const std::set<std::string>& bad, const std::set<std::string>& all);
-  /// The position of the row's maximum. In f32 exp(x) overflows above 88 and vanishes below -87. A maximum
+  /// The value of the row's maximum. In f32 exp(x) overflows above 88 and vanishes below -87. A maximum
   /// that starts at a finite number is wrong for rows below it, also if that number is the smallest positive
   /// one.
   void maxima();

@@ -169,7 +169,7 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   if (per_block > 1) edge.insert(edge.begin() + 1, per_block - 1);
   const auto alone = probe.outputs(most, edge, {0}, per_block);
   if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
-  if (!alone) return {per_block, {}};  // so many rows can not be launched: the case itself will say so
+  if (!alone) return {per_block, {}};  // this many rows cannot be launched: the case itself will report it
   for (std::size_t i = 0; i < edge.size(); ++i)
     if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
       other_share = true;

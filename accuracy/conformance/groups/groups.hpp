@@ -36,7 +36,7 @@ std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
-/// The op of the cases, and the k: 5 unless narrowed or the variant selects fewer.
+/// The op of the cases. Their k is 5 unless narrowed, or fewer if the variant selects fewer.
 Op op_of(const Planning& p);
 int k_of(const Planning& p, std::int64_t V);
 
