@@ -1,5 +1,5 @@
-// assay utilisation: how sharp the bounds are. Searches, for every selected key, for the inputs that bring it
-// nearest to each bound, and writes the largest shares with the rows they were found on.
+// assay utilisation: how tight the bounds are. For every selected key it searches the inputs that come
+// nearest to each bound. It writes the largest shares with the rows on which they were found.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,14 +33,14 @@ struct Options {
   int device = 0;
 };
 
-/// The results of one key, or why there are none.
+/// The results of one key, or the reason why there are none.
 struct KeyResults {
   const Variant* variant = nullptr;
   std::string skipped;
   std::vector<SearchResult> results;
 };
 
-/// Every key on its own, over all cores; the order of the results is that of the keys.
+/// Searches one key after another, each on all cores. Results are in the order of the keys.
 std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, const Options& o) {
   std::vector<KeyResults> out(keys.size());
   std::mutex mutex;
@@ -58,10 +58,11 @@ std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, cons
   return out;
 }
 
-/// Longer rows are not written but made again, by the command beside them; rows of violations always are.
+/// Longer rows are not written; the command beside them makes them again. Rows of violations are always
+/// written.
 constexpr std::int64_t kLongestRow = 1024;
 
-/// The logits as stored, in hexadecimal digits, 4 for a 16-bit type and 8 for f32, with nothing between.
+/// The logits as stored, in hexadecimal without separators: 4 digits for a 16-bit type, 8 for f32.
 std::string hex_bits(const SearchResult& r, Dtype dtype) {
   std::string s;
   const int digits = format(dtype).bits / 4;
@@ -69,7 +70,7 @@ std::string hex_bits(const SearchResult& r, Dtype dtype) {
   return s;
 }
 
-/// The largest share of each class and check, and the row that shows it.
+/// The largest share of each class and check, and its row.
 struct Peak {
   const KeyResults* key = nullptr;
   const SearchResult* result = nullptr;
@@ -166,7 +167,7 @@ int run(Options& o) {
     if (V < 1 || V > 1 << 20) throw InputError(fmt::format("--V {}: must be 1 to 1048576", V));
   if (o.search.evaluations < 0 || o.search.evaluations > 1 << 24)
     throw InputError(fmt::format("--evaluations {}: must be 0 to 16777216", o.search.evaluations));
-  // The plan knows which keys a selection means; nothing of it runs.
+  // Only to expand the selection to keys; nothing of this plan runs.
   o.selection.families = {"probe"};
   const Plan plan = make_plan(o.selection);
   prepare_folder(o.out);

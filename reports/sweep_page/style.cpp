@@ -1,6 +1,6 @@
-// What the sweep's page adds to the style sheet of the accuracy page, and its script: a dtype and a number of
-// rows at a time, and numbers under the pointer at once (a browser's own titles wait a second and never come
-// on a touch screen).
+// What the sweep's page adds to the style sheet of the accuracy page, and its script. The script shows one
+// dtype and number of rows at a time. It shows numbers under the pointer at once (a browser's own titles take
+// a second, and never appear on a touch screen).
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay::speed {
