@@ -1,4 +1,4 @@
-// A family is anybody's: what `assay list --families` lists, every command draws where --family names it.
+// Every command draws any family that `assay list --families` lists, if --family names it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a call prints; its status must be 0.
+/// What a call prints. Its status must be 0.
 std::string printed(const std::string& line) {
   std::vector<std::string> words;
   std::istringstream in(line);
@@ -29,7 +29,7 @@ std::string printed(const std::string& line) {
   return testing::internal::GetCapturedStdout();
 }
 
-/// " --family NAME" of each that one group of `assay check` alone tries by itself.
+/// " --family NAME" for each family that only one group of `assay check` tries by itself.
 std::string of_one_group() {
   std::string words;
   for (const Family& f : all_families())

@@ -1,4 +1,4 @@
-// assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
+// assay report: the accuracy of every selected key on every selected input. Writes records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ int run(Options& o) {
   const Selection& s = o.selection;
   const bool narrowed =
       !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
-  // A narrowed run must not replace the whole report it was copied from.
+  // A narrowed run must not overwrite the whole report from which its command was copied.
   const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
   const Plan plan = make_plan(s);
   prepare_folder(out);
@@ -67,7 +67,7 @@ int run(Options& o) {
   RunOptions run_options;
   run_options.threads = o.threads;
   run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-  // Before the report takes every core. A narrowed run has no use for it.
+  // Measured before the report uses all cores. A narrowed run does not need it.
   OracleSpeedData oracle;
   if (!o.oracle_speed.empty())
     oracle = read_oracle_speed(o.oracle_speed);

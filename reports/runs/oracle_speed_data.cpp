@@ -18,7 +18,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Rows that exceed a GPU's cache several times over once repeated, and that a host makes in seconds.
+/// Enough rows to exceed a GPU's cache several times when repeated, and few enough for a host to make in
+/// seconds.
 std::int64_t default_rows(std::int64_t V) { return std::max<std::int64_t>(1, (std::int64_t{1} << 22) / V); }
 constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
 

@@ -1,5 +1,5 @@
-// The group `races`: two threads at one address with no barrier between them. ThreadSanitizer watches a
-// source file on the host executor, racecheck one on a GPU.
+// The group `races`: two threads access one address with no barrier in between. For a source file,
+// ThreadSanitizer monitors the host executor, or racecheck a GPU.
 #include <fmt/format.h>
 
 #include <future>
@@ -20,10 +20,10 @@ namespace {
 using conformance::Bench;
 using conformance::ConformanceCase;
 
-/// Processor time for a few short rows under ThreadSanitizer; right kernels take a few seconds.
+/// Limit of CPU seconds for a few short rows under ThreadSanitizer. Right kernels take a few seconds.
 constexpr int kRaceSeconds = 60;
 
-/// A source file for the executor is compiled once more, with ThreadSanitizer around the kernel.
+/// Compiles a source file again for the executor, with ThreadSanitizer on the kernel, and runs it.
 void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& file) {
   std::string program;
   try {
@@ -33,13 +33,14 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
     return;
   }
   std::string sizes = fmt::format(" {}", conformance::nearest_rows(bench.variant().limits, 3));
-  // Squares of 1024 take ThreadSanitizer too long.
+  // Causal squares of 1024 would take ThreadSanitizer too long.
   const std::int64_t longest = bench.variant().claim.causal == Causal::no ? 1024 : 257;
   for (const std::int64_t usual :
        {std::int64_t{1}, std::int64_t{32}, std::int64_t{64}, std::int64_t{100}, longest})
     if (const std::int64_t V = conformance::nearest_V(bench.variant(), usual); V > 0)
       sizes += fmt::format(" {}", V);
-  // An endless loop uses up its time; on a machine that has none for it nothing is shown.
+  // An endless loop uses up its CPU time. If the machine has too little CPU time for the kernel, nothing is
+  // shown.
   const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 '{}'{}",
                                     kRaceSeconds, program, sizes));
   if (ran.status == kTimedOut) {
@@ -49,7 +50,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
     return;
   }
   std::string found;
-  // The status that ThreadSanitizer gives a race is also that of a process which it saw die.
+  // ThreadSanitizer's exit status for a race is also that of a crash, so the output decides.
   if (found = line_with(ran.output, {"data race"}); !found.empty()) {
     const std::string place = line_with(ran.output, {"    #0 "});
     found += place.substr(std::min(place.size(), place.find_first_not_of(' ')));
@@ -59,14 +60,14 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
   bench.emit(0, std::move(r));
 }
 
-/// What racecheck said of one child. The tool needs half a minute, in which this program does other things.
+/// What racecheck reported of one child. The tool takes half a minute; this program goes on meanwhile.
 struct Watched {
   Ran ran;
   std::string found;
 };
 using Watching = std::shared_future<Watched>;
 
-/// The launches of a target under racecheck, begun once for the same words.
+/// Runs the target's launches under racecheck, once for the same words.
 Watching racecheck(const std::string& target, std::uint64_t seed) {
   static std::mutex mutex;
   static std::map<std::string, Watching> begun;
@@ -82,14 +83,15 @@ Watching racecheck(const std::string& target, std::uint64_t seed) {
   return one;
 }
 
-/// The words of the target as it was asked for, by kernel: those before a contract was found.
+/// The words of the target before a contract was found, by kernel key.
 std::map<std::string, std::string>& asked_for() {
   static std::map<std::string, std::string> words;
   return words;
 }
 
-/// A kernel from elsewhere on a GPU: racecheck watches its shared memory in one launch of each kind. What was
-/// seen before the contract was known counts, unless the kernel then died of what it does not promise.
+/// An external kernel on a GPU: racecheck monitors its shared memory in one launch of each kind. A run
+/// started before the contract was known counts, unless the kernel died there and racecheck found nothing: it
+/// may have died of what it does not promise.
 void run_racecheck(Bench& bench, const ConformanceCase& c) {
   const std::string& target = bench.options().target;
   const auto asked = asked_for().find(bench.variant().key());

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-/// A name of its own for what a child writes, which goes when the child has ended.
+/// A temporary folder for what a child writes, deleted when the child has ended.
 struct TemporaryFolder {
   TemporaryFolder() {
     static std::atomic<int> count{0};
@@ -32,7 +32,7 @@ struct TemporaryFolder {
 
 }  // namespace
 
-/// What a child prints when a tool has something to say; no status of ours.
+/// Exit status that tells compute-sanitizer's findings from the child's own statuses.
 static constexpr int kToolFound = 86;
 
 Ran shell(const std::string& command) {
@@ -55,7 +55,7 @@ std::string own_path() {
 }
 
 std::string child_command(const std::string& words, std::uint64_t seed) {
-  // The GPU is this process's, and the child works for it: it must not wait for it.
+  // --shared: this process holds the GPU's lock, and its child must not wait for it.
   return fmt::format(
       "timeout 600 '{}' check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
       own_path(), words, seed);
@@ -69,7 +69,7 @@ std::string line_with(const std::string& output, std::initializer_list<const cha
   return {};
 }
 
-/// The shell's `ulimit -t` ends a child that goes on for too long by its own processor time with this status.
+/// Exit status of the shell if `ulimit -t` ended a child that used too much CPU time.
 static constexpr int kOutOfTime = 128 + SIGXCPU;
 static bool out_of_time(const Ran& ran) { return ran.status == kTimedOut || ran.status == kOutOfTime; }
 
@@ -94,7 +94,7 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
   Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool,
                               kToolFound, child));
-  // A hazard of equal values is a warning at most, and no result can show it.
+  // Equal values written by two threads are at most a warning, and no result can show such a hazard.
   const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
                      (ran.output.find("RACECHECK SUMMARY: ") != std::string::npos &&
                       ran.output.find("(0 errors") != std::string::npos) ||

@@ -1,5 +1,5 @@
-// assay fuzz: searches each candidate for an input that breaks it; what it finds is shrunk and written as
-// case files. Exit 1 where something was found.
+// assay fuzz: searches an input that breaks each candidate. Findings are shrunk and written as case files.
+// Exit status 1 if something was found.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -30,7 +30,7 @@ using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
 using Options = FuzzOptions;
 
-/// "30s", "5m", "1h", "500ms", or seconds.
+/// Reads "30s", "5m", "1h", "500ms", or a number of seconds.
 double seconds_of(const std::string& text) {
   char* end = nullptr;
   const double n = std::strtod(text.c_str(), &end);
@@ -45,7 +45,7 @@ double seconds_of(const std::string& text) {
   return n * scale;
 }
 
-/// One line on a terminal that redraws itself, a line every ten seconds in a log.
+/// Progress: on a terminal one line that redraws itself, in a log a line every ten seconds.
 class CampaignProgress {
  public:
   explicit CampaignProgress(std::string key) : key_(std::move(key)) {}
@@ -71,7 +71,7 @@ class CampaignProgress {
   double shown_ = 0;
 };
 
-/// Corpora and records of several folders become one of each.
+/// Merges corpora and records of several folders into one of each.
 int merge(const Options& o) {
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
   std::vector<std::string> records;
@@ -111,11 +111,11 @@ int merge(const Options& o) {
   return kPassed;
 }
 
-/// What one candidate's campaign says on the terminal, and the files it leaves.
+/// What the terminal shows of one candidate's campaign, and the files that it leaves.
 struct Outcome {
   bool judged = false;
   std::size_t found = 0;
-  std::string first;  // the command that repeats the first of them
+  std::string first;  // the command that repeats the first finding
 };
 
 Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
@@ -172,7 +172,8 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   return {r.passed > 0 || !r.failures.empty(), done.findings.size(), first};
 }
 
-/// A process for each GPU, each a shard of the search with its own device; they share folders, not files.
+/// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
+/// files.
 int run_on_devices(const Options& o) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;
