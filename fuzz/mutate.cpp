@@ -38,8 +38,7 @@ double nudged(double x, MutationRandom& random) {
 constexpr std::int64_t kLong = 8192;      // longer rows are rare: one takes as long as hundreds of others
 constexpr std::int64_t kLongIsRare = 64;  // one row in this many
 
-// The random numbers are function arguments or statements, so that every compiler draws them in the same
-// order.
+// Functions, because an argument is drawn before the body draws, with every compiler.
 std::int64_t beside(std::int64_t n, std::int64_t by, MutationRandom& random) {
   return n + random.below(2 * by + 1) - by;
 }

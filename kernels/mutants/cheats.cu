@@ -137,7 +137,7 @@ void writes_late(const Problem& p, const Buffers& b, const Stream& s) {
 #endif
 }
 
-/// Would be right if it found the suite's oracle in its process. It does not, so its outputs are divided by V.
+/// Right only if it finds the suite's oracle in its process. It does not, so its outputs are divided by V.
 void reads_the_truth(const Problem& p, const Buffers& b, const Stream& s) {
   Plain k = plain_of(p, b);
 #if !defined(__CUDACC__)

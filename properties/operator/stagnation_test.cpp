@@ -83,7 +83,7 @@ TEST_P(Stagnation, RoundingMayPassTheNumberOfTermsBeyondTwoToThePrecision) {
   EXPECT_GT(d, a + static_cast<double>(b));
 }
 
-/// Number of pairs among `tries` whose results differ, and the first of them.
+/// Number of pairs x, y among `tries` for which x ⊕ y and y ⊕ x differ, and the first of them.
 int count_differing(const Algebra& a, int tries, std::string& first) {
   const auto gen = pairs(2, Carrier::counts, a.format);
   rc::Random random(1);

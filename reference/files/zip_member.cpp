@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLocal = 30;  // size in bytes of the fixed part of a local header
 constexpr std::uint32_t kLocalMark = 0x04034b50;
-constexpr std::uint64_t kMostOfOne = 1032;  // deflate's most bytes from one: zlib's technical details
+constexpr std::uint64_t kMostOfOne = 1032;  // deflate's largest expansion, by zlib's technical details
 constexpr std::uint16_t kStored = 0, kDeflated = 8, kEncrypted = 1;
 
 }  // namespace

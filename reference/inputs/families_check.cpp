@@ -53,8 +53,8 @@ constexpr double kTens[] = {1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,   1e12, 1e
                             1e29, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35,   1e36, 1e37, 1e38, 1e39};
 constexpr std::int64_t kMagnitudes = std::ssize(kTens);
 
-// From 91 to 99.9 % of 10^e. The values are more than a thousand apart, so only the largest logit counts. e
-// is 5 in the first row and grows by one per row, up to the format's largest.
+// Negative logits of 91 to 99.9 % of 10^e in magnitude. They are more than a thousand apart, so only the
+// largest logit counts. e is 5 in the first row and grows by one per row, up to the format's largest.
 void magnitudes(Row& r) {
   const double size = std::min(max_finite(r.dtype), 0.999 * kTens[r.index % kMagnitudes]);
   for (std::int64_t i = 0; i < r.V; ++i)
