@@ -26,12 +26,13 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
   std::vector<int> ks = {std::min(5, most)};
   if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))
     for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
-  if (V == 2 || V == 33 || V == 1025 || V == 4099) ks.push_back(1);
+  const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
+  if (is(2) || is(33) || is(1025) || is(4099)) ks.push_back(1);
   if (V > 128)
     ks.push_back(1 + static_cast<int>((static_cast<std::uint64_t>(V) * 0x9e3779b9u >> 8) %
                                       static_cast<std::uint64_t>(most)));
   if (V > 5 && V < most) ks.push_back(static_cast<int>(V));
-  if (V == 4099 || V == 32000) ks.push_back(most);
+  if (is(4099) || is(32000)) ks.push_back(most);
   for (int& k : ks) k = allowed_k(p.variant, k, V);
   std::sort(ks.begin(), ks.end());
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());

@@ -48,7 +48,7 @@ std::vector<Unit> plan_launches(const Planning& p) {
   // Several rows per block, and more than one block.
   if (!p.narrow.V)
     for (const std::int64_t V : sizes_of(p, {64}))
-      for (const std::int64_t rows : rows_of(p, {37})) add(V, rows);
+      for (const std::int64_t rows : rows_of(p, {37, 64})) add(V, rows);
   u.run = [](Bench& bench, const std::vector<ConformanceCase>& cases) {
     for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) bench.emit(i, launched(bench, cases[i]));
   };

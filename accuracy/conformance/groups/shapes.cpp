@@ -1,6 +1,8 @@
 // Row lengths V and row counts. There are thousands of cases: each is one launch, and the exact results of a
 // row are computed once for all cases that have it.
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "accuracy/conformance/groups/groups.hpp"
 
@@ -24,28 +26,37 @@ void run_shape(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_shapes(const Planning& p) {
   std::vector<Unit> units;
-  for (const std::int64_t V : sizes_of(p, shape_sizes(p.extent)))
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> planned;
+  // One row lies at an address of its own choice; several dense rows that must be aligned need a length that
+  // keeps them so. The cases of one length share their inputs.
+  const auto add = [&](std::int64_t usual, const std::string& family, const std::vector<std::int64_t>& rows) {
+    bool begun = false;
+    for (const std::int64_t n : rows) {
+      const std::int64_t V = p.narrow.V ? *p.narrow.V : nearest_V(p.variant, usual, n);
+      if (!planned.insert({family, V, n}).second) continue;
+      if (!begun || units.back().cases[0].V != V) units.push_back({{}, run_shape, 0});
+      begun = true;
+      units.back().cases.push_back({family, V, n, op_of(p), k_of(p, V)});
+      units.back().weight += weight_of(n, V);
+    }
+  };
+  const auto usual = [&](std::vector<std::int64_t> sizes) {
+    return p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V} : sizes;
+  };
+  for (const std::int64_t V : usual(shape_sizes(p.extent)))
     // So long a serial sum cannot be distinguished from a wrong one, unless its terms are equal.
     for (const std::string& family : families_of(p, p.extent == Extent::quick && V > 1 << 17
                                                         ? std::vector<std::string>{"constant"}
                                                         : std::vector<std::string>{"constant", kShifted})) {
       // Beyond the exhaustive part one row count is enough: faults that depend on it show at shorter rows.
       const bool both = V <= 4098 && p.extent != Extent::quick;
-      const std::vector<std::int64_t> rows = rows_of(
-          p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1});
-      Unit u{{}, run_shape, 0};
-      for (const std::int64_t n : rows) {
-        u.cases.push_back({family, V, n, op_of(p), k_of(p, V)});
-        u.weight += weight_of(n, V);
-      }
-      units.push_back(std::move(u));
+      add(V, family,
+          rows_of(p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1}));
     }
   if (p.narrow.V) return units;
   // One row of one family each; its logits differ for every dtype.
-  for (const std::int64_t V : sizes_of(p, sizes_between(p.extent)))
-    for (const std::string& family : families_of(p, {"normal_1"}))
-      for (const std::int64_t n : rows_of(p, {1}))
-        units.push_back({{{family, V, n, op_of(p), k_of(p, V)}}, run_shape, weight_of(n, V)});
+  for (const std::int64_t V : sizes_between(p.extent))
+    for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
   return units;
 }
 

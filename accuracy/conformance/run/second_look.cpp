@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "accuracy/case/job.hpp"
-#include "accuracy/conformance/contract/limit_search.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/conformance/says_no.hpp"
@@ -67,6 +66,8 @@ void repeat_alone(Runner& run, const Variant& variant) {
     // Group `calls` does this itself; a hang costs its whole wait.
     if (r.status != Status::fail && r.status != Status::crashed) continue;
     if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
+    // A tool has watched a process of its own already, and its answer is kept.
+    if (r.group == "races" || r.group == "sanitize") continue;
     // A launcher that refuses refuses again, and another worker is expensive: the search for a contract runs
     // this often.
     if (says_no(r)) continue;

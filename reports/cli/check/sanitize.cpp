@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "accuracy/conformance/bench.hpp"
+#include "accuracy/reproduce.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 
@@ -14,8 +15,8 @@ using conformance::ConformanceCase;
 /// The command for a case of a registered key. The process that fills the buffers also launches.
 std::string in_process_command(const Bench& bench) {
   return fmt::format(
-      "timeout 600 '{}' report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
-      own_path(), bench.variant().key());
+      "timeout --foreground 600 {} report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
+      shell_quoted(own_path()), bench.variant().key());
 }
 
 void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {

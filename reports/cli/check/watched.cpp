@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
+#include "accuracy/reproduce.hpp"
 
 namespace assay {
 namespace {
@@ -38,7 +39,7 @@ static constexpr int kToolFound = 86;
 Ran shell(const std::string& command) {
   Ran ran;
   const TemporaryFolder folder;
-  FILE* out = popen(fmt::format("exec 2>&1; out='{}'; {}", folder.path.string(), command).c_str(), "r");
+  FILE* out = popen(fmt::format("exec 2>&1; out={}; {}", shell_quoted(folder.path.string()), command).c_str(), "r");
   if (!out) return ran;
   std::array<char, 4096> some;
   while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
@@ -57,8 +58,8 @@ std::string own_path() {
 std::string child_command(const std::string& words, std::uint64_t seed) {
   // --shared: this process holds the GPU's lock, and its child must not wait for it.
   return fmt::format(
-      "timeout 600 '{}' check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
-      own_path(), words, seed);
+      "timeout --foreground 600 {} check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
+      shell_quoted(own_path()), words, seed);
 }
 
 std::string line_with(const std::string& output, std::initializer_list<const char*> words) {
