@@ -18,7 +18,7 @@ inline void expect_within_heads(const ReportData& data) {
     const std::filesystem::path file = find_variant(k.key)->file;
     const HeadOfFile head = head_of_file(read_file(ASSAY_SOURCE_DIR / file));
     for (const WorstCase& seen : worst_cases_of(data.records, k.variant, k.op)) {
-      if (seen.backend != k.backend) continue;
+      if (seen.backend != k.backend || seen.dtype != k.dtype) continue;
       double most = seen.backend == name(Backend::host) ? 0 : INFINITY;  // other backends may have no line
       for (const WorstCase& w : head.worst)
         if (w.backend == k.backend) most = w.ulp;
