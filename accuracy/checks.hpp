@@ -1,5 +1,5 @@
-// The running tally of the checks. Every comparison is a Tally::judge call with an enclosure of
-// the error and of its bound, written so that NaN fails.
+// The running tally of the checks. Every comparison is a call of Tally::judge with an enclosure of the error
+// and an enclosure of its bound. The comparisons are written so that NaN fails.
 #pragma once
 
 #include <array>
@@ -16,10 +16,9 @@ class Tally {
  public:
   Tally();
 
-  /// error in [error_lo, error_hi] against bound in [bound_lo, bound_hi]. A pass needs
-  /// error_hi <= bound_lo; a failure is anything for which error_lo <= bound_hi does not hold.
-  /// A bound that is infinite, or no number, judges nothing: it is counted, and never passes or fails.
-  /// Returns false on a failure.
+  /// Compares an error in [error_lo, error_hi] with a bound in [bound_lo, bound_hi]. It passes if error_hi <=
+  /// bound_lo. It fails unless error_lo <= bound_hi holds, so NaN fails. Anything else is undecided. An
+  /// infinite or NaN bound is counted as unbounded, and neither passes nor fails. Returns false on a failure.
   bool judge(Check c, double error_lo, double error_hi, double bound_lo, double bound_hi) {
     CheckResult& r = at(c);
     if (!(bound_lo < INFINITY)) {
@@ -50,16 +49,16 @@ class Tally {
     return holds;
   }
 
-  /// True for the first failure of the check: the moment to write its detail.
+  /// True at the first failure of the check: the moment to write its detail.
   bool first(Check c) const { return at(c).failed == 1 && at(c).detail.empty(); }
   CheckResult& at(Check c) { return results_[static_cast<std::size_t>(c)]; }
   const CheckResult& at(Check c) const { return results_[static_cast<std::size_t>(c)]; }
 
   std::int64_t failed() const;
   std::int64_t undecided() const;
-  /// Comparisons with a bound that was infinite or no number.
+  /// The number of comparisons whose bound was infinite or NaN.
   std::int64_t unbounded() const { return unbounded_; }
-  /// The checks that judged anything.
+  /// The checks that judged at least once.
   std::vector<CheckResult> results() const;
   /// Names of the failed checks, most specific first, comma separated.
   std::string failed_names() const;

@@ -10,12 +10,12 @@
 
 namespace assay {
 
-/// Throws std::runtime_error "CUDA: WHAT: CUDA's words" unless e is success.
+/// Throws std::runtime_error "CUDA: WHAT: CUDA's message" unless e is success.
 inline void check_cuda(cudaError_t e, const char* what) {
   if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
 }
 
-/// Bytes on the current device that free themselves.
+/// Bytes on the current device; the destructor frees them.
 class DeviceArray {
  public:
   explicit DeviceArray(std::size_t bytes) { check_cuda(cudaMalloc(&data_, bytes), "allocating"); }

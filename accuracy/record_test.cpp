@@ -1,11 +1,15 @@
 // Records travel through JSON without loss, infinities included, and bad lines are refused by field.
 #include "accuracy/record.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "accuracy/record_fields.hpp"
 #include "accuracy/ulp.hpp"
 #include "reference/error.hpp"
 
@@ -67,6 +71,144 @@ TEST(Record, SurvivesJson) {
   EXPECT_TRUE(j["mean_ulp"].is_null()) << "a statistic nothing was measured for is absent, not 0";
 }
 
+/// Puts something into every field: `x` into the real ones, another number or text into each of the others.
+struct Fill {
+  double x;
+  int n = 0;
+  std::set<std::string> names = {};
+
+  void operator()(const char* name, auto&& v) {
+    EXPECT_TRUE(names.insert(name).second) << "two fields are called " << name;
+    put(v);
+  }
+  void if_set(const char* name, auto&& v) { (*this)(name, v); }
+  void newer(const char* name, auto&& v) { (*this)(name, v); }
+
+  void put(double& v) { v = x; }
+  void put(std::optional<double>& v) { v = x; }
+  template <std::integral T>
+  void put(T& v) {
+    v = static_cast<T>(++n);
+  }
+  void put(std::string& v) { v = "a \"text\"\n" + std::to_string(++n); }
+  void put(std::vector<std::string>& v) { v = {"one", "", std::to_string(++n)}; }
+  template <class E, class Names>
+  void put(Word<E, Names>& v) {
+    v.read(v.names()[1]);
+  }
+  template <class T>
+  void put(Pair<T>& v) {
+    const nlohmann::json both = {number_to_json(x), 1.5};
+    v.read(both);
+  }
+  void put(std::optional<WorstElement>& v) {
+    Fill inner{x, n};
+    each_field(v.emplace(), inner);
+  }
+  void put(ByName<std::vector<CheckResult>>& v) {
+    Fill inner{x, n};
+    CheckResult one;
+    each_field(one, inner);
+    const nlohmann::json all = {{name(Check::range), fields_to_json(one)},
+                                {name(Check::written), fields_to_json(CheckResult{})}};
+    v.read(all);
+  }
+};
+
+/// Every value of a record in words that owe nothing to JSON: reals to the bit.
+struct Words {
+  std::string all = {};
+
+  void operator()(const char* name, const auto& v) { say(all += std::string(" ") + name + " ", v); }
+  void if_set(const char* name, const auto& v) { (*this)(name, v); }
+  void newer(const char* name, const auto& v) { (*this)(name, v); }
+
+  static void say(std::string& s, double v) { s += fmt::format("{:a}", std::isnan(v) ? NAN : v); }
+  static void say(std::string& s, std::integral auto v) { s += std::to_string(v); }
+  static void say(std::string& s, const std::string& v) { s += v; }
+  static void say(std::string& s, const std::vector<std::string>& v) {
+    for (const std::string& e : v) s += e + ",";
+  }
+  template <class T>
+  static void say(std::string& s, const std::optional<T>& v) {
+    if (v)
+      say(s, *v);
+    else
+      s += "nothing";
+  }
+  static void say(std::string& s, const WorstElement& v) {
+    s += fmt::format("{} {} {:a} {:a} {:a} {:a} {:a} {:a} {:a}", v.row, v.column, v.logit, v.distance, v.got,
+                     v.exact_lo, v.exact_hi, v.ulp_error, v.bound_ratio);
+  }
+  template <class E, class Names>
+  static void say(std::string& s, const Word<E, Names>& v) {
+    nlohmann::json word;
+    v.write(word);
+    s += word.get<std::string>();
+  }
+  template <class T>
+  static void say(std::string& s, const Pair<T>&) {
+    s += "of two, said below";
+  }
+  static void say(std::string& s, const ByName<const std::vector<CheckResult>>&) { s += "said below"; }
+  static std::string of(const Record& r) {
+    Words w;
+    each_field(r, w);
+    for (const CheckResult& c : r.checks)
+      w.all += fmt::format(" {} {} {} {} {:a} {} {}", name(c.check), c.judged, c.failed, c.undecided,
+                           c.utilisation, c.detail, name(c.cause));
+    say(w.all += " maxima ", r.lowest_maximum);
+    say(w.all += " ", r.highest_maximum);
+    return w.all;
+  }
+};
+
+/// Stands for a value of any type, to count what a struct is made of.
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Parts>
+consteval std::size_t members() {
+  if constexpr (requires { T{Parts{}..., Anything{}}; })
+    return members<T, Parts..., Anything>();
+  else
+    return sizeof...(Parts);
+}
+
+TEST(Record, EveryFieldSurvivesJson) {
+  for (const double x : {static_cast<double>(NAN), static_cast<double>(INFINITY),
+                         -static_cast<double>(INFINITY), -0.0, 0x1p-1074, 0.1}) {
+    Record r;
+    r.group = "shapes";  // with one, a record has all its fields
+    Fill fill{x};
+    each_field(r, fill);
+    r.status = Status::pass;  // of one that fails, older words are looked for
+    const std::string line = to_json(r).dump();
+    const Record again = record_from_json(nlohmann::json::parse(line));
+    EXPECT_EQ(Words::of(again), Words::of(r));
+    EXPECT_EQ(to_json(again).dump(), line);
+    EXPECT_EQ(to_json(r).size(), fill.names.size()) << "a field is not in the JSON: " << line;
+    // Every member is in the list; the two maxima are one field.
+    EXPECT_EQ(fill.names.size() + 1, members<Record>());
+  }
+}
+
+TEST(Record, WhatIsEmptyStaysEmpty) {
+  const Record empty;
+  const nlohmann::json j = nlohmann::json::parse(to_json(empty).dump());
+  EXPECT_EQ(Words::of(record_from_json(j)), Words::of(empty));
+  for (const char* field :
+       {"max_ulp", "p99_ulp", "mean_ulp", "correctly_rounded", "max_bound_ratio", "worst"})
+    EXPECT_TRUE(j.at(field).is_null()) << field;
+  for (const char* field : {"group", "setup", "maxima", "resolution", "resolution_sum", "escalated",
+                            "nearest", "alone", "at_first", "wants", "evidence"})
+    EXPECT_FALSE(j.contains(field)) << field;
+  nlohmann::json old = j;
+  old.erase("behaves_like");
+  EXPECT_EQ(Words::of(record_from_json(old)), Words::of(empty));
+}
+
 TEST(Record, ACauseIsAFieldAndNoSentence) {
   Record r = sample();
   r.checks = {{Check::launch, 1, 1, 0, 0, "returned status 3", FaultKind::returned_status},
@@ -125,6 +267,17 @@ TEST(Record, RefusesABrokenLineByField) {
   nlohmann::json j = to_json(sample());
   j["status"] = "fine";
   EXPECT_THROW(record_from_json(j), InputError);
+  for (const char* field : {"status", "max_ulp"}) {
+    j = to_json(sample());
+    j[field] = "two\nlines";
+    try {
+      record_from_json(j);
+      ADD_FAILURE() << field << " was read";
+    } catch (const InputError& e) {
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+    }
+  }
 }
 
 TEST(UlpError, IsARealNumberOfTheExactValue) {

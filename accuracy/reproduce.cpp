@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-/// The words that name the candidate on a command line: a path is one word, whatever it holds.
+/// The words that name the candidate on a command line. A path is one word, whatever characters it has.
 std::string candidate_words(const Variant& v) {
   if (v.origin.empty()) return "report --key " + shell_quoted(v.key());
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// The command that does a case again: one builder for every record's `reproduce`.
+// The command that repeats a case: one builder for the `reproduce` of every record.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace assay {
 
-/// A word as a shell reads it back.
+/// A word, quoted for the shell.
 std::string shell_quoted(const std::string& word);
 
-/// What stands on the line, in this order; empty fields are left out.
+/// The parts of the line, in this order. Empty fields are left out.
 struct Repeat {
   /// The command and what it judges, already quoted: "report --key safe_block/f32@host".
   std::string words;
@@ -33,9 +33,9 @@ struct Repeat {
 /// "assay report --key safe_block/f32@host --family ties --V 33 --rows 4 --seed 1".
 std::string reproduce(const Repeat& repeat);
 
-/// A variant's case. One of the registry is repeated by `assay report`, one from elsewhere by `assay check`
-/// under the words that named it. k only of an op that has one, the op only where it is not the variant's
-/// own.
+/// The command line of one case of a variant. A variant of the registry is repeated by `assay report`; any
+/// other by `assay check` with the words that named it. k is given only if the op has one, and the op only if
+/// it is not the variant's own.
 Repeat repeat_of(const Variant& variant, const std::string& family, Op op, std::int64_t V, std::int64_t rows,
                  int k, std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// The line that does a case again: what stands on it, in which order, and as a shell reads it back.
+// The line that repeats a case: its parts, their order, and how a shell reads it.
 #include "accuracy/reproduce.hpp"
 
 #include <gtest/gtest.h>

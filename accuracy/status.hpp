@@ -1,4 +1,4 @@
-// From checks to a status: the one rule, of every record.
+// How a status follows from checks: one rule for every record.
 #pragma once
 
 #include <string>
@@ -8,23 +8,28 @@
 
 namespace assay {
 
-/// What a status follows from beside the record's checks. Sentences are empty where there is nothing to say.
+/// What a status depends on, in addition to the record's checks. A sentence is empty where there is nothing
+/// to say.
 struct Grounds {
-  Ended ended = Ended::normally;  // how a launch ended; crashed, hung and lost count
-  std::string fault = {};         // of that launch
+  Ended ended = Ended::normally;  // how a launch ended; crashed, hung and lost have an effect
+  std::string fault = {};         // what that launch reported
   FaultKind kind = FaultKind::none;
   std::string undecided = {};       // what neither passed nor failed
-  std::string nothing_judged = {};  // why not a row could be judged
-  std::string too_weak = {};        // why a pass would tell nothing
-  bool weak_is_outside = false;     // such cases lie outside what is claimed
-  std::string note = {};            // beside a pass
+  std::string nothing_judged = {};  // why no row could be judged
+  std::string too_weak = {};        // why a pass would mean nothing
+  bool weak_is_outside = false;     // such a case is outside what is claimed
+  std::string note = {};            // added to a pass
 };
 
-/// Sets status and reason, by the first of these that holds: `crashed` or `hung`; `fail`, naming the checks
-/// that failed in the record's order; `unsupported` where a launch was lost for want of memory, `not_run`
-/// where it was lost for want of time (either sets wants); `inconclusive` for what is undecided;
-/// `unsupported` where nothing could be judged; `inconclusive`, or `unsupported`, where a pass would tell
-/// nothing; `pass`.
+/// Sets status and reason by the first of these rules that applies:
+/// - `crashed` or `hung`;
+/// - `fail`, if checks failed: names them in the record's order;
+/// - `unsupported`, if a launch was lost for want of memory, or `not_run`, if it was lost for want of time
+///   (both set wants);
+/// - `inconclusive`, if something is undecided;
+/// - `unsupported`, if nothing could be judged;
+/// - `inconclusive` or `unsupported` (weak_is_outside), if a pass would mean nothing;
+/// - `pass`.
 void decide(Record& r, const Grounds& grounds);
 
 }  // namespace assay

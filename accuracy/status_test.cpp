@@ -1,4 +1,4 @@
-// The rule from checks to a status: which ground goes before which.
+// The rule from checks to a status: which of several grounds decides.
 #include "accuracy/status.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ CheckResult counted(Check check, std::int64_t failed, std::int64_t undecided = 0
   return c;
 }
 
-/// All grounds at once, then without the strongest one after another.
+/// All grounds at once; then the strongest one is removed, one after another.
 TEST(Status, TheFirstGroundThatHoldsDecides) {
   Record r;
   r.checks = {counted(Check::element, 2), counted(Check::guard, 0), counted(Check::special, 1)};
@@ -28,7 +28,7 @@ TEST(Status, TheFirstGroundThatHoldsDecides) {
   EXPECT_EQ(decided(), std::pair(Status::crashed, std::string("signal 11")));
   g.ended = Ended::hung;
   EXPECT_EQ(decided(), std::pair(Status::hung, std::string("signal 11")));
-  // A fault that was no end of the process is a failed check.
+  // A fault that did not end the process is a failed check.
   g.ended = Ended::fault;
   EXPECT_EQ(decided(), std::pair(Status::fail, std::string("failed: element, special")));
   r.checks = {counted(Check::element, 0, 2)};

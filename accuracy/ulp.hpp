@@ -1,6 +1,6 @@
-// ulp_error: a real number, the distance of a result from the exact value in units of the last place of
-// the exact value. A correctly rounded result has up to 0.5. Not to be confused with ulp_distance, the
-// integer number of steps between two floats.
+// ulp_error is a real number: the distance of a result from the exact value, in units in the last place (ulp)
+// of the exact value. A correctly rounded result has at most 0.5. ulp_distance is something else: the integer
+// number of steps between two floats.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,8 @@ inline double signed_ulp_error(Dtype t, double got, const Enclosure& exact) {
   return (got - y) / ulp(t, y);
 }
 
-/// Steps between two bit patterns of the format; +0 and -0 are the same place. -1 if either is NaN.
+/// The number of steps between two bit patterns of the format; +0 and -0 count as the same number. -1 if
+/// either is NaN.
 inline std::int64_t ulp_distance(Dtype t, std::uint64_t a, std::uint64_t b) {
   if (is_nan_bits(t, a) || is_nan_bits(t, b)) return -1;
   const std::uint64_t sign = format(t).sign_mask();

@@ -1,19 +1,19 @@
 # assay_add_variant(NAME SOURCES FILE [MORE...] [ENTRY "DECLARATION"] [KIND OP] [DTYPES f16 bf16 f32]
 #                   [ARGS name=value ...] [DECLARE "WORDS"] [FLAGS ...] [HOST] [THOROUGH] [LABELS ...] [FUZZ_TIME 10s])
 #
-# Makes the shared object NAME of a kernel's own sources, and its tests: NAME.conformance, NAME.accuracy,
-# NAME.properties and NAME.fuzz, labelled assay, NAME, gpu or cpu, and LABELS.
+# Makes the shared object NAME from a kernel's own sources, and its tests NAME.conformance, NAME.accuracy,
+# NAME.properties and NAME.fuzz. The tests have the labels assay, NAME, gpu or cpu, and LABELS.
 #
-#   SOURCES   the file with the kernel, as it is, and files that are compiled beside it (CUDA only)
-#   ENTRY     its launcher's declaration; T stands for each of DTYPES. Without it the file ends with ASSAY_VARIANT
-#   KIND      softmax, log_softmax, lse, normalizer, topk or softmax_topk, where the entry leaves it open
-#   ARGS      what is to be passed for parameters whose names do not say it: N=rows block=256
-#   DECLARE   what is promised: "exp=fast; height=V/256+13"
-#   FLAGS     compiler flags; with HOST -D, -U and -I alone
-#   HOST      for the host executor: no GPU, no CUDA toolkit. Also where the project has not enabled CUDA
+#   SOURCES   the unchanged file with the kernel, and files to be compiled with it (CUDA only)
+#   ENTRY     declaration of its launcher; T stands for each of DTYPES. Without it, the file has ASSAY_VARIANT
+#   KIND      softmax, log_softmax, lse, normalizer, topk or softmax_topk, if the entry does not determine it
+#   ARGS      values of parameters whose names do not tell their role: N=rows block=256
+#   DECLARE   what the author promises: "exp=fast; height=V/256+13"
+#   FLAGS     compiler flags; with HOST only -D, -U and -I
+#   HOST      for the host executor, without GPU and CUDA toolkit. Implied if the project has not enabled CUDA
 #   THOROUGH  the whole check instead of the quick one
 #
-# A gpu test is skipped where no GPU can run.
+# A gpu test is skipped if no GPU is available.
 
 if(NOT TARGET assay::assay)
   add_executable(assay::assay IMPORTED)
@@ -61,7 +61,7 @@ function(assay_add_variant name)
     message(FATAL_ERROR "assay_add_variant(${name}): with HOST one file is compiled: include ${sources} from ${kernel}")
   endif()
 
-  # The words that say what the file is.
+  # The words that name the file.
   set(words ${kernel} --name ${name})
   if(v_ENTRY)
     string(REPLACE ";" "" entry "${v_ENTRY}")
@@ -70,7 +70,7 @@ function(assay_add_variant name)
   foreach(argument ${v_ARGS})
     list(APPEND words --arg ${argument})
   endforeach()
-  # DTYPES of an entry without T only say what it is; the command checks that it is so.
+  # For an entry without T, DTYPES only states its type; the command checks the statement.
   if(v_DTYPES AND v_ENTRY)
     list(JOIN v_DTYPES "," types)
     list(APPEND words --types ${types})
@@ -79,7 +79,7 @@ function(assay_add_variant name)
     list(APPEND words --op ${v_KIND})
   endif()
   if(v_DECLARE)
-    # A list here; blanks part the words of a declaration as well.
+    # A list in CMake. Blanks separate the words of a declaration as well.
     string(REPLACE ";" " " declare "${v_DECLARE}")
     list(APPEND words --declare ${declare})
   endif()
@@ -91,7 +91,7 @@ function(assay_add_variant name)
       list(JOIN v_FLAGS " " flags)
       list(APPEND words "--nvcc-flags=${flags}")
     endif()
-    # Files that the kernel includes are found by the command; its cache makes running it again cheap.
+    # The command finds the files that the kernel includes. Its cache makes a repeated run cheap.
     get_filename_component(folder ${kernel} DIRECTORY)
     file(GLOB beside CONFIGURE_DEPENDS ${folder}/*.cuh ${folder}/*.h ${folder}/*.hpp)
     add_custom_command(OUTPUT ${library}
@@ -103,7 +103,7 @@ function(assay_add_variant name)
     set(where cpu)
   else()
     set(adapter ${CMAKE_CURRENT_BINARY_DIR}/assay/${name}_adapter.cu)
-    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/assay)  # Makefiles make no folder for what a command writes
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/assay)  # Makefiles create no folder for outputs
     add_custom_command(OUTPUT ${adapter}
       COMMAND $<TARGET_FILE:assay::assay> adapter ${words} --source ${adapter}
       DEPENDS ${kernel} assay::assay COMMENT "Writing the adapter of ${name}" VERBATIM)

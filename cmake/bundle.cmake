@@ -12,12 +12,13 @@ endif()
 foreach(target assay assay_tests)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
 endforeach()
-# The command is in the tests as well, so a bundle has one program under two names; it was a third larger with two.
+# The tests contain the command too, so a bundle has one program under two names. Two programs were a third
+# larger.
 target_sources(assay_tests PRIVATE reports/cli/bundle_main.cpp)
-# What a plugin throws belongs to its own C++ library, and nothing here can catch it.
+# An exception from a plugin belongs to the plugin's own C++ library, and nothing here can catch it.
 target_compile_definitions(assay_tests PRIVATE ASSAY_STATIC)
-# For size: command line, pages and tests are half as large, and nothing there is waited for. Kernels, oracle and
-# judge keep their speed. What nobody calls is left out.
+# Optimised for size: command line, pages and tests become half as large, and their speed does not matter.
+# Kernels, oracle and judge keep their speed. Functions that nothing calls are removed.
 foreach(target assay_reports assay_properties assay_tests)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
 endforeach()
@@ -32,6 +33,6 @@ add_custom_target(bundle
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
   DEPENDS assay_tests
   COMMENT "Gathering the bundle" VERBATIM)
-# A bundle that breaks its promise is refused while it is made, so making it is the test.
+# Making a bundle fails if the bundle breaks its promise, so making it is the test.
 add_test(NAME bundle COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target bundle)
 set_tests_properties(bundle PROPERTIES TIMEOUT 3600)

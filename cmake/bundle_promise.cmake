@@ -1,5 +1,6 @@
-# What cmake/BUILD.md promises of a bundle is what make_bundle.cmake holds it to, and can still be kept: this build's own
-# program and the tensors are not past it. cmake -DROOT= [-DPROGRAM= -DSTRIP=] -P bundle_promise.cmake
+# Checks that make_bundle.cmake enforces what cmake/BUILD.md promises of a bundle, and that the promise can
+# still be kept: this build's own program and the tensors must not exceed it.
+# cmake -DROOT= [-DPROGRAM= -DSTRIP=] -P bundle_promise.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${ROOT}/cmake/bundle_limit.cmake)
 file(READ ${ROOT}/cmake/BUILD.md text)
@@ -13,7 +14,7 @@ if(NOT promised EQUAL held OR NOT bundle_limit EQUAL "${promised}000000")
 endif()
 
 if(PROGRAM)
-  # Less than a bundle of it: there the libraries are in the program as well.
+  # This is less than in a bundle, where the program contains the libraries too.
   set(copy ${PROGRAM}.stripped)
   execute_process(COMMAND ${STRIP} -o ${copy} ${PROGRAM} COMMAND_ERROR_IS_FATAL ANY)
   file(SIZE ${copy} bytes)

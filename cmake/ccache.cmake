@@ -1,5 +1,5 @@
-# ccache as launcher where it works, not merely where it is: with a cache folder it can not write, it fails
-# every compilation.
+# Uses ccache as launcher only if it works: with a cache folder that it cannot write, it fails every
+# compilation.
 if(ASSAY_CCACHE AND NOT EXISTS ${ASSAY_CCACHE})
   unset(ASSAY_CCACHE CACHE)
 endif()

@@ -1,5 +1,5 @@
-# The CUDA toolkit: 12.0 or newer with a host compiler it accepts. Anything else counts as absent, and the
-# configure summary says why. No GPU is needed to compile and link the CUDA keys.
+# Finds a CUDA toolkit: 12.0 or newer, with a host compiler that it accepts. Anything else counts as absent,
+# and the configure summary says why. Compiling and linking the CUDA keys needs no GPU.
 
 set(ASSAY_WITH_CUDA OFF)
 set(ASSAY_CUDA_REASON "")
@@ -7,7 +7,7 @@ if(ASSAY_CUDA STREQUAL "OFF")
   set(ASSAY_CUDA_REASON "ASSAY_CUDA=OFF")
 else()
   if(ASSAY_NVCC AND NOT EXISTS ${ASSAY_NVCC})
-    unset(ASSAY_NVCC CACHE)  # a toolkit that has gone since the last configure
+    unset(ASSAY_NVCC CACHE)  # the toolkit was removed since the last configure
   endif()
   find_program(ASSAY_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   if(NOT ASSAY_NVCC)
@@ -19,8 +19,8 @@ else()
     if(NOT ASSAY_NVCC_VERSION OR ASSAY_NVCC_VERSION VERSION_LESS 12.0)
       set(ASSAY_CUDA_REASON "${ASSAY_NVCC} is release '${ASSAY_NVCC_VERSION}', 12.0 or newer is needed")
     else()
-      # A trial compile finds what version numbers do not: a host compiler nvcc refuses, missing headers or
-      # libraries. It takes seconds, so its answer is kept for as long as both compilers stay the same.
+      # A trial compilation finds what version numbers do not show: a host compiler that nvcc refuses, missing
+      # headers or libraries. It takes seconds, so its result is kept until one of the compilers changes.
       file(TIMESTAMP ${ASSAY_NVCC} nvcc_time)
       set(tried "${ASSAY_NVCC} ${ASSAY_NVCC_VERSION} ${nvcc_time} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION}")
       if(NOT ASSAY_CUDA_TRIED STREQUAL tried)
@@ -49,7 +49,7 @@ endif()
 if(ASSAY_WITH_CUDA)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 90)
-    # `native` only where a GPU answers: without one it would compile for the toolkit's default.
+    # `native` needs a GPU that answers; otherwise it would compile for the toolkit's default.
     find_program(ASSAY_NVIDIA_SMI nvidia-smi)
     if(ASSAY_NVIDIA_SMI AND NOT ASSAY_STATIC)
       execute_process(COMMAND ${ASSAY_NVIDIA_SMI} -L RESULT_VARIABLE smi_status OUTPUT_VARIABLE smi_text ERROR_QUIET)
@@ -63,19 +63,19 @@ if(ASSAY_WITH_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-    # Debian 12's CMake knows nvcc's dialects up to C++17; nvcc speaks C++20 since 12.0.
+    # CMake of Debian 12 knows nvcc's language standards up to C++17. nvcc supports C++20 since 12.0.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   find_package(CUDAToolkit QUIET REQUIRED)
-  # nvcc tells the code nothing of these flags, so they are refused here: a claim names its exp and division.
+  # nvcc defines no macro for these flags, so they are refused here: a claim names its exp and division.
   if("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}" MATCHES "use_fast_math|ftz=true|prec-div=false|prec-sqrt=false")
     message(FATAL_ERROR "kernels cannot be compiled with fast-math flags, found in CMAKE_CUDA_FLAGS: ${CMAKE_CUDA_FLAGS}")
   endif()
   if(ASSAY_STATIC AND ASSAY_NVCC_VERSION VERSION_GREATER_EQUAL 13.0)
-    # Device code a third as large: a bundle has a limit.
+    # Makes device code a third as large, because a bundle has a size limit.
     string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")
   endif()
 endif()

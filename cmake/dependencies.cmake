@@ -1,4 +1,4 @@
-# Libraries: system packages (Debian 12's names are listed in ./run). Static archives in a bundle.
+# Libraries from system packages (./run lists Debian 12's names). A bundle uses static archives.
 
 set(ASSAY_MISSING "")
 macro(assay_need what package)
@@ -28,9 +28,9 @@ find_package(ZLIB QUIET)
 find_library(ASSAY_MPFR_LIBRARY NAMES ${mpfr_name})
 find_library(ASSAY_GMP_LIBRARY NAMES ${gmp_name})
 find_path(ASSAY_MPFR_INCLUDE NAMES mpfr.h)
-find_program(ASSAY_GAPPA gappa)    # checks the proofs of the fast tier, in the tests
+find_program(ASSAY_GAPPA gappa)    # the tests check the proofs of the fast tier with it
 find_program(ASSAY_SOLLYA sollya)
-# A peer to measure. Debian has no static archive of it: a bundle goes without and says so.
+# A peer to be measured. Debian has no static archive of it, so a bundle lacks it and says so.
 if(NOT ASSAY_STATIC AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   find_library(ASSAY_SLEEF NAMES sleef)
   assay_need(ASSAY_SLEEF libsleef-dev)
@@ -55,8 +55,8 @@ if(ASSAY_MISSING)
   message(FATAL_ERROR "assay needs: ${packages}. On Debian: apt-get install ${packages}, or use ./run")
 endif()
 
-# fmt's compiled library: header-only, every file compiles the formatting of every type again (2.5 s of 5, and 7 of 10
-# under the sanitizers). Debian has no static archive of it.
+# Uses fmt's compiled library. With the header-only form every file compiles the formatting of every type
+# again (2.5 s of 5, and 7 of 10 under the sanitizers). Debian has no static archive of it.
 add_library(assay_fmt INTERFACE)
 if(ASSAY_STATIC)
   target_link_libraries(assay_fmt INTERFACE fmt::fmt-header-only)

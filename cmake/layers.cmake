@@ -1,7 +1,14 @@
+<<<<<<< HEAD
 # Includes follow the arrows and nothing else:
 # reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels never sees the oracle, accuracy
 # never sees a particular kernel. Run as a test: cmake -DROOT=<source> -P layers.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
+=======
+# Checks that includes follow these arrows only:
+# reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels must not know the oracle,
+# accuracy must not know a particular kernel.
+# Run as a test: cmake -DROOT=<source> -P layers.cmake
+>>>>>>> main
 set(allowed_reference "reference")
 set(allowed_kernels "reference|kernels")
 set(allowed_accuracy "reference|kernels|accuracy")
@@ -13,7 +20,7 @@ set(bad "")
 set(seen 0)
 foreach(folder reference kernels accuracy properties fuzz reports)
   file(GLOB_RECURSE sources ${ROOT}/${folder}/*.hpp ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.cu ${ROOT}/${folder}/*.cuh)
-  # Other people's kernels include what they like.
+  # Examples of users' kernels may include anything.
   list(FILTER sources EXCLUDE REGEX "/adapter/(fixtures|faults|right|examples?)/")
   foreach(source ${sources})
     includes_of(targets ${source})

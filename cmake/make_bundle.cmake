@@ -1,9 +1,9 @@
-# Gathers the bundle and proves what it promises: size, libraries, that it starts. Run by the target
-# `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DSTRIP= -P make_bundle.cmake
+# Assembles the bundle and checks its promises: size, libraries, that it starts.
+# Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DSTRIP= -P make_bundle.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/bundle_limit.cmake)
 
-# A folder that breaks a promise must not be left where it can be taken for a good one.
+# A folder that breaks a promise is removed, so that nobody takes it for a good one.
 file(REMOVE_RECURSE ${FOLDER} ${FOLDER}.new)
 macro(refuse text)
   file(REMOVE_RECURSE ${FOLDER}.new)
@@ -15,13 +15,13 @@ if(NOT tensors)
   refuse("no .npy file in ${DATA}")
 endif()
 file(COPY ${tensors} DESTINATION ${FOLDER}.new/data)
-# One program: by its own name the command, by the other its tests.
+# One program with two names: `assay` is the command, `assay_tests` runs its tests.
 set(program ${FOLDER}.new/assay)
 configure_file(${PROGRAM} ${program} COPYONLY)
 file(CREATE_LINK assay ${FOLDER}.new/assay_tests SYMBOLIC)
 execute_process(COMMAND ${STRIP} ${program} COMMAND_ERROR_IS_FATAL ANY)
 
-# glibc's own libraries are the only ones that may be looked for on the other machine.
+# The other machine must provide glibc's own libraries and nothing else.
 execute_process(COMMAND ldd ${program} OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "\n+$" "" libraries "${libraries}")
 string(REPLACE "\n" ";" libraries "${libraries}")
@@ -41,7 +41,7 @@ foreach(version ${versions})
   endif()
 endforeach()
 
-# Each name is the program it says it is.
+# Under each name the program must behave accordingly.
 foreach(words "assay;--help;Subcommands:" "assay_tests;--gtest_list_tests;Formats.")
   list(GET words 0 name)
   list(GET words 1 argument)

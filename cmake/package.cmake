@@ -1,5 +1,6 @@
-# The installed package, and the same from the build tree: find_package(assay) gives assay::assay (the command),
-# assay::plugin (the headers) and assay_add_variant. What a kernel is compiled with travels in the command itself.
+# The installed package, also available from the build tree. find_package(assay) provides assay::assay (the
+# command), assay::plugin (the headers) and assay_add_variant. The command itself contains the files that a
+# kernel is compiled with.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -33,7 +34,7 @@ include(\"${in_tree}/assayVariant.cmake\")
 ")
 
 if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
-  # A machine that `run` set up has Ninja and no make: whatever asks for one here fails, even where there is one.
+  # A machine that `run` set up has Ninja and no make. So make always fails here, even if it is installed.
   set(no_make ${PROJECT_BINARY_DIR}/no_make)
   foreach(name make gmake smake)
     file(WRITE ${no_make}/${name} "#!/bin/sh\necho '${name}: a bare Debian has none; name a generator' >&2\nexit 1\n")
@@ -50,7 +51,7 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
     -P ${PROJECT_SOURCE_DIR}/kernels/adapter/outside_project.cmake)
   set_tests_properties(outside_project PROPERTIES TIMEOUT 600
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${no_make}")
-  # The page's own commands, with the package of the build tree.
+  # Runs the commands of TUTORIAL.md with the package of the build tree.
   add_test(NAME tutorial COMMAND ${PROJECT_SOURCE_DIR}/kernels/adapter/run_tutorial.sh
     ${PROJECT_SOURCE_DIR}/kernels/adapter/TUTORIAL.md ${PROJECT_BINARY_DIR}/tutorial)
   set_tests_properties(tutorial PROPERTIES TIMEOUT 900

@@ -1,10 +1,11 @@
-# Runs the machine-checked proofs of reference/oracle/NAME.hpp: NAME.sollya (certified error of the polynomial) and
-# NAME.gappa (rounding errors), and asserts that all three files speak of the same polynomial and the same bound.
+# Runs the machine-checked proofs of reference/oracle/NAME.hpp: NAME.sollya (certified error of the
+# polynomial) and NAME.gappa (rounding errors). Checks that all three files have the same polynomial and the
+# same bound.
 # Run as a test: cmake -DNAME=fast_exp -DROOT=<source> -DGAPPA= -DSOLLYA= -P proofs.cmake
 set(base ${ROOT}/reference/oracle/${NAME})
 
-# Coefficients, in the order of rising degree: "c0 = ...;" in the .gappa, literals of Q in the .sollya; the code
-# writes Horner from the highest.
+# Coefficients by rising degree: "c0 = ...;" in the .gappa file, literals of Q in the .sollya file. The code
+# has Horner's scheme, which starts at the highest degree.
 set(hex "0x[0-9a-f.]+p[-+]?[0-9]+")
 # coefficients(OUT BEFORE TEXT): the numbers of TEXT that BEFORE, a pattern, stands before.
 function(coefficients out before text)
@@ -38,7 +39,7 @@ if(NOT proved STREQUAL coded)
   message(FATAL_ERROR "${NAME}.gappa and ${NAME}.hpp have different coefficients:\n  ${proved}\n  ${coded}")
 endif()
 
-# The bound: the last "<= HEX" of the .gappa is the k...Error of the header.
+# The bound: the last "<= HEX" in the .gappa file must be the k...Error of the header.
 string(REGEX MATCHALL "<= ${hex}" goals "${gappa}")
 list(POP_BACK goals goal)
 string(REPLACE "<= " "" goal "${goal}")

@@ -1,13 +1,14 @@
-# Every folder below these six is a room. No includes in a circle between rooms, no room of more than 30 files, none more
-# than three folders deep, no source file of more than 400 lines; layers.cmake holds the arrows between the six. Run as a
-# test: cmake -DROOT=<source> -P rooms.cmake
+# Every folder below the six top folders is a room. Checks that includes between rooms form no circle, that a
+# room has at most 30 files and is at most three folders deep, and that no source file has more than 400
+# lines. layers.cmake checks the arrows between the six.
+# Run as a test: cmake -DROOT=<source> -P rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
 set(most_files 30)
 set(most_folders 3)
 set(most_lines 400)
 
-# Rooms and their sizes; the rooms that each includes from, and a line that shows it.
+# Collects the rooms and their sizes, the rooms that each includes from, and one line that shows each include.
 set(rooms "")
 set(bad "")
 set(seen 0)
@@ -23,7 +24,7 @@ foreach(top reference kernels accuracy properties fuzz reports)
       set(to_${id} "")
     endif()
     math(EXPR size_${id} "${size_${id}} + 1")
-    # What was published is not written here.
+    # Published results are generated, not written.
     if(file MATCHES "\\.(h|hpp|cpp|cu|cuh|c|py|sh)$" AND NOT file MATCHES "^reports/published/")
       file(READ ${ROOT}/${file} text)
       string(REGEX MATCHALL "\n" ends "${text}")
@@ -32,7 +33,7 @@ foreach(top reference kernels accuracy properties fuzz reports)
         list(APPEND bad "${file} has ${lines_of_it} lines: more than ${most_lines}")
       endif()
     endif()
-    # Other people's kernels include what they like.
+    # Examples of users' kernels may include anything.
     if(NOT file MATCHES "\\.(h|hpp|cpp|cu|cuh|c)$" OR file MATCHES "/adapter/(fixtures|faults|right|examples?)/")
       continue()
     endif()
@@ -63,7 +64,8 @@ foreach(room ${rooms})
   endif()
 endforeach()
 
-# A room that includes from none of those left, or that none of those left includes from, is in no circle.
+# Removes rooms that include from no room that is left, or from which none of those includes. They are in no
+# circle.
 set(left ${rooms})
 set(before "")
 while(NOT "${left}" STREQUAL "${before}")

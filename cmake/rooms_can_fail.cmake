@@ -1,8 +1,8 @@
-# The tests of the rooms and of the arrows between the top folders refuse what they are to refuse: one fault at a time is
-# planted in a small tree. Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
+# Tests that rooms.cmake and layers.cmake refuse what they must: plants one fault at a time in a small tree.
+# Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# plant(FILE TARGET...): a file that includes the targets.
+# plant(FILE TARGET...): writes a file that includes the targets.
 function(plant file)
   set(text "")
   foreach(target ${ARGN})
@@ -17,18 +17,18 @@ function(plant_right)
   plant(reference/formats.hpp)
   plant(reference/oracle/oracle.hpp reference/formats.hpp)
   plant(kernels/registry.hpp reference/formats.hpp)
-  plant(kernels/host/words.hpp kernels/registry.hpp)
+  plant(kernels/host/cuda_core.hpp kernels/registry.hpp)
   plant(accuracy/bounds/bounds.cpp kernels/registry.hpp reference/oracle/oracle.hpp)
   plant(accuracy/verdict/verdict.cpp accuracy/bounds/bounds.hpp)
   plant(fuzz/trial.cpp accuracy/verdict/verdict.hpp)
   plant(reports/page/page.cpp accuracy/verdict/verdict.hpp)
 endfunction()
 
-# expect(SCRIPT WORDS): the script fails on the planted tree with these words; with none it passes.
+# expect(SCRIPT WORDS): the script must fail on the planted tree with these words. Without words it must pass.
 function(expect script words)
   execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${ROOT}/cmake/${script}.cmake
     RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE text)
-  # Long messages are wrapped.
+  # CMake wraps long messages.
   string(REGEX REPLACE "[ \n]+" " " text "${out} ${text}")
   if(words STREQUAL "")
     if(NOT status EQUAL 0)
@@ -86,7 +86,7 @@ expect(rooms "")
 file(APPEND ${WORK}/fuzz/long.cpp "\n")
 expect(rooms "fuzz/long.cpp has 401 lines: more than 400")
 
-# A tree that is not there must not pass.
+# A missing tree must not pass.
 file(REMOVE_RECURSE ${WORK})
 expect(rooms "no include line was read")
 expect(layers "no include line was read")

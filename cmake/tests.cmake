@@ -3,24 +3,26 @@ include(GoogleTest)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
   reference/*_test.cpp kernels/*_test.cpp accuracy/*_test.cpp properties/*_test.cpp fuzz/*_test.cpp reports/*_test.cpp)
 add_executable(assay_tests ${test_sources})
-# They include kernel headers, and with them nvcc's #pragma unroll.
+# These include kernel headers, which contain nvcc's #pragma unroll.
 set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/row_divisor_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
 target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck ZLIB::ZLIB GTest::gtest_main)
-# What is tested is compiled as everywhere; a third of the tests' own compile time is the optimiser's.
+# The tested code is compiled as everywhere else. The tests themselves use -O1, because the optimiser took a
+# third of their compile time.
 target_compile_options(assay_tests PRIVATE -O1)
-# What the vectorizer does with roundings is one of its tests.
+# One of its tests is what the vectorizer does with roundings.
 set_source_files_properties(reference/formats_test.cpp PROPERTIES COMPILE_OPTIONS -O3)
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_dependencies(assay_tests assay)
 add_subdirectory(kernels/isolation/fixtures)
 
-# Found when ctest starts, not while building: a sanitized binary takes seconds to list its tests, and under
-# TSan may only start the way ctest was started (see ./run).
+# Tests are listed when ctest starts, not during the build. A sanitized binary takes seconds to list its
+# tests, and under TSan it may start only the way that ctest was started (see ./run).
 set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1800)
 if(ASSAY_SANITIZE)
-  # `ctest -L sanitizer-small` is what ./run test has time for: a binary of its own, a third of the build. `ctest -L
-  # sanitizer` runs everything. TSan runs fibers some fifty times slower, so its small set stays at what can race.
+  # `ctest -L sanitizer-small` is the part for which ./run test has time. It is a separate binary and takes a
+  # third of the build. `ctest -L sanitizer` runs everything. TSan runs fibers some fifty times slower, so its
+  # small set contains only what can race.
   set(small reports/runs/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
     kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp)
   if(NOT ASSAY_SANITIZE STREQUAL "thread")
@@ -40,7 +42,7 @@ if(ASSAY_SANITIZE)
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)
 else()
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery})
-  # Gigabytes and minutes: `ctest -L bigmem`. ./run test leaves them out.
+  # These need gigabytes and minutes: `ctest -L bigmem`. ./run test leaves them out.
   gtest_discover_tests(assay_tests TEST_FILTER "Bigmem.*" ${discovery} LABELS bigmem TIMEOUT 3600)
 endif()
 add_test(NAME layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/layers.cmake)
@@ -51,6 +53,7 @@ foreach(proof fast_exp fast_log)
   add_test(NAME proof_${proof} COMMAND ${CMAKE_COMMAND} -DNAME=${proof} -DROOT=${PROJECT_SOURCE_DIR}
     -DGAPPA=${ASSAY_GAPPA} -DSOLLYA=${ASSAY_SOLLYA} -P ${PROJECT_SOURCE_DIR}/cmake/proofs.cmake)
 endforeach()
-# The proofs of the bounds, compiled by Coq in the build folder; skipped, and said so, where Coq or Flocq is not installed.
+# Coq compiles the proofs of the bounds in the build folder. The test is skipped, with a message, if Coq or
+# Flocq is not installed.
 add_test(NAME proof.coq COMMAND ${PROJECT_SOURCE_DIR}/accuracy/proof/check ${PROJECT_BINARY_DIR}/proof)
 set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)

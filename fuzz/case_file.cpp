@@ -15,8 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr std::int64_t kMostInFile = std::int64_t{1} << 24;  // elements, counted ones included
-constexpr std::int64_t kRun = 4;                             // equal neighbours from here on are counted
+constexpr std::int64_t kMostInFile = std::int64_t{1} << 24;  // elements, repeated ones included
+constexpr std::int64_t kRun = 4;                             // equal neighbours that are written as a count
 
 json row_json(const Tensor& t, std::int64_t row) {
   json out = json::array();
@@ -44,7 +44,7 @@ const json& object_in(const json& j, const char* field) {
   if (!v.is_object()) throw InputError(fmt::format("{}: must be an object", field));
   return v;
 }
-/// Empty where it may be missing and is.
+/// Empty if the field is optional and missing.
 std::string text_in(const json& j, const char* field, bool optional = false) {
   if (optional && !j.contains(field)) return {};
   const json& v = field_of(j, field);

@@ -1,5 +1,6 @@
-// A case file: one trial that failed, complete in itself. JSON, the logits as hexadecimal floating-point
-// numbers (equal neighbours counted, not repeated), with what ran, how it failed and how it was found.
+// A case file: one failing trial, complete in itself. JSON with what ran, how it failed, how it was found,
+// and the logits as hexadecimal floating-point numbers (a run of equal neighbours is written once with its
+// count).
 #pragma once
 
 #include <optional>
@@ -10,22 +11,22 @@
 namespace assay::fuzz {
 
 struct CaseFile {
-  std::string key;     // of the candidate that failed
-  std::string origin;  // the words that name it to assay, where it is no registered key
-  std::string claim;   // what it was judged as, in words
+  std::string key;     // registry key of the candidate that failed
+  std::string origin;  // the command-line words that name it, if it has no registered key
+  std::string claim;   // the claim it was judged by, in words
   Op op = Op::softmax;
   Trial trial;  // its dtype is the candidate's
   Signature fails;
   std::string detail;            // the first violation in words
-  std::string found;             // how: the command that searched
-  std::optional<Genome> genome;  // what it was shrunk from
+  std::string found;             // the command that searched
+  std::optional<Genome> genome;  // the genome that the trial was shrunk from
 };
 
 std::string text_of(const CaseFile& c);
-/// Throws InputError: one line naming `file`, the field and what is wrong with it.
+/// Throws InputError: one line that names `file`, the field and the error.
 CaseFile case_from_text(const std::string& text, const std::string& file);
 
-/// "0x1.8p+1", "-0x0p+0", "inf", "nan": a value of a format as text, and back. Throws InputError.
+/// A value of a format as text, and back: "0x1.8p+1", "-0x0p+0", "inf", "nan". Throws InputError.
 std::string hex_text(double x);
 double value_of_text(const std::string& text, Dtype dtype);
 

@@ -10,8 +10,8 @@
 namespace assay::fuzz {
 namespace {
 
-/// The largest finite logit and the distance to the smallest, over all rows; false where some row has neither
-/// or holds NaN or +inf.
+/// Checks that every row has a finite logit and none has NaN or +inf. `widest`: the largest distance between
+/// the largest and the smallest finite logit of a row.
 bool ordinary(const Tensor& t, double& widest) {
   widest = 0;
   for (std::int64_t r = 0; r < t.rows; ++r) {
@@ -28,19 +28,19 @@ bool ordinary(const Tensor& t, double& widest) {
   return true;
 }
 
-/// Distances from the maximum beyond which outputs are no longer normal numbers, whatever the sum.
+/// A logit farther than this below the maximum has an output that is no normal number, whatever the sum.
 double nearest_far(Dtype t) { return -std::log(min_normal(t)) - 4; }
 
 }  // namespace
 
-Evaluator::Evaluator(const Variant& variant, Op op)
+GenomeEvaluator::GenomeEvaluator(const Variant& variant, Op op)
     : variant_(variant),
       op_(op),
       fast_(op == Op::softmax && variant.out() == variant.dtype &&
             fast_judge_unsupported(variant.claim, variant.dtype, variant.out()).empty()) {}
 
-// True where every row passed all that the fast judge compares, and what it does not compare looks right.
-bool Evaluator::look(const Trial& trial, Evaluation& e) const {
+// True if every row passes what the fast judge compares, and what it does not compare looks right.
+bool GenomeEvaluator::look(const Trial& trial, Evaluation& e) const {
   const Tensor& x = trial.logits;
   Layout layout = plain_layout();
   layout.in_gap = layout.out_gap = trial.pitch_gap;
@@ -67,7 +67,8 @@ bool Evaluator::look(const Trial& trial, Evaluation& e) const {
   e.share[static_cast<std::size_t>(Check::element)] = j.statistics.utilisation;
   if (j.failed > 0 || j.unjudged > 0) return false;
   if (!run.has_normalizer() || !variant_.writes_normalizer) return true;
-  // No verdict, only a reason to look closer: m is a logit, and the largest output is about 1 / d.
+  // This gives no verdict, only a reason for check_case: m must be a logit, and the largest output about 1 /
+  // d.
   for (std::int64_t r = 0; r < x.rows; ++r) {
     double m = -INFINITY, top = 0;
     for (std::int64_t i = 0; i < x.V; ++i) {
@@ -80,7 +81,7 @@ bool Evaluator::look(const Trial& trial, Evaluation& e) const {
   return true;
 }
 
-Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) const {
+Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted) const {
   Evaluation e;
   e.share.fill(-1);
   const Trial trial = trial_of(g, variant_, op_);
@@ -91,8 +92,8 @@ Evaluation Evaluator::operator()(const Genome& g, bool full, double wanted) cons
   if (passed && !full && !(e.share[static_cast<std::size_t>(Check::element)] > wanted)) return e;
   Launcher* const launcher = variant_.launcher.get();
   e.record = check(variant_, op_, trial, false);
-  // What others may have done to a launch is no find: once more, in a fresh worker. What is lost then stays
-  // so.
+  // What another process may have caused is no finding: run it once more, in a fresh worker. If that launch
+  // is lost, the trial stays lost.
   if (launcher && launcher->disturbance().any()) {
     launcher->restart();
     e.record = check(variant_, op_, trial, false);

@@ -1,6 +1,6 @@
-// One genome tried on one candidate: generated, launched, judged. Softmax rows that the fast judge can serve
-// are launched once and looked at by it; what it does not pass, whatever it does not judge, and every trial
-// that the search wants to know better goes through check_case.
+// Tries one genome on one candidate: generates, launches, judges. Softmax rows that the fast judge supports
+// are launched once and judged by it. check_case judges the rest: what the fast judge does not pass or does
+// not support, and every trial that the search wants to know in full.
 #pragma once
 
 #include <array>
@@ -11,19 +11,20 @@
 namespace assay::fuzz {
 
 struct Evaluation {
-  std::array<double, kChecks> share;  // largest error / bound of each check; negative where none was compared
+  std::array<double, kChecks> share;  // largest error / bound of each check; negative if none was compared
   std::uint64_t dispatch = 0;         // LaunchOutcome::dispatch
-  bool far = false;                   // some output is subnormal or 0: its bound is reached trivially
-  std::int64_t elements = 0;          // judged
-  std::optional<Record> record;       // where check_case judged
-  Signature signature;                // of a failure; else its check is empty
+  bool far = false;                   // some output is subnormal or 0: there any kernel nears its bound
+  std::int64_t elements = 0;          // number of elements judged
+  std::optional<Record> record;       // set if check_case judged
+  Signature signature;                // of a failure; otherwise its `check` is empty
 };
 
-class Evaluator {
+class GenomeEvaluator {
  public:
-  Evaluator(const Variant& variant, Op op);
+  GenomeEvaluator(const Variant& variant, Op op);
 
-  /// `full`: by check_case in any case. `wanted`: shares of the element check above it are checked in full.
+  /// `full`: always judge by check_case. `wanted`: if the share of the element check is above it, check_case
+  /// judges too.
   Evaluation operator()(const Genome& g, bool full, double wanted) const;
   const Variant& variant() const { return variant_; }
 

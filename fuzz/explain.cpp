@@ -14,7 +14,7 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr std::size_t kMostElements = 6;  // explained of a row
+constexpr std::size_t kMostElements = 6;  // elements explained per row
 constexpr std::int64_t kRowsShown = 2;
 
 std::string number(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:.9g}", x); }
@@ -22,7 +22,7 @@ std::string interval(double lo, double hi) {
   return lo == hi ? fmt::format("{:.17g}", lo) : fmt::format("[{:.17g}, {:.17g}]", lo, hi);
 }
 
-/// One element of a row as the check sees it.
+/// One element of a row as the check treats it.
 struct Element {
   std::int64_t j = 0;
   double got = 0, ulp = 0, ratio = 0;
@@ -59,7 +59,7 @@ class RowText {
   }
 
  private:
-  /// What a special row must give, by the candidate's declared policy.
+  /// What a special row must give by the candidate's declared policy.
   std::string by_policy() const {
     const Policy& p = v_.claim.policy;
     switch (truth_.kind) {
@@ -74,8 +74,8 @@ class RowText {
     }
   }
 
-  /// The running pair after the first columns, and after the last: in fp32 it may differ by what the bound b
-  /// allows.
+  /// The running pair (m, d) after each of the first columns and after the last. In fp32 it may differ by the
+  /// bound b.
   std::string stages() const {
     std::string s;
     const std::size_t n = truth_.x.size();
@@ -128,7 +128,7 @@ class RowText {
     return s;
   }
 
-  /// Elements that fail, then those that use most of their bound.
+  /// The elements that fail, then those with the largest share of their bound.
   std::vector<Element> worst(const RowTruth& exact, const RoundedShift& shift,
                              const RowBounds& bounds) const {
     std::vector<Element> list;
@@ -194,11 +194,11 @@ std::string explain(const Variant& v, Op op, const Trial& t, const Record& recor
   layout.launch.schedule = t.schedule;
   layout.launch.max_blocks = t.max_blocks;
   GuardedLaunch run(v, problem_of(v, op, t.logits.rows, t.logits.V, t.k, t.logits.V), t.logits, layout);
-  // What crashed or hung would do so again.
+  // A trial that crashed or hung would do so again.
   const bool gone = record.status == Status::crashed || record.status == Status::hung;
   const LaunchOutcome outcome = gone ? LaunchOutcome{record.reason, Ended::crashed} : run.run();
   if (!outcome.ok()) s += "the launch: " + outcome.fault + "\n";
-  // The failing rows: the one of the worst element first.
+  // The failing rows; first the row of the worst element.
   std::vector<std::int64_t> rows;
   if (record.worst && record.worst->row >= 0 && record.worst->row < t.logits.rows)
     rows.push_back(record.worst->row);

@@ -1,5 +1,5 @@
-// A case explained: what the row is exactly, what each stage of the algorithm should give, what the kernel
-// gave, and the bound with its terms by name.
+// Explains a case: the exact row, what each stage of the algorithm should give, what the kernel gave, and the
+// bound with its named terms.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace assay::fuzz {
 
-/// `record` is check()'s of the trial. Launches once more, to see the outputs.
+/// `record` is the result of check() on the trial. Launches once more to see the outputs.
 std::string explain(const Variant& variant, Op op, const Trial& trial, const Record& record);
 
 }  // namespace assay::fuzz

@@ -80,7 +80,7 @@ Genome in_range(Genome g) {
   for (int s = 0; s < kMostStretches; ++s) {
     Stretch& t = g.stretch[static_cast<std::size_t>(s)];
     if (s >= g.stretches) {
-      t = {};  // unused genes say nothing: equal genomes are equal
+      t = {};  // unused genes are cleared, so that equal genomes compare equal
       continue;
     }
     t.rows = std::clamp(t.rows, -1, 3);
@@ -114,7 +114,7 @@ PreparedGenome prepare(const Genome& raw, Dtype dtype) {
   if (g.permutation != 0 && g.V > 2) {
     const std::uint64_t h = mixed(g.permutation);
     p.step = 1 + static_cast<std::int64_t>(h % static_cast<std::uint64_t>(g.V - 1));
-    while (std::gcd(p.step, g.V) != 1) ++p.step;  // V + 1 is prime to V
+    while (std::gcd(p.step, g.V) != 1) ++p.step;  // V + 1 is coprime to V, so this ends
     p.step %= g.V;
     p.shift = static_cast<std::int64_t>(mixed(h) % static_cast<std::uint64_t>(g.V));
   }
@@ -136,7 +136,7 @@ Tensor tensor_of(const Genome& g, Dtype dtype) {
     case Dtype::f32:
       fill<Dtype::f32>(p, t);
       break;
-    case Dtype::f64: {  // the values of f32
+    case Dtype::f64: {  // the same values as f32
       Tensor narrow(Dtype::f32, t.rows, t.V);
       fill<Dtype::f32>(p, narrow);
       for (std::int64_t r = 0; r < t.rows; ++r)
@@ -208,7 +208,7 @@ Genome genome_from_json(const json& j) {
     g.k = static_cast<std::int32_t>(whole(j, "k", 1, 1024));
     return in_range(g);
   } catch (const json::exception& e) {
-    // Without the library's own "[json.exception.out_of_range.403] ".
+    // Removes the library's own prefix "[json.exception.out_of_range.403] ".
     const std::string what = e.what();
     const std::size_t bracket = what.find("] ");
     throw InputError("genome: " + (bracket == what.npos ? what : what.substr(bracket + 2)));

@@ -1,5 +1,5 @@
-// One logit of a genome, one source for the host and for CUDA: integer hashes and IEEE operations that round
-// exactly, so that both get the same bits. Compile with contraction off.
+// Computes one logit of a genome, one source for the host and for CUDA. It uses integer hashes and correctly
+// rounded IEEE operations, so both give the same bits. Compile with contraction off.
 #pragma once
 
 #include "fuzz/genome.hpp"
@@ -7,18 +7,18 @@
 
 namespace assay::fuzz {
 
-/// A genome and what is worked out of it once per batch of rows.
+/// A genome, and what is computed from it once per batch of rows.
 struct PreparedGenome {
   Base base;
   std::int32_t stretches;
   double offset, spread, gap, grid, inverse_grid, limit;
   std::uint64_t seed;
-  std::int64_t V, period, step, shift;  // permuted column: (i step + shift) mod V
-  std::int64_t span;                    // of powers and neighbours
+  std::int64_t V, period, step, shift;  // the permuted column is (i step + shift) mod V
+  std::int64_t span;                    // range of `powers` and `neighbours`
   Stretch stretch[kMostStretches];
 };
 
-/// splitmix64's step.
+/// One step of splitmix64.
 ASSAY_HOST_DEVICE std::uint64_t mixed(std::uint64_t z) {
   z += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -41,8 +41,9 @@ ASSAY_HOST_DEVICE float float_of(std::uint32_t b) {
 #endif
 }
 
-/// Bits of a 16-bit format nearest to x, ties to even, from fp32's: 11 bits of precision and exponents down
-/// to -14 (f16), 8 and -126 (bf16). Overflows to infinity; NaN becomes the quiet one.
+/// Bits of the value of a 16-bit format nearest to x, ties to even, by fp32 bit operations. f16: 11 bits of
+/// precision, exponents from -14. bf16: 8 bits, exponents from -126. Overflows to infinity; NaN becomes the
+/// quiet NaN.
 ASSAY_HOST_DEVICE std::uint16_t f16_bits(float x) {
   const std::uint32_t b = float_bits(x), sign = b >> 16 & 0x8000, abs = b & 0x7fffffff;
   if (abs > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00);
@@ -54,7 +55,7 @@ ASSAY_HOST_DEVICE std::uint16_t f16_bits(float x) {
   const std::uint32_t kept = significand >> drop, rest = significand & ((1u << drop) - 1),
                       half = 1u << (drop - 1);
   const std::uint32_t rounded = kept + ((rest > half || (rest == half && (kept & 1))) ? 1 : 0);
-  // Normal: the hidden bit adds one to the exponent field.
+  // A normal number: the hidden bit adds one to the exponent field.
   return static_cast<std::uint16_t>(
       sign | (e >= -14 ? static_cast<std::uint32_t>(e + 14) * 1024 + rounded : rounded));
 }
@@ -72,7 +73,7 @@ ASSAY_HOST_DEVICE float f16_value(std::uint16_t b) {
   return float_of(sign | (e == 31 ? 0x7f800000u : (e + 112) << 23) | m << 13);
 }
 
-/// Which format a row is stored in: what the two functions below need of it.
+/// What the two functions below need to know of the format that stores the row.
 template <Dtype kType>
 struct Stored;
 template <>
@@ -95,14 +96,14 @@ struct Stored<Dtype::bf16> {
   ASSAY_HOST_DEVICE static Bits bits(float x) { return bf16_bits(x); }
 };
 
-/// Bits of x, which is finite or becomes so, in the format.
+/// Bits of x in the format. The result is finite.
 template <Dtype kType>
 ASSAY_HOST_DEVICE typename Stored<kType>::Bits stored(double x, double limit) {
   x = x > limit ? limit : x < -limit ? -limit : x;
   return Stored<kType>::bits(static_cast<float>(x));
 }
 
-/// `steps` neighbours up from the value with these bits, stopping at the largest finite one.
+/// The value `steps` neighbours above the one with these bits, at most the largest finite value.
 template <Dtype kType>
 ASSAY_HOST_DEVICE typename Stored<kType>::Bits neighbour(typename Stored<kType>::Bits bits,
                                                          std::int64_t steps) {
@@ -115,24 +116,24 @@ ASSAY_HOST_DEVICE typename Stored<kType>::Bits neighbour(typename Stored<kType>:
                                                  : static_cast<std::uint32_t>(place));
 }
 
-/// In [0, 1), a multiple of 2^-52.
+/// Uniform in [0, 1), a multiple of 2^-52.
 ASSAY_HOST_DEVICE double unit(std::uint64_t h) {
   return static_cast<double>(static_cast<std::int64_t>(h >> 12)) * 0x1p-52;
 }
 
-/// Four 16-bit uniforms added up: mean 0, variance 1 (to 2^-31), within 3.47.
+/// The sum of four 16-bit uniforms: mean 0, variance 1 (to 2^-31), magnitude at most 3.47.
 ASSAY_HOST_DEVICE double nearly_normal(std::uint64_t h) {
   const auto sum =
       static_cast<std::int64_t>((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48));
   return static_cast<double>(sum - 131070) * 0x1.bb67ae8584caap-16;  // sqrt(3) / 65536
 }
 
-/// The bits of logit (row, i).
+/// The bits of the logit at (row, i).
 template <Dtype kType>
 ASSAY_HOST_DEVICE typename Stored<kType>::Bits logit_bits(const PreparedGenome& g, std::int64_t row,
                                                           std::int64_t i) {
   using S = Stored<kType>;
-  for (int s = g.stretches - 1; s >= 0; --s) {  // the last one put on top is the one that is seen
+  for (int s = g.stretches - 1; s >= 0; --s) {  // the last stretch that covers the element applies
     const Stretch& t = g.stretch[s];
     if (t.rows >= 0 && row % 4 != t.rows) continue;
     std::int64_t at = i - (t.start < 0 ? g.V + t.start : t.start);
@@ -207,7 +208,7 @@ ASSAY_HOST_DEVICE typename Stored<kType>::Bits logit_bits(const PreparedGenome& 
   return stored<kType>(x, g.limit);
 }
 
-/// Everything but the dtype's loop: genes as the element function wants them.
+/// Computes the genes in the form that the element function needs.
 PreparedGenome prepare(const Genome& g, Dtype dtype);
 
 }  // namespace assay::fuzz

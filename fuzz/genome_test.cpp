@@ -1,4 +1,4 @@
-// A genome is the same logits everywhere, and what a search makes of it stays in range.
+// A genome is the same logits on every machine, and what a search makes of it stays in range.
 #include "fuzz/genome.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ Genome with(Base base) {
   return g;
 }
 
-// Pinned: another compiler, another machine or a GPU must make the same bits.
+// Pinned: another compiler, machine or GPU must give the same bits.
 TEST(FuzzGenome, IsTheSameLogitsEverywhere) {
   std::uint64_t all = 0;
   for (std::size_t b = 0; b < kBaseNames.size(); ++b)
@@ -47,7 +47,7 @@ TEST(FuzzGenome, IsTheSameLogitsEverywhere) {
 }
 
 TEST(FuzzGenome, RoundsToSixteenBitsAsTheFormatsDo) {
-  Random random(5);
+  MutationRandom random(5);
   for (int i = 0; i < 400000; ++i) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
     const std::uint64_t f16 = encode(Dtype::f16, static_cast<double>(x)),
@@ -55,7 +55,7 @@ TEST(FuzzGenome, RoundsToSixteenBitsAsTheFormatsDo) {
     ASSERT_EQ(f16_bits(x), f16) << x;
     ASSERT_EQ(bf16_bits(x), bf16) << x;
   }
-  for (std::uint32_t b = 0; b < 0x10000; ++b) {  // and each half-way point between two f16 values
+  for (std::uint32_t b = 0; b < 0x10000; ++b) {  // and each midpoint between two f16 values
     if (is_nan_bits(Dtype::f16, b)) continue;
     const auto x = static_cast<float>(decode(Dtype::f16, b));
     ASSERT_EQ(f16_bits(x), b);
@@ -99,7 +99,7 @@ TEST(FuzzGenome, PermutesTheColumns) {
 }
 
 TEST(FuzzGenome, ComesBackFromItsText) {
-  Random random(11);
+  MutationRandom random(11);
   Domain domain;
   domain.max_k = 20;
   Genome last = fresh(random, domain);
@@ -114,7 +114,7 @@ TEST(FuzzGenome, ComesBackFromItsText) {
 }
 
 TEST(FuzzGenome, AsksForNoMoreThanTheRowHasWhereThatIsTheDomain) {
-  Random random(12);
+  MutationRandom random(12);
   Domain domain;
   domain.max_k = 64;
   domain.longest = 100;
@@ -153,7 +153,7 @@ TEST(FuzzGenome, KeepsToItsDomain) {
   domain.sizes = {1000};
   domain.V_multiple = 8;
   domain.dense = domain.finite = true;
-  Random random(3);
+  MutationRandom random(3);
   Genome g = fresh(random, domain);
   for (int i = 0; i < 300; ++i) {
     g = mutate(g, random, domain);

@@ -9,7 +9,7 @@
 namespace assay::fuzz {
 namespace {
 
-// Where kernels change their minds: powers of two (vectors, warps, blocks) and what lies beside them.
+// Sizes at which kernels change their behaviour: powers of two (vectors, warps, blocks) and their neighbours.
 constexpr std::array<std::int64_t, 16> kUnits = {1,  2,   4,   8,   16,  31,  32,   33,
                                                  64, 127, 128, 255, 256, 512, 1000, 1024};
 constexpr std::array<double, 24> kOffsets = {0,    -0.0,  1,      -1,    -5,    11,   -40,   60,
@@ -20,7 +20,7 @@ constexpr std::array<double, 16> kGaps = {1e-7, 1e-4,      -1e-4, 0.01, 0.5, -0.
                                           11,   17.328679, 20,    -20,  60,  90,   104, 1e5};
 constexpr std::array<double, 6> kGrids = {0x1p-10, 0x1p-4, 0.25, 1, 8, 64};
 
-double nudged(double x, Random& random) {
+double nudged(double x, MutationRandom& random) {
   switch (random.below(5)) {
     case 0:
       return x * std::ldexp(1.0, static_cast<int>(random.below(9)) - 4);
@@ -35,29 +35,29 @@ double nudged(double x, Random& random) {
   }
 }
 
-constexpr std::int64_t kLong = 8192;      // rows beyond are rare: they take as long as hundreds of others
-constexpr std::int64_t kLongIsRare = 64;  // one in so many
+constexpr std::int64_t kLong = 8192;      // longer rows are rare: one takes as long as hundreds of others
+constexpr std::int64_t kLongIsRare = 64;  // one row in this many
 
-// Arguments, so that what is drawn first is drawn first by every compiler.
-std::int64_t beside(std::int64_t n, std::int64_t by, Random& random) {
+// Functions, because an argument is drawn before the body draws, with every compiler.
+std::int64_t beside(std::int64_t n, std::int64_t by, MutationRandom& random) {
   return n + random.below(2 * by + 1) - by;
 }
-std::int64_t threads_times(std::int64_t n, Random& random) { return n * (1 + random.below(9)); }
+std::int64_t threads_times(std::int64_t n, MutationRandom& random) { return n * (1 + random.below(9)); }
 
-std::int64_t size_like(Random& random) {
+std::int64_t size_like(MutationRandom& random) {
   switch (random.below(4)) {
     case 0:
       return kUnits[static_cast<std::size_t>(random.below(kUnits.size()))];
-    case 1:  // beside a power of two
+    case 1:  // near a power of two
       return beside(std::int64_t{1} << random.below(13), 2, random);
-    case 2:  // beside vector x threads
+    case 2:  // near vector x threads
       return beside(threads_times(32 * (std::int64_t{1} << random.below(6)), random), 1, random);
     default:
       return 1 + random.below(std::int64_t{1} << (2 + random.below(11)));
   }
 }
 
-std::int64_t column(Random& random, std::int64_t V) {
+std::int64_t column(MutationRandom& random, std::int64_t V) {
   if (V <= 0) return 0;
   switch (random.below(4)) {
     case 0:
@@ -71,9 +71,9 @@ std::int64_t column(Random& random, std::int64_t V) {
   }
 }
 
-Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
+Stretch stretch_for(MutationRandom& random, std::int64_t V, const Domain& domain) {
   Stretch t;
-  if (random.one_in(8)) {  // the winners all in one thread's or lane's slice
+  if (random.one_in(8)) {  // all winners in one thread's or lane's slice
     t.put = Put::above;
     t.value = 6 + 20 * random.uniform();
     t.start = random.below(64);
@@ -91,7 +91,7 @@ Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
   t.value = random.one_in(2) ? kGaps[static_cast<std::size_t>(random.below(kGaps.size()))]
                              : kOffsets[static_cast<std::size_t>(random.below(kOffsets.size()))];
   t.start = column(random, V);
-  // A run of a vector, a warp, a thread's slice, a tile, or everything.
+  // The length of a vector, a warp, a thread's slice, a tile, or everything.
   constexpr std::array<std::int64_t, 8> kLengths = {1, 1, 1, 4, 32, 128, 1024, kMostColumns};
   t.length = kLengths[static_cast<std::size_t>(random.below(kLengths.size()))];
   if (random.one_in(3))
@@ -100,7 +100,7 @@ Stretch stretch_for(Random& random, std::int64_t V, const Domain& domain) {
   return t;
 }
 
-void draw_shape(Genome& g, Random& random, const Domain& domain) {
+void draw_shape(Genome& g, MutationRandom& random, const Domain& domain) {
   if (!domain.sizes.empty())
     g.V = random.pick(std::span<const std::int64_t>(domain.sizes));
   else if (random.one_in(kLongIsRare))
@@ -110,7 +110,7 @@ void draw_shape(Genome& g, Random& random, const Domain& domain) {
   g.rows = random.one_in(3) ? 1 : 1 + random.below(domain.most_rows);
 }
 
-void draw_launch(Genome& g, Random& random, const Domain& domain) {
+void draw_launch(Genome& g, MutationRandom& random, const Domain& domain) {
   if (random.one_in(2)) {
     g.pitch_gap = g.first = 0;
   } else {
@@ -122,7 +122,7 @@ void draw_launch(Genome& g, Random& random, const Domain& domain) {
   if (domain.max_k > 0) g.k = static_cast<std::int32_t>(1 + random.below(domain.max_k));
 }
 
-/// Into the domain of the search.
+/// Clamps the genome to the domain of the search.
 Genome held(Genome g, const Domain& domain) {
   if (domain.sizes.empty()) g.V = std::clamp(g.V, domain.shortest, std::max(domain.shortest, domain.longest));
   if (domain.V_multiple > 1) {
@@ -143,7 +143,7 @@ Genome held(Genome g, const Domain& domain) {
   return in_range(g);
 }
 
-void change(Genome& g, Random& random, const Domain& domain) {
+void change(Genome& g, MutationRandom& random, const Domain& domain) {
   switch (random.below(14)) {
     case 0:
       g.base = static_cast<Base>(random.below(kBaseNames.size()));
@@ -179,7 +179,7 @@ void change(Genome& g, Random& random, const Domain& domain) {
     case 10:
       draw_launch(g, random, domain);
       return;
-    case 11:  // one more stretch, or another in its place
+    case 11:  // adds a stretch or replaces one
       if (g.stretches < kMostStretches && (g.stretches == 0 || random.one_in(2)))
         g.stretch[static_cast<std::size_t>(g.stretches++)] = stretch_for(random, g.V, domain);
       else
@@ -215,13 +215,13 @@ void change(Genome& g, Random& random, const Domain& domain) {
 
 }  // namespace
 
-std::uint64_t Random::next() {
+std::uint64_t MutationRandom::next() {
   const std::uint64_t z = mixed(state_);
   state_ += 0x9e3779b97f4a7c15;
   return z;
 }
 
-Genome fresh(Random& random, const Domain& domain) {
+Genome fresh(MutationRandom& random, const Domain& domain) {
   Genome g;
   draw_shape(g, random, domain);
   draw_launch(g, random, domain);
@@ -239,12 +239,12 @@ Genome fresh(Random& random, const Domain& domain) {
   return held(g, domain);
 }
 
-Genome mutate(Genome g, Random& random, const Domain& domain) {
+Genome mutate(Genome g, MutationRandom& random, const Domain& domain) {
   for (std::int64_t n = 1 + random.below(4); n > 0; --n) change(g, random, domain);
   return held(g, domain);
 }
 
-Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain) {
+Genome cross(const Genome& a, const Genome& b, MutationRandom& random, const Domain& domain) {
   Genome g = a;
   const std::int64_t what = random.below(7);
   const auto take = [&](auto... gene) { ((g.*gene = b.*gene), ...); };

@@ -1,4 +1,4 @@
-// Fresh genomes, mutations and crossovers. Everything drawn comes from one generator, so that a search is a
+// New genomes, mutations and crossovers. All random numbers come from one generator, so a search is a
 // function of its seed.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace assay::fuzz {
 
-class Random {
+class MutationRandom {
  public:
-  explicit Random(std::uint64_t state) : state_(state) {}
+  explicit MutationRandom(std::uint64_t state) : state_(state) {}
   std::uint64_t next();
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   std::int64_t below(std::int64_t n) {
@@ -28,25 +28,25 @@ class Random {
   std::uint64_t state_;
 };
 
-/// What a search may draw.
+/// The limits of what a search may draw.
 struct Domain {
-  std::vector<std::int64_t> sizes;  // V is one of these; empty: any up to longest
-  std::int64_t longest = 1 << 17;   // but most are short
-  std::int64_t elements = 1 << 14;  // rows x V of one genome, at most (and one row)
+  std::vector<std::int64_t> sizes;  // V is one of these; empty: any V up to `longest`
+  std::int64_t longest = 1 << 17;   // most are much shorter
+  std::int64_t elements = 1 << 14;  // rows x V of one genome is at most this, or it has one row
   std::int64_t most_rows = 16;
-  std::int64_t V_multiple = 1;  // of the kernel's declared domain
+  std::int64_t V_multiple = 1;  // V is a multiple of this: the kernel's declared domain
   std::int64_t shortest = 0, fewest_rows = 1;
-  bool dense = false;      // rows have no gap, and start aligned
-  bool finite = false;     // no specials
-  bool k_up_to_V = false;  // no slot of a top-k is left empty
-  int max_k = 0;           // of top-k; 0: k stays as it is
+  bool dense = false;      // rows have no gap, and the first is aligned
+  bool finite = false;     // no infinity and no NaN
+  bool k_up_to_V = false;  // k is at most V, so no slot of a top-k is empty
+  int max_k = 0;           // largest k of a top-k; 0: k is not changed
 };
 
-/// A genome like the input families: one base, at most two stretches.
-Genome fresh(Random& random, const Domain& domain);
-/// One to four changes to genes.
-Genome mutate(Genome g, Random& random, const Domain& domain);
-/// Logits from one, shape and launch or stretches from the other.
-Genome cross(const Genome& a, const Genome& b, Random& random, const Domain& domain);
+/// A new genome like the input families: one base, at most two stretches.
+Genome fresh(MutationRandom& random, const Domain& domain);
+/// Changes one to four genes.
+Genome mutate(Genome g, MutationRandom& random, const Domain& domain);
+/// Crosses two genomes: logits of one; shape and launch, or stretches, of the other.
+Genome cross(const Genome& a, const Genome& b, MutationRandom& random, const Domain& domain);
 
 }  // namespace assay::fuzz

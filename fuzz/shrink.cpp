@@ -14,7 +14,7 @@ namespace {
 
 std::uint64_t bits_at(const Tensor& t, std::int64_t i) { return load_bits(t.dtype, t.bytes.data(), i); }
 
-/// The rows and columns that are kept.
+/// A tensor of the given rows and columns.
 Tensor part(const Tensor& t, const std::vector<std::int64_t>& rows,
             const std::vector<std::int64_t>& columns) {
   Tensor out(t.dtype, static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns.size()));
@@ -32,14 +32,14 @@ std::vector<std::int64_t> all(std::int64_t n) {
   return list;
 }
 
-/// Significant bits of a finite number; 0 for 0.
+/// Number of significant bits of a finite number; 0 for 0.
 int significant(double x) {
   if (x == 0) return 0;
   const std::uint64_t m = std::bit_cast<std::uint64_t>(x) & ((std::uint64_t{1} << 52) - 1);
   return m == 0 ? 1 : 53 - std::countr_zero(m);
 }
 
-/// How hard a number is to read: its bits, and how far it is from a small integer.
+/// How hard a number is to read: its bits, plus its distance from a small integer.
 int complexity(double x) {
   if (x == 0) return std::signbit(x) ? 1 : 0;
   if (!std::isfinite(x)) return 0;
@@ -74,7 +74,7 @@ class Shrinker {
                options_.seconds;
   }
 
-  /// Keeps the trial if it fails the same way.
+  /// Keeps the trial if it still fails the same way.
   bool keep(Trial t) {
     if (spent()) return false;
     ++launches_;
@@ -112,8 +112,8 @@ class Shrinker {
     }
   }
 
-  /// Delta debugging: takes out stretches of `n` items, from half of them down to one. `without(items)` keeps
-  /// a trial that has only these items, and says whether it could.
+  /// Delta debugging: removes stretches of `n` items, from half of the items down to one. `without(items)`
+  /// keeps a trial that has only these items, and returns whether it could.
   void reduce(std::int64_t n, std::int64_t least,
               const std::function<bool(const std::vector<std::int64_t>&)>& only) {
     std::vector<std::int64_t> items = all(n);
@@ -154,7 +154,7 @@ class Shrinker {
              [&](const std::vector<std::int64_t>& left) { return keep_logits(part(t, all(t.rows), left)); });
   }
 
-  /// Elements become equal, as many as can.
+  /// Makes as many elements as possible equal.
   void values() {
     const std::int64_t n = best_.logits.rows * best_.logits.V;
     for (const int which : {0, 1, 2}) {
@@ -176,7 +176,7 @@ class Shrinker {
     }
   }
 
-  /// 0, the most frequent value, the largest.
+  /// 0, the most frequent value, or the largest.
   static std::uint64_t target_of(const Tensor& t, int which) {
     if (which == 0) return 0;
     std::map<std::uint64_t, std::int64_t> counts;
@@ -200,7 +200,7 @@ class Shrinker {
     return keep_logits(std::move(next));
   }
 
-  /// Every value becomes the roundest that still fails, the same wherever it stands.
+  /// Replaces every value by the roundest one that still fails, the same at all its positions.
   void numbers() {
     moved_to_zero();
     std::set<double> values;
@@ -225,7 +225,7 @@ class Shrinker {
     }
   }
 
-  /// The same row with its maximum at 0, where that is exact.
+  /// Moves the row so that its maximum is 0, if that is exact.
   void moved_to_zero() {
     Tensor next = best_.logits;
     double m = -INFINITY;

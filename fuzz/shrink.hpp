@@ -1,6 +1,6 @@
-// Shrinking: from a trial that fails to the smallest one found that still fails the same way: a plain layout,
-// one row, few columns, few distinct values, round numbers. It works on the logits themselves, by delta
-// debugging, within a number of launches.
+// Shrinking: from a failing trial to the smallest one found that still fails the same way. Smaller means a
+// plain layout, one row, few columns, few distinct values, round numbers. It works on the logits themselves,
+// by delta debugging, with a limit on the launches.
 #pragma once
 
 #include "fuzz/trial.hpp"
@@ -8,21 +8,22 @@
 namespace assay::fuzz {
 
 struct ShrinkOptions {
-  int launches = 800;   // trials, each launched twice by check_case
-  double seconds = 20;  // however few launches that were
+  int launches = 800;   // largest number of trials; check_case launches each twice
+  double seconds = 20;  // time limit, even if few launches were made
 };
 
 struct Shrunk {
   Trial trial;
-  Record record;     // of the trial, with the nearest class
-  int launches = 0;  // spent
+  Record record;     // of the shrunk trial, with the nearest class it would pass
+  int launches = 0;  // number used
 };
 
-/// `trial` fails as `signature` says, or comes back as it is. Everything kept fails that way too.
+/// If `trial` does not fail as `signature` says, it is returned unchanged. Every step kept fails that way
+/// too.
 Shrunk shrink(const Variant& variant, Op op, const Trial& trial, const Signature& signature,
               const ShrinkOptions& options = {});
 
-/// Distinct bit patterns in a tensor.
+/// Number of distinct bit patterns in a tensor.
 std::int64_t distinct_values(const Tensor& t);
 
 }  // namespace assay::fuzz

@@ -1,4 +1,4 @@
-// Shrinking reaches the smallest input that shows a fault, and a case file brings it back.
+// Shrinking reaches the smallest input that shows a fault, and a case file reproduces it.
 #include "fuzz/shrink.hpp"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(FuzzShrink, ANanThatIsHidden) {
   EXPECT_LE(s.trial.logits.V, 2);
 }
 
-// The fault needs its length: a slice is lost where V > 2000.
+// This fault needs the length: a slice is lost if V > 2000.
 TEST(FuzzShrink, KeepsWhatTheFaultNeeds) {
   Genome g = ordinary(2500, 1);
   g.base = Base::constant;

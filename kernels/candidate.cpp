@@ -30,7 +30,7 @@ namespace {
 
 LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images,
                              const LaunchOptions& options) {
-  // Under AddressSanitizer a kernel that touches a guard band stops with its own stack trace.
+  // Under AddressSanitizer, a kernel that touches a guard band stops with its own stack trace.
   for (Image* i : buffers_of(images))
     if (!i->empty()) {
       sanitizers::forbid(i->data(), i->offset());
@@ -58,7 +58,7 @@ LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Ima
 
 #if defined(ASSAY_WITH_CUDA)
 
-/// Device buffers, grown on demand and kept: allocation costs more than most launches here.
+/// Device buffers that grow on demand and are kept: allocation costs more than most launches here.
 class DeviceMemory {
  public:
   std::byte* at_least(int slot, std::size_t bytes) {
@@ -86,7 +86,7 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
   static DeviceMemory memory;
   static cudaStream_t stream = nullptr;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
-  // The current device belongs to the calling thread.
+  // CUDA's current device is per thread.
   if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
     return {std::string("CUDA: selecting the device: ") + cudaGetErrorString(e), Ended::fault};
   const auto fault = [](const char* what, cudaError_t e) {
@@ -170,7 +170,7 @@ std::string cannot_launch(const Variant& variant) {
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options) {
-  // Not the kernel's doing: whoever launches it this way has no rows of a backward pass.
+  // This is an error of the caller, not of the kernel: it provides no gradients for a backward pass.
   if (problem.op == Op::softmax_backward && problem.rows * problem.V > 0 && images.gradients.empty())
     return lost_for_want(FaultKind::other, "a backward pass was given no gradients");
   if (variant.launcher) return variant.launcher->launch(variant, problem, images, options);

@@ -1,5 +1,6 @@
-// What a variant promises, as data. A claim names an algorithm class; accuracy/bounds/bounds.hpp maps the names to
-// a formula, so that no kernel can carry a private tolerance. A claim belongs to variant x dtype.
+// What a variant promises, as data. A claim names an algorithm class. accuracy/bounds/bounds.hpp maps the
+// names to a formula, so no kernel can carry a tolerance of its own. A claim belongs to one variant and
+// dtype.
 #pragma once
 
 #include <concepts>
@@ -9,37 +10,36 @@
 
 namespace assay {
 
-enum class Algorithm { naive, safe, online };  // the paper's: naive subtracts no maximum
-/// exp(x); exp(fl(x - m)); exp of x - m however it is rounded, as long as the error is at most |x - m| u.
+enum class Algorithm { naive, safe, online };  // as in the paper; naive subtracts no maximum
+/// exp(x); exp(fl(x - m)); exp of x - m rounded in any way, if the error is at most |x - m| u.
 enum class Shift { none, subtract, any };
-/// expf; __expf; hexp of the 16-bit type; exp2f(fmaf(x, log2e, -(m * log2e))). An online kernel of the last
-/// kind rescales by exp2f((m_lo - m_hi) * log2e) and ends with d *= exp2f(fmaf(m, log2e, -(m * log2e))).
+/// expf; __expf; hexp of the 16-bit type; exp2f(fmaf(x, log2e, -(m * log2e))). An online kernel with exp2_fma
+/// rescales by exp2f((m_lo - m_hi) * log2e) and ends with d *= exp2f(fmaf(m, log2e, -(m * log2e))).
 enum class Exp { accurate, fast, half, exp2_fma };
-/// Correctly rounded; __fdividef; a product with one correctly rounded reciprocal per row.
+/// Correctly rounded; __fdividef; product with one correctly rounded reciprocal per row.
 enum class Division { ieee, approximate, reciprocal };
-/// log_softmax as (x - m) - log d, or as x - lse, or either.
+/// log_softmax as (x - m) - log d; as x - lse; either of them.
 enum class LogForm { shifted, absorb, any };
-enum class Normalise { recomputed, kept };  // output exp taken with the final maximum, or an older one
-enum class Internals { f32, f16, bf16 };    // the type all arithmetic is done in
-/// What numerators are kept in between the exp and the division: the type of the arithmetic or, narrower, that
-/// of the outputs.
+enum class Normalise { recomputed, kept };  // output exp uses the final maximum, or an older one
+enum class Internals { f32, f16, bf16 };    // the type of all arithmetic
+/// The type of the numerators between exp and division: that of the arithmetic, or the narrower output type.
 enum class Numerators { arithmetic, output };
-/// How scale x / temperature + bias is rounded: in any way, a scale folded into the exp too; in f32, every
-/// operation on its own, from left to right; in f32, the product and the sum as one fma.
+/// How scale x / temperature + bias is rounded. any: in any way, also with the scale folded into the exp.
+/// each: in f32, every operation on its own, from left to right. fma: in f32, product and sum as one fma.
 enum class LogitRounding { any, each, fma };
-/// Square problems, such as attention scores: the rows are a multiple of V, and row r is the softmax of its
-/// columns 0 to r mod V. What stands in the columns behind them: no, every row has all its columns; exactly
-/// 0; nothing is promised, they may be left unwritten.
+/// Causal rows, as in attention scores: the number of rows is a multiple of V, and row r is the softmax of
+/// its columns 0 to r mod V. no: every row has all its columns. zeros: the columns behind the diagonal are
+/// exactly 0. lower: nothing is promised for them; they may be left unwritten.
 enum class Causal { no, zeros, lower };
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
-enum class Select { none, logits, probs };  // what top-k ranks by
-/// A row of nothing but -inf; any: nothing is promised of it, and it is not judged.
+enum class Select { none, logits, probs };  // the values that top-k ranks by
+/// Result of a row that holds only -inf. any: nothing is promised, and the row is not judged.
 enum class NegInfRows { nan, zero, any };
-/// A row with +inf: NaN everywhere; NaN at +inf and 0 elsewhere; nothing is promised.
+/// Result of a row with +inf: NaN everywhere; NaN at +inf and 0 elsewhere; nothing promised.
 enum class PosInfRows { nan, inf_only, any };
-enum class NanRows { nan, any };  // a row with a NaN: NaN everywhere; nothing is promised
-/// Where top-k puts NaN; ignored: never taken, so that slots are left over (index -1) where k reaches them.
+enum class NanRows { nan, any };  // result of a row with NaN: NaN everywhere; nothing promised
+/// Where top-k ranks NaN. ignored: NaN is never selected, so slots stay empty (index -1) if k is too large.
 enum class NanOrder { first, last, any, ignored };
 
 struct Policy {
@@ -49,17 +49,17 @@ struct Policy {
   NanOrder nan_order = NanOrder::last;
 };
 
-/// A height written as a formula of V, kept for as long as the process: what a declaration's text becomes.
+/// A height as a formula of V, from a declaration's text. It lives as long as the process.
 class HeightFormula {
  public:
   virtual ~HeightFormula() = default;
   virtual std::int64_t at(std::int64_t V) const = 0;
-  /// As it was written.
+  /// The text as it was written.
   virtual std::string_view text() const = 0;
 };
 
-/// Largest number of floating-point additions on a path from a term to the sum, as a function of V: a
-/// variant's own lambda, or a declared formula. Empty where nothing is summed.
+/// Largest number of floating-point additions on a path from a term to the sum, as a function of row length
+/// V: a variant's own lambda, or a declared formula. Empty if nothing is summed.
 class Height {
  public:
   constexpr Height() = default;
@@ -70,7 +70,7 @@ class Height {
   constexpr explicit Height(const HeightFormula& f) : formula_(&f) {}
 
   constexpr explicit operator bool() const { return plain_ || formula_; }
-  /// The formula's text; empty for a variant's own lambda.
+  /// Text of the formula; empty for a variant's own lambda.
   std::string_view text() const { return formula_ ? formula_->text() : std::string_view{}; }
   constexpr std::int64_t operator()(std::int64_t V) const { return formula_ ? formula_->at(V) : plain_(V); }
 
@@ -79,8 +79,8 @@ class Height {
   const HeightFormula* formula_ = nullptr;
 };
 
-/// Memory accesses per element of a row, as the algorithm counts them: a number, or a function of V where
-/// rows that fit into registers are read once and longer ones again.
+/// Memory accesses per element of a row, as the algorithm counts them: a number, or a function of V if the
+/// kernel reads short rows once (they fit into registers) and longer rows again.
 class Accesses {
  public:
   constexpr Accesses(int of_every_row) : of_every_row_(of_every_row) {}
@@ -103,22 +103,22 @@ struct Claim {
   Normalise normalise = Normalise::recomputed;
   Internals internals = Internals::f32;
   LogForm log_form = LogForm::shifted;
-  /// Online: partial sums refer to a logit that may lie up to this many nats below their maximum (rescaling
-  /// is put off until then), and are moved to the maximum at the end. 0: rescaled at once.
+  /// Online: the reference logit of a partial sum may lie up to this many nats below the maximum, because
+  /// rescaling is put off until then. At the end the sums are rescaled to the maximum. 0: rescaled at once.
   double rescale_threshold = 0;
   Height height = {};
-  /// Nobody declared the height: `height` is the most there can be, and what the kernel does is measured.
+  /// The height is not declared: `height` is the largest possible, and the kernel's own sum is measured.
   bool any_height = false;
-  /// Says nothing of rows on which its bound is too weak to tell right from wrong: there its records are
-  /// `unsupported`. For variants of ours that show what 16-bit arithmetic, or one long chain, does; no
-  /// declaration has a word for it.
+  /// On rows where the bound is too weak to tell right from wrong, nothing is claimed, and the record is
+  /// `unsupported`. For variants of this project that demonstrate 16-bit arithmetic or one long chain of
+  /// additions. A declaration has no word for it.
   bool judgeable_rows_only = false;
   /// Added to the sum before the division: x / (d + epsilon).
   double epsilon = 0;
   Numerators numerators = Numerators::arithmetic;
   LogitRounding logits = LogitRounding::any;
   Causal causal = Causal::no;
-  /// Results below the smallest normal number may come out as 0.
+  /// Results below the smallest normal number may be flushed to 0.
   bool ftz = false;
   Determinism determinism = Determinism::run_to_run;
   Policy policy = {};
@@ -126,20 +126,20 @@ struct Claim {
   Ties ties = Ties::unspecified;
   Accesses loads = 0;
   Accesses stores = 0;
-  /// The outputs may lie where the logits are: nothing is read again once it was written over.
+  /// The outputs may be written over the logits: no logit is read again after it was overwritten.
   bool in_place = false;
-  /// A row's outputs depend on the row alone: the same bits at any place in any batch. A variant that splits
-  /// its work by the number of rows says false.
+  /// A row's outputs depend on the row alone: the same bits at any place in any batch. False for a variant
+  /// that splits its work by the number of rows.
   bool batch_invariant = true;
 };
 
-/// How many columns of the row are its own: all of them, or those up to the diagonal.
+/// Number of columns that belong to the row: all, or those up to the diagonal.
 constexpr std::int64_t own_columns(const Claim& c, std::int64_t row, std::int64_t V) {
   return c.causal == Causal::no || V == 0 ? V : row % V + 1;
 }
 
-/// What is assumed of a kernel of which nothing was declared: fp32 arithmetic, any order of the sum, an exp
-/// and a division as good as CUDA's documented ones, outputs that may keep an older maximum
+/// The claim assumed of a kernel that declares nothing: fp32 arithmetic, any order of the sum, exp and
+/// division as accurate as CUDA documents its own, outputs that may use an older maximum
 /// (accuracy/bounds/BOUNDS.md section 6).
 constexpr Claim undeclared_claim() {
   Claim c;

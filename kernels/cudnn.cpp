@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-/// The part of cuDNN's C interface that is used; types and values are those of its documentation.
+/// The part of cuDNN's C interface that is used. Types and values are those of its documentation.
 struct Cudnn {
   using Handle = void*;
   using Descriptor = void*;

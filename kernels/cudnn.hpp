@@ -1,5 +1,5 @@
-// cuDNN's softmax, found at run time. Nothing of cuDNN is needed to build this; without a GPU or the library
-// it says so.
+// cuDNN's softmax, loaded at run time. The build needs nothing of cuDNN. Without a GPU or the library,
+// cudnn_missing() says so.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace assay {
 
-/// Empty if cuDNN can be called here, else why not: "no libcudnn.so is found". ASSAY_CUDNN names the file
-/// where the loader does not find it.
+/// Empty if cuDNN can be called here, otherwise the reason: "no libcudnn.so is found". If the loader does not
+/// find the library, ASSAY_CUDNN can name the file.
 std::string cudnn_missing();
 
-/// The softmax of rows along their V columns, f16, bf16 or f32. `accurate` subtracts the maximum (ACCURATE);
-/// FAST does not. Returns cuDNN's status, 0 for success; only where cudnn_missing() is empty.
+/// Softmax of rows along their V columns; f16, bf16 or f32. With `accurate`, cuDNN subtracts the maximum
+/// (ACCURATE), otherwise not (FAST). Returns cuDNN's status, 0 for success. Call only if cudnn_missing() is
+/// empty.
 int cudnn_softmax(bool accurate, const Problem& problem, const Buffers& buffers, const Stream& stream);
 
 }  // namespace assay

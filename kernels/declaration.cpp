@@ -1,4 +1,4 @@
-// Reads the text of a declaration, settles what its words mean together, and writes it back.
+// Reads the text of a declaration, combines the meaning of its words, and writes it back.
 #include "kernels/declaration.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Text = std::string_view;
 
 constexpr std::size_t kLongest = 1 << 14;
 
-/// Single-character changes that make one word of the other.
+/// Number of single-character changes that turn one word into the other.
 std::size_t distance(Text a, Text b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -36,7 +36,7 @@ std::size_t distance(Text a, Text b) {
   return row[b.size()];
 }
 
-/// What was meant instead of a word that is none: the nearest, where one is near; else all of them.
+/// Suggests what an unknown word may have meant: the nearest word if one is near, otherwise all words.
 S meant(Text word) {
   if (word.size() < 32) {
     const auto nearest = std::min_element(kWords.begin(), kWords.end(), [&](const Word& a, const Word& b) {
@@ -55,8 +55,8 @@ bool is_word(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Takes the pairs of a text one by one. A value runs to ';', or to white space before the next "word=", so
-/// that a formula may have blanks.
+/// Reads the pairs of a text one by one. A value ends at ';', or at white space before the next "word=", so
+/// that a formula may contain blanks.
 class Pairs {
  public:
   explicit Pairs(Text text) : text_(text) {}
@@ -81,7 +81,7 @@ class Pairs {
   }
 
  private:
-  /// Where the '=' of "word =" is, if that is what begins at `i`.
+  /// Position of the '=' if a "word =" begins at `i`.
   std::size_t assignment(std::size_t i) const {
     const std::size_t begin = i;
     while (i < text_.size() && is_word(text_[i])) ++i;
@@ -94,8 +94,8 @@ class Pairs {
   std::size_t at_ = 0;
 };
 
-/// What a claim of no maximum means for the terms that were not declared, and pairs of names that no
-/// arithmetic has.
+/// Sets the undeclared terms that algorithm=naive implies, and refuses pairs of values that no arithmetic
+/// has.
 void settle(Variant& v, const std::set<Text>& given) {
   Claim& c = v.claim;
   if (c.shift == Shift::none && !given.contains("algorithm") && given.contains("shift"))
@@ -116,7 +116,7 @@ void settle(Variant& v, const std::set<Text>& given) {
   if (c.rescale_threshold > 0 && c.algorithm != Algorithm::online)
     refuse("rescale_threshold", S("algorithm=") + name(c.algorithm) + " rescales nothing");
   if (c.numerators == Numerators::output) {
-    // Stored exps are those of the row's maximum, and at most 1.
+    // Stored exps are relative to the row's maximum, and at most 1.
     if (given.contains("normalise") && c.normalise == Normalise::kept)
       refuse("numerators", "output is not what normalise=kept does");
     if (c.algorithm == Algorithm::naive || c.rescale_threshold > 0)
@@ -162,13 +162,13 @@ void apply_declaration(std::string_view text, Variant& v) {
     try {
       known->set(known->word, value, changed);
     } catch (const InputError& e) {
-      // A formula's own error names its word.
+      // The error of a formula names its word already.
       throw InputError(Text(e.what()).starts_with("declaration: ") ? e.what()
                                                                    : S("declaration: ") + e.what());
     }
   }
   settle(changed, given);
-  // What a kernel takes, and where, is no promise of how it computes: alone it leaves the claim undeclared.
+  // These words say how a kernel is called, not how it computes. Alone they leave the claim undeclared.
   static const std::set<Text> kCalls = {
       "normalizer", "max_V",        "min_V",    "min_rows",    "max_rows", "rows_multiple", "V_multiple",
       "V_in",       "max_elements", "max_abs",  "alignment",   "dense",    "finite",        "max_k",
@@ -213,7 +213,7 @@ std::string declaration_of(const Variant& v) {
   nothing.claim = undeclared_claim();
   nothing.writes_normalizer = false;
   if (v.backend == Backend::plugin) nothing.limits = undeclared_limits();
-  // What `naive` brings along need not be said.
+  // Leaves out what `naive` implies.
   if (v.claim.algorithm == Algorithm::naive) {
     nothing.claim.shift = Shift::none;
     nothing.claim.normalise = Normalise::recomputed;

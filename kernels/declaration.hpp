@@ -1,5 +1,6 @@
-// What a kernel's author promises, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536". The
-// same words are a plugin's declaration, the --declare of a command, and what a verdict says would pass.
+// The promises of a kernel's author, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536".
+// The same words are used in a plugin's declaration, after --declare, and in a verdict that says what would
+// pass.
 #pragma once
 
 #include <string>
@@ -9,31 +10,30 @@
 
 namespace assay {
 
-/// The largest k that a kernel of which nothing was declared is tried with: as much as those here take.
+/// Largest k to try on a kernel that declares nothing: as large as this project's kernels take.
 inline constexpr int kUndeclaredK = 64;
 
-/// Changes exactly the named terms of `v`, which starts out as undeclared_claim() if nothing else is known of
-/// it: "word=value" pairs, apart by ';' or white space, in any order. `algorithm=naive` brings along what it
-/// means: no shift, nothing kept, and, unless declared, 0 beside a logit of +inf. Throws InputError that
-/// names the word that is unknown, given twice, without a proper value, or at odds with another; `v` is then
-/// as it was.
+/// Sets exactly the named terms of `v`. If nothing else is known of the kernel, `v` starts as
+/// undeclared_claim(). The text is a list of "word=value" pairs, separated by ';' or white space, in any
+/// order. `algorithm=naive` implies no shift, nothing kept and, unless declared otherwise, 0 beside a logit
+/// of +inf. Throws InputError that names the word that is unknown, given twice, without a valid value, or in
+/// conflict with another; `v` is then unchanged.
 void apply_declaration(std::string_view text, Variant& v);
 
-/// The value of one word of a declaration's text, "lower" of causal; empty where the word is not there.
-/// Throws InputError for a text that is no list of words and values.
+/// The value of one word in a declaration, such as "lower" for causal; empty if the word is absent. Throws
+/// InputError if the text is not a list of words and values.
 std::string declared_value(std::string_view text, std::string_view word);
 
-/// Throws InputError where a word of the claim means nothing of this kernel: numerators=output where the
-/// outputs are no narrower than the arithmetic. Not asked of a kernel's other types and operations, which
+/// Throws InputError if a word of the claim has no meaning for this kernel, such as numerators=output if the
+/// outputs are no narrower than the arithmetic. Not called for the kernel's other types and operations, which
 /// share its words.
 void refuse_idle_words(const Variant& v);
 
-/// A line per word: its values and what they mean, for --help.
+/// For --help: one line per word with its values and their meaning.
 std::string declaration_words();
 
-/// The words in which `v` differs from a kernel of which nothing was declared, such that apply_declaration on
-/// an undeclared claim gives `v`'s; empty if there are none. A height that is code has no text and is left
-/// out.
+/// The words that distinguish `v` from a kernel that declares nothing: apply_declaration on an undeclared
+/// claim gives the claim of `v`. Empty if there are none. A height that is code has no text and is left out.
 std::string declaration_of(const Variant& v);
 
 }  // namespace assay

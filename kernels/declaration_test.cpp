@@ -1,5 +1,5 @@
-// Declarations: each word changes its term and no other, what is no declaration is refused by a line that
-// names the word, and the text of a claim gives the claim back.
+// Declarations: each word changes its own term and no other; an invalid declaration is refused with a line
+// that names the word; and the text of a claim gives the claim back.
 #include "kernels/declaration.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Variant declared(std::string_view text) {
   return v;
 }
 
-/// The error's line, or "" where there is none.
+/// The line of the error, or "" if there is none.
 std::string refusal(std::string_view text) {
   Variant v = stranger();
   try {
@@ -44,7 +44,7 @@ std::string refusal(std::string_view text) {
   return "";
 }
 
-/// Every term of a variant in words; the height by its values.
+/// Every term of a variant in words. The height is given by its values.
 std::string all_terms(const Variant& v) {
   std::string s = declaration_of(v);
   for (std::int64_t V : {0, 1, 2, 1000, 100000}) s += " " + std::to_string(v.claim.height(V));
@@ -114,7 +114,7 @@ TEST(Declaration, ChangesExactlyTheNamedTerm) {
     EXPECT_EQ(all_terms(v), pair + heights);
     EXPECT_EQ(v.declared, !of_the_call(pair)) << pair;
   }
-  // How a kernel is called says nothing of how it computes.
+  // How a kernel is called does not say how it computes.
   EXPECT_FALSE(declared("dense=yes; max_V=2147483647; normalizer=yes; stream=default").declared);
   const Variant tree = declared("height=V/256+13");
   EXPECT_EQ(all_terms(tree), "height=V/256+13 0 14 14 17 404");
@@ -208,7 +208,7 @@ TEST(Declaration, NamesTheNearestWordOrAll) {
   ends("heigth=V", "is height meant (a formula of V)?");
   ends("maxV=7", "is max_V meant (1 or more)?");
   ends("normalize=kept", "is normalise meant (recomputed | kept)?");
-  // Two letters of three are no likeness.
+  // Two common letters of three are not similar enough for a suggestion.
   for (const char* text : {"tolerance=1e-3", "abc=1"}) {
     EXPECT_NE(refusal(text).find("the words are algorithm, shift, exp, "), std::string::npos)
         << refusal(text);
@@ -231,7 +231,8 @@ TEST(Declaration, FormulasAreIntegersRoundedUp) {
   EXPECT_EQ(at("max(V/1024, 2) + 3*4", 100), 14);
   EXPECT_EQ(at("V-1", 0), 0) << "nothing is summed";
   EXPECT_EQ(&height_formula("V/2"), &height_formula("V/2"));
-  // A row length that was not tried: refused where it is used, by a height no sum has.
+  // A row length that was not tried when the formula was read: its height is one that no sum has, so it is
+  // refused where it is used.
   EXPECT_EQ(at("V*268435456/268435456", std::int64_t{1} << 40), -1);
 }
 
@@ -294,7 +295,7 @@ TEST(Declaration, StoredNumeratorsAreOfTheOutputsType) {
   Variant v = half;
   EXPECT_THROW(apply_declaration("numerators=bf16", v), InputError);
   EXPECT_THROW(apply_declaration("numerators=f64", v), InputError);
-  // Types and operations beside this one share its words; what is judged itself must have a use for them.
+  // Other types and operations share these words. Only the one that is judged must have a use for them.
   EXPECT_THROW(refuse_idle_words(declared("numerators=output")), InputError);
   v.claim.internals = Internals::f16;
   v.claim.numerators = Numerators::output;
@@ -305,8 +306,8 @@ TEST(Declaration, StoredNumeratorsAreOfTheOutputsType) {
 }
 
 TEST(Declaration, SurvivesAnyBytes) {
-  // Pieces of declarations in random order, with bytes changed: either it is taken, and then gives itself
-  // back, or it is refused.
+  // Random pieces of declarations with bytes changed. Each text is either accepted and then reproduces
+  // itself, or refused.
   const char* pieces[] = {
       "exp",     "=",  "fast",  ";",           " ",    "height", "V/256", "+",
       "(",       ")",  "log2(", "min(",        ",",    "V",      "9",     "algorithm=safe",

@@ -23,7 +23,7 @@ std::string quoted(std::string_view text) {
 
 namespace {
 
-/// One of the names of an enumeration, as name() spells them.
+/// Reads one of the names of an enumeration, spelled as name() does.
 template <class Enum, std::size_t n>
 Enum one_of(std::string_view word, std::string_view value, const std::array<Enum, n>& all) {
   std::string names;
@@ -50,7 +50,7 @@ std::int64_t integer(std::string_view word, std::string_view value, std::int64_t
 }
 
 double nats(std::string_view word, std::string_view value) {
-  // Past 80 a partial sum of one term may overflow.
+  // Above 80, a partial sum of one term may overflow.
   double x = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
   if (error != std::errc() || end != value.data() + value.size() || !(x >= 0 && x <= 80))
@@ -71,7 +71,7 @@ double magnitude(std::string_view word, std::string_view value) {
     refuse(word, quoted(value) + " is no number from 1 to 1e300");
   return x;
 }
-/// "{64, 128, 1024}", or without the braces.
+/// Reads "{64, 128, 1024}", with or without the braces.
 RowLengths lengths(std::string_view word, std::string_view value) {
   if (value.starts_with('{') && value.ends_with('}')) value = value.substr(1, value.size() - 2);
   std::set<std::int64_t> all;
@@ -100,14 +100,14 @@ std::string shortest(double x) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
 }
 
-/// "1e-6", as it is written, and not "1e-06".
+/// "1e-6", the way people write it, not "1e-06".
 std::string written(double x) {
   std::string s = shortest(x);
   if (const std::size_t at = s.find("e-0"); at != std::string::npos) s.erase(at + 2, 1);
   return s;
 }
 
-/// The outputs' type, by that word or by its name.
+/// The outputs' type, by the word `output` or by its name.
 Numerators numerators_of(std::string_view word, std::string_view value, const Variant& v) {
   const bool type = value == name(Dtype::f16) || value == name(Dtype::bf16);
   const bool narrow = v.out() == Dtype::f16 || v.out() == Dtype::bf16;

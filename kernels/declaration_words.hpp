@@ -1,4 +1,4 @@
-// The words of a declaration: each one's values, what it means, and how it is set and read.
+// The words of a declaration: the values of each, its meaning, and how it is set and read.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace assay::declaring {
 
-/// Throws InputError that names the word.
+/// Throws InputError that names the word and the reason.
 [[noreturn]] void refuse(std::string_view word, const std::string& why);
 
-/// Text of unknown origin within one line: short, printable.
+/// Text of unknown origin, shortened and printable, for use in one line.
 std::string quoted(std::string_view text);
 
 struct Word {

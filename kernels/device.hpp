@@ -1,4 +1,4 @@
-// The GPU this process can use, if any. Works in a build without CUDA and on a machine without a driver.
+// The GPU that this process can use, if any. Works in a build without CUDA and on a machine without a driver.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace assay {
 
-/// Empty if the backend can run here, else why not ("no GPU: ...", "this CPU has no FMA").
+/// Empty if the backend can run here, otherwise the reason ("no GPU: ...", "this CPU has no FMA").
 std::string unavailable_reason(Backend backend);
 
 /// True if the CUDA side was compiled in.
 bool built_with_cuda();
 
-/// Label and value pairs: GPU, driver, runtime, clocks, memory; empty without a GPU.
+/// Pairs of label and value: GPU, driver, runtime, clocks, memory. Empty without a GPU.
 std::vector<std::pair<std::string, std::string>> describe_device();
 
-/// Selects the CUDA device ordinal for later launches. Returns an error sentence, empty if it worked.
+/// Selects the CUDA device of this ordinal for later launches. Returns an error sentence, or empty.
 std::string select_device(int ordinal);
 int selected_device();
-/// A name for the selected device that every process here knows it by; empty without one.
+/// A name of the selected device that is the same in every process on this machine; empty without a device.
 std::string device_identity();
-/// CUDA devices this process can select; 0 where there is no CUDA.
+/// Number of CUDA devices that this process can select; 0 without CUDA.
 int device_count();
 
 }  // namespace assay

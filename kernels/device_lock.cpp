@@ -22,12 +22,12 @@ int lock(int file, int how) {
 DeviceLock::DeviceLock(const std::string& device, const std::function<void()>& waits,
                        const std::filesystem::path& folder) {
   const std::string path = (folder / ("assay-" + device + ".lock")).string();
-  // Another user's file in a folder for everybody may be opened, not created anew. A worker must not have it.
+  // In a shared folder another user's file can be opened but not created again. Workers must not inherit it.
   constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
   file_ = open(path.c_str(), kHow);
   if (file_ < 0 && errno == ENOENT) {
     file_ = open(path.c_str(), kHow | O_CREAT, 0444);
-    // Whatever the mask of its maker: it holds nothing.
+    // Overrides the umask, so that every user can open the file. It is empty.
     if (file_ >= 0) fchmod(file_, 0444);
   }
   if (file_ < 0) return;

@@ -1,5 +1,5 @@
-// One check at a time on one GPU: an advisory lock, a file by the device's name in /tmp, whatever $TMPDIR
-// says. It holds among the processes that share that folder, and goes with its process.
+// Allows one check at a time on one GPU. It is an advisory lock on a file with the device's name in /tmp,
+// whatever $TMPDIR says. It holds among the processes that share that folder, and ends with its process.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace assay {
 
 class DeviceLock {
  public:
-  /// Waits until no other process has the lock of this device; `waits` is called once, before it waits. Where
-  /// no such file can be had there is no lock: `held` says so.
+  /// Waits until no other process holds the lock of this device. If it must wait, it first calls `waits`
+  /// once. If the file cannot be created there is no lock, and held() is false.
   DeviceLock(const std::string& device, const std::function<void()>& waits,
              const std::filesystem::path& folder = "/tmp");
   ~DeviceLock();

@@ -1,4 +1,4 @@
-// Whoever comes second waits, says so once, and goes on when the first has ended, however it ended.
+// The second process waits, says so once, and goes on when the first has ended, in whatever way.
 #include "kernels/device_lock.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Recursive descent into postfix, evaluated with every overflow seen.
+// Translates a formula to postfix by recursive descent. Evaluation detects every overflow.
 #include "kernels/height_formula.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Instruction {
   std::int64_t number = 0;
 };
 
-/// a / b rounded up; b is not 0, and not -1 beside the smallest integer.
+/// a / b rounded up. b is not 0, and not -1 if a is the smallest integer.
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   const std::int64_t q = a / b;
   return q + (a % b != 0 && (a < 0) == (b < 0));
@@ -38,12 +38,12 @@ class Postfix final : public HeightFormula {
   Postfix(std::string text, std::vector<Instruction> code) : text_(std::move(text)), code_(std::move(code)) {}
 
   std::int64_t at(std::int64_t V) const override {
-    // Rows of nothing are never summed; what can not be computed is refused by the check `claim`.
+    // Empty rows are never summed. The check `claim` refuses a value that cannot be computed (-1).
     return V < 1 ? 0 : value(V).value_or(-1);
   }
   std::string_view text() const override { return text_; }
 
-  /// Empty on an overflow, a division by zero or a logarithm of what is not positive.
+  /// Empty on overflow, division by zero, or the logarithm of a number that is not positive.
   std::optional<std::int64_t> value(std::int64_t V) const {
     std::vector<std::int64_t> stack;
     stack.reserve(code_.size());
@@ -172,7 +172,8 @@ class Parser {
   void expect(const char* token) {
     if (!take(token)) refuse(std::string("'") + token + "' is missing after " + read());
   }
-  /// The end of what was read so far: printable, because the parser stops at anything else, and one line.
+  /// The end of the text read so far. It is printable and one line, because the parser stops at anything
+  /// else.
   std::string read() const {
     std::string s(text_.substr(at_ > 40 ? at_ - 40 : 0, std::min<std::size_t>(at_, 40)));
     std::replace_if(

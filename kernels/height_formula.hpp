@@ -1,5 +1,5 @@
-// The height of a sum as its author writes it: "V/256 + log2(256)". Integers, V, + - * /, parentheses, log2,
-// min and max; a division and a logarithm are rounded up.
+// The height of a sum as its author writes it, such as "V/256 + log2(256)". Integers, V, + - * /,
+// parentheses, log2, min and max. Divisions and logarithms are rounded up.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,14 @@
 
 namespace assay {
 
-/// No sum of V terms is higher: padding and merges with an identity add a few levels at most.
+/// No sum of V terms is higher than V plus this: padding and merges with an identity add a few levels at
+/// most.
 inline constexpr std::int64_t kSpareLevels = 64;
 
-/// The formula, for as long as the process; the same object for the same text. Throws InputError that begins
-/// with "height: " where the text is no formula, or where at some row length that was tried (1 to 4096,
-/// around each power of two to 2^34) it divides by zero, overflows, or gives less than 0 or more than V + 64.
+/// The formula of a text; the same object for the same text, valid as long as the process. Throws InputError
+/// that begins with "height: " if the text is not a formula. It tries the row lengths 1 to 4096 and those
+/// around each power of two up to 2^34, and also throws if at one of them the formula divides by zero,
+/// overflows, or gives less than 0 or more than V + 64.
 const HeightFormula& height_formula(std::string_view text);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// 64-bit offsets: two rows more than 2^31 elements apart, in memory that is reserved and never touched but
-// for the rows themselves. A kernel that multiplies row by pitch in 32 bits reads and writes elsewhere.
+// 64-bit offsets: two rows more than 2^31 elements apart, in memory that is reserved and, except for the
+// rows, never touched. A kernel that multiplies row by pitch in 32 bits accesses other memory.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-/// Reserved, zero-filled address space; no page exists before it is touched.
+/// Reserved, zero-filled address space. A page does not exist before it is touched.
 class Reserved {
  public:
   explicit Reserved(std::size_t bytes) : bytes_(bytes) {
@@ -46,7 +46,7 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
   std::set<std::string> variants, ran;
   for (const Variant& v : registry()) {
     variants.insert(v.variant);
-    // One dtype of each variant: offsets have nothing else to do with it.
+    // One dtype per variant: offsets do not depend on the dtype.
     if (v.backend != Backend::host || !ran.insert(v.variant).second) continue;
     const std::size_t element = size_of(v.dtype);
     const std::uint64_t unwritten = encode(v.dtype, -64);
@@ -76,7 +76,7 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
     b.workspace = workspace.data();
     p.rows = 2;
     ASSERT_LE(v.workspace_bytes ? v.workspace_bytes(p) : 0, workspace.size()) << v.key();
-    // The far row alone, then both: it must come out the same.
+    // The far row alone, then both rows: the results must be equal.
     clear();
     p.rows = 1;
     Buffers far = b;
@@ -88,7 +88,8 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
     clear();
     p.rows = 2;
     if (v.claim.causal != Causal::no) {
-      // What the second row of a square is depends on its place: both, side by side.
+      // The second row of a square depends on its position, so both rows are launched next to each other for
+      // comparison.
       std::vector<std::byte> near(2 * V * element), there(2 * V * element);
       std::memcpy(near.data(), logits.data(), V * element);
       std::memcpy(near.data() + V * element, far.logits, V * element);

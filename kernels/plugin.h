@@ -1,19 +1,20 @@
 /* The C ABI of a softmax kernel that is to be judged: what a shared object exports so that `assay check` can
- * call it. C99, self-contained, one symbol.
+ * call it. C99, self-contained, one required symbol.
  *
  *   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void);
  *
- * Three more symbols are looked for and may be absent: a sentence on why the calling thread's last `run` did not
- * return 0, and, for kernels on the host executor, the schedule of the calling thread's next launches, and the
- * rows whose blocks alone are to run (`per_block` rows a block in turn with the others; no rows: all blocks).
+ * Three more symbols are optional. assay_plugin_fault: a sentence that says why the calling thread's last
+ * `run` did not return 0. For kernels on the host executor: assay_executor_control sets the schedule of the
+ * calling thread's next launches; assay_executor_rows restricts them to the blocks of the given rows. There
+ * `per_block` consecutive rows belong to one block, and blocks take turns; with no rows, all blocks run.
  *
  *   ASSAY_EXPORT const char* assay_plugin_fault(void);
  *   ASSAY_EXPORT void assay_executor_control(uint64_t schedule, int64_t max_blocks);
  *   ASSAY_EXPORT void assay_executor_rows(const int64_t* rows, uint64_t count, int64_t per_block);
  *
- * Every struct starts with its size in bytes as the author's compiler saw it: fields are only ever added at the
- * end, and what lies past that size counts as zero. Tensors have the layout of DLPack's DLTensor; with
- * <dlpack/dlpack.h> included before this header they are DLTensor. */
+ * Every struct starts with its size in bytes as the author's compiler saw it. Fields are only ever added at
+ * the end, and what lies past that size counts as zero. Tensors have the layout of DLPack's DLTensor; if
+ * <dlpack/dlpack.h> is included before this header, they are DLTensor. */
 #ifndef ASSAY_PLUGIN_H
 #define ASSAY_PLUGIN_H
 
@@ -50,8 +51,8 @@ typedef struct assay_tensor {
   assay_device device;
   int32_t ndim;
   assay_data_type dtype;
-  int64_t* shape;   /* elements */
-  int64_t* strides; /* elements */
+  int64_t* shape;   /* number of elements */
+  int64_t* strides; /* in elements */
   uint64_t byte_offset; /* 0 in every call */
 } assay_tensor;
 #endif
@@ -72,21 +73,21 @@ typedef struct assay_call {
   int32_t op;                  /* assay_op */
   const assay_tensor* logits;  /* rows x V, strides {pitch, 1} */
   const assay_tensor* values;  /* softmax, log_softmax: rows x V; lse: rows x 1; topk, softmax_topk: rows x k */
-  const assay_tensor* indices; /* topk, softmax_topk: rows x k, int32, or int64 where V > 2^31 - 1 */
-  const assay_tensor* m;       /* f32[rows]: row maximum; NULL where it is not asked for */
-  const assay_tensor* d;       /* f32[rows]: sum of exp(x - m) */
+  const assay_tensor* indices; /* topk, softmax_topk: rows x k, int32, or int64 if V > 2^31 - 1 */
+  const assay_tensor* m;       /* f32[rows]: row maximum; NULL if not wanted */
+  const assay_tensor* d;       /* f32[rows]: sum of exp(x - m); NULL if not wanted */
   void* workspace;             /* workspace_bytes() bytes, contents undefined */
   uint64_t workspace_bytes;
   void* stream;                /* cudaStream_t; NULL on host memory */
-  float scale;                 /* softmax is taken of scale * x / temperature + bias */
+  float scale;                 /* the softmax is of scale * x / temperature + bias */
   int32_t k;
-  /* Of variants with operands; NULL where they have none of the kind. */
+  /* For variants with operands. NULL if the variant does not have this one. */
   const assay_tensor* mask;         /* rows x V, strides as the logits' */
   const assay_tensor* bias;         /* rows x V, strides as the logits'; or V elements, with ndim 1 */
   const assay_tensor* lengths;      /* integers[rows] */
   const assay_tensor* temperatures; /* f32[rows] */
-  const assay_tensor* gradients;    /* of a backward pass: rows x V, strides as the logits' */
-  float temperature;                /* 1 */
+  const assay_tensor* gradients;    /* for a backward pass: rows x V, strides as the logits' */
+  float temperature;                /* 1 without the operand */
   int32_t reserved;                 /* 0 */
 } assay_call;
 
@@ -99,24 +100,26 @@ typedef struct assay_variant {
   const char* out_dtype;   /* NULL: as in_dtype */
   int32_t device_type;     /* 1: works on host memory, 2: on device memory */
   int32_t reserved;        /* 0 */
-  /* What the author promises, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536". NULL or empty:
-   * nothing; `assay check --help` lists the words. */
+  /* The author's promises, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536". NULL or
+   * empty: no promise. `assay check --help` lists the words. */
   const char* declaration;
-  /* Enqueues the work on call->stream (device) or does it (host). 0, or a status that is reported. */
+  /* Enqueues the work on call->stream (device) or does the work (host). Returns 0, or a status to be
+   * reported. */
   int32_t (*run)(const assay_call* call);
-  /* NULL: none is needed. */
+  /* NULL: no workspace is needed. */
   uint64_t (*workspace_bytes)(const assay_call* call);
-  /* What `run` reads besides the logits, NULL or empty: nothing. Words with a space in between, of
+  /* What `run` reads besides the logits. NULL or empty: nothing. A list of these words, separated by spaces:
    *   scale temperature temperatures mask_keep:T mask_drop:T bias:D bias_row:D lengths:I
-   * with T one of u8, i32, f16, bf16, f32; D one of f16, bf16, f32; I one of i32, i64.
-   * A mask_keep leaves out what is 0, a mask_drop what is not; lengths leave out the columns from there on. */
+   * T is u8, i32, f16, bf16 or f32; D is f16, bf16 or f32; I is i32 or i64. mask_keep leaves out elements
+   * whose mask is 0, mask_drop those whose mask is not 0. lengths leaves out the columns from the length on.
+   * */
   const char* operands;
 } assay_variant;
 
 typedef struct assay_plugin {
   uint32_t struct_size;
   uint32_t abi_version;          /* ASSAY_ABI_VERSION */
-  uint32_t variant_struct_size;  /* sizeof(assay_variant): the distance between two of them */
+  uint32_t variant_struct_size;  /* sizeof(assay_variant): the distance between two elements of `variants` */
   uint32_t variant_count;
   const assay_variant* variants;
 } assay_plugin;

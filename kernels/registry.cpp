@@ -21,7 +21,7 @@ bool register_variant(Variant v) {
 }
 
 const std::vector<Variant>& registry() {
-  // Static initialisation order across files is not specified: sort once, on first use after main began.
+  // Initialisation order across files is not specified: sorted once, on first use after main began.
   static const bool sorted = [] {
     std::sort(storage().begin(), storage().end(), [](const Variant& a, const Variant& b) {
       return std::tie(a.variant, a.dtype, a.backend) < std::tie(b.variant, b.dtype, b.backend);

@@ -1,5 +1,5 @@
-// The registry: every variant x dtype x backend that was compiled in. A variant's file registers itself;
-// nothing else names it.
+// The registry: every compiled combination of variant, dtype and backend. A variant's file registers itself;
+// no list names it.
 #pragma once
 
 #include <array>
@@ -17,8 +17,9 @@
 
 namespace assay {
 
-/// host: kernel source compiled without FMA contraction; host_fma: the same with it; plugin: somebody else's
-/// compiled kernel, on host or device memory, launched in a worker process.
+/// host: kernel source compiled for the CPU without FMA contraction. host_fma: with contraction. cuda:
+/// compiled by nvcc. plugin: an external compiled kernel on host or device memory, launched in a worker
+/// process.
 enum class Backend { host, host_fma, cuda, plugin };
 
 constexpr const char* name(Backend b) {
@@ -29,15 +30,15 @@ constexpr const char* name(Backend b) {
 }
 constexpr bool on_host(Backend b) { return b == Backend::host || b == Backend::host_fma; }
 
-/// Where a launch goes. `max_blocks` caps the grid (0: the backend's own limit), so that a test can make
-/// every block walk several rows.
+/// The stream of a launch. `max_blocks` caps the grid (0: the backend's own limit), so that a test can make
+/// every block process several rows.
 struct Stream {
   void* handle = nullptr;
   std::int64_t max_blocks = 0;
 };
 
-/// Buffers of one launch, on the backend's memory. Pointers a problem does not need may be null; probs
-/// (values, for op topk) and indices are rows out_pitch apart, m and d are one float per row.
+/// Buffers of one launch, in the backend's memory. Pointers that the problem does not need may be null. Rows
+/// of probs (of values, for op topk) and of indices are out_pitch apart; m and d hold one float per row.
 struct Buffers {
   const void* logits = nullptr;
   void* probs = nullptr;
@@ -45,18 +46,18 @@ struct Buffers {
   float* m = nullptr;
   float* d = nullptr;
   void* workspace = nullptr;
-  // Of Problem::operands. Rows of a mask and of a bias are as far apart as those of the logits.
+  // The buffers of Problem::operands. Rows of a mask or bias have the pitch of the logits.
   const void* mask = nullptr;
   const void* bias = nullptr;
   const void* lengths = nullptr;
   const float* temperatures = nullptr;
-  /// Of a backward pass: what comes down from the outputs, rows in_pitch apart.
+  /// For a backward pass: the gradients dy of the outputs, rows in_pitch apart.
   const void* gradients = nullptr;
 };
 
 class Launcher;
 
-/// A few row lengths, ascending.
+/// A few row lengths, in ascending order.
 struct RowLengths {
   static constexpr int kMost = 32;
   std::array<std::int64_t, kMost> all{};
@@ -69,24 +70,24 @@ struct RowLengths {
   }
 };
 
-/// What a kernel is not made for. Outside, a case is `unsupported: domain`.
+/// The limits of what a kernel is made for. A case outside is `unsupported: domain`.
 struct Limits {
   std::int64_t max_V = 0;          // 0: none
-  std::int64_t min_V = 0;          // shortest row
-  std::int64_t min_rows = 0;       // fewest rows of a launch
-  std::int64_t max_rows = 0;       // most rows of a launch; 0: any number
+  std::int64_t min_V = 0;          // smallest row length
+  std::int64_t min_rows = 0;       // smallest number of rows in a launch
+  std::int64_t max_rows = 0;       // largest number of rows in a launch; 0: any
   std::int64_t rows_multiple = 1;  // the number of rows is a multiple of this
   std::int64_t V_multiple = 1;     // V is a multiple of this
-  RowLengths V_in = {};            // the only row lengths; none: any
-  std::int64_t max_elements = 0;   // most rows x V of a launch; 0: any number
-  double max_abs = 0;              // finite logits are no larger in size; 0: any
-  std::int64_t alignment = 0;      // bytes every row start is a multiple of; 0: that of its element
+  RowLengths V_in = {};            // the only row lengths; empty: any
+  std::int64_t max_elements = 0;   // largest rows x V of a launch; 0: any
+  double max_abs = 0;              // largest magnitude of a finite logit; 0: any
+  std::int64_t alignment = 0;      // every row starts at a multiple of so many bytes; 0: of its element size
   bool dense = false;              // rows lie V apart, without gaps
-  bool finite = false;             // finite logits only
-  bool k_up_to_V = false;          // k at most V: no slot of a top-k is ever empty
+  bool finite = false;             // no infinity and no NaN in the logits
+  bool k_up_to_V = false;          // k is at most V: no slot of a top-k is ever empty
 };
 
-/// Of a kernel from elsewhere whose author promised nothing: empty rows, and no rows, were not promised.
+/// Limits of an external kernel that declares nothing: empty rows, and launches of no rows, are outside.
 constexpr Limits undeclared_limits() {
   Limits l;
   l.min_V = l.min_rows = 1;
@@ -95,30 +96,31 @@ constexpr Limits undeclared_limits() {
 
 struct Variant {
   std::string variant;
-  Dtype dtype = Dtype::f32;             // of the logits
-  std::optional<Dtype> out_dtype = {};  // of the outputs, where it is another
+  Dtype dtype = Dtype::f32;             // type of the logits
+  std::optional<Dtype> out_dtype = {};  // type of the outputs, if it differs
   Backend backend = Backend::host;
   Op op = Op::softmax;  // its own op; softmax variants also do `normalizer`
   int max_k = 0;        // 0 for ops without k
   Claim claim;
-  std::string file;  // source, relative to the project
-  /// In this process; empty where `launcher` is set.
+  std::string file;  // source file, relative to the project
+  /// Launches in this process; empty if `launcher` is set.
   std::function<void(const Problem&, const Buffers&, const Stream&)> run = {};
   std::function<std::size_t(const Problem&)> workspace_bytes = {};
-  /// Where the launches happen, if not in this process.
+  /// Launches in another process; null if `run` is set.
   std::shared_ptr<Launcher> launcher = {};
   Limits limits = {};
-  /// What it reads besides the logits.
+  /// What the kernel reads besides the logits.
   Operands operands = {};
-  /// False where the kernel writes no (m, d) beside its outputs.
+  /// False if the kernel writes no (m, d) beside its outputs.
   bool writes_normalizer = true;
-  /// False: it takes no stream and works on the default one; what streams show is `unsupported`.
+  /// False if the kernel takes no stream and uses the default one. Cases that need a stream are
+  /// `unsupported`.
   bool own_stream = true;
-  /// A plugin whose launches take a schedule: it runs on the host executor.
+  /// True for a plugin that runs on the host executor, so that its launches take a schedule.
   bool on_executor = false;
-  /// Nothing was declared: judged as BOUNDS.md section 6 says.
+  /// False if nothing was declared: the kernel is judged by BOUNDS.md section 6.
   bool declared = true;
-  /// The words after `assay check` that name this candidate; empty for registered keys.
+  /// The words after `assay check` that name this candidate; empty for a registered key.
   std::string origin = {};
 
   Dtype out() const { return out_dtype.value_or(dtype); }
@@ -127,15 +129,15 @@ struct Variant {
     if (out() != dtype) types += std::string(":") + name(out());
     return variant + "/" + types + "@" + name(backend);
   }
-  /// Ops this variant answers; for any other the verdict is `unsupported`. A plugin's entry is called with
-  /// its own op only: its (m, d) are judged beside its values.
+  /// True for the ops that this variant computes; for any other op the verdict is `unsupported`. A plugin is
+  /// called only with its own op: its (m, d) are judged beside its values.
   bool does(Op o) const {
     return o == op || (o == Op::normalizer && writes_normalizer && backend != Backend::plugin &&
                        (op == Op::softmax || op == Op::softmax_topk));
   }
 };
 
-/// Sorted by variant (in order of registration file name), dtype, backend.
+/// Sorted by variant (by the name of the file that registers it), dtype, backend.
 const std::vector<Variant>& registry();
 const Variant* find_variant(std::string_view key);
 

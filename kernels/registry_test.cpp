@@ -1,4 +1,5 @@
-// Adding a variant is adding a file: what is registered must be exactly what stands in kernels/variants/.
+// Adding a variant means adding a file: the registered variants must be exactly the files of
+// kernels/variants/.
 #include "kernels/registry.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ TEST(Registry, HoldsOneVariantPerFileOnEveryBackend) {
   }
 }
 
-/// f16 and f32 at least, but for what the arithmetic or the source's vector type leaves out.
+/// Every variant has f16 and f32, unless its arithmetic or its source's vector type excludes one.
 TEST(Registry, EveryVariantHasItsDtypes) {
   const std::map<std::string, std::set<Dtype>> narrower = {
       {"safe_block_half", {Dtype::f16, Dtype::bf16}}, {"three_kernel_safe_thread", {Dtype::f16}},

@@ -1,6 +1,5 @@
-// ⊕ as this build's flags compile it. Compiled once per backend (see CMakeLists.txt): by nvcc, whose
-// functions carry their arrays to the GPU and back, and by the host compiler, where the same bodies run in a
-// loop.
+// ⊕ with the compiler flags of each backend; compiled once per backend (see CMakeLists.txt). With nvcc the
+// functions copy their arrays to the GPU and back. With the host compiler the same bodies run in a loop.
 #include "kernels/building_blocks/reduce.cuh"
 #include "properties/algebra.hpp"
 #include "properties/array_launch.cuh"
@@ -9,8 +8,8 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-/// The two-exp form. Under contraction only one of the two products is rounded, and which one depends on
-/// the order of the operands.
+/// The two-exp form. Under contraction only one of the two products is rounded; the order of the operands
+/// decides which.
 template <class E>
 struct Symmetric {
   using T = Normalizer;
@@ -22,7 +21,7 @@ struct Symmetric {
   }
 };
 
-/// A reduction R of reduce.cuh with its exp and its way in and out of a Pair.
+/// A reduction R of reduce.cuh, with its exp and its conversion from and to a Pair.
 template <class R, class E>
 struct Wide {
   using Reduction = R;
@@ -62,7 +61,7 @@ struct CombineBody {
     out[i] = A::outside(A::Reduction::merge(A::inside(a[i]), A::inside(b[i])));
   }
 };
-/// One tree: one thread.
+/// One thread evaluates one tree.
 template <class A>
 struct TreeBody {
   const std::uint32_t* first;

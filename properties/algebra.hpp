@@ -1,6 +1,6 @@
-// The kernels' ⊕ behind function pointers. The operator is compiled once per backend (algebra.cu); the
-// properties are compiled once, know no compiler flag, and hold or fail for each algebra alike. Every
-// function works on arrays, so that one launch on a GPU can carry thousands of cases.
+// The kernels' merge operator ⊕ behind function pointers. The operator is compiled once per backend
+// (algebra.cu). The properties are compiled once, do not depend on compiler flags, and are checked on every
+// algebra alike. Every function works on arrays, so that one launch on a GPU can carry thousands of cases.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@
 
 namespace assay {
 
-/// A normalizer outside any backend. The carrier of ⊕: m = -inf implies d = 0. Every value of the 16-bit
-/// formats is exact in it.
+/// A normalizer (m, d) outside any backend; ⊕ works on these. m = -inf implies d = 0. Every value of the
+/// 16-bit formats is exact in it.
 struct Pair {
   float m = 0, d = 0;
 };
@@ -23,13 +23,13 @@ void showValue(const Pair& p, std::ostream& os);
 
 inline constexpr int kLanes = 32;
 
-/// slot[left] = slot[left] ⊕ slot[right]. A tree over n leaves is n - 1 merges of n slots.
+/// slot[left] = slot[left] ⊕ slot[right]. A tree over n leaves is n - 1 such merges of n slots.
 struct Merge {
   std::uint32_t left, right;
 };
 
-/// Trees one after another: tree t owns the leaves [first[t], first[t + 1]); its merges start at first[t] - t
-/// and name slots counted from its first leaf. It has at least one leaf.
+/// A sequence of trees. Tree t owns the leaves [first[t], first[t + 1]), at least one. Its merges start at
+/// first[t] - t, and their slots count from its first leaf.
 struct Forest {
   std::vector<Pair> leaves;
   std::vector<Merge> merges;
@@ -42,16 +42,16 @@ struct Forest {
 struct Algebra {
   const char* name;
   Backend backend;
-  Dtype format;  // of m, of d and of every operation
+  Dtype format;  // format of m, of d and of every operation
   Exp exp;
   void (*leaf_each)(const float* x, Pair* out, std::size_t n);
   void (*combine_each)(const Pair* a, const Pair* b, Pair* out, std::size_t n);
   void (*exp_each)(const float* t, float* out, std::size_t n);
-  /// What every lane of a warp holds after its butterfly reduction; 32 pairs a warp.
+  /// What every lane of a warp holds after its butterfly reduction; 32 pairs per warp.
   void (*butterfly_each)(const Pair* lanes, Pair* results, std::size_t warps);
-  /// The value every merge of every tree left behind, in the order of Forest::merges.
+  /// The result of every merge of every tree, in the order of Forest::merges.
   void (*evaluate)(const Forest& forest, Pair* values);
-  /// d after n leaves of one value, merged one after another.
+  /// d after n equal leaves, merged one after another.
   float (*serial_ones)(std::uint32_t n);
 
   static constexpr Pair identity{-std::numeric_limits<float>::infinity(), 0};
@@ -74,8 +74,8 @@ struct Algebra {
 };
 
 // `accurate` and `fast` are the kernels' select form. `f16` and `bf16` are the same form with every operation
-// in the 16-bit format. `symmetric` is the textbook's d_a e_a + d_b e_b, which no kernel uses: it is here to
-// show why.
+// in the 16-bit format. `symmetric` is the textbook's d_a e_a + d_b e_b. No kernel uses it; the properties
+// that it lacks show why.
 namespace host {
 extern const Algebra accurate, fast, narrow_f16, narrow_bf16, symmetric;
 }
@@ -88,18 +88,18 @@ extern const Algebra accurate, fast, narrow_f16, narrow_bf16, symmetric;
 }
 #endif
 
-/// The select forms of every backend in this build.
+/// The select forms of all backends in this build.
 std::vector<const Algebra*> select_forms();
-/// The symmetric form of every backend in this build.
+/// The symmetric form of all backends in this build.
 std::vector<const Algebra*> symmetric_forms();
 
-/// 2^p: up to here the format counts exactly.
+/// 2^p: the format represents every integer count up to here exactly.
 constexpr double exact_count(Dtype format) { return exp2i(assay::format(format).precision); }
 
 inline bool is_identity(Pair p) { return std::isinf(p.m) && p.m < 0; }
 /// Equal bits, or both NaN.
 bool same(float a, float b);
-/// m by value (+0 = -0), d bit for bit; NaN by class in both.
+/// True if m is equal by value (+0 = -0) and d bit for bit. In both, any NaN equals any NaN.
 inline bool same(Pair a, Pair b) {
   return (a.m == b.m || (std::isnan(a.m) && std::isnan(b.m))) && same(a.d, b.d);
 }

@@ -1,5 +1,6 @@
-// One body per index, over arrays in host memory: a loop on the host; on a GPU the arrays are copied there,
-// the body runs in one launch, and the results are copied back. A CUDA error is thrown as std::runtime_error.
+// Runs one body per index over arrays in host memory. On the host this is a loop. On a GPU the arrays are
+// copied to the device, the body runs in one launch, and the results are copied back. A CUDA error is thrown
+// as std::runtime_error.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ inline void must(cudaError_t e, const char* what) {
   if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e));
 }
 
-/// The arrays of one launch. Device memory is kept from launch to launch: allocating costs more than most
-/// launches here. One OS thread at a time.
+/// The arrays of one launch. Device memory is kept between launches, because allocating costs more than most
+/// launches here. Not thread-safe.
 class Arrays {
  public:
   Arrays() { must(cudaSetDevice(selected_device()), "selecting the device"); }
@@ -30,7 +31,7 @@ class Arrays {
     if (n > 0) must(cudaMemcpy(device, host, n * sizeof(T), cudaMemcpyHostToDevice), "copying to the device");
     return device;
   }
-  /// Starts as `host`, may be overwritten, does not come back.
+  /// An input array. It starts as `host`; the body may overwrite it; it is not copied back.
   template <class T>
   T* scratch(T* host, std::size_t n) {
     return const_cast<T*>(in(host, n));
@@ -41,7 +42,7 @@ class Arrays {
     results_.push_back({host, device, n * sizeof(T)});
     return device;
   }
-  /// Waits for the launch and brings the results back.
+  /// Waits for the launch and copies the results back.
   void collect() {
     must(cudaGetLastError(), "launch");
     must(cudaDeviceSynchronize(), "kernel");
@@ -60,7 +61,7 @@ class Arrays {
     std::size_t bytes;
   };
 
-  /// One list for all types: arrays are counted, not told apart.
+  /// One list of buffers for all types: arrays are identified by their number.
   Buffer& next() {
     static std::vector<Buffer> kept;
     if (used_ == kept.size()) kept.emplace_back();

@@ -1,5 +1,5 @@
-// The floor under coverage, tested: a generator that lost a class of input is caught by a failure that names
-// the property and the class, whatever the property says of the rest.
+// Tests the required coverage: if a generator lost a class of input, the failure must name the property and
+// the class, even if the property holds for the rest.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kProperty = "leaf_is_x_and_one";
 
-/// A value that is not of the class: one that is becomes 1.
+/// Removes a class: a value of that class becomes 1.
 Float without(Float x, FloatClass lost) {
   return class_of(x) == lost ? Float{x.format, encode(x.format, 1)} : x;
 }
@@ -31,7 +31,7 @@ TEST_P(LostClass, FailsByPropertyAndClass) {
     return try_out(trial,
                    [&, crippled] {
                      const Float drawn = *floats(Dtype::f16, {true, true});
-                     // 1 is a normal value: without those a zero takes its place.
+                     // 1 is a normal value, so if normal values are lost a zero replaces them.
                      const Float x = !crippled ? drawn
                                      : lost == FloatClass::normal && class_of(drawn) == lost
                                          ? Float{drawn.format, 0}
@@ -82,8 +82,8 @@ TEST(Coverage, IsToldForEveryTag) {
   EXPECT_EQ(outcome.coverage.find("never"), std::string::npos);
 }
 
-/// A counterexample keeps the class it fails for, to the last step of shrinking: the roundest subnormal, not
-/// a 1.
+/// A counterexample keeps its failing class to the last step of shrinking: it ends at the roundest subnormal,
+/// not at a 1.
 TEST(Shrinking, ACounterexampleStaysInTheClassItFailsFor) {
   for (const auto& [c, smallest] :
        {std::pair{FloatClass::subnormal, "0x00000001"},

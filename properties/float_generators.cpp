@@ -21,7 +21,7 @@ Float draw_poison(Draw& draw, Dtype t) {
   return {t, (draw.one_in(2) ? f.sign_mask() : 0) | f.exponent_mask() | payload};
 }
 
-/// Overwrites a run; half of the runs start at the front.
+/// Overwrites a run of elements. Half of the runs start at the front.
 void mask_run(Draw& draw, std::vector<Float>& x) {
   const std::size_t first = draw.one_in(2) ? 0 : draw.below(x.size());
   const std::size_t length = 1 + draw.below(x.size() - first);
@@ -52,7 +52,8 @@ std::vector<Float> draw_logits(Draw& draw, Dtype t, Structure s, std::size_t n) 
       for (Float& v : x) v = rounded(t, max_finite(t) * draw.between(-1, 1));
       break;
     case Structure::overflow: {
-      // 1 to 8 times what overflows the exp: 11.09 in f16, 88.7 else; now and then all of one sign.
+      // 1 to 8 times the value at which exp overflows (11.09 in f16, 88.7 otherwise); sometimes all of one
+      // sign.
       const double edge = t == Dtype::f16 ? 11.09 : 88.8;
       const std::uint64_t sign = draw.below(4);
       for (Float& v : x) {
@@ -105,10 +106,10 @@ std::vector<Float> draw_logits(Draw& draw, Dtype t, Structure s, std::size_t n) 
   return x;
 }
 
-/// What a row shrunk from `from` must still be.
+/// True if `row`, shrunk from `from`, still has the features that it must keep.
 bool keeps_promise(const Row& from, const Row& row) {
   if (row.logits.empty()) return false;
-  // -inf in a row that was not built of it is the feature that fails.
+  // If -inf occurs in a structure that does not promise it, -inf may be what makes it fail.
   if (from.has(FloatClass::negative_infinity) && !row.has(FloatClass::negative_infinity)) return false;
   if (row.structure == Structure::poisoned)
     return from.has(FloatClass::nan) == row.has(FloatClass::nan) &&
@@ -206,7 +207,7 @@ std::vector<Float> rounder(Float x) {
     case FloatClass::nan:
       offer(f.exponent_mask() | std::uint64_t{1} << (f.mantissa_bits() - 1));
       break;
-    case FloatClass::subnormal:  // the order is sign, then size
+    case FloatClass::subnormal:  // the order is sign, then magnitude
       offer(1);
       offer(x.bits & ~f.sign_mask());
       offer(sign | std::bit_floor(mantissa));
@@ -259,7 +260,7 @@ std::vector<std::string> tags_of(const Row& row) {
   std::vector<std::string> tags{name(row.structure)};
   for (int c = 0; c < kFloatClasses; ++c)
     if (row.has(static_cast<FloatClass>(c))) tags.push_back(name(static_cast<FloatClass>(c)));
-  // What the values do, whatever the structure is called.
+  // Tags what the values do, whatever the structure is called.
   const Dtype t = row.format();
   const double edge = t == Dtype::f16 ? 11.09 : 88.73;  // beyond it e^x overflows
   double largest = -max_finite(t), least = max_finite(t);

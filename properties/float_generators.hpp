@@ -1,6 +1,6 @@
-// RapidCheck generators over the bit patterns of a format. Exponents are uniform, so every magnitude is as
-// likely as any other; zeros, subnormals and extremes come often; infinities and NaN on request. A value
-// shrinks to rounder values of its own class: a counterexample in the subnormals stays in the subnormals.
+// RapidCheck generators over the bit patterns of a format. Exponents are uniform, so every magnitude is
+// equally likely. Zeros, subnormals and extremes come often; infinities and NaN on request. A value shrinks
+// to rounder values of its own class: a counterexample in the subnormals stays in the subnormals.
 #pragma once
 
 #include <rapidcheck.h>
@@ -29,7 +29,7 @@ struct Float {
 void showValue(const Float& x, std::ostream& os);
 FloatClass class_of(Float x);
 
-/// A stream of random numbers: what every generator here is written over.
+/// A stream of random numbers. All generators here are written with it.
 struct Draw {
   rc::Random random;
   std::uint64_t bits() { return random.next(); }
@@ -47,18 +47,19 @@ struct Specials {
 Float draw_float(Draw& draw, Dtype format, Specials specials);
 rc::Gen<Float> floats(Dtype format, Specials specials = {});
 
-/// Rounder values of the same class, the roundest first. Each is smaller in a well-founded order.
+/// Rounder values of the same class, the roundest first. Shrinking always ends: each is smaller in a
+/// well-founded order.
 std::vector<Float> rounder(Float x);
 
-/// What a row of logits is built to attack.
+/// What a row of logits is designed to attack.
 enum class Structure {
   uniform,      // any finite value: differences overflow, exps underflow
   moderate,     // within 20 of 0: every term counts
   equal_runs,   // few distinct values in long runs: ties, exact counts
-  ascending,    // the maximum changes at every step: a rescale each
-  ramp,         // one ulp apart: exps next to 1
-  huge,         // near the largest finite value: differences are all or nothing
-  overflow,     // beyond the exp's range on either side: e^x overflows or vanishes, e^(x - m) need not
+  ascending,    // the maximum changes at every step: each step rescales
+  ramp,         // one ulp apart: exps close to 1
+  huge,         // near the largest finite value: differences are 0 or enormous
+  overflow,     // beyond the range of exp on either side: e^x overflows or vanishes, e^(x - m) may not
   mixed,        // every magnitude from subnormal to huge in one row
   masked,       // moderate with runs of -inf, often a whole prefix; at least one finite value
   all_neg_inf,  // nothing to sum
@@ -66,14 +67,14 @@ enum class Structure {
 };
 inline constexpr int kStructures = 11;
 const char* name(Structure s);
-/// Rows with a finite maximum.
+/// The structures whose rows have a finite maximum.
 inline constexpr Structure kFiniteMaximum[] = {
     Structure::uniform, Structure::moderate, Structure::equal_runs, Structure::ascending, Structure::ramp,
     Structure::huge,    Structure::overflow, Structure::mixed,      Structure::masked};
 
 struct Row {
   Structure structure = Structure::moderate;
-  std::vector<Float> logits;  // never empty, of one format
+  std::vector<Float> logits;  // never empty; all of one format
 
   Dtype format() const { return logits.front().format; }
   bool has(FloatClass c) const;
@@ -82,16 +83,16 @@ void showValue(const Row& row, std::ostream& os);
 
 inline constexpr Dtype kLogitFormats[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
 
-/// Rows of one of the structures in one of the formats; up to 1 + size logits, or `longest` at size 100. A
-/// row shrinks by losing logits, then by rounding them, and keeps what its structure promises: a row with
-/// -inf stays masked, a poisoned one keeps its NaN or +inf, each value stays in its class.
+/// Rows of one of the structures in one of the formats. They have up to 1 + size logits, or `longest` at size
+/// 100. A row shrinks by losing logits, then by rounding them. It keeps what its structure promises: a row
+/// with -inf stays masked, a poisoned row keeps its NaN or +inf, and each value stays in its class.
 rc::Gen<Row> rows(std::vector<Structure> structures,
                   std::vector<Dtype> formats = {std::begin(kLogitFormats), std::end(kLogitFormats)},
                   std::size_t longest = 100);
 
-/// The row's structure and the classes of value in it.
+/// The structure of the row, and the classes of its values.
 std::vector<std::string> tags_of(const Row& row);
-/// Tags the running case with them.
+/// Tags the running case with these tags.
 void classify(const Row& row);
 
 }  // namespace assay

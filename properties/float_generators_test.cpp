@@ -1,4 +1,4 @@
-// The generators, tested: every class and structure really comes, and shrinking stays inside the class.
+// Tests the generators: every class and structure occurs, and shrinking stays inside the class.
 #include "properties/float_generators.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_P(FloatGenerators, SpecialsComeOnRequestOnly) {
     ASSERT_LE(class_of(gen(random.split(), 100).value()), FloatClass::normal);
 }
 
-/// Follows the first, the last and the middle shrink down from a value: each ends, inside the class.
+/// Follows the first, the last and the middle shrink of a value downwards. Each path ends, inside the class.
 TEST_P(FloatGenerators, ShrinkingKeepsTheClassAndEnds) {
   const auto gen = floats(GetParam(), {true, true});
   rc::Random random(3);
@@ -73,7 +73,7 @@ TEST_P(FloatGenerators, ShrinkingKeepsTheClassAndEnds) {
   }
 }
 
-/// A planted failure, "at least 3": the counterexample is the roundest such value.
+/// The planted property fails for values of at least 3. The counterexample is the roundest such value.
 TEST_P(FloatGenerators, ShrinkingFindsTheRoundestCounterexample) {
   Float x{GetParam(), encode(GetParam(), 1234.5)};
   const auto fails = [](Float y) { return y.value() >= 3; };
@@ -149,8 +149,7 @@ TEST(RowGenerators, EveryStructureIsWhatItSays) {
   }
 }
 
-/// The features a counterexample may fail for survive to the smallest row: -inf, NaN and +inf where they
-/// were.
+/// The features that may cause a failure survive to the smallest row: -inf, NaN and +inf.
 TEST(RowGenerators, ShrinkingKeepsTheFailingFeature) {
   constexpr FloatClass kFeatures[] = {FloatClass::negative_infinity, FloatClass::positive_infinity,
                                       FloatClass::nan};

@@ -1,6 +1,6 @@
-// The normalizer kept in a 16-bit format: the select form of kernels/building_blocks/normalizer.cuh with every operation
-// rounded to the format, and hexp. No variant merges in 16 bits; the properties ask what ⊕ still promises if
-// one did.
+// The normalizer (m, d) kept in a 16-bit format: the select form of kernels/building_blocks/normalizer.cuh
+// with hexp, and every operation rounded to the format. No variant merges in 16 bits. The properties ask what
+// ⊕ would still promise if one did.
 #pragma once
 
 #include "kernels/building_blocks/reduce.cuh"
@@ -39,7 +39,7 @@ struct NarrowCombine {
 
 template <class H>
 __device__ __forceinline__ NarrowNormalizer<H> shuffle_xor(NarrowNormalizer<H> v, int lanes) {
-  unsigned word;  // both halves travel together
+  unsigned word;  // both halves are exchanged together
   memcpy(&word, &v, sizeof word);
   word = __shfl_xor_sync(kAllLanes, word, lanes);
   memcpy(&v, &word, sizeof v);

@@ -16,7 +16,8 @@ Float value(Dtype t, float x) { return {t, encode(t, static_cast<double>(x))}; }
 Pair draw_pair(Draw& draw, Carrier carrier, Dtype t, Pair near) {
   const bool any = carrier == Carrier::any;
   float m = draw_float(draw, t, {any, any}).as_float();
-  // Unrelated maxima are nearly always so far apart that one side vanishes.
+  // Unrelated maxima are nearly always so far apart that one side vanishes. So most are drawn near each
+  // other.
   if (std::isfinite(near.m) && !draw.one_in(4))
     m = rounded(t, static_cast<double>(near.m) + draw.between(-20, 20));
   if (draw.one_in(8)) m = near.m;

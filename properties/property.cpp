@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-constexpr int kFloor = 100;  // a class of input must be 1 in so many cases
+constexpr int kFloor = 100;  // a required class of input must be in one of this many cases
 
 rc::detail::TestParams parameters() {
   rc::detail::Configuration defaults;
@@ -23,7 +23,7 @@ rc::detail::TestParams parameters() {
   return rc::detail::configFromString(asked ? asked : "", defaults).testParams;
 }
 
-/// Cases by tag; a case that carries a tag twice counts once.
+/// Number of cases by tag. A case that carries a tag twice counts once.
 std::map<std::string, int> count_tags(const rc::detail::SuccessResult& success) {
   std::map<std::string, int> seen;
   for (const auto& [tags, count] : success.distribution)

@@ -1,5 +1,5 @@
-// How a property is checked: random cases under a fixed seed, with a floor under what must have been tried
-// and the coverage told.
+// How a property is checked: random cases under a fixed seed, the coverage reported, and a minimum for the
+// classes of input that must be tried.
 #pragma once
 
 #include <functional>
@@ -10,27 +10,27 @@
 
 namespace assay {
 
-/// What is checked, on whom, how often.
+/// What is checked, on which algebra or kernel, and how often.
 struct Trial {
   std::string property;
   std::string subject;
   int cases = 100;
-  /// Tags (RC_CLASSIFY) that at least 1 in 100 cases must carry: a class of input that never appeared was not
+  /// Tags (RC_CLASSIFY) that at least 1 in 100 cases must carry. A class of input that never appeared was not
   /// tested, whatever the result.
   std::vector<std::string> must_appear;
   bool shrink = true;
 };
 
 struct Outcome {
-  /// Empty if the property holds; else its name, what was asserted, the shrunk counterexample and the seed,
-  /// or the class of input that was missing.
+  /// Empty if the property holds. Otherwise its name, the failed assertion, the shrunk counterexample and the
+  /// seed, or the class of input that was missing.
   std::string failure;
-  /// One line: the share of the cases that carried each tag.
+  /// One line: the share of cases that carried each tag.
   std::string coverage;
 };
 
-/// Runs the body, one random case that fails through RC_ASSERT. The seed is fixed, so runs are alike;
-/// RC_PARAMS="seed=N" gives another.
+/// Runs the body, one random case that fails through RC_ASSERT, many times. The seed is fixed, so all runs
+/// are alike; RC_PARAMS="seed=N" sets another.
 Outcome try_out(const Trial& trial, const std::function<void()>& body);
 
 /// A property of an algebra.
@@ -39,7 +39,7 @@ struct Property {
   void (*check)(const Algebra& algebra);
   int cases;  // in hundreds
   std::vector<std::string> must_appear;
-  /// Tags that must appear where the algebra's format is f32 alone.
+  /// Tags that must appear only if the algebra's format is f32.
   std::vector<std::string> must_appear_in_f32 = {};
 };
 Outcome outcome_of(const Property& property, const Algebra& algebra, bool shrink = true);

@@ -25,7 +25,7 @@ class Builder {
     return slots;
   }
 
-  /// Merges the slots; the one that holds the result.
+  /// Merges the slots and returns the slot that holds the result.
   std::uint32_t fold(Shape shape, Slots slots) {
     const std::size_t n = slots.size();
     switch (shape) {
@@ -46,7 +46,8 @@ class Builder {
         return fold(Shape::balanced, lanes);
       }
       case Shape::skewed: {
-        // How far from an end a split may be, so that a tree can be nearly left, nearly right or even.
+        // The largest distance of a split from an end. Small distances give nearly left or nearly right
+        // trees.
         const std::uint64_t reach = std::uint64_t{1} << draw_.below(11), side = draw_.below(3);
         return split(slots, 0, n, [this, reach, side](std::size_t size) {
           const std::size_t from_end = 1 + draw_.below(std::min<std::uint64_t>(reach, size - 1));
@@ -170,7 +171,7 @@ Counts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges) {
     c.terms.push_back(terms[m.left] += terms[m.right]);
     c.height.push_back(height[m.left] = std::max(height[m.left], height[m.right]) + adds);
   }
-  // From the root down: each side inherits what happens above it.
+  // From the root down: both sides inherit the counts above them.
   for (std::size_t k = merges.size(); k-- > 0;) {
     const auto [l, r] = merges[k];
     c.additions[r] = c.additions[l] += steps[k].adds;
@@ -198,13 +199,14 @@ double log_error_bound(const Algebra& algebra, const Counts& counts, const Exact
   const Terms t =
       terms_of(claim, algebra.backend, algebra.format, static_cast<std::int64_t>(terms.distance.size()));
   const double rescale = t.exp_constant + lam(t.u);  // one rounded exp, one rounded product
-  double excess = 0;  // sum of shares (e^beta - 1), beta the log-error of a leaf
+  double excess = 0;  // sum of shares (e^beta - 1), where beta is the log-error of a leaf
   double weights = 0, growth = 0;
   int most = 0;
   for (std::size_t i = 0; i < terms.distance.size(); ++i) {
     if (!std::isfinite(terms.distance[i])) continue;
-    // The maxima above a leaf only grow, so its subtractions are of lengths that add up to |distance|; each
-    // is off by at most u of its length; so, where it has a slope, is the exp, by the rounded length.
+    // The maxima above a leaf only grow, so the lengths of its subtractions add up to |distance|. Each
+    // subtraction is off by at most u times its length. If exp has a slope, the exp is off by the slope times
+    // the rounded length.
     const double length = std::fabs(terms.distance[i]);
     const double roundings = counts.rescales[i] * rescale + counts.additions[i] * lam(t.u);
     const double beta = length * (t.u + t.exp_slope * (1 + t.u)) + roundings;
@@ -215,10 +217,10 @@ double log_error_bound(const Algebra& algebra, const Counts& counts, const Exact
     most = std::max(most, counts.rescales[i]);
   }
   const double relative = std::log1p(excess);
-  // Below the normal range an exp and a product are each off by at most eta for every unit of weight, as it
-  // was computed (e^growth), and what is lost is lost from a sum that may be e^-relative of the exact one.
+  // Below the normal range each exp and each product is off by at most eta per unit of computed weight
+  // (e^growth). The loss is relative to a sum that may be e^-relative of the exact one.
   const double absolute = 2 * t.eta * weights * most * std::exp(2 * growth) / terms.sum;
-  constexpr double kOwnRounding = 0x1p-46;  // of this function and of its caller's logarithm, in double
+  constexpr double kOwnRounding = 0x1p-46;  // roundings in double, here and in the caller's logarithm
   return (relative + lam(absolute * std::exp(relative))) * (1 + 0x1p-40) + kOwnRounding;
 }
 

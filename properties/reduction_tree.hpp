@@ -1,5 +1,5 @@
-// Reduction trees over ⊕: any shape, any order of the leaves, any split into tiles, with the error bound of
-// that very tree.
+// Reduction trees over ⊕: any shape, any order of the leaves, any split into tiles, each with its own error
+// bound.
 #pragma once
 
 #include <rapidcheck.h>
@@ -13,54 +13,55 @@
 namespace assay {
 
 enum class Shape {
-  left,       // ((0 1) 2) 3: the serial sum
+  left,       // ((0 1) 2) 3: serial sum
   right,      // 0 (1 (2 3))
-  balanced,   // halves of halves
-  strided,    // what a kernel does: 32 serial slices, then pairwise
-  skewed,     // split anywhere, again and again: all between left, balanced and right
-  scattered,  // any two that are left meet
-  tiled,      // random tiles, each with a shape of its own, merged by another
+  balanced,   // halves, recursively
+  strided,    // as in a kernel: 32 serial slices, then pairwise
+  skewed,     // split at random places, recursively: everything between left, balanced and right
+  scattered,  // merges any two that are left
+  tiled,      // random tiles, each a tree of its own shape, merged by another tree
 };
 inline constexpr int kShapes = 7;
 const char* name(Shape s);
 
-/// A tree without its leaves: `seed` draws what is random about it.
+/// A tree, without its leaves. `seed` determines everything random in it.
 struct Tree {
   Shape shape = Shape::left;
   std::uint64_t seed = 1;
-  bool permuted = false;  // leaves in random order, random sides
+  bool permuted = false;  // random order of leaves, random left and right sides
 };
 void showValue(const Tree& t, std::ostream& os);
-/// Shrinks to the serial tree from left to right.
+/// Shrinks to the serial tree, merged from left to right.
 rc::Gen<Tree> trees(std::vector<Shape> shapes);
-rc::Gen<Tree> trees();  // of any shape
+rc::Gen<Tree> trees();  // of all shapes
 
-/// The tree over n leaves. Its root ends in the slot of the last merge's left side (slot 0 for one leaf).
+/// The merges of the tree over n leaves. The result is in the slot of the last merge's left side (slot 0 if n
+/// = 1).
 std::vector<Merge> merges_of(Tree tree, std::size_t n);
-/// Every tree shape over n leaves in their order: Catalan(n - 1) of them.
+/// Every tree shape over n leaves in order: Catalan(n - 1) shapes.
 std::vector<std::vector<Merge>> all_shapes(std::size_t n);
 
-/// What the bound needs of a tree. It follows from the leaves' maxima alone.
+/// What the bound needs to know of a tree. It depends on the maxima of the leaves alone.
 struct Counts {
-  std::vector<int> additions;  // of every leaf: merges above it, those with the identity not counted
-  std::vector<int> rescales;   // of every leaf: merges in which it was on the side with the smaller maximum
-  std::vector<double> terms;   // of every merge: the sum of d over the leaves below it
-  std::vector<int> height;     // of every merge: additions on the longest path from a leaf to it
+  std::vector<int> additions;  // per leaf: merges above it, without those with the identity
+  std::vector<int> rescales;   // per leaf: merges in which its side had the smaller maximum
+  std::vector<double> terms;   // per merge: sum of d over the leaves below it
+  std::vector<int> height;     // per merge: additions on the longest path from a leaf to it
 };
 Counts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges);
 
-/// Evaluates one tree: the value of every merge; that of the leaf itself where there is but one.
+/// Evaluates one tree: the result of every merge. For a single leaf, the leaf itself.
 std::vector<Pair> values_of(const Algebra& algebra, const std::vector<Pair>& leaves,
                             const std::vector<Merge>& merges);
 
-/// The leaves of a tree with their exact sum, apart from any tree.
+/// The exact sum of the leaves; it does not depend on the tree.
 struct ExactSum {
   std::vector<double> distance;  // m_i - m
   std::vector<double> weight;    // d_i, exact
-  double sum = 0;                // of weight e^distance
+  double sum = 0;                // sum of weight e^distance
 };
 
-/// Bound on |ln(computed d / exact d)| of the tree that was counted.
+/// Bound on |ln(computed d / exact d)| for the tree that was counted.
 double log_error_bound(const Algebra& algebra, const Counts& counts, const ExactSum& terms);
 
 }  // namespace assay

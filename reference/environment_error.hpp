@@ -1,5 +1,5 @@
-// The call is right, and this machine lacks what it needs, now or for good: one line that names it. The
-// command line turns it into exit status 3.
+// Thrown when the call is right but this machine lacks what the call needs, now or for good. The message is
+// one line that names what is missing. The command line turns it into exit status 3.
 #pragma once
 
 #include "reference/error.hpp"

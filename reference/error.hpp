@@ -1,5 +1,5 @@
-// A call or a file is wrong: one line that names the option or the file and the reason. The command line
-// turns it into exit status 2; nothing has been written when it is thrown.
+// Thrown when a call or a file is wrong. The message is one line: the option or the file, and the reason. The
+// command line turns it into exit status 2. Nothing has been written when it is thrown.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Number formats: f16, bf16, f32, f64. Bits to real value (exact) and back (round to nearest, ties to
+// Number formats f16, bf16, f32 and f64: bits to real value (exact) and back (round to nearest, ties to
 // even), unit roundoff u, and the ulp of a real number. Every value of every format is exact in double.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -16,7 +17,7 @@ enum class Dtype { f16, bf16, f32, f64 };
 
 inline constexpr Dtype kDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64};
 
-/// An IEEE-style binary format: `precision` bits with the hidden one, normal exponents [emin, emax].
+/// An IEEE-style binary format. `precision` counts the hidden bit; normal exponents lie in [emin, emax].
 struct Format {
   const char* name;
   int bits;
@@ -111,7 +112,7 @@ constexpr std::uint64_t encode(Dtype t, double x) {
   const int e = exponent_of(std::bit_cast<double>(abs));
   if (e < f.emin - f.precision) return sign;  // below half the smallest subnormal
   if (e > f.emax) return sign | f.infinity_bits();
-  // The significand as a 53-bit integer, shifted right so that its unit is the format's ulp.
+  // The significand as a 53-bit integer. The shift makes its unit the format's ulp.
   const std::uint64_t significand = (abs >> 52)
                                         ? ((abs & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52)
                                         : abs << (52 - (e + 1074));
@@ -121,15 +122,16 @@ constexpr std::uint64_t encode(Dtype t, double x) {
   const std::uint64_t rest = significand - (kept << shift);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   const std::uint64_t rounded = kept + (rest > half || (rest == half && (kept & 1)));
-  // A carry out of the mantissa runs into the exponent field, which is what rounding up a binade means.
+  // A carry out of the mantissa increments the exponent field. That is the correct result of rounding up to
+  // the next binade.
   const std::uint64_t biased = static_cast<std::uint64_t>((e < f.emin ? f.emin : e) - f.emin);
   return sign | ((biased << f.mantissa_bits()) + rounded);
 }
 
-/// The value nearest to x in the format.
+/// The value of the format nearest to x, ties to even.
 constexpr double round_to(Dtype t, double x) { return decode(t, encode(t, x)); }
 
-/// The neighbour above: smallest value of the format greater than x (x itself a value of the format).
+/// The smallest value of the format greater than x. x itself is a value of the format.
 constexpr double next_up(Dtype t, double x) {
   const Format f = format(t);
   const std::uint64_t b = encode(t, x);
@@ -138,15 +140,16 @@ constexpr double next_up(Dtype t, double x) {
   return decode(t, b & f.sign_mask() ? b - 1 : b + 1);
 }
 
-/// The real numbers that round to a value x >= 0 of the format, to nearest with either rule for ties: from
-/// halfway to the neighbour below to halfway to the one above. NaN and infinities stand for themselves.
+/// The interval of real numbers that round to a value x >= 0 of the format, with either rule for ties. It
+/// runs from halfway to the neighbour below to halfway to the neighbour above. For NaN and infinities both
+/// ends are x.
 struct RoundsTo {
   double lo, hi;
 };
 constexpr RoundsTo rounds_to(Dtype t, double x) {
   if (!(x >= 0 && x <= max_finite(t)) || t == Dtype::f64) return {x, x};
   const double above = ulp(t, x);
-  // Below a power of two the values are twice as dense; 0 has no neighbour below that is not negative.
+  // Below a power of two the values are twice as dense. 0 has no non-negative neighbour below it.
   const bool power = x > min_normal(t) && x == exp2i(exponent_of(x));
   return {x == 0 ? 0 : x - above / (power ? 4 : 2), x + above / 2};
 }
@@ -156,28 +159,39 @@ constexpr bool is_nan_bits(Dtype t, std::uint64_t b) {
   return (b & (f.sign_mask() - 1)) > f.infinity_bits();
 }
 
+/// Calls `use` with a zero of the unsigned integer type of `bytes` bytes: std::uint16_t{} for 2. Each size has
+/// a line of its own, so an element of one byte is never read as one of eight.
+template <class Use>
+constexpr auto with_unsigned(std::size_t bytes, const Use& use) {
+  switch (bytes) {
+    case 1:
+      return use(std::uint8_t{});
+    case 2:
+      return use(std::uint16_t{});
+    case 4:
+      return use(std::uint32_t{});
+    case 8:
+      return use(std::uint64_t{});
+  }
+  std::abort();  // no element has such a size
+}
+
+/// The bits of element `i` of an array whose elements have `bytes` bytes.
+inline std::uint64_t load_unsigned(std::size_t bytes, const void* p, std::int64_t i) {
+  return with_unsigned(bytes, [&](auto zero) -> std::uint64_t {
+    return static_cast<const decltype(zero)*>(p)[i];
+  });
+}
+
 /// Reads or writes one element's bits in memory.
 inline std::uint64_t load_bits(Dtype t, const void* p, std::int64_t i) {
-  switch (size_of(t)) {
-    case 2:
-      return static_cast<const std::uint16_t*>(p)[i];
-    case 4:
-      return static_cast<const std::uint32_t*>(p)[i];
-    default:
-      return static_cast<const std::uint64_t*>(p)[i];
-  }
+  return load_unsigned(size_of(t), p, i);
 }
 inline void store_bits(Dtype t, void* p, std::int64_t i, std::uint64_t b) {
-  switch (size_of(t)) {
-    case 2:
-      static_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(b);
-      return;
-    case 4:
-      static_cast<std::uint32_t*>(p)[i] = static_cast<std::uint32_t>(b);
-      return;
-    default:
-      static_cast<std::uint64_t*>(p)[i] = b;
-  }
+  with_unsigned(size_of(t), [&](auto zero) {
+    using Bits = decltype(zero);
+    static_cast<Bits*>(p)[i] = static_cast<Bits>(b);
+  });
 }
 
 }  // namespace assay

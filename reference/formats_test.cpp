@@ -1,4 +1,4 @@
-// Formats against exhaustion (16 bits) and against integer rounding in MPFR: every value, every midpoint
+// Tests formats exhaustively (16 bits) and against integer rounding in MPFR: every value, every midpoint
 // between two values, and the doubles on either side of it.
 #include "reference/formats.hpp"
 
@@ -52,14 +52,14 @@ struct Two {
   return e;
 }
 
-/// Of the compiler: it must not leave out the mask, as GCC 12.2 does unless told otherwise.
+/// Tests the compiler: it must not drop the mask. GCC 12.2 does, unless a flag forbids it.
 TEST(Formats, AMaskUnderAConditionIsKept) {
   volatile bool truncate = true;
   volatile float x = -0.9f;
   EXPECT_EQ(truncated_exp_if(truncate, x), 0x1.ap-2f);
 }
 
-/// Of the compiler: it must not leave out the two roundings, as GCC 12.2 does unless told otherwise.
+/// Tests the compiler: it must not drop the two roundings. GCC 12.2 does, unless a flag forbids it.
 TEST(Formats, RoundingsSideBySideAreKept) {
   volatile double three = 3, seven = 7;
   const Two q = quotients_through_f32(three, seven), t = through_f32(1 / three, 1 / seven);
@@ -119,7 +119,7 @@ TEST(Formats, MidpointsAndTheirNeighboursRoundAsIntegersDo) {
   for (Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
     const std::uint64_t end = format(t).infinity_bits();
     for (int i = 0; i < 40000; ++i) {
-      // f16 and bf16: every value; f32: random ones, the subnormals and the last binade over-weighted.
+      // f16 and bf16: every value. f32: random values, with more of the subnormals and of the last binade.
       std::uint64_t b = static_cast<std::uint64_t>(i);
       if (t == Dtype::f32) b = i < 5000 ? b : i < 10000 ? end - 1 - (b - 5000) : random() % end;
       if (b >= end) break;
@@ -149,7 +149,7 @@ TEST(Formats, RandomDoublesRoundAsIntegersDo) {
 TEST(Formats, RoundBitsSeesBeyondDouble) {
   for (Dtype t : kDtypes) {
     const double tiny = min_subnormal(t);
-    for (double odd : {1.0, 3.0, 5.0}) {  // odd halves of the smallest subnormal: ties
+    for (double odd : {1.0, 3.0, 5.0}) {  // odd multiples of half the smallest subnormal: ties
       MpfrValue v(400);
       mpfr_set_d(v, odd, MPFR_RNDN);
       mpfr_mul_d(v, v, tiny, MPFR_RNDN);
@@ -209,7 +209,7 @@ TEST(Formats, UlpIsTheGapAboveAValue) {
       ASSERT_EQ(next_up(t, y), decode(t, b + 1));
       ASSERT_EQ(next_up(t, -decode(t, b + 1)), -y);
       if (t != Dtype::f64) {
-        // A real strictly between two values has the ulp of the lower one.
+        // A real number strictly between two values has the ulp of the lower one.
         ASSERT_EQ(ulp(t, std::nextafter(decode(t, b + 1), 0.0)), ulp(t, y)) << name(t) << " " << b;
       }
     }
@@ -217,6 +217,13 @@ TEST(Formats, UlpIsTheGapAboveAValue) {
     EXPECT_EQ(ulp(t, 1), 2 * unit_roundoff(t));
     EXPECT_EQ(ulp(t, 0x1p-1074), min_subnormal(t));
   }
+}
+
+TEST(Bits, AnElementOfOneByteIsOneByte) {
+  const std::uint8_t bytes[] = {1, 2, 0x83, 4, 5, 6, 7, 8};
+  EXPECT_EQ(load_unsigned(1, bytes, 2), 0x83u);
+  EXPECT_EQ(load_unsigned(1, bytes, 7), 8u);
+  EXPECT_DEATH(load_unsigned(3, bytes, 0), "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// For tests: rounding to a format by integers, sharing no step with encode() or round_bits().
+// For tests: rounds to a format by integer steps, and shares no step with encode() or round_bits().
 #pragma once
 
 #include <mpfr.h>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// v / ulp_T(v) rounded to an even integer, times ulp_T(v); infinity from 2^(emax + 1) on.
+/// v / ulp_T(v) rounded to an even integer, times ulp_T(v). Infinity from 2^(emax + 1) on.
 inline double nearest_by_integers(Dtype t, mpfr_srcptr v) {
   if (mpfr_zero_p(v)) return 0;
   const Format f = format(t);

@@ -1,5 +1,5 @@
-// MPFR numbers that free themselves, and the two exits from MPFR the oracle uses: outward doubles and the
-// bits of the nearest value of a format.
+// MPFR numbers that free themselves, and the two conversions from MPFR that the oracle uses: to doubles
+// rounded outward, and to the bits of the nearest value of a format.
 #pragma once
 
 #include <mpfr.h>
@@ -24,7 +24,7 @@ class MpfrValue {
   mpfr_t value_;
 };
 
-/// MPFR caches constants per thread and frees them only when told. Call once on any path that uses it.
+/// MPFR caches constants per thread and frees them only when told to. Call once per thread that uses MPFR.
 inline void free_mpfr_cache_at_thread_exit() {
   struct Guard {
     ~Guard() { mpfr_free_cache(); }
@@ -36,7 +36,7 @@ inline void free_mpfr_cache_at_thread_exit() {
 inline double down(mpfr_srcptr v) { return mpfr_get_d(v, MPFR_RNDD); }
 inline double up(mpfr_srcptr v) { return mpfr_get_d(v, MPFR_RNDU); }
 
-/// Bits of the value of the format nearest to v (finite), ties to even. One rounding, subnormals included.
+/// Bits of the value of the format nearest to a finite v, ties to even. It rounds once, for subnormals too.
 inline std::uint64_t round_bits(Dtype t, mpfr_srcptr v) {
   if (mpfr_zero_p(v)) return 0;
   const Format f = format(t);
@@ -44,13 +44,13 @@ inline std::uint64_t round_bits(Dtype t, mpfr_srcptr v) {
   const mpfr_exp_t e = mpfr_get_exp(v) - 1;  // floor(log2 |v|)
   const mpfr_exp_t lost = e < f.emin ? f.emin - e : 0;
   if (lost > f.precision) return sign;
-  if (lost == f.precision) {  // |v| is in [1/2, 1) of the smallest subnormal, and 1/2 ties to zero
+  if (lost == f.precision) {  // |v| is in [1/2, 1) of the smallest subnormal; 1/2 is a tie and goes to zero
     const bool tie = mpfr_min_prec(v) == 1;  // v is a power of two
     return sign | (tie ? 0 : 1);
   }
   MpfrValue nearest(f.precision - lost);
   mpfr_set(nearest, v, MPFR_RNDN);
-  return encode(t, mpfr_get_d(nearest, MPFR_RNDN));  // exact, but for the overflow to infinity
+  return encode(t, mpfr_get_d(nearest, MPFR_RNDN));  // exact, except for overflow to infinity
 }
 
 }  // namespace assay

@@ -19,7 +19,7 @@ constexpr std::array<Named, 8> kNames = {{{operand::scale, "scale"},
                                           {operand::lengths, "lengths"}}};
 constexpr std::array<const char*, 5> kMaskTypes = {"u8", "i32", "f16", "bf16", "f32"};
 
-/// The type behind the name, if the operand has one; false where it is none of its own.
+/// Sets the type of the operand's elements. False if the operand has no such type.
 bool set_type(Operands& o, std::uint32_t part, std::string_view type) {
   if (part & operand::any_mask) {
     for (std::size_t i = 0; i < kMaskTypes.size(); ++i)

@@ -1,9 +1,8 @@
-// What a launch reads besides the logits x. The softmax is taken of
+// The operands that a launch reads besides the logits x. The softmax is of
 //
-//   z = scale x / temperature + bias,   and -inf where a mask or a length leaves x out.
+//   z = scale x / temperature + bias,   with -inf where a mask or a length leaves x out.
 //
-// An operand that a launch does not have counts as neutral: scale and temperature 1, bias 0, nothing left
-// out.
+// An absent operand counts as neutral: scale and temperature 1, bias 0, nothing left out.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +20,14 @@ namespace operand {
 inline constexpr std::uint32_t scale = 1;         // one number: z = scale x
 inline constexpr std::uint32_t temperature = 2;   // one number: z = x / temperature
 inline constexpr std::uint32_t temperatures = 4;  // f32[rows]: one for each row
-inline constexpr std::uint32_t mask_keep = 8;     // rows x V: 0 leaves the element out
-inline constexpr std::uint32_t mask_drop = 16;    // rows x V: anything but 0 leaves it out
-inline constexpr std::uint32_t bias = 32;         // rows x V: is added
-inline constexpr std::uint32_t bias_row = 64;     // V elements: are added to every row
-inline constexpr std::uint32_t lengths = 128;     // rows integers: columns from there on are left out
+inline constexpr std::uint32_t mask_keep = 8;     // rows x V: an element whose mask is 0 is left out
+inline constexpr std::uint32_t mask_drop = 16;    // rows x V: an element whose mask is not 0 is left out
+inline constexpr std::uint32_t bias = 32;         // rows x V: added to the logits
+inline constexpr std::uint32_t bias_row = 64;     // V elements: added to every row
+inline constexpr std::uint32_t lengths = 128;     // rows integers: columns from the length on are left out
 inline constexpr std::uint32_t any_mask = mask_keep | mask_drop;
 inline constexpr std::uint32_t any_bias = bias | bias_row;
-/// Those that hold a buffer.
+/// The operands that have a buffer.
 inline constexpr std::uint32_t buffers = temperatures | any_mask | any_bias | lengths;
 }  // namespace operand
 
@@ -38,23 +37,23 @@ constexpr std::size_t size_of(MaskType t) {
   return t == MaskType::u8 ? 1 : t == MaskType::f16 || t == MaskType::bf16 ? 2 : 4;
 }
 
-/// Which operands a kernel takes, and of which types their elements are.
+/// Which operands a kernel takes, and the types of their elements.
 struct Operands {
-  std::uint32_t parts = 0;  // of operand::
+  std::uint32_t parts = 0;  // bits of operand::
   MaskType mask = MaskType::u8;
   Dtype bias = Dtype::f32;
-  Dtype scale = Dtype::f32;       // of `scale` alone: a value that it holds is drawn
+  Dtype scale = Dtype::f32;       // of the number `scale`: it is drawn as a value of this type
   std::uint8_t length_bytes = 4;  // 4 or 8
 
   constexpr bool has(std::uint32_t part) const { return (parts & part) != 0; }
   constexpr bool none() const { return parts == 0; }
 };
 
-/// "scale mask_keep:u8 bias:f16 lengths:i32": the names in operand:: in their order, with the types of
-/// elements.
+/// For example "scale mask_keep:u8 bias:f16 lengths:i32": names in the order of operand::, with element
+/// types.
 std::string text_of(const Operands& o);
-/// The same, read; empty where it makes no sense: two masks, two kinds of bias or of temperature, no known
-/// type.
+/// Parses the same text. Empty if it makes no sense: two masks, two kinds of bias or of temperature, an
+/// unknown type.
 std::optional<Operands> parse_operands(std::string_view text);
 
 }  // namespace assay

@@ -56,7 +56,7 @@ void parallel_for_workers(std::size_t count, int threads,
   try {
     for (int w = 1; w < workers; ++w) others.emplace_back(work, w);
   } catch (const std::system_error&) {
-    // Fewer threads than asked for do the same work.
+    // The threads that did start do all the work.
   }
   work(0);
   for (std::thread& t : others) t.join();

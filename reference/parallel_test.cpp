@@ -1,4 +1,4 @@
-// The loop over threads: every index once, who does it, what happens when one throws.
+// The loop over threads: every index once, on which thread, and what happens when a body throws.
 #include "reference/parallel.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Parallel, AsManyThreadsAsAskedForAndNoMoreThanIndices) {
   EXPECT_EQ(workers_for(100, 8), 8);
 }
 
-// All bodies wait for each other: only as many threads as indices let them go on.
+// All bodies wait for each other, so they go on only if there are as many threads as indices.
 TEST(Parallel, ThreadsRunAtTheSameTimeEachWithItsOwnNumber) {
   constexpr int kThreads = 4;
   std::mutex mutex;
@@ -60,7 +60,7 @@ TEST(Parallel, ThreadsRunAtTheSameTimeEachWithItsOwnNumber) {
 }
 
 TEST(Parallel, AnExceptionReachesTheCallerAndEndsTheLoop) {
-  constexpr std::size_t kMany = 1'000'000'000;  // seconds of work, were it done
+  constexpr std::size_t kMany = 1'000'000'000;  // seconds of work, if it were all done
   for (const int threads : {1, 2, 5}) {
     std::atomic<std::size_t> done{0};
     try {

@@ -1,5 +1,5 @@
-// A problem: which operation, on what shape. It carries every degree of freedom from the start (input
-// and output dtype apart, pitches, scale, k), so that a new operation changes no signature.
+// A problem: which operation, on what shape. It has every degree of freedom from the start (separate input
+// and output dtype, pitches, scale, k), so that a new operation changes no signature.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +45,11 @@ inline std::optional<Op> parse_op(std::string_view s) {
 
 constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk; }
 
-/// Logits are rows x V in `in`, rows `in_pitch` elements apart. Values written per row: V for softmax and
-/// log_softmax, one for lse, k for topk (logits) and softmax_topk (probabilities), rows `out_pitch` apart.
-/// softmax_backward: what a softmax wrote, y, stands where the logits do, and dy in the gradients; written are V
-/// values, dx = y (dy - sum y dy).
+/// Logits are rows x V in `in`; rows start `in_pitch` elements apart. Values are written per row, `out_pitch`
+/// elements apart: V for softmax and log_softmax, one for lse, k for topk (logits) and softmax_topk
+/// (probabilities).
+/// softmax_backward reads y, the output of a softmax, in place of the logits, and dy from the gradients. It
+/// writes V values, dx = y (dy - sum y dy).
 struct Problem {
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
@@ -58,9 +59,9 @@ struct Problem {
   std::int64_t in_pitch = 0;
   std::int64_t out_pitch = 0;
   int k = 0;
-  Operands operands = {};    // what it reads besides the logits
-  float scale = 1.0f;        // of operand::scale
-  float temperature = 1.0f;  // of operand::temperature
+  Operands operands = {};    // what the launch reads besides the logits
+  float scale = 1.0f;        // value of operand::scale
+  float temperature = 1.0f;  // value of operand::temperature
 
   /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const {
@@ -68,11 +69,11 @@ struct Problem {
     if (op == Op::lse) return V > 0 ? 1 : 0;
     return op == Op::softmax || op == Op::log_softmax || op == Op::softmax_backward ? V : 0;
   }
-  /// Bytes of one index: int32, or int64 above V = 2^31 - 1.
+  /// Bytes of one index: 4 (int32), or 8 (int64) if V > 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }
 };
 
-/// Empty if the problem makes sense, else one sentence that says what does not.
+/// Empty if the problem is valid, otherwise one sentence that says what is not.
 std::string invalid_reason(const Problem& p);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// A dense matrix of rows in one dtype: what inputs produce, .npy files hold and the oracle reads.
+// A dense matrix of rows in one dtype: what inputs produce, what .npy files hold, what the oracle reads.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A folder that one test process has to itself: ctest runs the tests of a file side by side, and a machine
+// A folder that one test process has to itself. ctest runs the tests of a file in parallel, and one machine
 // may run the tests of several checkouts.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-/// Exists as long as the object.
+/// Deleted with the object.
 class TestFolder {
  public:
   TestFolder() {

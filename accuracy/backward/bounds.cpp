@@ -20,8 +20,8 @@ BackwardBounds backward_bounds(const Terms& t, const BackwardRow& row) {
   const auto n = static_cast<double>(row.y.size());
   const double u = t.u, half = 0.5 * min_subnormal(t.arithmetic), flush = t.flush;
   const double grow = std::expm1((t.h + 1) * std::log1p(u));
-  // Every product may underflow; where results are flushed, every addition may, too, and a subnormal y or dy
-  // may be read as 0.
+  // Every product may underflow. If results are flushed, every addition may too, and a subnormal y or dy may
+  // be read as 0.
   b.sum = (grow * row.absolute + (1 + grow) * n * (half + (4 + row.largest) * flush)) * kInflate;
   const double s = std::max(std::fabs(row.s.lo), std::fabs(row.s.hi)), most = s + b.sum;
   b.own.resize(row.y.size());

@@ -18,7 +18,7 @@ class Draw {
     return z ^ (z >> 31);
   }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  /// Twelve uniform numbers add up to nearly N(6, 1), the same on every machine.
+  /// The sum of twelve uniform numbers is nearly N(6, 1), and the same on every machine.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();
@@ -59,7 +59,7 @@ void fill_y(Tensor& y, const RowTruth& truth, std::int64_t row, bool one_hot) {
 }
 
 void fill_dy(Tensor& dy, std::int64_t row, Kind kind, Draw& draw) {
-  // A sum of some 2^18 products of the largest stays finite in every format.
+  // A sum of about 2^18 products of this size stays finite in every format.
   const double huge = dy.dtype == Dtype::f16 ? 0x1p10 : 0x1p20;
   const double one = draw.normal();
   const auto place =
@@ -73,8 +73,8 @@ void fill_dy(Tensor& dy, std::int64_t row, Kind kind, Draw& draw) {
   }
 }
 
-/// hi + lo is the sum of doubles, but for n^2 2^-106 times the sum of their sizes (T. Ogita, S. M. Rump, S.
-/// Oishi, SIAM J. Sci. Comput. 26(6), 2005, proposition 4.5, without its last addition).
+/// hi + lo is the sum of doubles, with an error of n^2 2^-106 times the sum of their magnitudes (T. Ogita, S.
+/// M. Rump, S. Oishi, SIAM J. Sci. Comput. 26(6), 2005, proposition 4.5, without its last addition).
 struct Sum {
   double hi = 0, lo = 0;
   void add(double t) {

@@ -1,5 +1,5 @@
-// What usually is wrong with a backward pass, told by the sum that its outputs imply. Words for a failure; no
-// verdict depends on them.
+// The usual mistakes of a backward pass, found from the sum that its outputs imply. They only give words to a
+// failure; no verdict depends on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace assay {
 
 std::string cause_of_sum(const BackwardRow& row, double lo, double hi, std::span<const NamedSum> other_sums) {
   const double s = 0.5 * (row.s.lo + row.s.hi);
-  // The implied sum is an interval of a few roundings; a sum that is rounded differently lies beside it.
+  // The implied sum is an interval as wide as a few roundings. A sum that is rounded differently lies close
+  // to it.
   const double room = 4 * (hi - lo) + 0x1p-20 * row.absolute;
   const auto is = [&](double other) {
     return other >= lo - room && other <= hi + room && std::fabs(other - s) > 2 * room;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Finite values within the bound may still round to an infinity.
+/// A finite value within the bound may still round to infinity.
 bool overflows(const BackwardContext& c, const Enclosure& x, double bound, double g) {
   const double most = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
   return std::isinf(g) && (g > 0 ? x.hi + bound >= most : x.lo - bound <= -most);
@@ -49,7 +49,7 @@ void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_
   const Enclosure x = r.x[i];
   const double bound = b.element(r, i);
   const double scale = std::fabs(r.y[i]) * (std::fabs(r.dy[i]) + std::fabs(0.5 * (r.s.lo + r.s.hi)));
-  // Below the smallest normal number an error is absolute, and its size relative to the result says nothing.
+  // Below the smallest normal number an error is absolute, so its size relative to the result has no meaning.
   if (scale >= min_normal(c.terms.arithmetic)) c.statistics.resolution.element(scale, bound, bound / scale);
   const Enclosure all = before_rounding(c.terms, c.out, g);
   const double seen = std::isnan(g) ? g : std::clamp(0.5 * (x.lo + x.hi), all.lo, all.hi);
@@ -70,7 +70,7 @@ void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_
 struct Implied {
   std::vector<std::size_t> column;
   std::vector<ImpliedSum> sum;
-  std::size_t highest = 0, lowest = 0;  // which has the largest lower end, which the smallest upper end
+  std::size_t highest = 0, lowest = 0;  // those with the largest lower, the smallest upper end
 };
 
 Implied implied_sums(const BackwardContext& c, const BackwardBounds& b, std::span<const double> values) {
@@ -88,7 +88,7 @@ Implied implied_sums(const BackwardContext& c, const BackwardBounds& b, std::spa
   return all;
 }
 
-/// Of the two that no one sum serves, the one that agrees with fewer of the others.
+/// No single sum fits both of these two; returns the one that agrees with fewer of the others.
 std::size_t odd_one(const Implied& all) {
   const auto disagreeing = [&](const ImpliedSum& s) {
     return std::count_if(all.sum.begin(), all.sum.end(),
@@ -97,7 +97,7 @@ std::size_t odd_one(const Implied& all) {
   return disagreeing(all.sum[all.highest]) >= disagreeing(all.sum[all.lowest]) ? all.highest : all.lowest;
 }
 
-/// One sum must serve every element. For intervals it is enough that the highest and the lowest meet.
+/// One sum must fit every element. For intervals it is enough that the highest and the lowest overlap.
 bool judge_coherence(const BackwardContext& c, const Implied& all, std::span<const double> values) {
   const ImpliedSum high = all.sum[all.highest], low = all.sum[all.lowest];
   const double error = std::max(0.0, high.middle - low.middle), bound = high.reach + low.reach;
@@ -116,10 +116,10 @@ bool judge_coherence(const BackwardContext& c, const Implied& all, std::span<con
   return ok;
 }
 
-/// That sum must be near the exact one.
+/// The common sum must be near the exact one.
 void judge_sum(const BackwardContext& c, const BackwardBounds& b, double lo, double hi,
                const OtherSums& other_sums) {
-  // The interval meets that of the bound if their middles are no further apart than their two reaches.
+  // Two intervals overlap if their middles are no further apart than the sum of their two reaches.
   const double exact = 0.5 * (c.row.s.lo + c.row.s.hi), width = c.row.s.hi - c.row.s.lo;
   const double off = std::fabs(0.5 * (lo + hi) - exact), bound = b.sum + 0.5 * (hi - lo);
   if (!c.tally.judge(Check::row_sum, off - width, off + width, bound, bound * (1 + 0x1p-24)) &&

@@ -1,5 +1,5 @@
-// Judges one row of a backward pass: every dx within its bound, all of them computed with one sum, and that
-// sum near the exact one.
+// Judges one row of a backward pass: every dx is within its bound, all of them were computed with the same
+// sum, and that sum is near the exact one.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace assay {
 struct BackwardContext {
   const Terms& terms;
   Dtype out;
-  std::int64_t number;  // of the row in its case
+  std::int64_t number;  // number of the row in its case
   const BackwardRow& row;
   Tally& tally;
   ErrorStatistics& statistics;
@@ -27,19 +27,20 @@ struct NamedSum {
   std::string name;
   double s;
 };
-/// The sums of the rows beside it, asked for where a sum is wrong.
+/// The sums of the neighbouring rows; asked for only if a sum is wrong.
 using OtherSums = std::function<std::vector<NamedSum>()>;
-/// A row of numbers.
+/// Judges a row without NaN and infinity.
 void judge_backward(const BackwardContext& c, std::span<const double> values,
                     std::span<const std::uint64_t> bits, const OtherSums& other_sums);
 
-/// A row with a NaN or an infinity in y or dy: NaN makes every output NaN, an infinity leaves none finite.
+/// Judges a row with a NaN or an infinity in y or dy: with a NaN every output must be NaN, with an infinity
+/// none may be finite.
 void judge_special_backward(const BackwardContext& c, std::span<const double> values);
 
-/// Which known mistake explains that a row's outputs were computed with a sum from `lo` to `hi`: "the sum
-/// without column 7", or empty.
+/// The known mistake that explains outputs computed with a sum from `lo` to `hi`: "the sum without column 7";
+/// or empty.
 std::string cause_of_sum(const BackwardRow& row, double lo, double hi, std::span<const NamedSum> other_sums);
-/// Which known mistake explains the outputs themselves: "y and dy are swapped", or empty.
+/// The known mistake that explains the outputs themselves: "y and dy are swapped"; or empty.
 std::string cause_of_outputs(const BackwardContext& c, std::span<const double> values);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Row by row: BOUNDS.md section 3 on, in its order. One pass over the row, two sums.
+// The bounds of a row, in the order of BOUNDS.md from section 3 on: one pass over the row, two sums.
 #include "accuracy/bounds/bounds.hpp"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace assay {
 namespace {
 
-// Every bound is computed in double. Its own rounding (series cut after terms of relative size 2^-30, a
-// difference of neighbouring doubles, a plain sum of n terms) is covered by raising it by this factor. A sum
-// of n doubles errs by n 2^-53 of itself.
+// Every bound is computed in double and then raised by this factor, which covers the roundings of that
+// computation: a series cut after terms of relative size 2^-30, a difference of neighbouring doubles, a plain
+// sum of n terms. A sum of n doubles has a relative error of n 2^-53.
 constexpr double kInflate = 1 + 0x1p-24;
 double inflate(double n) { return kInflate + n * 0x1p-51; }
 
-/// A bound that is no number bounds nothing.
+/// A NaN bounds nothing, so it becomes infinity.
 double finite_or_infinite(double bound) {
   return std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound;
 }
@@ -25,29 +25,29 @@ double finite_or_infinite(double bound) {
 /// |log2e - fl(log2e)| / log2e is below 0.2241 u in f32.
 constexpr double kLog2e = 0.2241;
 
-/// An upper bound of e^b - 1 for b >= 0, without a call where b is small: e^b - 1 <= b + 0.719 b^2 on [0, 1].
+/// An upper bound of e^b - 1 for b >= 0, without a call if b is small: e^b - 1 <= b + 0.719 b^2 on [0, 1].
 double growth(double b) { return b < 1 ? b + 0.719 * b * b : std::expm1(b); }
 
 struct ExpError {
-  double k;      // at most (2k + 1) u relative, from a maximum of k ulp
-  double slope;  // further relative error per unit of |t|, in u
+  double k;      // relative error (2k + 1) u, from a maximum of k ulp
+  double slope;  // additional relative error per unit of |t|, in u
   bool monotone;
 };
 
-/// The exp functions by name and backend: what function_table.cpp declares of them, with its sources. A slope
-/// there is in ulp, at most twice as many u. The arguments of exp2_fma may be positive, where only the table
-/// of a device that was swept knows the order: not assumed.
+/// The error of each exp by name and backend, from function_table.cpp, which names the sources. A slope in
+/// that table is in ulp, so it is at most twice as many u. The arguments of exp2_fma may be positive. There
+/// only the table of a swept device knows whether the order is kept, so it is not assumed.
 ExpError exp_error(Exp e, Backend backend, Dtype arithmetic) {
   const char* name = e == Exp::accurate ? "expf"
                      : e == Exp::fast   ? "__expf"
                      : e == Exp::half   ? "hexp"
                                         : "exp2f";
   const DeclaredError& d = declared_error(name, e == Exp::half ? arithmetic : Dtype::f32, backend);
-  // Nobody measured the order of somebody else's exp.
+  // Whether a plugin's own exp keeps the order was never measured.
   return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma && backend != Backend::plugin};
 }
 
-/// Relative error of logf, in u; a log of 16-bit arithmetic is taken to be as good in its own u.
+/// Relative error of logf, in u. A log in 16-bit arithmetic is assumed to be as good in its own u.
 double log_error(Backend backend) {
   const DeclaredError& d = declared_error("logf", Dtype::f32, backend);
   return d.relative > 0 ? d.relative / unit_roundoff(Dtype::f32) : 2 * d.k + 1;
@@ -59,20 +59,21 @@ double division_error(Division d, Backend backend, Dtype arithmetic) {
   return declared_error(arithmetic == Dtype::f32 ? "x/y" : "__hdiv", arithmetic, backend).k;
 }
 
-/// How often a term is rescaled on its way into the sum, at most, and how far its path is.
+/// How often a term is rescaled on its way into the sum, at most, and the length of these rescales.
 struct Path {
   double exps = 0;      // exps applied to it
   double products = 0;  // rounded products
-  double length = 0;    // sum of their arguments, without sign
+  double length = 0;    // sum of the magnitudes of their arguments
 };
 
-/// The number of distinct finite logits above x_i - reach, for descending i: THEOREM_ONLINE.md section 5.
+/// The paths with late rescaling: counts the distinct finite logits above x_i - reach, for descending i
+/// (THEOREM_ONLINE.md section 5).
 class LazyPaths {
  public:
   LazyPaths(const Terms& t, const RowTruth& row) : t_(t), row_(row) {
     if (t.tau == 0) return;
     above_.assign(row.x.size(), 0);
-    // Positions by descending logit; -inf stands last, NaN does not occur.
+    // Positions by descending logit; -inf is last, NaN does not occur.
     std::size_t end = 0;
     const auto logit = [&](std::size_t r) { return row.x[static_cast<std::size_t>(row.order[r])]; };
     while (end < row.order.size() && std::isfinite(logit(end))) ++end;
@@ -95,7 +96,7 @@ class LazyPaths {
     }
     const double reach = std::min(t_.tau * (1 + t_.u), row_.x[i] - lowest_);
     if (!(reach >= 0)) return {};  // -inf
-    // x_i may be its own reference; what lies above it otherwise is counted from the lowest reference on.
+    // x_i may be its own reference. Otherwise the logits above the lowest possible reference are counted.
     const double above = std::min(reach == 0 ? row_.larger[i] : above_[i], t_.rescales);
     return {std::min(t_.h + 2, above + (reach > 0)), std::min(t_.h + 1, above), d + 2 * reach};
   }
@@ -107,11 +108,11 @@ class LazyPaths {
   double lowest_ = 0;
 };
 
-/// What the additions can do to a sum whose terms are of very different size: BOUNDS.md section 3. Terms are
+/// The error of the additions in a sum whose terms differ greatly in size: BOUNDS.md section 3. Terms are
 /// taken by descending probability; e0 is a term's log-error before the additions.
 class HeadAndTail {
  public:
-  /// `grown`: p (e^e0 - 1) of every term; `share`: of epsilon, which is one more.
+  /// `grown`: p (e^e0 - 1) of every term; `share`: the share of epsilon, which is one more term.
   HeadAndTail(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share)
       : lam_u_(lam(t.u)), h_(h) {
     for (const std::int32_t position : row.order) {
@@ -125,8 +126,8 @@ class HeadAndTail {
     most_.push_back(most_.back() + share * (1 + growth(lam_u_)));
   }
 
-  /// Bounds |ln(computed sum / exact)|: the least over heads of 1, 2, 4, ... terms. An addition errs by no more
-  /// than its smaller operand, so what is added to a head counts at most twice, whatever its order.
+  /// Bounds |ln(computed sum / exact)|: the smallest bound over heads of 1, 2, 4, ... terms. The error of an
+  /// addition is at most its smaller operand, so what is added to a head counts at most twice, in any order.
   double best() const {
     double least = std::numeric_limits<double>::infinity();
     const std::size_t n = least_.size();
@@ -139,7 +140,7 @@ class HeadAndTail {
       const double below = std::log(std::max(most_[r - 1], 1 - q)) + among_heads + 2 * lam(std::max(0.0, q));
       least = std::min(least, std::max(above, below));
     }
-    // What the plain sums here err by.
+    // The error of the plain sums here.
     return least + static_cast<double>(n) * 0x1p-51;
   }
 
@@ -148,8 +149,8 @@ class HeadAndTail {
   std::vector<double> least_, most_;  // of the first 1, 2, ... terms: sum p, and sum p e^e0
 };
 
-/// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v): the bound is
-/// largest where the largest terms are the deepest. Epsilon may be as deep as any.
+/// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v). So the bound is
+/// largest if the largest terms are the deepest. Epsilon may have any depth.
 double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0, double share) {
   double excess = share * growth((h + 1) * lam(t.u));
   const auto leaves = static_cast<double>(row.finite + (share > 0));
@@ -190,7 +191,8 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   const double steep = e.slope * t.u;
   t.exp_slope = steep / (1 - (2 * e.k + 1) * t.u - 110 * steep);
   t.eta = (2 * e.k + 1) * 0.5 * min_subnormal(t.arithmetic);
-  // A result just above the smallest normal number, computed a little too small, is flushed too.
+  // A result just above the smallest normal number may be computed a little too small, and then is flushed
+  // too.
   if (claim.ftz) {
     t.flush = min_normal(t.arithmetic) * (1 + 16 * t.u);
     t.eta += t.flush;
@@ -200,10 +202,10 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   const double divided = (2 * division_error(claim.division, backend, t.arithmetic) + 1) * t.u;
   t.D = claim.division == Division::reciprocal ? 2 * t.u + t.u * t.u : divided;  // two roundings: (1 + u)^2
   t.D_own = claim.division == Division::reciprocal ? t.u : t.D;
-  // Half the smallest subnormal for the output's rounding; an approximate division of 2 ulp adds two whole
-  // ones where its own result is subnormal.
+  // Half the smallest subnormal for the output's rounding. An approximate division has 2 ulp error, which
+  // adds two smallest subnormals if its result is subnormal.
   t.w_out = (t.u_out == 0 && claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(out);
-  // An output wider than the arithmetic, f16 in and f32 out, keeps what the quotient lost.
+  // An output wider than the arithmetic (f16 in, f32 out) also has the error of a subnormal quotient.
   if (min_subnormal(t.arithmetic) > min_subnormal(out))
     t.w_out += (claim.division == Division::approximate ? 2.5 : 0.5) * min_subnormal(t.arithmetic);
   t.w_out += t.flush;
@@ -238,19 +240,19 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.anchor = anchor_of(row, shift);
   r.epsilon = relative_epsilon(t, r.anchor);
   r.share = r.epsilon / row.s.lo;
-  // Adding the identity, or 0, is exact: no path has more roundings than the row has other terms.
+  // Adding the identity, or 0, is exact. So a path has at most as many roundings as the row has other terms.
   const double h = std::min(t.h, std::max(0.0, finite - 1) + (r.epsilon > 0));
   const double tree = h * lam(t.u);
   const bool is_long = h > kShortSum && t.tau == 0 && !row.order.empty();
-  // Successive shifts are each off by u of their length; as a product with log2e by more.
+  // Each of several successive shifts has an error of u times its length; a product with log2e adds more.
   const double per_nat = (t.exp2 ? 2 + kLog2e + 0x1p-12 : 1) * t.u + t.exp_slope * (1 + t.u);
   const LazyPaths paths(t, row);
   double excess = 0;      // sum p_i (e^beta_i - 1), beta_i the log-error of term i inside the sum
   double own_excess = 0;  // sum p_i (e^own_i - 1), own_i the log-error of its numerator
-  double total = 0;       // sum p_i: 1, but for the share of epsilon
+  double total = 0;       // sum p_i: 1 minus the share of epsilon
   double stored = 0, most_stored = 0;  // absolute errors of stored numerators: their sum, and the largest
   double range_top = 0;
-  std::vector<double> before, grown_before;  // the additions: log-error of every term, and p (e^it - 1)
+  std::vector<double> before, grown_before;  // for the additions: every term's log-error e0, and p (e^e0 - 1)
   if (is_long) before.assign(n, 0), grown_before.assign(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const double p = row.hi[i];
@@ -266,26 +268,27 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     double beta = own;
     if (rescaled) {
       const Path path = paths.of(i);
-      // A single subtraction is known exactly. Of several, each is rounded; they add up to the path.
+      // The error of a single subtraction is known exactly. Of several subtractions each one is rounded;
+      // together they are as long as the path.
       const bool single = path.exps <= 1 && !t.exp2;
       if (!vanishes) {
         beta = path.exps * t.exp_constant + path.products * lam(t.u) +
                (single ? sigma + t.exp_slope * (1 + t.u) * path.length : per_nat * path.length);
-        // A kept exp was rounded at its own, older maximum, and rescaled at most twice.
+        // A kept exp was rounded with its own, older maximum, and rescaled at most twice.
         if (t.kept) {
           const double twice = std::min(2.0, path.products);
           own += std::fabs(row.d[i]) * t.kept_slope() + twice * (t.exp_constant + lam(t.u));
         }
       }
       if (p > 0) r.K_max = std::max(r.K_max, path.exps);
-      // The sum may be of the stored numerators, which nothing rescales.
+      // The sum may be taken of the stored numerators, which are never rescaled.
       if (t.stored) beta = std::max(beta, own);
     }
     r.A[i] = own;
     total += row.lo[i];
     if (p > 0) {
-      // Past 1 the product p e^beta is formed as one exponential: on far rows p is the smallest double and
-      // beta is huge.
+      // Beyond 1 the product p e^beta is computed as one exponential: on far rows p is the smallest double
+      // and beta is huge.
       const auto grown = [&](double by) {
         return by < 1 ? p * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
       };
@@ -295,9 +298,10 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       range_top = std::max(range_top, row.d[i] + own);
     }
   }
-  // Epsilon is a term with no exp: its own rounding, and the additions.
+  // Epsilon is a term without an exp: it has its own rounding, and the additions.
   if (r.share > 0) excess += r.share * growth(lam(t.u) + tree);
-  // Naive's terms are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m = e^lse.
+  // The terms of a naive kernel are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m =
+  // e^lse.
   const double scale =
       t.shifted ? row.s.lo * std::exp(std::min(0.0, r.anchor)) : std::exp(std::min(700.0, row.lse.lo));
   r.eta_s = scale > 0 ? t.eta / scale : std::numeric_limits<double>::infinity();
@@ -308,12 +312,12 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before, r.share));
     relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam(t.u)));
   }
-  // The sum of an online kernel is moved to the numerators' scale by one more exp and product.
+  // One more exp and product bring the sum of an online kernel to the numerators' scale.
   const double last_step = t.exp2 && rescaled ? t.eps(r.anchor) + lam(t.u) : 0;
   relative += last_step;
-  // Absolute errors of subnormal exps, grown by everything that happens to them on the way up: one in a term
-  // itself, and at most two in its rescales.
-  // Where results are flushed, the products of those rescales too.
+  // The absolute errors of subnormal exps, with everything that increases them on the way up: one in the term
+  // itself, and at most two in its rescales. If results are flushed, the products of those rescales have them
+  // too.
   const double subnormals =
       (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
   const double besides = r.share > 0 || t.stored ? (stored + (r.share > 0 ? t.w_epsilon : 0)) / scale : 0;
@@ -327,12 +331,13 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.w = finite_or_infinite((exps + t.w_out) * inflated);
   r.w_quotient = finite_or_infinite((exps + t.w_quotient) * inflated);
   for (double& A : r.A) A = (A + common) * kInflate;
-  // Safe and naive: the same exps above and below, so only the tree and the last roundings are left.
+  // Safe and naive kernels: numerator and sum use the same exps, so only the tree and the last roundings are
+  // left.
   const double divided = lam(t.D) + r.rounding;
   const double own = std::log1p(r.share > 0 ? own_excess / total : own_excess);
   double apart = r.b + own;
   if (!rescaled && !t.stored) {
-    // The exps weigh more or less beside epsilon.
+    // The errors of the exps change their weight relative to epsilon.
     const double beside = own + absolute + lam(t.u) + (r.share > 0 ? lam(t.w_epsilon / t.epsilon) : 0);
     apart = std::min(apart, tree + (r.share > 0 ? r.share * beside * std::exp(beside) : 0));
   }
@@ -343,28 +348,29 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
 }
 
 double order_slack(const Terms& t, double eps, double d) {
-  // The exps found monotone were tried below 0 only. A kept exp carries the rescales of its own tile, and of
-  // a shift rounded in an unknown way each of the two may be off.
+  // The order of an exp was measured only for arguments below 0. A kept exp carries the rescales of its own
+  // tile. If the rounding of the shift is not known, both shifts may be off.
   const bool in_order = t.monotone_exp && t.shifted && !t.kept && !t.any_shift;
   const double numerators = (in_order ? 0 : eps) + (t.kept ? 4 * (t.exp_constant + lam(t.u)) : 0) +
                             (t.kept || t.any_shift ? 2 * std::fabs(d) * t.kept_slope() : 0);
-  // Where numerators are in order, correct roundings keep them so; where they may not be, a difference in
-  // their last place can become one in the output's.
+  // If the numerators are in order, correct roundings keep them in order. If they may not be, a difference in
+  // their last place can become one in the output's last place.
   if (!(numerators > 0) && !(t.D_own > t.u)) return 0;
   return numerators + 2 * lam(t.D_own) + 2 * lam(t.u_out) + (t.stored ? 2 * lam(t.u_out) : 0);
 }
 
 LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b) {
   LogBounds r;
-  // Naive takes the log of s e^m, which is lse itself; the others that of s, at least 1.
+  // A naive kernel takes the log of s e^m, which is lse itself; the others take the log of s, which is at
+  // least 1.
   const double log_s =
       t.shifted ? std::log(row.s.hi) : std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
-  // The log is taken of the sum as it stands, e^anchor in it.
+  // The log is taken of the computed sum, which includes the factor e^anchor.
   const double anchor = t.shifted ? std::fabs(b.anchor) : 0;
   r.log_sum = finite_or_infinite((b.b + t.log_error * (log_s + b.b + anchor) + anchor) * kInflate);
   const double lse = std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
   r.lse = (t.shifted ? r.log_sum + t.u * (lse + r.log_sum) : r.log_sum) * kInflate;
-  // All logits off by so much move lse by so much, and x - lse by twice that.
+  // If all logits are off by this slack, lse is off by as much, and x - lse by twice as much.
   for (const double slack : row.slack) r.slack = std::max(r.slack, slack);
   r.lse += 2 * r.slack;
   return r;

@@ -1,6 +1,6 @@
-// The bounds once more, written from BOUNDS.md and its companions alone: long double, quadratic loops, no
-// line shared with bounds.cpp, not even its constants. What bounds.cpp computes must lie between these
-// values and a hair above them, for every class, on rows made to make each term matter.
+// The bounds computed a second time, from BOUNDS.md and its companions alone: in long double, with quadratic
+// loops, and without a line or constant of bounds.cpp. The results of bounds.cpp must lie between these
+// values and slightly above them, for every class, on rows made so that each term matters.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,15 +18,15 @@ namespace {
 using Real = long double;
 
 struct Expected {
-  Real largest = 0;  // of the errors of stored numerators, which a mean of few may be far below
+  Real largest = 0;  // largest error of a stored numerator; a mean of few may be far below it
   Real anchor = 0, eta_s = 0, b = 0, w = 0, row_sum = 0, range_top = 1, log_sum = 0, lse = 0;
   std::vector<Real> A, log_softmax;
-  bool usable = true;  // false: past lam's pole, nothing to compare
+  bool usable = true;  // false: beyond the pole of lam, nothing to compare
 };
 
 Real lam_(Real t) { return -std::log1p(-t); }
 
-/// Everything of one row, by the documents' formulas. `lse` is the exact one.
+/// All values of one row, by the formulas of the documents. `lse` is the exact one.
 Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<double>& x, Real h) {
   Expected e;
   const std::size_t n = x.size();
@@ -79,7 +79,7 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
   s += epsilon;
   const Real share = epsilon / s;
   const Real lse = m + std::log(s);
-  // Numerators as they are stored: every number that the exp may give, rounded.
+  // Stored numerators: every number that the exp may give, rounded.
   const bool stored =
       c.numerators == Numerators::output && out != Dtype::f32 && c.internals == Internals::f32;
   const auto in_output = [&](Real y) -> Real { return round_to(out, std::max(0.0, static_cast<double>(y))); };
@@ -87,7 +87,7 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
 
   const bool rescaled = c.algorithm == Algorithm::online || c.normalise == Normalise::kept;
   const Real tau = c.algorithm == Algorithm::online ? c.rescale_threshold : 0;
-  // No path has more additions than the row has other terms.
+  // A path has at most as many additions as the row has other terms.
   Real finite = 0;
   for (double v : x) finite += std::isfinite(v);
   const Real additions = std::min(h + more, std::max<Real>(0, finite - 1) + more);
@@ -112,7 +112,7 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     }
     Real beta = own[i];
     if (rescaled && !gone) {
-      // THEOREM_ONLINE.md: how many exps and products, over what length.
+      // THEOREM_ONLINE.md: the number of exps and products, and the length.
       std::set<double> above;
       Real reach = 0;
       if (tau > 0) reach = std::min(tau * (1 + u), x[i] - lowest);
@@ -146,7 +146,7 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
   Real b1 = std::log1p(sum_beta);
   Real sharper = b1;
   if (additions > 64 && tau == 0) {
-    // Head and tail, and the depths of the k-th deepest term: terms by descending logit.
+    // Head and tail, and the depth of the k-th deepest term; terms by descending logit.
     std::vector<std::size_t> order(n);
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
@@ -206,8 +206,8 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
   return e;
 }
 
-/// Not below, and above by no more than what bounds.cpp rounds up by: 2^-24 twice, and its quadratic form of
-/// e^b - 1.
+/// Not below `want`, and above it by at most what bounds.cpp rounds up: 2^-24 twice, and its quadratic form
+/// of e^b - 1.
 void expect_close(double got, Real want, Real b, const std::string& what) {
   EXPECT_GE(got, want * (1 - 0x1p-48L)) << what;
   EXPECT_LE(got, want * (1 + 0x1p-20L + std::min(0.5L * b, 0.06L))) << what;
@@ -263,8 +263,8 @@ std::vector<Named> classes() {
   return all;
 }
 
-/// Rows by hand where one term rules: no spread at all; two distinct values; steps of less than a threshold;
-/// a far term that is subnormal; a maximum far from zero; a masked row.
+/// Rows made by hand in which one term dominates: no spread at all; two distinct values; steps smaller than a
+/// threshold; a far term that is subnormal; a maximum far from zero; a masked row.
 Tensor by_hand(Dtype dtype) {
   constexpr std::int64_t V = 96;
   Tensor rows(dtype, 7, V);
@@ -281,8 +281,8 @@ Tensor by_hand(Dtype dtype) {
   return rows;
 }
 
-/// One logit above a floor whose exps are subnormal in f16: absolute errors, and a bound beyond 1 if summed
-/// serially.
+/// One logit above many others whose exps are subnormal in f16: absolute errors, and a bound beyond 1 if
+/// summed serially.
 Tensor one_high(Dtype dtype) {
   constexpr std::int64_t V = 3000;
   Tensor row(dtype, 1, V);
@@ -323,7 +323,7 @@ void compare(const Named& c, Backend backend, const Tensor& logits) {
       const double sigma = t.shifted ? std::fabs(shift.delta[j]) : 0;
       expect_close(logs.element(t, y, sigma), want.log_softmax[j], most,
                    where + ": log-softmax of " + std::to_string(j));
-      if (testing::Test::HasFailure()) return;  // one row says enough
+      if (testing::Test::HasFailure()) return;  // one row is enough
     }
   }
 }

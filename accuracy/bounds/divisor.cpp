@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-/// Covers the few operations in double that form a number here, each off by 2^-53 or an exp's 2^-52.
+/// Covers the few double operations that compute a number here, each off by 2^-53, or an exp's 2^-52.
 constexpr double kWide = 0x1p-49;
 
 Enclosure widened(double lo, double hi) { return {lo * (1 - kWide), hi * (1 + kWide)}; }
@@ -25,13 +25,13 @@ RowTruth with_epsilon(const RowTruth& row, const Terms& t, const RoundedShift& s
   RowTruth r = row;
   const double more = relative_epsilon(t, anchor_of(row, shift));
   r.s = widened(row.s.lo + more, row.s.hi + more);
-  // s / (s + more) grows with s.
+  // s / (s + more) increases with s.
   const Enclosure kept = widened(row.s.lo / (row.s.lo + more), row.s.hi / (row.s.hi + more));
   for (std::size_t i = 0; i < r.lo.size(); ++i) {
     r.lo[i] *= kept.lo;
     r.hi[i] *= kept.hi;
   }
-  // ln(s + more) = ln s + ln(1 + more / s), and the second falls with s.
+  // ln(s + more) = ln s + ln(1 + more / s); the second term decreases with s.
   const double size = std::max(std::fabs(row.lse.lo), std::fabs(row.lse.hi));
   const Enclosure added = widened(std::log1p(more / row.s.hi), std::log1p(more / row.s.lo));
   const double rounding = 0x1p-51 * (size + added.hi);

@@ -1,4 +1,4 @@
-// The rows a claim says nothing about, and why.
+// The rows about which a claim says nothing, and why.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,17 +38,17 @@ std::string outside_domain(const Claim& claim, const RowTruth& row, double b) {
     }
   }
   const bool judged = row.kind == RowKind::finite || row.kind == RowKind::masked;
-  // Past it fl(m log2e) is off by several nats, which exp2 of the maximum must hold.
+  // Beyond this limit fl(m log2e) is off by several nats, and exp2 at the maximum must still be finite.
   constexpr double kExp2Limit = 1e8;
   if (claim.exp == Exp::exp2_fma && judged && !(std::fabs(row.m) <= kExp2Limit))
     return fmt::format("maximum {:.6g} is beyond {:g}", row.m, kExp2Limit);
-  // A partial sum is relative to its own reference: it may reach the number of its terms times e^tau, however
-  // little of it is left under the final maximum.
+  // A partial sum is relative to its own reference. It may reach (the number of its terms) e^tau, even if
+  // little of it is left relative to the final maximum.
   const double partial = static_cast<double>(row.finite) * std::exp(claim.rescale_threshold + b);
   if (claim.rescale_threshold > 0 && judged && !(partial < max_finite(Dtype::f32)))
     return fmt::format("a partial sum of {} terms times e^{:g} may overflow", row.finite,
                        claim.rescale_threshold);
-  // x - lse is off by lse's own last place: past this by more than a judgement may leave unseen.
+  // x - lse has an error of one ulp of lse. Beyond this limit that is more than a judgement may leave unseen.
   const double most_lse = largest_absorbing_lse(claim);
   if (claim.log_form == LogForm::absorb && judged && !(std::fabs(row.lse.lo) <= most_lse))
     return fmt::format("lse {:.6g} is beyond {:g}: x - lse absorbs the result", row.lse.lo, most_lse);
@@ -128,7 +128,7 @@ std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t
   const auto aligned = [&](std::int64_t pitch, Dtype t) {
     return !several || pitch * static_cast<std::int64_t>(size_of(t)) % l.alignment == 0;
   };
-  // Outputs that are rows as well; k values or one are written one by one.
+  // The outputs must be aligned too if they are rows of V. k values, or a single one, are written one by one.
   if (offset % l.alignment != 0 || !aligned(p.in_pitch, p.in) ||
       (p.out_columns() == p.V && !selects(p.op) && !aligned(p.out_pitch, p.out)))
     return fmt::format("rows of {} at {} bytes, {} elements apart, do not all start at multiples of {} bytes",

@@ -13,11 +13,11 @@ constexpr const char* kMeasuredHere = "measured by assay functions";
 constexpr auto cuda = Backend::cuda;
 constexpr auto host = Backend::host;
 
-// ftz forms return 0 for a subnormal result, which is off by up to 2^23 (f32) or 2^7 (bf16) smallest
-// subnormals.
+// The ftz forms return 0 instead of a subnormal result. That is off by up to 2^23 (f32) or 2^7 (bf16)
+// smallest subnormals.
 constexpr double kFlushF32 = 0x1p23, kFlushBf16 = 0x1p7;
 
-// monotone: measured over every input on an H200 where the backend is cuda; elsewhere by construction.
+// monotone: for cuda, measured over every input on an H200; for other backends, true by construction.
 constexpr DeclaredError kTable[] = {
     {.name = "expf",
      .dtype = Dtype::f32,
@@ -210,7 +210,7 @@ constexpr DeclaredError kTable[] = {
      .relative = 1.35 * 0x1p-24,
      .documented = "none (0.818 ulp in its source)",
      .source = "glibc 2.36; measured exhaustively by assay functions"},
-    // Eigen 3.4 clamps the argument at -88.376, so what should vanish gives 0x1.ffebp-129.
+    // Eigen 3.4 clamps the argument at -88.376, so results that should vanish are 0x1.ffebp-129.
     {.name = "Eigen exp",
      .dtype = Dtype::f32,
      .backend = host,
@@ -295,7 +295,7 @@ std::span<const DeclaredError> declared_errors() { return kTable; }
 
 const DeclaredError& declared_error(std::string_view name, Dtype dtype, Backend backend) {
   if (backend == Backend::host_fma) backend = Backend::host;
-  // Somebody else's exp is held to what CUDA documents, whose figures are the looser ones.
+  // A plugin's own exp is judged by CUDA's documented errors, because those are the larger ones.
   if (backend == Backend::plugin) backend = Backend::cuda;
   for (const DeclaredError& d : kTable)
     if (d.name == name && d.dtype == dtype && d.backend == backend) return d;

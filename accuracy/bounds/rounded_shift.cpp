@@ -1,4 +1,5 @@
-// The argument of the exp as each kind of shift rounds it: replayed, so that its error is known exactly.
+// The argument of the exp, rounded as each kind of shift rounds it. The operations are repeated here, so the
+// error is known exactly.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -8,7 +9,8 @@
 namespace assay {
 namespace {
 
-/// exp2f(fmaf(x, log2e, -(m * log2e))), in nats. Long double keeps what the subtractions cancel.
+/// The argument of exp2f(fmaf(x, log2e, -(m * log2e))), in nats. Long double keeps what the subtractions
+/// cancel.
 RoundedShift exp2_shift(const RowTruth& row) {
   constexpr float log2e = 0x1.715476p+0f;
   constexpr long double ln2 = 0xb.17217f7d1cf79acp-4L;
@@ -31,8 +33,9 @@ RoundedShift exp2_shift(const RowTruth& row) {
   return s;
 }
 
-/// The kernel's logits are not known: each difference is off by as much as two of them are, by its own
-/// rounding, and by that of a scale that is applied to the difference (two roundings more, of any kind).
+/// The kernel's own logits are not known. Each difference is off by the errors of two logits, by its own
+/// rounding, and by the rounding of a scale that is applied to the difference (two more roundings of any
+/// kind).
 RoundedShift loose_shift(const RowTruth& row, const Terms& t, RoundedShift s) {
   const double of_maximum = row.argmax >= 0 ? row.slack[static_cast<std::size_t>(row.argmax)] : 0;
   for (std::size_t i = 0; i < s.f.size(); ++i) {
@@ -72,7 +75,7 @@ RoundedShift shift_of(const RowTruth& row, const Terms& t) {
   RoundedShift s = t.exp2 ? exp2_shift(row) : shift_of(row, t.arithmetic, t.shifted);
   if (!row.slack.empty()) return loose_shift(row, t, std::move(s));
   if (t.exp2) return s;
-  // What is not known to be rounded like this is off by up to u of the distance.
+  // If the rounding is not known, the shift is off by up to u of the distance.
   if (t.any_shift)
     for (std::size_t i = 0; i < s.f.size(); ++i)
       if (!std::isinf(s.f[i])) s.f[i] = row.d[i], s.delta[i] = std::fabs(row.d[i]) * t.u;

@@ -1,4 +1,4 @@
-// A case: inputs, their truth, and what every key's bound needs of them, computed once.
+// A case: inputs, their exact results, and what every key's bound needs of them. Everything is computed once.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace assay {
 
-/// Inputs and truth of (family, dtype, V, rows, seed): computed once, shared by all keys of the dtype.
+/// Inputs and exact results of (family, dtype, V, rows, seed), where V is the row length. They are computed
+/// once, and all keys of the dtype share them.
 class Case {
  public:
   Case(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
        Tier tier = Tier::fast);
-  /// Logits from elsewhere, under a name for the record.
+  /// Logits from another source, with a name for the record.
   Case(std::string name, Tensor logits, Tier tier = Tier::fast);
 
-  /// Logits that a kernel makes itself of `stored` ones: judged are those of `effective`, rounded to the stored
-  /// type.
+  /// For a kernel that computes its own logits from the `stored` ones. It is judged by the `effective`
+  /// logits, rounded to the stored type.
   Case(std::string name, Tensor stored, const EffectiveLogits& effective, Tier tier = Tier::fast);
 
-  /// The same case with every enclosure from MPFR: for verdicts that this one's leave undecided. Made at the
+  /// The same case with every enclosure from MPFR, for verdicts that this case leaves undecided. Made at the
   /// first call, by any thread.
   const Case& by_mpfr() const;
   Tier tier() const { return tier_; }
 
   const std::string& family() const { return family_; }
-  /// The logits that a kernel is judged by are not those that are stored.
+  /// True if a kernel is judged by other logits than the stored ones.
   bool transformed() const { return effective_ != nullptr; }
-  /// A kernel's own logits may differ from those it is judged by.
+  /// True if the kernel's own logits may differ from those that it is judged by.
   bool loose() const { return effective_ && !effective_->slack.empty(); }
   Dtype dtype() const { return logits_.dtype; }
   std::int64_t V() const { return logits_.V; }
@@ -42,17 +43,18 @@ class Case {
   const Tensor& logits() const { return logits_; }
   /// Made for all rows at the first call, by any thread.
   const RowTruth& truth(std::int64_t row) const { return ready().truth_[static_cast<std::size_t>(row)]; }
-  /// Cached for fp32 arithmetic with a subtracted maximum, which nearly every key has.
+  /// The shift in fp32 arithmetic with a subtracted maximum, which nearly every key uses; cached.
   const RoundedShift& shift(std::int64_t row) const { return ready().shift_[static_cast<std::size_t>(row)]; }
   std::int64_t undecided() const;
 
-  /// The backward pass whose y a softmax makes of these logits (backward/case.hpp). Made at the first call,
-  /// by any thread. Of such a case logits() are y, gradients() are dy, and there is no truth(row).
+  /// The backward pass whose y is the softmax of these logits (backward/case.hpp). Made at the first call, by
+  /// any thread. In the case that is returned, logits() are y, gradients() are dy, and truth(row) does not
+  /// exist.
   const Case& backward() const;
-  /// The same rows as a causal kernel sees them: truth(row) is that of columns 0 to row mod V alone. Made at
+  /// The same rows as a causal kernel sees them: truth(row) is that of columns 0 to row mod V only. Made at
   /// the first call, by any thread.
   const Case& causal() const;
-  /// Null where the case is none of a backward pass.
+  /// Null if the case is not a backward pass.
   const Tensor* gradients() const { return gradients_.get(); }
 
  private:
@@ -76,15 +78,15 @@ class Case {
   mutable std::unique_ptr<const Case> mpfr_, backward_, causal_;
 };
 
-/// The case as a kernel of this claim sees it, asked for this op: its backward pass, or the rows up to the
-/// diagonal, where it is one of these.
+/// The case as a kernel with this claim sees it for this op: its backward pass for op softmax_backward, the
+/// rows up to the diagonal for a causal kernel, else the case itself.
 inline const Case& as_seen_by(const Claim& claim, Op op, const Case& c) {
   if (op == Op::softmax_backward) return c.backward();
   return claim.causal == Causal::no ? c : c.causal();
 }
 
-/// Why rows of logits, drawn one by one, are no input of such a kernel; empty where they are. For what draws
-/// them: probes, searches, properties.
+/// Empty, or why single rows of logits are no input for such a kernel. For code that draws such rows: probes,
+/// searches, properties.
 inline std::string not_plain_rows(const Claim& claim, Op op) {
   if (op == Op::softmax_backward) return "a backward pass has outputs and gradients";
   if (claim.causal != Causal::no) return "a causal kernel has squares, whose rows differ in length";

@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-/// 2^100, or what the format has instead: reading past a row moves any maximum and any sum, and NaN may hide
-/// in fmaxf.
+/// 2^100, or the largest value of a smaller format. A read past a row then changes any maximum and any sum. A
+/// NaN could stay unseen in fmaxf.
 std::uint64_t large(Dtype t) {
   switch (t) {
     case Dtype::f16:
@@ -25,7 +25,7 @@ std::uint64_t large(Dtype t) {
   return 0;
 }
 
-/// Two NaN payloads per format, neither of them one that arithmetic produces.
+/// Two NaN payloads for each format; arithmetic produces neither of them.
 std::uint64_t poison(Dtype t, int which) {
   if (which == 2) return large(t);
   switch (t) {
@@ -40,26 +40,14 @@ std::uint64_t poison(Dtype t, int which) {
   }
   return 0;
 }
-/// Guard bands: a NaN in every format under poison 0; else finite, so that neither can a write of NaN stay
-/// unseen.
+/// The pattern of guard bands: under poison 0 a NaN in every format; else a finite number, so that a write of
+/// NaN is seen too.
 std::uint64_t canary(Dtype t, int which) { return which ? large(t) : ~std::uint64_t{0}; }
 std::uint64_t index_canary(int which) { return which ? 0xc5c5c5c5c5c5c5c5u : ~std::uint64_t{0}; }
 std::uint64_t in_gap(Dtype t, int which) { return which ? large(t) : poison(t, 0); }
 std::uint64_t index_poison(int which) { return which == 1 ? 0xa55aa55aa55aa55au : 0x5aa55aa55aa55aa5u; }
 std::uint64_t low_bytes(std::uint64_t v, std::size_t n) {
   return n == 8 ? v : v & ((std::uint64_t{1} << 8 * n) - 1);
-}
-
-std::uint64_t load(const std::byte* base, std::size_t element, std::int64_t i) {
-  // Every payload starts at a multiple of its element.
-  switch (element) {
-    case 2:
-      return reinterpret_cast<const std::uint16_t*>(base)[i];
-    case 4:
-      return reinterpret_cast<const std::uint32_t*>(base)[i];
-    default:
-      return reinterpret_cast<const std::uint64_t*>(base)[i];
-  }
 }
 
 std::int64_t extent(std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
@@ -166,8 +154,8 @@ void GuardedLaunch::judge_gradients(Tally& tally) const {
 }
 
 void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
-  // Patterns are laid from the payload's first byte on, in both directions: bands and offsets are multiples
-  // of the element, a workspace need not be.
+  // Patterns are written from the payload's first byte in both directions. Bands and offsets are multiples of
+  // the element size; a workspace need not be.
   const auto put = [&](std::byte* from, const std::byte* to, std::uint64_t bits) {
     for (; from + element <= to; from += element) std::memcpy(from, &bits, element);
     std::memcpy(from, &bits, static_cast<std::size_t>(to - from));
@@ -231,7 +219,7 @@ void GuardedLaunch::judge_gaps(Tally& tally, const Image& image, std::size_t ele
   for (std::int64_t r = 0; r + 1 < problem_.rows; ++r)
     for (std::int64_t j = columns; j < pitch; ++j)
       if (!tally.require(Check::guard,
-                         load(image.payload(), element, r * pitch + j) == low_bytes(pattern, element)) &&
+                         load_unsigned(element, image.payload(), r * pitch + j) == low_bytes(pattern, element)) &&
           tally.first(Check::guard))
         tally.at(Check::guard).detail =
             fmt::format("the gap after row {} of the {} was overwritten", r, what);
@@ -266,32 +254,33 @@ void GuardedLaunch::inspect(Tally& tally) const {
 
 std::uint64_t GuardedLaunch::value_bits(std::int64_t row, std::int64_t j) const {
   const Image& image = layout_.launch.in_place ? images_.logits : images_.probs;
-  return load(image.payload(), size_of(problem_.out), row * problem_.out_pitch + j);
+  return load_unsigned(size_of(problem_.out), image.payload(), row * problem_.out_pitch + j);
 }
 std::int64_t GuardedLaunch::index(std::int64_t row, std::int64_t r) const {
-  const std::uint64_t v = load(images_.indices.payload(), static_cast<std::size_t>(problem_.index_bytes()),
-                               row * problem_.out_pitch + r);
+  const std::uint64_t v =
+      load_unsigned(static_cast<std::size_t>(problem_.index_bytes()), images_.indices.payload(),
+                    row * problem_.out_pitch + r);
   return problem_.index_bytes() == 8 ? static_cast<std::int64_t>(v) : static_cast<std::int32_t>(v);
 }
 float GuardedLaunch::m(std::int64_t row) const {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(load(images_.m.payload(), 4, row)));
+  return std::bit_cast<float>(static_cast<std::uint32_t>(load_unsigned(4, images_.m.payload(), row)));
 }
 float GuardedLaunch::d(std::int64_t row) const {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(load(images_.d.payload(), 4, row)));
+  return std::bit_cast<float>(static_cast<std::uint32_t>(load_unsigned(4, images_.d.payload(), row)));
 }
 bool GuardedLaunch::value_poisoned(std::int64_t row, std::int64_t j) const {
   return !layout_.launch.in_place && value_bits(row, j) == poison(problem_.out, layout_.poison);
 }
 bool GuardedLaunch::index_poisoned(std::int64_t row, std::int64_t r) const {
   const auto size = static_cast<std::size_t>(problem_.index_bytes());
-  return load(images_.indices.payload(), size, row * problem_.out_pitch + r) ==
+  return load_unsigned(size, images_.indices.payload(), row * problem_.out_pitch + r) ==
          low_bytes(index_poison(layout_.poison), size);
 }
 bool GuardedLaunch::m_poisoned(std::int64_t row) const {
-  return load(images_.m.payload(), 4, row) == poison(Dtype::f32, layout_.poison);
+  return load_unsigned(4, images_.m.payload(), row) == poison(Dtype::f32, layout_.poison);
 }
 bool GuardedLaunch::d_poisoned(std::int64_t row) const {
-  return load(images_.d.payload(), 4, row) == poison(Dtype::f32, layout_.poison);
+  return load_unsigned(4, images_.d.payload(), row) == poison(Dtype::f32, layout_.poison);
 }
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// Buffers as a candidate sees them: poisoned outputs inside guard bands, inputs with a NaN in every gap,
-// and what is left of all that after the launch.
+// Buffers as a candidate kernel sees them: poisoned outputs between guard bands, and inputs with a NaN in
+// every gap. After the launch the guards and inputs are inspected.
 #pragma once
 
 #include <array>
@@ -15,15 +15,17 @@
 
 namespace assay {
 
-/// How one launch lays out its buffers and how it is scheduled. Two layouts differ in everything a right
-/// kernel must not depend on.
+/// The layout of one launch's buffers, and its schedule. The plain and the hostile layout differ in
+/// everything that must not affect a right kernel.
 struct Layout {
   std::int64_t in_gap = 0;  // elements between rows
   std::int64_t out_gap = 0;
   std::int64_t offset = 0;      // elements from a 256-byte boundary to the first row
-  std::int64_t out_offset = 0;  // elements more or fewer to the first row of the outputs
-  /// 0: outputs hold one NaN payload, guard bands and gaps NaN too; 1: outputs hold another NaN payload,
-  /// guard bands and the gaps of the logits a large finite number; 2: everything holds that number.
+  std::int64_t out_offset = 0;  // added to offset for the first row of the outputs; may be negative
+  /// What the memory holds before the launch:
+  /// 0: outputs hold one NaN payload; guard bands and gaps hold NaN too;
+  /// 1: outputs hold another NaN payload; guard bands and the gaps of the logits hold a large finite number;
+  /// 2: everything holds that number.
   int poison = 0;
   std::size_t guard = 512;  // bytes on either side of every payload, a multiple of 256
   LaunchOptions launch = {};
@@ -31,13 +33,15 @@ struct Layout {
 
 /// Dense and aligned, poison 0, threads in index order, the backend's own grid.
 Layout plain_layout();
-/// Gaps between rows, first row one element off alignment, poison 1, permuted schedule, at most two blocks.
+/// Gaps between rows, first row one element after an aligned address, poison 1, permuted schedule, at most
+/// two blocks.
 Layout hostile_layout();
-/// The layout with the gaps and the offset that a variant's declared limits ask for: none where rows must be
-/// dense, wider ones where rows must be aligned.
+/// The layout, adapted to the declared limits of a variant. Dense rows: no gaps. Aligned rows: the gaps and
+/// the offset are increased until every row is aligned.
 Layout fitted(Layout layout, const Variant& variant, const Problem& problem);
 
-/// What a launch reads beside the logits; it outlives the launch, as they do. Null: no gradients, neutral operands.
+/// What a launch reads in addition to the logits. It must outlive the launch, as the logits must. Null: no
+/// gradients, neutral operands.
 struct Beside {
   const Tensor* gradients = nullptr;  // of a backward pass
   const OperandValues* operands = nullptr;
@@ -50,10 +54,10 @@ class GuardedLaunch final : public WrittenRows {
                 const Beside& beside = {});
 
   LaunchOutcome run();
-  /// Two launches of the same problem at the same time; the variant has a launcher.
+  /// Runs two launches of the same problem at the same time. The variant must have a launcher.
   static std::array<LaunchOutcome, 2> run_both(GuardedLaunch& a, GuardedLaunch& b);
 
-  /// Guard bands and gaps intact, logits unchanged: judged into the tally.
+  /// Checks that guard bands and gaps are intact and the logits unchanged; the results go into the tally.
   void inspect(Tally& tally) const;
 
   const Problem& problem() const override { return problem_; }
@@ -62,7 +66,7 @@ class GuardedLaunch final : public WrittenRows {
   std::int64_t index(std::int64_t row, std::int64_t r) const override;
   float m(std::int64_t row) const override;
   float d(std::int64_t row) const override;
-  /// Whether they still are the poison.
+  /// True if the output still holds the poison.
   bool value_poisoned(std::int64_t row, std::int64_t j) const;
   bool index_poisoned(std::int64_t row, std::int64_t r) const;
   bool m_poisoned(std::int64_t row) const;
@@ -71,14 +75,15 @@ class GuardedLaunch final : public WrittenRows {
   bool has_indices() const override { return selects(problem_.op); }
   bool has_normalizer() const override { return !images_.m.empty(); }
   const Layout& layout() const { return layout_; }
-  /// What was written elsewhere, in place of a run: rows of a problem too large for guarded buffers.
+  /// Takes outputs that were computed elsewhere, instead of a run: rows of a problem too large for guarded
+  /// buffers.
   void receive(std::int64_t row, const std::byte* values, const std::byte* indices, const float* m,
                const float* d);
-  /// Hands one row of what this launch wrote to a launch of the same op and row length.
+  /// Copies one row of this launch's outputs to a launch of the same op and row length.
   void copy_row(std::int64_t row, GuardedLaunch& to, std::int64_t at) const;
 
  private:
-  /// One pattern for the payload, one for the guard bands, both of `element` bytes.
+  /// Fills the payload with one pattern and the guard bands with another. Both patterns have `element` bytes.
   void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
   void judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
                    const char* what) const;
@@ -87,7 +92,7 @@ class GuardedLaunch final : public WrittenRows {
   void judge_gaps(Tally& tally, const Image& image, std::size_t element, std::int64_t columns,
                   std::int64_t pitch, std::uint64_t pattern, const char* what) const;
 
-  /// Lays out the gradients as the logits are.
+  /// Lays out the gradients like the logits.
   void place_gradients();
   void judge_gradients(Tally& tally) const;
 

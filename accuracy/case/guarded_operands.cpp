@@ -1,5 +1,5 @@
-// The operands of a guarded launch: mask, bias, lengths and temperatures, laid out as the logits are, and
-// looked at again after it.
+// The operands of a guarded launch: mask, bias, lengths and temperatures. They are laid out like the logits,
+// and checked after the launch.
 #include <cstring>
 #include <limits>
 
@@ -23,7 +23,7 @@ std::uint64_t element_of(MaskType t, bool set) {
   return 0;
 }
 
-/// Rows of `columns` elements, `pitch` apart, every gap of all ones: NaN, or a mask that is set.
+/// Rows of `columns` elements, `pitch` apart. Every byte of a gap is 0xff: NaN in floats, set in a mask.
 std::vector<std::byte> matrix(std::int64_t rows, std::int64_t columns, std::int64_t pitch,
                               std::size_t element) {
   const std::int64_t elements = rows == 0 ? 0 : (rows - 1) * pitch + columns;
@@ -74,7 +74,7 @@ std::vector<std::byte> temperature_bytes(const Problem& p, const OperandValues& 
 }
 
 constexpr std::array<const char*, 4> kNames = {"mask", "bias", "lengths", "temperatures"};
-/// Around an operand stands what changes every result that is made with it.
+/// The bytes around an operand. Read by mistake, they change every result.
 constexpr std::uint64_t kBeside = ~std::uint64_t{0};
 
 }  // namespace

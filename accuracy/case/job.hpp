@@ -1,4 +1,5 @@
-// One job: a kernel on inputs of one size. The problem that it is given, and the record that it begins with.
+// One job is one kernel on inputs of one size: the problem that the kernel gets, and the record to start
+// from.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace assay {
 
-/// The problem of one job, its rows `pitch` elements apart (outputs of V columns too).
+/// The problem of one job. Rows are `pitch` elements apart; so are the rows of outputs that have V columns,
+/// where V is the row length.
 Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
                    std::int64_t pitch);
 

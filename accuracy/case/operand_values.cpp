@@ -10,7 +10,7 @@ namespace {
 
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-/// The same numbers for every standard library.
+/// Draws the same numbers with every standard library.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : bits_(seed) {}
@@ -42,7 +42,7 @@ void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t 
       else
         std::fill(row, row + left - (left == V ? 1 : 0), 0);
     }
-    // A row with nothing left is a matter of policy: not here.
+    // A row with nothing left is decided by a policy, so it is not made here.
     if (std::find(row, row + V, 1) == row + V) row[draws.below(V)] = 1;
   }
 }
@@ -55,15 +55,15 @@ void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDr
                                ? most - draws.below(std::min<std::int64_t>(most, 33))
                                : 1 + draws.below(most);
     v.lengths.push_back(std::min(n, V));
-    // What a mask leaves must lie before the row's end.
+    // What a mask keeps must lie before the row's end.
     if (v.keep.empty() || V == 0) continue;
     std::uint8_t* const row = v.keep.data() + r * V;
     if (std::find(row, row + n, 1) == row + n) row[draws.below(n)] = 1;
   }
 }
 
-/// How far the logits of two kernels may lie apart that round at any step (OPERANDS.md): q = scale x /
-/// temperature, z = q + bias. A product, a quotient and a sum that are not made cost nothing.
+/// How far apart the logits of two kernels may be if they round at any step (OPERANDS.md): q = scale x /
+/// temperature, z = q + bias. A product, quotient or sum that is not needed adds no error.
 double slack_of(const OperandValues& v, float temperature, double q, double z) {
   constexpr double u = 0x1p-24;
   const double steps = (v.scale != 1 ? 3 : 0) + (temperature != 1 ? 3 : 0);
@@ -78,7 +78,7 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
   Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
               static_cast<std::uint64_t>(rows));
   OperandValues v;
-  // 1 / sqrt(128), and what is no power of two either.
+  // 1 / sqrt(128), and other values that are no power of two.
   if (o.has(operand::scale)) {
     Tensor held(o.scale, 1, 1);
     held.set(0, 0, static_cast<double>(how == OperandDraw::few_left ? 1.7f : 0.088388346f));
@@ -96,7 +96,7 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
     // An additive mask: -inf here and there, never everywhere.
     if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary)
       for (std::int64_t r = 0; r < rows && V > 0; ++r) {
-        // At a row's end; where sequences are filled up on their left, at its start.
+        // At a row's end; at its start, where sequences are padded on the left.
         const bool start = how == OperandDraw::long_tails && r % 2 == 1;
         const std::int64_t at = draws.below(V);
         for (std::int64_t j = start ? 0 : at + 1; j < (start ? at : V); ++j)

@@ -1,5 +1,5 @@
-// What the operands of a launch hold, and the logits that they make of the stored ones: the softmax is taken of
-// z = scale x / temperature + bias, with -inf where something is left out (reference/operands.hpp).
+// The values of a launch's operands, and the logits that result from them. The softmax is taken of z = scale
+// x / temperature + bias, and z = -inf where an element is left out (reference/operands.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace assay {
 
-/// Empty vectors, and a bias without rows, are neutral: nothing is left out, added or divided by.
+/// An empty vector and a bias without rows are neutral: they leave nothing out, add nothing and divide by
+/// nothing.
 struct OperandValues {
   float scale = 1, temperature = 1;
   std::vector<float> temperatures;    // one a row
@@ -20,25 +21,26 @@ struct OperandValues {
   std::vector<std::int64_t> lengths;  // one a row
 };
 
-/// Which values are drawn: ordinary ones, or one operand at a time against the ends of its range.
+/// Which values are drawn: ordinary ones, or extreme values of one operand at a time.
 enum class OperandDraw {
   ordinary,    // half of the elements left out, a bias of N(0, 4), lengths from 1 to V
-  few_left,    // one to three elements of a row are left, at its end too
-  long_tails,  // only the last elements of a row are left out, and the first of the next
+  few_left,    // one to three elements of a row are kept, also at its end
+  long_tails,  // the last elements of one row are left out, the first of the next
 };
 
-/// Values for every operand that the kernel takes, the same for the same seed. At least one element of a row is
-/// left.
+/// Values for every operand that the kernel takes. The same seed gives the same values. At least one element
+/// of each row is kept.
 OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, OperandDraw draw);
 
-/// The logits the softmax is taken of, and how far those of a kernel may be from them.
+/// The logits of which the softmax is taken, and how far a kernel's own logits may be from them.
 struct EffectiveLogits {
   Tensor z;  // f32
-  /// By element: bounds |z of the kernel - z|. Empty where the rounding is declared: they are equal.
+  /// For each element a bound of |z of the kernel - z|. Empty if the rounding is declared; then the two are
+  /// equal.
   std::vector<double> slack;
 };
 
-/// `rounding`: how a kernel rounds on the way to z. Each operation rounds to f32: product, quotient, sum.
+/// `rounding`: how a kernel rounds when it computes z. Each operation (product, quotient, sum) rounds to f32.
 EffectiveLogits effective_logits(const Tensor& x, const OperandValues& values, LogitRounding rounding);
 
 /// True if the element is left out.

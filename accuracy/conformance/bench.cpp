@@ -42,7 +42,7 @@ Record Bench::blank(const ConformanceCase& c) const {
     again.group = group_->name;
     again.setup = c.setup;
     again.max_ulp = options_.max_ulp;
-    // What a group does besides the case's own words: longer waits, more launches.
+    // How long a group waits and how often it launches also depends on the extent.
     again.extent = options_.extent == Extent::quick ? "quick" : options_.extent == Extent::full ? "full" : "";
   }
   if (!options_.logits.empty()) {
@@ -76,7 +76,8 @@ Case Bench::inputs(const ConformanceCase& c, std::int64_t rows) const {
 
 namespace {
 
-/// Of what power of two, in bytes, all rows of logits start at a multiple. Buffers start at one of 256.
+/// The largest power of two, in bytes, of which all rows of logits start at a multiple. Buffers start at a
+/// multiple of 256.
 std::int64_t alignment_of_rows(const Problem& p, std::int64_t offset) {
   const auto element = static_cast<std::uint64_t>(size_of(p.in));
   std::uint64_t bits = 256 | static_cast<std::uint64_t>(offset) * element;
@@ -153,19 +154,19 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   Record r = unsupported(c, why);
   r.rows_outside = c.rows;
   Launcher* const launcher = variant_of(c).launcher.get();
-  // Each costs a new process: one case of a run is enough, unless it was asked for.
+  // Each of these costs a new process, so one case of a run is enough, unless it was asked for.
   const bool asked = options_.narrow.V || options_.narrow.rows;
   if (!asked && std::string_view(group_->name) != (c.rows == 0 ? "rows" : "shapes")) return r;
   if (!launcher || died_unpromised_ || patience_->hangs > 0) return r;
   GuardedLaunch launch = prepare(c, inputs, layout);
-  // Nobody is judged by it: it gets a tenth of the usual wait, and is not looked at again.
+  // No kernel is judged by this launch: it gets a tenth of the usual wait, and is not looked at again.
   launcher->be_patient(0.1);
   const LaunchOutcome outcome = launch.run();
   launcher->be_patient(1);
   launcher->disturbance();
   died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
   r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
-  // What it did to its process is no part of the cases that follow. A launcher that said no did nothing.
+  // What it did to its process must not affect later cases. A launcher that refused did nothing.
   if (outcome.ok() || !says_no(outcome.kind)) launcher->restart();
   return r;
 }
@@ -201,7 +202,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (!outcome.ok()) return;
     launch.inspect(j.tally);
     j.judge_rows(launch, true);
-    if (!launch.layout().launch.in_place) j.judge_written(launch, launch);
+    if (!launch.layout().launch.in_place) j.require_written(launch, launch);
     if (v.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };

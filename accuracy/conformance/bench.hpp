@@ -1,5 +1,5 @@
-// What a group's cases are run with: one thread's variant, records with their identity filled in, one launch
-// judged whole, and the places where results go.
+// The tools to run a group's cases: one thread's variant, records with their identity filled in, one launch
+// that is judged as a whole, and the functions that take the results.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 
 namespace assay::conformance {
 
-/// Crashes and hangs of one group, over all threads. Crashes that take no time cost no cases: only where
-/// those after the first 20 have taken ten seconds is the rest left. Every hang costs its wait, and none of
-/// them is believed before the second look: a few are enough.
+/// Counts the crashes and hangs of one group, over all threads, and says when to leave the group. Quick
+/// crashes do not end it: the rest is left only after 20 crashes that took ten seconds together. Ten hangs
+/// end it, because every hang costs its full wait and is looked at again anyway.
 struct Patience {
   static constexpr int kCrashes = 20, kHangs = 10;
   static constexpr std::int64_t kCrashingNs = 10'000'000'000;
   std::atomic<int> crashes{0}, hangs{0};
   std::atomic<std::int64_t> crashing_ns{0};
-  Deaths* deaths = nullptr;  // of the whole run; null: every case is launched
+  Deaths* deaths = nullptr;  // deaths of the whole run; null: every case is launched
   bool over() const { return (crashes >= kCrashes && crashing_ns >= kCrashingNs) || hangs >= kHangs; }
 };
 
@@ -33,7 +33,7 @@ class Bench {
   Bench(Variant variant, const ConformanceOptions& options)
       : variant_(std::move(variant)), options_(options) {}
 
-  /// The same for another variant: the kernel in a worker, or under another claim.
+  /// The same bench for another variant: the kernel in a worker process, or under another claim.
   Bench with(Variant variant) const {
     Bench b = *this;
     b.variant_ = std::move(variant);
@@ -41,32 +41,32 @@ class Bench {
   }
 
   const Variant& variant() const { return variant_; }
-  /// The kernel of the case: its own, or the bench's.
+  /// The kernel of the case: the case's own one, or the bench's.
   const Variant& variant_of(const ConformanceCase& c) const { return c.variant ? *c.variant : variant_; }
   std::uint64_t seed() const { return options_.seed; }
   const ConformanceOptions& options() const { return options_; }
 
-  /// The unit that is about to run, and where the records of its cases go.
+  /// Prepares for the next unit. `emit` takes the records of its cases.
   void enter(const Group& group, Patience& patience, std::function<void(std::size_t, Record)> emit);
   /// Hands over the record of case `i` of the unit.
   void emit(std::size_t i, Record r);
-  /// False once the group has crashed or hung too often; the rest is then left.
+  /// False once the group has crashed or hung too often; then the rest is left.
   bool go_on() const { return !patience_->over(); }
 
-  /// Status not_run, reproduce line complete.
+  /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;
   Record unsupported(const ConformanceCase& c, const std::string& reason,
                      FaultKind wants = FaultKind::none) const;
 
-  /// Inputs of the case, or more or fewer rows of them: a family of reference/, one of inputs.hpp, or rows of
-  /// the file that the options name.
+  /// Inputs of the case, or a different number of such rows. They come from a family of reference/, a family
+  /// of inputs.hpp, or the file that the options name.
   Case inputs(const ConformanceCase& c) const { return inputs(c, c.rows); }
   Case inputs(const ConformanceCase& c, std::int64_t rows) const;
 
   Problem problem(const ConformanceCase& c) const;
-  /// The layout with the gaps and the offset that declared limits ask for.
+  /// The layout, adapted to the declared limits (fitted in case/guarded.hpp).
   Layout fit(const ConformanceCase& c, const Layout& layout) const;
-  /// `values`: what the operands hold; null: neutral ones.
+  /// `values`: the values of the operands; null: neutral ones.
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                         const OperandValues* values = nullptr) const {
     const Case& seen = as_seen_by(variant_of(c).claim, c.op, inputs);
@@ -76,21 +76,22 @@ class Bench {
   LaunchOutcome run(GuardedLaunch& launch) const;
   void count(const LaunchOutcome& outcome,
              std::chrono::nanoseconds took = std::chrono::milliseconds(500)) const;
-  /// Whether a launch ended the process, and how long it took. `offset`: elements before the first row.
+  /// Notes whether a launch ended the process, and how long it took. `offset`: elements before the first row.
   void saw(const Problem& p, std::int64_t offset, bool died, std::chrono::nanoseconds took) const;
 
-  /// One launch and all that can be said of it: buffers, special values, bounds; MPFR where fp64 leaves
+  /// Makes one launch and judges it as a whole: buffers, special values, bounds; by MPFR where fp64 leaves
   /// something open. The inputs may have more rows than the case.
   Record judge(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                const OperandValues* values = nullptr) const;
   Record judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
                const LaunchOutcome& outcome) const;
 
-  /// Empty, or why the case lies outside what the variant declares or the launcher can do.
+  /// Empty, or why the case is outside what the variant declares or the launcher can do.
   std::string outside(const ConformanceCase& c, const Layout& layout) const;
 
  private:
-  /// An empty row, or no rows, for a kernel that did not promise them: `unsupported`, with what came back.
+  /// Launches an empty row, or no rows, with a kernel that does not promise to accept them. The record is
+  /// `unsupported`, and says what was returned.
   Record unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                     const std::string& why) const;
 
@@ -102,19 +103,19 @@ class Bench {
   mutable bool died_unpromised_ = false;
 };
 
-/// Adds the checks and extremes of `one` to `all`: a case of several launches. A first failure's detail
-/// begins with `where`.
+/// Adds the checks and extremes of `one` to `all`, the record of a case with several launches. The detail of
+/// a first failure begins with `where`.
 void fold(Record& all, const Record& one, const std::string& where);
 
-/// An exact check of a record: judged once, failed with this detail unless it holds.
+/// An exact check of a record: it is judged once, and fails with this detail unless it holds.
 void require(Record& r, Check check, bool holds, const std::string& detail,
              FaultKind cause = FaultKind::none);
 
-/// Status and reason of a record of several launches, after fold and require: what status.hpp makes of its
-/// checks and of how the worst launch ended.
+/// Sets status and reason of a record of several launches, after fold and require: status.hpp derives them
+/// from its checks and from how the worst launch ended.
 void settle(Record& r);
 
-/// "row 0, element 3: 0x1p-4 and 0x1.8p-4": where two launches on the same inputs differ; empty if nowhere.
+/// Where two launches on the same inputs differ: "row 0, element 3: 0x1p-4 and 0x1.8p-4"; empty if nowhere.
 std::string difference(const Variant& variant, const Case& inputs, Op op, const GuardedLaunch& a,
                        const GuardedLaunch& b);
 

@@ -1,6 +1,6 @@
-// Is a kernel right? Named groups of cases, each group with one thing that may go wrong in mind: every row
-// length, every layout, launch after launch. Every case yields one record, so that a page, a summary and a
-// one-line reproduction come with it; diagnosis.hpp says what the failing ones have in common.
+// Is a kernel right? Named groups of cases answer this. Each group looks for one thing that may go wrong:
+// every row length V, every layout, repeated launches. Every case makes one record, from which a page, a
+// summary and a one-line reproduction are made. diagnosis.hpp says what the failing cases have in common.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ struct ElementObserver;
 
 namespace assay::conformance {
 
-/// How much of each group: seconds, a minute or two, or all there is.
+/// How much of each group is run: for seconds, for a minute or two, or everything.
 enum class Extent { quick, normal, full };
 
-/// One case of a group alone, or a few. A group without a list of its own for a field ignores none: what no
-/// case matches is an empty plan.
+/// Selects one case of a group, or a few. No group ignores a field: if no case matches, the plan is empty.
 struct Narrowing {
   std::string family, setup;
   std::optional<std::int64_t> V, rows, pitch;
@@ -34,25 +33,26 @@ struct Narrowing {
   std::optional<Op> op;
 };
 
-/// One record to make. The family names the inputs; `setup` says what else the case varies ("offset_6").
+/// One case makes one record. The family names the inputs; `setup` says what else the case varies
+/// ("offset_6").
 struct ConformanceCase {
   std::string family;
   std::int64_t V = 0, rows = 1;
   Op op = Op::softmax;
   int k = 0;
   std::string setup = {};
-  const Variant* variant = nullptr;  // the kernel, which outlives the run; null: the bench's own
+  const Variant* variant = nullptr;  // the kernel, which must outlive the run; null: the bench's own
 };
 
 class Bench;
 
-/// Cases that share inputs, or a worker: run in order, by one thread. `run` emits one record per case; those
-/// it does not emit are recorded as not run.
+/// Cases that share inputs, or a worker process. One thread runs them in order. `run` emits one record per
+/// case; a case without one is recorded as not run.
 struct Unit {
   std::vector<ConformanceCase> cases;
   std::function<void(Bench&, const std::vector<ConformanceCase>&)> run;
-  double weight = 1;       // roughly its time, for the order
-  bool exclusive = false;  // no other exclusive unit at the same time: it keeps state of its own
+  double weight = 1;       // roughly its time; orders the units
+  bool exclusive = false;  // never runs beside another exclusive unit, because it keeps state
 };
 
 /// What a group's plan depends on.
@@ -69,11 +69,12 @@ struct Group {
   const char* why;  // one sentence
   std::vector<Unit> (*plan)(const Planning&);
   bool optional = false;  // only when it is asked for by name
-  /// It starts a program of its own. The search for a contract runs it once, within what was found.
+  /// It starts a separate program. The search for a contract runs it only once, within the contract that was
+  /// found.
   bool costly = false;
 };
 
-/// Which of the chosen groups run.
+/// Which of the chosen groups are run.
 enum class Part { all, cheap, costly };
 
 /// The groups of groups/, in report order.
@@ -81,23 +82,24 @@ std::span<const Group> groups();
 
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
-  std::vector<std::string> also;  // optional groups, beside those
-  Part part = Part::all;  // of a part alone, which may be empty
+  std::vector<std::string> also;  // optional groups, in addition to those
+  Part part = Part::all;  // which part of the groups; a part may be empty
   Extent extent = Extent::normal;
   Narrowing narrow;
-  std::int64_t most_elements = 0;  // cases of more are not planned; 0: all are
+  std::int64_t most_elements = 0;  // larger cases are not planned; 0: all cases are
   std::uint64_t seed = 1;
-  /// Of the seconds that a launch of group `big` is given: less than 1 where a launch is to hang sooner.
+  /// A factor for the time that a launch of group `big` may take: less than 1 to call a launch hung sooner.
   double patience = 1;
-  std::optional<double> max_ulp;  // the author's own promise, a check of its own
+  std::optional<double> max_ulp;  // the author's own promise; a separate check
   int threads = 0;                // 0: one per core
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
-  std::vector<Group> more;  // groups from elsewhere, after those
+  std::vector<Group> more;  // groups from other sources, after those
   Tier tier = Tier::fast;   // of the oracle
-  /// The records of `assay report`: they name no group, and that command repeats them.
+  /// True for the records of `assay report`: they name no group, and that command repeats them.
   bool report = false;
-  std::string logits;  // .npy file whose first rows are every case's, in place of its family
-  /// Who sees every judged element of a case of the group `families`; null: nobody. From any thread.
+  std::string logits;  // .npy file; its first rows replace the family in every case
+  /// Makes the observer of every judged element of a case of the group `families`; null: no observer. Called
+  /// from any thread.
   std::function<std::unique_ptr<ElementObserver>(const Variant&, const ConformanceCase&)> observe;
   std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised
 };
@@ -107,10 +109,10 @@ struct ConformanceResult {
   std::int64_t planned = 0, executed = 0;
 };
 
-/// Runs the groups on a kernel. `make` gives a variant of its own to each thread: an isolated one has a
-/// worker of its own. Throws InputError where a group is unknown or the plan is empty; never for a failing
-/// kernel: after 10 hangs, or 20 crashes and ten seconds of them, a group is left, its other cases are
-/// recorded as not run. Of row lengths that end the process few are launched (deaths.hpp).
+/// Runs the groups on a kernel. `make` gives each thread its own variant; an isolated variant has its own
+/// worker process. Throws InputError if a group is unknown or the plan is empty, but never because a kernel
+/// fails. After 10 hangs, or after 20 crashes that took ten seconds, a group is left and its other cases are
+/// recorded as not run. Row lengths that end the process are launched only a few times (deaths.hpp).
 ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options);
 
 }  // namespace assay::conformance

@@ -25,8 +25,8 @@ bool Deaths::like_the_dead(std::int64_t V, std::int64_t alignment) const {
   if (!alive_.empty() && dead_alignment_ < alive_alignment_ && alignment <= dead_alignment_) return true;
   if (alive_.contains(V)) return false;
   if (alive_.empty() || dead_.contains(V)) return true;
-  // A length longer than all that live, where such a one died; or shorter; or no multiple, where such a one
-  // died.
+  // The length is like the dead ones if it is longer than all that live and such a one died; the same for
+  // shorter; or if it is no multiple of the common divisor of those that live.
   if (V > *alive_.rbegin() && *dead_.rbegin() > *alive_.rbegin()) return true;
   if (V < *alive_.begin() && *dead_.begin() < *alive_.begin()) return true;
   return V % divisor_ != 0;

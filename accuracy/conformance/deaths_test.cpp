@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// A kernel of multiples of 4 up to 1024, which ends its process else; each death takes a second.
+/// A kernel for multiples of 4 up to 1024; other lengths end its process. Each death takes a second.
 void launch(Deaths& deaths, std::int64_t V) { deaths.saw(V, 256, V % 4 != 0 || V > 1024, seconds(1)); }
 
 TEST(Deaths, LengthsThatLiveAreNeverLeftOut) {
@@ -66,7 +66,7 @@ TEST(Deaths, AreOfAddressesToo) {
   EXPECT_NE(deaths.leaves_out(64, 8, 1), "");
   EXPECT_EQ(deaths.leaves_out(64, 8, 16), "");
   EXPECT_EQ(deaths.leaves_out(64, 16, 1), "");
-  // Once such an address lives it is no matter of addresses.
+  // Once a launch at such an address lives, the address is not the cause.
   deaths.saw(64, 4, false, seconds(1));
   EXPECT_EQ(deaths.leaves_out(64, 8, 1), "");
 }

@@ -7,7 +7,7 @@
 namespace assay::conformance {
 namespace {
 
-/// Neighbours of a row length where a dispatch may change.
+/// The neighbours of a row length at which a dispatch may change.
 void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
   for (std::int64_t d = -reach; d <= reach; ++d)
     if (V + d >= 0) sizes.insert(V + d);
@@ -18,7 +18,7 @@ void around(std::set<std::int64_t>& sizes, std::int64_t V, std::int64_t reach) {
 Tensor make_rows(const std::string& family, Dtype dtype, std::int64_t V, std::int64_t rows,
                  std::uint64_t seed) {
   const Family& known = family_named(family);
-  // Few families have an empty row, where there is nothing to tell them apart.
+  // Few families have an empty row, and all empty rows are alike.
   return V == 0 ? Tensor(dtype, rows, 0) : make_input(known, dtype, V, rows, seed);
 }
 
@@ -53,13 +53,13 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   around(sizes, 12288, 1);
   around(sizes, 14080, 1);
   for (std::int64_t V : {6240, 12287, 40001}) sizes.insert(V);
-  // Vocabularies of published models, padded ones among them.
+  // Vocabulary sizes of published models, padded ones included.
   for (std::int64_t V :
        {21128,  28996,  30522,  32000,  32064,  32128,  49152,  49408,  50257,  50265,  50304,  50432,
         51200,  51865,  64000,  65024,  92544,  100352, 102400, 128000, 128256, 129280, 131072, 151552,
         151936, 152064, 163840, 200064, 201088, 202048, 250112, 250880, 256000, 262144})
     sizes.insert(V);
-  // Past a block of 1024 threads with 256 elements each.
+  // More than a block of 1024 threads with 256 elements each.
   for (std::int64_t V : {262144, 300007, 524296}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};
 }
@@ -67,7 +67,7 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
 std::vector<std::int64_t> sizes_between(Extent extent) {
   std::set<std::int64_t> sizes;
   if (extent == Extent::quick) {
-    // 7 and 61 share no divisor with any power of two: every remainder comes once in so many steps.
+    // 7 and 61 share no divisor with a power of two, so every remainder occurs once per cycle.
     for (std::int64_t V = 131; V <= 4096; V += V < 520 ? 1 : V < 1100 ? 7 : 61) sizes.insert(V);
     for (const std::int64_t V : shape_sizes(extent)) sizes.erase(V);
   }

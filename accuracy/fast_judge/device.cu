@@ -1,8 +1,9 @@
-// The fast judge where the outputs lie: one block per row, the row's maximum, its sums, then every verdict.
-// Rows with anything open come back to the host. Compiled with -fmad=false, as all oracle code.
+// The fast judge on the GPU that holds the outputs: one block per row computes the row's maximum, its sums,
+// then every verdict. Rows with anything open return to the host. Compiled with -fmad=false, like all oracle
+// code.
 //
-// Cost of an element, f32: about 100 fp64 instructions (two exps of 21, conversions counted at 4), and 16
-// bytes read: logits three times, of which two mostly from cache, and outputs once.
+// Cost of an f32 element: about 100 fp64 instructions (two exps of 21 each; a conversion counts as 4), and 16
+// bytes read: logits three times, two of them mostly from cache, and outputs once.
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
@@ -30,7 +31,7 @@ __device__ __forceinline__ float decoded(float x) { return x; }
 __device__ __forceinline__ float decoded(__half x) { return __half2float(x); }
 __device__ __forceinline__ float decoded(Bf16 x) { return __uint_as_float(std::uint32_t{x.bits} << 16); }
 
-/// What a row leaves behind.
+/// The result of a row.
 struct RowResult {
   std::int64_t open;
   double sum_ulp, utilisation;
@@ -39,7 +40,7 @@ struct RowResult {
   fast::RowConstants constants;
 };
 
-/// A double-double; adding keeps the error of every addition.
+/// A double-double sum; it keeps the error of each addition.
 struct Sum {
   double hi = 0, lo = 0;
   __device__ __forceinline__ void add(double v) {
@@ -56,7 +57,7 @@ struct Sum {
 
 __device__ __forceinline__ double shuffled(double v, int by) { return __shfl_xor_sync(0xffffffffu, v, by); }
 
-/// Folds every thread's value with op; all threads get the result.
+/// Reduces the values of all threads with op; all threads get the result.
 template <class T, class Shuffle, class Op>
 __device__ T block_fold(T v, T* shared, Shuffle shuffle, Op op) {
   for (int by = 16; by > 0; by /= 2) v = op(v, shuffle(v, by));
@@ -127,7 +128,7 @@ __device__ __forceinline__ void for_each(const T* x, const U* g, std::int64_t V,
 }
 
 template <class T, class U>
-// Three blocks an SM: 80 registers. Four or five spill and are slower.
+// Three blocks per SM: 80 registers. Four or five blocks spill registers and are slower.
 __global__ void __launch_bounds__(kThreads, 3)
     judge_rows(fast::ClaimConstants c, const T* logits, std::int64_t in_pitch, const U* probs,
                std::int64_t out_pitch, std::int64_t rows, std::int64_t V, RowResult* results) {

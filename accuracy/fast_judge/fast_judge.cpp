@@ -17,7 +17,7 @@ namespace assay {
 namespace fast {
 
 namespace {
-/// The float not above v >= 0.
+/// The largest float that is at most v, for v >= 0.
 float below(double v) {
   const auto f = static_cast<float>(v);
   return static_cast<double>(f) > v ? std::nextafter(f, 0.0f) : f;
@@ -92,7 +92,7 @@ std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
   if (claim.numerators != Numerators::arithmetic) return "numerators that are stored in the output's type";
   if (claim.normalise != Normalise::recomputed) return "kept exps";
   if (claim.exp == Exp::half) return "hexp in fp32 arithmetic has no declared error";
-  // Below, no sum of 2^26 terms can overflow: every row is in the domain.
+  // Up to this threshold no sum of 2^26 terms can overflow, so every row is in the domain.
   if (claim.rescale_threshold > 32) return "rescales put off so far that a sum may overflow";
   return {};
 }
@@ -111,7 +111,7 @@ FastJudgement judge_fast(const Claim& claim, Backend backend, const Outputs& o, 
   std::vector<Mine> workers(static_cast<std::size_t>(workers_for(rows, threads)));
   parallel_for_workers(rows, threads, [&](std::size_t row, int worker) {
     Mine& mine = workers[static_cast<std::size_t>(worker)];
-    mine.x.resize(V), mine.g.resize(V), mine.e.resize(V);  // by the thread that writes them
+    mine.x.resize(V), mine.g.resize(V), mine.e.resize(V);  // allocated by the thread that writes them
     const auto r = static_cast<std::int64_t>(row);
     const std::byte* logits = fast::row_of(o.logits, o.in, r, o.in_pitch);
     const std::byte* probs = fast::row_of(o.probs, o.out, r, o.out_pitch);

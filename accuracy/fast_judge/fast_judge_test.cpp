@@ -1,5 +1,5 @@
-// The fast judge against the full check: a pass of its first look is a pass there, its verdicts are the same
-// element by element, and what it must not judge it leaves.
+// Compares the fast judge with the full check: what its first look passes passes there too, its verdicts are
+// the same element by element, and it leaves what it must not judge.
 #include "accuracy/fast_judge/fast_judge.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ std::vector<Claim> claims() {
   return {safe, online, fast_exp, loose, reciprocal, lazy};
 }
 
-/// A row of outputs: the exact ones pushed to `part` of their bound, up or down at random, rounded to the
+/// A row of outputs: the exact ones, moved by `part` of their bound, up or down at random, and rounded to the
 /// dtype.
 struct Pushed {
   Tensor probs;
@@ -69,7 +69,7 @@ Outputs outputs_of(const Tensor& x, const Tensor& g) {
   return {x.dtype, g.dtype, x.rows, x.V, x.bytes.data(), x.V, g.bytes.data(), g.V};
 }
 
-/// What the first look leaves open, without the second.
+/// What the first look alone leaves open.
 std::int64_t open_after_first_look(const Claim& claim, const Tensor& x, const Tensor& g) {
   fast::ClaimConstants c = fast::claim_constants(terms_of(claim, Backend::cuda, g.dtype, x.V));
   c.emin = format(g.dtype).emin;
@@ -103,7 +103,7 @@ TEST_P(FastJudge, PassesOnlyWhatTheFullCheckPasses) {
           failing_rows += g.failing > 0;
           const std::int64_t open = open_after_first_look(claim, x, g.probs);
           passed_at_once += open == 0;
-          // Row sums of pushed rows may be off; those rows are open, not passed.
+          // Row sums of such rows may be off; then the row is open, not passed.
           ASSERT_TRUE(open > 0 || g.failing == 0)
               << family.name << ", V = " << V << ", pushed to " << part << " of the bound: " << g.failing
               << " elements fail the full check and pass the first look";
@@ -151,7 +151,7 @@ TEST_P(FastJudge, FindsOneWrongElementInAMillion) {
   EXPECT_NE(wrong.first_failure.find("row 17, column 31000"), std::string::npos) << wrong.first_failure;
 }
 
-/// The same source on a GPU: no element that fails passes there, and the counts are the host's.
+/// The same source on a GPU: it passes no failing element, and its counts equal the host's.
 TEST_P(FastJudge, IsTheSameOnTheDevice) {
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
   std::mt19937_64 random(3);
@@ -195,8 +195,8 @@ TEST(FastJudgeDevice, ExpIsTheHostsBitForBit) {
   }
 }
 
-/// What the device found of a row, against the truth: its enclosures contain MPFR's, its bounds are below the
-/// full ones.
+/// What the device found for a row, compared with the exact results: its enclosures contain MPFR's, and its
+/// bounds are below the full ones.
 TEST_P(FastJudge, DeviceEnclosuresContainMpfr) {
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
   std::int64_t elements = 0;

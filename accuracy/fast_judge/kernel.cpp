@@ -1,6 +1,6 @@
-// Compiled twice, as reference/oracle/fast_row_kernel.cpp: ASSAY_CPU is generic or avx2. A row is walked in blocks
-// that stay in the first cache: loops over a block's elements without branches, which the vectoriser takes,
-// then sums in lanes, in an order that no compiler may change.
+// Compiled twice, like reference/oracle/fast_row_kernel.cpp: ASSAY_CPU is generic or avx2. A row is processed
+// in blocks that fit the first-level cache. First come loops without branches over a block's elements, which
+// the compiler vectorises. Then come sums in lanes, in an order that no compiler may change.
 #include "accuracy/fast_judge/kernel.hpp"
 
 namespace assay::fast::ASSAY_CPU {
@@ -18,7 +18,7 @@ Vector load(const Element* p) {
   return v;
 }
 
-/// A double-double sum in eight lanes: each addition's error is kept.
+/// A double-double sum in eight lanes; it keeps the error of each addition.
 struct LaneSum {
   Doubles hi{}, lo{};
   void add(Doubles v) {
@@ -39,7 +39,7 @@ struct LaneSum {
   }
 };
 
-/// The largest logit; NaN where there is one (such rows are not judged here).
+/// The largest logit; NaN if the row holds a NaN (such rows are not judged here).
 float maximum(const float* x, std::int64_t V) {
   Floats m = Floats{} - __builtin_inff(), nan = {};
   std::int64_t i = 0;
@@ -60,15 +60,15 @@ float maximum(const float* x, std::int64_t V) {
   return any_nan > 0 ? __builtin_nanf("") : all;
 }
 
-/// A block of elements. The last one of a row is filled up with -inf logits and outputs of 0, which pass and
-/// add nothing (their ulp error is 0, and they are taken out of the counts).
+/// A block of elements. The last block of a row is padded with -inf logits and outputs of 0. These pass and
+/// add nothing (their ulp error is 0, and they are not counted).
 struct Block {
   float x[kBlock], g[kBlock];
   double e[kBlock], weighted[kBlock];
   double error[kBlock], bound[kBlock], ulp[kBlock], open[kBlock], right[kBlock], near_half[kBlock];
 };
 
-// The constants are taken by value: as locals they need no loads under a condition.
+// The constants are passed by value: local variables need no loads under a condition.
 void exps(const ClaimConstants c, float m, const float* __restrict x, double* __restrict e,
           double* __restrict weighted) {
   for (std::int64_t i = 0; i < kBlock; ++i) {

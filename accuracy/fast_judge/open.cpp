@@ -10,13 +10,14 @@
 namespace assay {
 namespace {
 
-/// One row's outputs, decoded, and everything its checks need.
+/// The decoded outputs of one row, and everything that its checks need.
 class OpenRow {
  public:
   OpenRow(const Claim& claim, const Terms& terms, const Outputs& o, std::int64_t row, const std::byte* probs)
       : claim_(claim), terms_(terms), out_(o.out), row_(row), probs_(probs) {}
 
-  /// All checks of the fast judge against this truth; an element left undecided is listed in `undecided`.
+  /// Runs all checks of the fast judge against these exact results. Undecided elements are listed in
+  /// `undecided`.
   Tally judge(const RowTruth& t, ErrorStatistics& statistics, std::vector<std::int64_t>* undecided) const {
     const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
     const RowBounds& bounds = *prepared.bounds;
@@ -38,7 +39,7 @@ class OpenRow {
     return tally;
   }
 
-  /// The element check alone, on one element. False while it is undecided.
+  /// Runs only the element check, on one element. False while it is undecided.
   bool decides(const RowTruth& t, std::int64_t j, bool& passed) const {
     const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
     const RowBounds& bounds = *prepared.bounds;
@@ -67,7 +68,7 @@ std::string detail(const Tally& tally) {
 }
 
 void fill(FastJudgement& j, const Tally& tally, const ErrorStatistics& s) {
-  // Still undecided is not a pass.
+  // An element that is still undecided does not pass.
   j.failed = tally.failed() + tally.undecided();
   if (j.failed > 0) j.first_failure = detail(tally);
   for (float ulp : s.ulp) j.statistics.max_ulp = std::max(j.statistics.max_ulp, ulp);

@@ -26,7 +26,7 @@ Problem softmax_problem(const Variant& v, std::int64_t rows, std::int64_t V) {
   return p;
 }
 
-/// Median of at least three runs, of more while they are short.
+/// The median of at least three runs, and of more if they are short.
 void measure(OracleSpeed& s, const std::function<double()>& seconds_of_one) {
   std::vector<double> times;
   double all = 0;
@@ -56,7 +56,7 @@ OracleSpeed blank(const char* tier, std::string where, const Variant& v, const O
 }
 
 void measure_host(std::vector<OracleSpeed>& out, const Variant& v, const Outputs& o) {
-  // MPFR takes a few rows: some hundred nanoseconds an element.
+  // MPFR gets only a few rows: it takes some hundred nanoseconds per element.
   Outputs few = o;
   few.rows = std::min<std::int64_t>(o.rows, 4);
   OracleSpeed mpfr = blank("mpfr", "one core", v, few);

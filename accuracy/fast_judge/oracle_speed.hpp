@@ -1,5 +1,5 @@
-// How fast the oracle judges: elements a second, end to end, of the MPFR tier and of the fast judge on this
-// machine's cores and GPU, on the outputs of a real kernel.
+// How fast the oracle judges: elements per second, end to end, on the outputs of a real kernel. It measures
+// the MPFR tier and the fast judge, on this machine's cores and GPU.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace assay {
 struct OracleSpeed {
   std::string tier;   // mpfr, fast
   std::string where;  // "one core", "16 cores", "GPU"
-  std::string key;    // whose outputs
+  std::string key;    // the kernel whose outputs are judged
   std::int64_t rows = 0, V = 0;
   double seconds = 0;  // median over `runs`; from outputs in memory to the last verdict, escalation included
   int runs = 0;
@@ -24,7 +24,7 @@ struct OracleSpeed {
   double elements_per_second() const {
     return seconds > 0 ? static_cast<double>(judgement.elements) / seconds : 0;
   }
-  /// Elements the first look could not pass, as a share of all.
+  /// The share of all elements that the first look could not pass.
   double escalated() const {
     return judgement.elements > 0
                ? static_cast<double>(judgement.open) / static_cast<double>(judgement.elements)
@@ -32,9 +32,9 @@ struct OracleSpeed {
   }
 };
 
-/// Runs the variant on the logits where it runs and measures every tier that can judge there. `copies`
-/// repeats the rows on the GPU, so that they do not fit its cache. Throws std::runtime_error if the kernel or
-/// CUDA fails.
+/// Runs the variant on the logits, and measures every tier that can judge its outputs where they are.
+/// `copies` repeats the rows on the GPU, so that they do not fit into its cache. Throws std::runtime_error if
+/// the kernel or CUDA fails.
 std::vector<OracleSpeed> measure_oracle(const Variant& variant, const Tensor& logits, int copies);
 
 }  // namespace assay

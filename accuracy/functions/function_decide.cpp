@@ -1,4 +1,4 @@
-// MPFR's word on a value of a function under test.
+// Judges one value of a function under test by MPFR.
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +10,8 @@ namespace {
 
 void exact_in(mpfr_ptr out, Truth truth, double a, double b, mpfr_rnd_t rounding) {
   MpfrValue x(53);
-  // Past 2^20 every format has long overflowed or vanished, and MPFR itself would: the value at the end
-  // stands for those beyond, which no rounding tells apart.
+  // Beyond 2^20 results overflow or vanish in every format, and so would MPFR's. The value at the end stands
+  // for the values beyond it, because no rounding distinguishes them.
   if (truth == Truth::exp || truth == Truth::exp2) a = std::clamp(a, -0x1p20, 0x1p20);
   mpfr_set_d(x, a, MPFR_RNDN);
   switch (truth) {
@@ -47,7 +47,7 @@ Judged decide_by_mpfr(const Rules& r, const Sample& x) {
     j.decided = rounded == round_bits(dtype, hi) && exponent == unit_exponent(hi);
     j.unit = std::ldexp(1.0, static_cast<int>(exponent));
     j.correct = x.got_bits == rounded;
-    // Distances in units, outward; infinity stands for 2^(emax + 1).
+    // Distances in units, rounded outward; infinity stands for 2^(emax + 1).
     const double over = std::ldexp(1.0, r.emax + 1);
     const double got = std::isinf(x.got) ? std::copysign(over, x.got) : x.got;
     MpfrValue distance(precision);

@@ -1,7 +1,8 @@
-// One value of a function under test against the exact one: the same source for the host's and the device's
-// sweep (function_sweep.hpp). The exact value comes as an enclosure from reference/oracle/fast_*.hpp, is scaled so
-// that the last place of the format is 1, and everything else follows from the two integers around it. What
-// the enclosure does not decide is left to MPFR. Compile with contraction off.
+// Compares one value of a function under test with the exact one. The host's and the device's sweep
+// (function_sweep.hpp) share this source. The exact value comes as an enclosure from
+// reference/oracle/fast_*.hpp. It is scaled so that one unit in the last place is 1; the rest follows from
+// the two integers around it. What the enclosure does not decide is left to MPFR. Compile with contraction
+// off.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace assay::functions {
 
-/// What a function under test is meant to compute; divide is a / b, a reciprocal has a = 1.
+/// What a function under test computes; divide is a / b, and a reciprocal has a = 1.
 enum class Truth { exp, exp2, log, divide };
 
 /// Where the arguments come from, by index.
@@ -21,27 +22,27 @@ enum class Truth { exp, exp2, log, divide };
 ///   grid:    two arguments, every pair of a sorted list; the first runs fastest.
 enum class Space { all, squares, grid };
 
-/// Everything a sweep needs to know about one function, for both machines.
+/// Everything that a sweep needs to know about one function, on host and device.
 struct Rules {
   Truth truth = Truth::exp;
   Space space = Space::all;
   // The format of arguments and results.
   int bits = 32, mantissa = 23, emin = -126, emax = 127;
   std::int64_t list_size = 0;
-  const float* list = nullptr;   // of a grid, on the machine that sweeps
-  bool flush = false;            // subnormal arguments count as zero
-  double limit = 0.5;            // in ulp, of a normal result: k + 1/2
-  double limit_subnormal = 0.5;  // in smallest subnormals
-  double floor = 0;              // what exp(-inf) gives: 0, or where a function clamps its argument
-  bool slope = false;            // the limit may grow with the argument: find the slope that is needed
-  double absolute_lo = 1, absolute_hi = 0;       // arguments where only an absolute error is documented: none
+  const float* list = nullptr;   // the sorted list of a grid, in the memory of host or device
+  bool flush = false;            // a subnormal argument counts as zero
+  double limit = 0.5;            // for a normal result, in ulp: k + 1/2
+  double limit_subnormal = 0.5;  // for a subnormal one, in smallest subnormals
+  double floor = 0;              // what exp(-inf) gives: 0, unless a function clamps its argument
+  bool slope = false;            // the limit may grow with |argument|: find the slope that is needed
+  double absolute_lo = 1, absolute_hi = 0;       // arguments with only an absolute error documented
   double divisor_lo = 0, divisor_hi = 0x1p1023;  // |b| inside is in the documented domain
   double mean_lo = 0, mean_hi = 0;               // arguments over which the mean signed error is taken
 };
 
-/// A finite, non-zero exact value: magnitude in [lo, hi], sign (1 or -1) apart. `below` is 1 where the value
-/// is known to be smaller than a hi that is a power of two, else 0. No bool: the host's judge is to become
-/// vector code.
+/// A finite, non-zero exact value: its magnitude lies in [lo, hi]; its sign is 1 or -1. `below` is 1 if the
+/// value is known to be smaller than hi and hi is a power of two, else 0. It is no bool because the host's
+/// judge is to be vectorised.
 struct Exact {
   double lo, hi;
   double sign;
@@ -56,21 +57,22 @@ ASSAY_HOST_DEVICE double nearest_integer(double x) {
 #endif
 }
 
-/// Enclosures of e^a, 2^a, ln a, a / b for arguments that are not special (see special_value).
+/// Enclosures of e^a, 2^a, ln a and a / b, for arguments that are not special (see special_value).
 template <Truth truth>
 ASSAY_HOST_DEVICE Exact exact_value(double a, double b) {
   if constexpr (truth == Truth::exp || truth == Truth::exp2) {
     constexpr bool natural = truth == Truth::exp;
-    // Past these ends every format has long overflowed or vanished.
+    // Beyond these ends, results overflow or vanish in every format.
     constexpr double kLeast = natural ? -708 : -1020, kMost = natural ? 709 : 1020;
     const double t = a < kLeast ? kLeast : a > kMost ? kMost : a;
-    // The value lies in y / (1 +- e); 2^-52 covers 1 / (1 + e) against 1 - e and two roundings.
+    // The value is in y / (1 +- e). 2^-52 covers two roundings, and the difference between 1 / (1 + e) and 1
+    // - e.
     constexpr double kWidth = (natural ? fast::kExpError : fast::kExp2Error) + 0x1p-52;
     const double y = natural ? fast::exp(t) : fast::exp2(t);
     // An integer's power of two is exact.
     const double width = !natural && t == nearest_integer(t) ? 0 : kWidth;
     double lo = fast::fma(-width, y, y), hi = fast::fma(width, y, y);
-    // The sign of the argument decides on which side of 1 the value is, however near.
+    // The sign of the argument decides on which side of 1 the value lies, however close to 1 it is.
     const double least = t >= 0 ? 1 : 0, most = t <= 0 ? 1 : 0x1p1022;
     const std::int64_t negative = t < 0 ? 1 : 0;
     const std::int64_t below = hi >= 1 ? negative : 0;
@@ -91,7 +93,7 @@ ASSAY_HOST_DEVICE Exact exact_value(double a, double b) {
   }
 }
 
-/// True where the exact result is NaN, infinite or zero by rule; `value` is it.
+/// True if the exact result is NaN, infinite or zero by rule; then `value` is that result.
 template <Truth truth>
 ASSAY_HOST_DEVICE bool special_value(double a, double b, double& value) {
   constexpr double kInf = __builtin_huge_val();
@@ -107,14 +109,14 @@ ASSAY_HOST_DEVICE bool special_value(double a, double b, double& value) {
   }
 }
 
-/// A result against its exact value, in units of the last place of the exact value.
+/// A result compared with its exact value, in units in the last place of the exact value.
 struct Judged {
   double error;         // upper end of |got - exact|; not finite for NaN
   double signed_error;  // (|got| - |exact|), at the middle of the enclosure
   double size;          // |exact| in those units: at least 2^mantissa if normal
   double unit;          // the unit itself
   double relative;      // error / size
-  bool correct;         // correctly rounded (meaningful if decided)
+  bool correct;         // correctly rounded (valid only if decided)
   bool decided;         // the rounding and the unit are the same over the whole enclosure
 };
 
@@ -128,7 +130,7 @@ ASSAY_HOST_DEVICE Judged judge_value(const Rules& f, double got, const Exact& y)
   const std::int64_t e_hi = high < emin ? emin : high > emax ? emax : high;
   const double scale = fast::from_bits((1023 + f.mantissa - e_hi) << 52);
   const double s_lo = y.lo * scale, s_hi = y.hi * scale;
-  // Infinity stands for 2^(emax + 1), the next number if exponents went on.
+  // Infinity stands for 2^(emax + 1), the next number if the exponents continued.
   const double over = fast::from_bits((1024 + emax) << 52);
   double g = y.sign * got;
   g = (g > over ? over : g) * scale;
@@ -150,7 +152,7 @@ ASSAY_HOST_DEVICE Judged judge_value(const Rules& f, double got, const Exact& y)
   return j;
 }
 
-/// Bits of the i-th number of a format by value: negative NaN, -inf, ..., -0, +0, ..., +inf, NaN.
+/// Bits of the i-th number of a format, ordered by value: negative NaN, -inf, ..., -0, +0, ..., +inf, NaN.
 ASSAY_HOST_DEVICE std::uint32_t ordered_bits(int bits, std::uint64_t i) {
   const std::uint32_t sign = std::uint32_t{1} << (bits - 1);
   const auto n = static_cast<std::uint32_t>(i);
@@ -172,7 +174,7 @@ ASSAY_HOST_DEVICE std::uint32_t bits_of_float(float x) {
 #endif
 }
 
-/// The value of a pattern; exact.
+/// The exact value of a bit pattern.
 ASSAY_HOST_DEVICE double value_of_bits(const Rules& f, std::uint32_t b) {
   if (f.bits == 32) return static_cast<double>(float_of_bits(b));
   if (f.mantissa == 7) return static_cast<double>(float_of_bits(b << 16));
@@ -183,7 +185,7 @@ ASSAY_HOST_DEVICE double value_of_bits(const Rules& f, std::uint32_t b) {
   return b & 0x8000 ? -size : size;
 }
 
-/// Bits of the arguments at a place of the space.
+/// Bits of the arguments at one place (index) of the space.
 struct Arguments {
   std::uint32_t a, b;
 };
@@ -203,8 +205,8 @@ ASSAY_HOST_DEVICE Arguments arguments_of(const Rules& f, std::int64_t place) {
   return {x, 0};
 }
 
-/// Places whose results are comparable in order: those of one second argument, and a reciprocal's of one
-/// sign.
+/// True if the results at two places can be compared in order: places with the same second argument, and for
+/// a reciprocal places with the same sign.
 ASSAY_HOST_DEVICE bool same_chain(const Rules& f, std::int64_t place, std::int64_t previous) {
   if (f.space == Space::all)
     return f.truth != Truth::divide || place >> (f.bits - 1) == previous >> (f.bits - 1);
@@ -212,7 +214,7 @@ ASSAY_HOST_DEVICE bool same_chain(const Rules& f, std::int64_t place, std::int64
   return place / chain == previous / chain;
 }
 
-/// An argument as the function sees it.
+/// The value of an argument as the function sees it.
 ASSAY_HOST_DEVICE double argument_value(const Rules& f, std::uint32_t bits) {
   const double x = value_of_bits(f, bits);
   if (!f.flush) return x;
@@ -225,7 +227,7 @@ struct Range {
   std::int64_t first = 0, count = 0, stride = 1;
 };
 
-/// A value the fast tier left to MPFR.
+/// A value that the fast tier leaves to MPFR.
 struct Undecided {
   std::int64_t place;
   std::uint32_t got;

@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
-
-#include "reference/error.hpp"
 
 namespace assay {
-
-using nlohmann::json;
 
 namespace {
 
 using Largest = FunctionResult::Largest;
 using Violation = FunctionResult::Violation;
 
-/// Names what a sweep's places and bits mean.
+/// Says in words what a sweep's places and bits mean.
 struct Reader {
   const functions::Function& f;
   functions::Rules rules;
@@ -96,7 +90,8 @@ std::vector<std::string> contradictions(const DeclaredError& d, const FunctionRe
   never(r.not_in_unit, "exp(t) for t <= 0 is not in [0, 1]");
   never(r.special_wrong, "a special argument does not give what the rule says");
   if (d.monotone) never(r.descent, "not monotone");
-  // With a slope, what exceeds the constant part must be within it; without one, nothing may exceed.
+  // With a slope, an error beyond the constant part must be within the slope; without one, no error may be
+  // beyond it.
   if (d.slope > 0) {
     within("slope beyond the constant error, ulp per unit,", r.slope, d.slope);
   } else {
@@ -115,98 +110,6 @@ const DeclaredError* find_declared(const FunctionResult& r) {
   for (const DeclaredError& d : declared_errors())
     if (r.name == d.name && r.dtype == name(d.dtype) && r.backend == name(d.backend)) return &d;
   return nullptr;
-}
-
-namespace {
-
-json number_json(double v) {
-  if (std::isfinite(v)) return v;
-  return std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf";
-}
-double number_from(const json& j) {
-  if (j.is_number()) return j.get<double>();
-  const auto s = j.get<std::string>();
-  if (s == "inf") return std::numeric_limits<double>::infinity();
-  if (s == "-inf") return -std::numeric_limits<double>::infinity();
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-constexpr std::pair<const char*, Largest FunctionResult::*> kLargest[] = {
-    {"max_ulp", &FunctionResult::ulp},
-    {"max_subnormal", &FunctionResult::tiny},
-    {"max_relative_u", &FunctionResult::relative},
-    {"max_absolute", &FunctionResult::absolute},
-    {"slope", &FunctionResult::slope},
-};
-constexpr std::pair<const char*, Violation FunctionResult::*> kViolations[] = {
-    {"not_monotone", &FunctionResult::descent},
-    {"exp_0_not_1", &FunctionResult::not_one},
-    {"not_in_0_1", &FunctionResult::not_in_unit},
-    {"special_wrong", &FunctionResult::special_wrong},
-    {"nan", &FunctionResult::nan},
-};
-constexpr std::pair<const char*, std::int64_t FunctionResult::*> kCounts[] = {
-    {"stride", &FunctionResult::stride},
-    {"inputs", &FunctionResult::inputs},
-    {"judged", &FunctionResult::judged},
-    {"correctly_rounded", &FunctionResult::correct},
-    {"subnormal_results", &FunctionResult::subnormal},
-    {"special", &FunctionResult::special},
-    {"outside_domain", &FunctionResult::outside},
-    {"decided_by_mpfr", &FunctionResult::decided_by_mpfr},
-    {"undecided", &FunctionResult::undecided},
-    {"mean_count", &FunctionResult::mean_count},
-};
-constexpr std::pair<const char*, std::string FunctionResult::*> kTexts[] = {
-    {"name", &FunctionResult::name},       {"dtype", &FunctionResult::dtype},
-    {"backend", &FunctionResult::backend}, {"status", &FunctionResult::status},
-    {"reason", &FunctionResult::reason},
-};
-
-}  // namespace
-
-json to_json(const FunctionResult& r) {
-  json j;
-  for (const auto& [key, member] : kTexts) j[key] = r.*member;
-  for (const auto& [key, member] : kCounts) j[key] = r.*member;
-  for (const auto& [key, member] : kLargest) {
-    const Largest& w = r.*member;
-    j[key] = w.measured() ? json{{"value", number_json(w.value)}, {"argument", w.argument}, {"got", w.got}}
-                          : json();
-  }
-  for (const auto& [key, member] : kViolations) {
-    const Violation& v = r.*member;
-    j[key] = json{{"count", v.count}};
-    if (v.count > 0) j[key].update({{"argument", v.argument}, {"got", v.got}});
-  }
-  j["mean_signed_ulp"] = number_json(r.mean_signed);
-  j["seconds"] = number_json(r.seconds);
-  return j;
-}
-
-FunctionResult function_result_from_json(const json& j) {
-  try {
-    FunctionResult r;
-    for (const auto& [key, member] : kTexts) r.*member = j.at(key).get<std::string>();
-    for (const auto& [key, member] : kCounts) r.*member = j.at(key).get<std::int64_t>();
-    for (const auto& [key, member] : kLargest)
-      if (const json& w = j.at(key); !w.is_null())
-        r.*member = {number_from(w.at("value")), w.at("argument").get<std::string>(),
-                     w.at("got").get<std::string>()};
-    for (const auto& [key, member] : kViolations) {
-      const json& v = j.at(key);
-      (r.*member).count = v.at("count").get<std::int64_t>();
-      if ((r.*member).count > 0) {
-        (r.*member).argument = v.at("argument").get<std::string>();
-        (r.*member).got = v.at("got").get<std::string>();
-      }
-    }
-    r.mean_signed = number_from(j.at("mean_signed_ulp"));
-    r.seconds = number_from(j.at("seconds"));
-    return r;
-  } catch (const json::exception& e) {
-    throw InputError(std::string("a function's result cannot be read: ") + e.what());
-  }
 }
 
 }  // namespace assay

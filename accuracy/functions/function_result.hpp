@@ -1,9 +1,8 @@
-// The result of one function's sweep as data: what the table shows, what functions.json holds, and what is
-// judged against the declared error, whether it was measured just now or published earlier.
+// The result of one function's sweep as data, measured now or published earlier. The table shows it,
+// functions.json holds it, and it is judged against the declared error.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,20 @@
 
 namespace assay {
 
+<<<<<<< HEAD
 struct FunctionResult : functions::Counts {
   /// A largest value and where: the argument ("-0x1.bcc73p+3", or "a / b") and what the function gave there.
+=======
+struct FunctionResult {
+  /// A largest value and where it occurs: the argument ("-0x1.bcc73p+3", or "a / b") and the function's
+  /// result there.
+>>>>>>> main
   struct Largest {
     double value = -1;  // -1: there was nothing to measure
     std::string argument, got;
     bool measured() const { return value >= 0; }
   };
-  /// Something that must not be: how often, and first where.
+  /// Something that must not occur: how often it did, and where first.
   struct Violation {
     std::int64_t count = 0;
     std::string argument, got;
@@ -31,9 +36,9 @@ struct FunctionResult : functions::Counts {
   Largest ulp;             // normal results
   Largest tiny;            // subnormal results, in smallest subnormals
   Largest relative;        // normal results, in u
-  Largest absolute;        // on [1/2, 2], where only that is documented
-  Largest slope;           // needed beyond the declared constant, ulp per unit of |argument|
-  double mean_signed = 0;  // ulp; of exps over arguments in [-104, -1/2]
+  Largest absolute;        // on [1/2, 2], where only an absolute error is documented
+  Largest slope;           // slope needed beyond the declared constant, ulp per unit of |argument|
+  double mean_signed = 0;  // ulp; for exps, over arguments in [-104, -1/2]
   std::int64_t mean_count = 0;
   Violation descent, not_one, not_in_unit, special_wrong, nan;
   double seconds = 0;
@@ -44,17 +49,13 @@ struct FunctionResult : functions::Counts {
   }
 };
 
-/// Sweeps and judges. A function that cannot run here is not_run.
+/// Sweeps a function and judges it. A function that cannot run here is not_run.
 FunctionResult measure(const functions::Function& f, const functions::SweepOptions& options);
 
-/// What a result has to say against what is declared: nothing, or one sentence each. NaN contradicts.
+/// How a result contradicts what is declared: one sentence for each contradiction. NaN contradicts.
 std::vector<std::string> contradictions(const DeclaredError& declared, const FunctionResult& r);
 
-/// The row of the table a result belongs to; null if there is none (a result from elsewhere).
+/// The table row of a result; null if there is none (a result from another source).
 const DeclaredError* find_declared(const FunctionResult& r);
-
-nlohmann::json to_json(const FunctionResult& r);
-/// Throws InputError naming what is missing.
-FunctionResult function_result_from_json(const nlohmann::json& j);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
-// What a sweep gathers over the arguments of one function, and how one judged value enters it. The same
-// source for host and device; merging two halves gives what one pass over both gives, but for the last bits
-// of a sum.
+// The statistics of a sweep over the arguments of one function, and how one judged value enters them. Host
+// and device share this source. Merging two halves gives the same as one pass over both, except for the last
+// bits of a sum.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace assay::functions {
 
-/// The largest of something, and the first argument that has it.
+/// The largest of a quantity, and the first argument that has it.
 struct Worst {
   double value = -1;        // -1: nothing seen
   std::int64_t index = -1;  // in the sweep's space
@@ -28,7 +28,7 @@ struct Worst {
   }
 };
 
-/// How often something that must not be was, and the first argument where it was.
+/// How often something occurred that must not, and the first argument where it did.
 struct Broken {
   std::int64_t count = 0;
   std::int64_t index = -1;
@@ -56,7 +56,7 @@ struct Counts {
   std::int64_t inputs = 0;
   std::int64_t judged = 0;     // finite, non-zero exact results within the documented domain
   std::int64_t correct = 0;    // of those, correctly rounded
-  std::int64_t undecided = 0;  // of those, left to MPFR; they enter nothing else here
+  std::int64_t undecided = 0;  // of those, left to MPFR; not counted in anything else here
   std::int64_t subnormal = 0;  // of those, with a subnormal exact result
   std::int64_t outside = 0;    // outside the documented domain: not judged
   std::int64_t special = 0;    // NaN, infinite or zero by rule
@@ -66,14 +66,14 @@ struct Stats : Counts {
   Worst ulp;                   // largest error of a normal result, ulp
   Worst tiny;                  // of a subnormal result, in smallest subnormals
   Worst relative;              // of a normal result, in units of 2^-p
-  Worst absolute;              // in the region where only that is documented
+  Worst absolute;              // where only an absolute error is documented
   Worst slope;                 // (error - limit) / |a|, ulp; above 0 only where the limit is not enough
   double signed_sum = 0;       // ulp, over normal results with an argument in [mean_lo, mean_hi]
   std::int64_t signed_count = 0;
-  Broken special_wrong;  // not what the rule says
+  Broken special_wrong;  // a special result that breaks the rule
   Broken not_one;        // exp(+-0) is not 1
   Broken not_in_unit;    // exp(t), t <= 0, outside [0, 1] or with a sign
-  Broken descent;        // the order of two neighbouring arguments is not kept
+  Broken descent;        // two neighbouring arguments have results in the wrong order
   Broken nan;            // a NaN where the exact result is a number
 
   ASSAY_HOST_DEVICE void merge(const Stats& o) {
@@ -89,7 +89,7 @@ struct Stats : Counts {
 /// One value as the sweep sees it: its place, its arguments, its result.
 struct Sample {
   std::int64_t index;
-  double a, b;  // flushed already where the function flushes
+  double a, b;  // already flushed if the function flushes
   std::uint32_t got_bits;
   double got;
 };
@@ -161,11 +161,11 @@ ASSAY_HOST_DEVICE bool enter(Stats& s, const Rules& f, const Sample& x, const Ju
   return true;
 }
 
-/// Compares a result with that of the argument before it in the space.
+/// Compares a result with the result of the previous argument in the space.
 template <Truth truth>
 ASSAY_HOST_DEVICE void enter_order(Stats& s, const Rules& f, const Sample& x, double previous) {
-  // The order of the results: rising for exp and log; a quotient rises with its first argument if the second
-  // is positive, and a reciprocal falls on either side of 0.
+  // Results increase for exp and log. A quotient increases with its first argument if the second is positive.
+  // A reciprocal decreases on either side of 0.
   double direction = 1;
   if constexpr (truth == Truth::divide) {
     const double size = x.b < 0 ? -x.b : x.b;

@@ -28,7 +28,7 @@ struct Part {
   std::int64_t dropped = 0;
 };
 
-/// One chunk of a range, the result before it included if `before`.
+/// One chunk of a range; if `before`, it includes the result before the chunk.
 void sweep_chunk(const Function& f, const Rules& r, const Range& chunk, bool before, Part& part) {
   alignas(64) std::uint32_t a[kBlock], b[kBlock], got[kBlock];
   Undecided left[kBlock];
@@ -59,7 +59,7 @@ void sweep_chunk(const Function& f, const Rules& r, const Range& chunk, bool bef
   }
 }
 
-/// Chunks are taken by whichever thread is free and merged in order, so that a run repeats to the last bit.
+/// Any free thread takes the next chunk. Chunks are merged in order, so that a run repeats to the last bit.
 SweepOutcome sweep_on_host(const Function& f, const Rules& r, const std::vector<Range>& ranges, int threads,
                            std::vector<Undecided>& left) {
   struct Chunk {
@@ -84,8 +84,8 @@ SweepOutcome sweep_on_host(const Function& f, const Rules& r, const std::vector<
 }
 
 std::vector<float> make_grid() {
-  // Mantissas of every exponent: powers of two and their neighbours, 1.5 and its, the largest, and 22 in
-  // between.
+  // The mantissas for every exponent: powers of two and their neighbours, 1.5 and its neighbours, the
+  // largest, and 22 in between.
   std::vector<std::uint32_t> mantissas = {0,        1,        2,        0x3fffff, 0x400000,
                                           0x400001, 0x7ffffd, 0x7ffffe, 0x7fffff, 0x3504f3};
   std::uint64_t z = 1;
@@ -101,7 +101,7 @@ std::vector<float> make_grid() {
   for (std::uint32_t e = 0; e < 255; ++e)
     for (std::uint32_t m : mantissas) both(e << 23 | m);  // e = 0: zero and subnormals
   both(0x7f800000u);
-  // Subnormals beside every power of two fill the list up; one NaN or two at its end.
+  // Subnormals next to every power of two fill the list. One or two NaNs are at its end.
   for (std::uint32_t beside = 2; v.size() < kGrid - 2; ++beside)
     for (std::uint32_t p = 1; p < 0x800000 && v.size() < kGrid - 2; p *= 2) both(p + beside);
   std::sort(v.begin(), v.end(),
@@ -144,7 +144,7 @@ Rules rules_of(const Function& f) {
     r.divisor_lo = 0x1p-126;
     r.divisor_hi = 0x1p126;
   }
-  // Where softmax's exps lie: below half a unit the errors are those of 1 - small.
+  // The range of softmax's exps. For |t| below half a unit the errors are those of 1 - small.
   if (f.truth == Truth::exp || f.truth == Truth::exp2) {
     r.mean_lo = -104;
     r.mean_hi = -0.5;
@@ -169,8 +169,8 @@ std::vector<Range> ranges_of(const Rules& r, std::int64_t stride) {
   stride = effective_stride(r, stride);
   std::vector<Range> ranges = {{0, (places + stride - 1) / stride, stride}};
   if (stride == 1 || r.space != Space::all) return ranges;
-  // A sample does not miss what rules and premises speak of: zeros, ones, infinities, both ends of the normal
-  // and of the subnormal numbers, and their neighbours.
+  // A sample includes every argument that rules and premises name: zeros, ones, infinities, both ends of the
+  // normal and of the subnormal numbers, and their neighbours.
   const std::uint32_t one = static_cast<std::uint32_t>(-r.emin + 1) << r.mantissa;
   const std::uint32_t infinity = static_cast<std::uint32_t>(r.emax - r.emin + 2) << r.mantissa;
   const std::uint32_t sign = std::uint32_t{1} << (r.bits - 1);

@@ -1,5 +1,6 @@
-// The exhaustive sweep of one function under test: every argument (or every stride-th, which is labelled as
-// sampled), judged by the fast tier and, where that does not decide, by MPFR; then against what is declared.
+// The exhaustive sweep of one function under test: every argument, or every stride-th, which is labelled as
+// sampled. Results are judged by the fast tier, and by MPFR where that does not decide; then the errors are
+// compared with what is declared.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +23,22 @@ Rules rules_of(const Function& f);
 /// Number of places of a function's space: 2^32, 2^16, or the square of the list.
 std::int64_t places_of(const Rules& r);
 
-/// The sorted list of a grid: every exponent, subnormals and both signs, with mantissas at and beside powers
-/// of two, at both ends and in between; 2^14 values.
+/// The sorted list of a grid, 2^14 values: every exponent, subnormals and both signs. The mantissas are at
+/// and next to powers of two, at both ends and between them.
 const std::vector<float>& grid_values();
 
-/// 1 for a 16-bit format's single arguments: there is nothing to save.
+/// The stride that is used: 1 for the single arguments of a 16-bit format, because there is nothing to save.
 std::int64_t effective_stride(const Rules& r, std::int64_t stride);
 
-/// The ranges a sweep visits: all places, or every stride-th and the places around special arguments.
+/// The ranges that a sweep visits: all places, or every stride-th and the places around special arguments.
 std::vector<Range> ranges_of(const Rules& r, std::int64_t stride);
 
 struct SweepOutcome {
   Stats stats;
   std::int64_t decided_by_mpfr = 0;
-  std::int64_t undecided = 0;  // MPFR did not decide either, or there were too many to keep
+  std::int64_t undecided = 0;  // MPFR did not decide, or there were too many to keep
   double seconds = 0;
-  std::string fault;  // the machine's words if the sweep did not end
+  std::string fault;  // the error message if the sweep did not finish
 };
 
 SweepOutcome sweep(const Function& f, const SweepOptions& options);
@@ -46,7 +47,7 @@ SweepOutcome sweep(const Function& f, const SweepOptions& options);
 SweepOutcome sweep_on_device(const Function& f, Rules rules, const std::vector<Range>& ranges,
                              std::vector<Undecided>& left);
 
-/// MPFR's word on one value; `decided` is false if 4096 bits are not enough.
+/// Judges one value by MPFR; `decided` is false if 4096 bits are not enough.
 Judged decide_by_mpfr(const Rules& r, const Sample& x);
 
 /// The sample at a place, with a known result.

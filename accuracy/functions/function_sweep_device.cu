@@ -1,5 +1,5 @@
-// The device's half of a function sweep: arguments are written, the function under test fills the results,
-// and one kernel judges them with the host's own code. Compiled with -fmad=false, as all oracle code.
+// The device's half of a function sweep: arguments are written, the function under test computes the results,
+// and one kernel judges them with the same code as the host. Compiled with -fmad=false, like all oracle code.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Judges got[skip, count). Each block adds to its own partial, so that a run repeats to the last bit.
+/// Judges got[skip, count). Each block adds to its own partial result, so that a run repeats to the last bit.
 template <Truth truth, int bits>
 __global__ void __launch_bounds__(kThreads)
     judge(Rules f, Range places, std::int64_t skip, const typename Pattern<bits>::type* got, Stats* partials,
@@ -62,7 +62,20 @@ __global__ void __launch_bounds__(kThreads)
     if (i > 0 && same_chain(f, place, place - places.stride))
       enter_order<truth>(s, f, v, value_of_bits(f, got[i - 1]));
   }
+<<<<<<< HEAD
   merge_over_block<kThreads>(s, &partials[blockIdx.x]);
+=======
+  // A tree over the block's threads. Shared variables may not have initialisers, which Stats has, so this is
+  // raw memory.
+  __shared__ __align__(16) unsigned char memory[sizeof(Stats) * kThreads];
+  Stats* all = reinterpret_cast<Stats*>(memory);
+  all[threadIdx.x] = s;
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();  // what the other half has merged so far is visible
+    if (threadIdx.x < half) all[threadIdx.x].merge(all[threadIdx.x + half]);
+  }
+  if (threadIdx.x == 0) partials[blockIdx.x].merge(all[0]);
+>>>>>>> main
 }
 
 template <int bits>
@@ -88,7 +101,7 @@ void sweep_ranges(const Function& f, const Rules& r, const std::vector<Range>& r
   }();
   for (const Range& range : ranges)
     for (std::int64_t from = 0; from < range.count; from += kChunk) {
-      // One result before the chunk, so that no neighbours are missed.
+      // Includes one result before the chunk, so that every pair of neighbours is compared.
       const std::int64_t skip = from > 0 ? 1 : 0;
       const Range chunk{range.first + (from - skip) * range.stride,
                         std::min(kChunk, range.count - from) + skip, range.stride};

@@ -1,5 +1,5 @@
-// The building-block sweep: its judge against MPFR, what it says of this machine's functions and of the
-// published device's, and the faults it must name.
+// The sweep of functions: its judge against MPFR, what it says about this machine's functions and the
+// published device's, and the faults that it must name.
 #include "accuracy/functions/function_sweep.hpp"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accuracy/functions/function_result.hpp"
+#include "accuracy/functions/result_fields.hpp"
 
 namespace assay {
 namespace {
@@ -64,7 +65,7 @@ bool is_special(const Rules& r, const Sample& x) {
   return false;
 }
 
-// The enclosure and everything derived from it, against MPFR, at right results and at wrong ones.
+// The enclosure and everything derived from it, compared with MPFR, at right and at wrong results.
 TEST(FunctionJudge, AgreesWithMpfr) {
   std::int64_t compared = 0, undecided = 0;
   for (const char* id : {"expf/f32@host", "exp2f/f32@host", "logf/f32@host", "1/x/f32@host", "x/y/f32@host",
@@ -73,7 +74,7 @@ TEST(FunctionJudge, AgreesWithMpfr) {
     const Rules r = functions::rules_of(f);
     const std::int64_t places = functions::places_of(r);
     for (std::int64_t i = 0; i < 4000; ++i) {
-      // Half of them around 0 and 1, where units change.
+      // Half of the places are around 0 and 1, where units change.
       const std::int64_t place =
           i % 2 ? places / 4000 * i + i : (places * (i % 4 ? 3 : 1) / 4 + i * 37) % places;
       std::uint32_t a[1], b[1], got[1];
@@ -99,8 +100,8 @@ TEST(FunctionJudge, AgreesWithMpfr) {
           ASSERT_TRUE(std::isinf(exact.error) && std::isinf(fast.error));
           continue;
         }
-        if (!(exact.size < 0x1p100)) continue;  // far past the overflow: fp64 has overflowed too
-        // Never below the exact error, and above it by the enclosure's width only (2^-800: results that
+        if (!(exact.size < 0x1p100)) continue;  // far beyond the overflow: fp64 has overflowed too
+        // Never below the exact error, and above it only by the width of the enclosure (2^-800: results that
         // vanish).
         const double width = exact.size * 0x1p-48 + exact.error * 0x1p-40 + 0x1p-800;
         ASSERT_GE(fast.error, exact.error * (1 - 0x1p-40))
@@ -132,7 +133,7 @@ TEST(FunctionSweep, HostFunctionsStayWithinWhatIsDeclared) {
   EXPECT_GE(ran, 13);
 }
 
-// The device's exhaustive table, published: what the bounds use must hold of what was measured.
+// The published exhaustive table of the device: what the bounds use must agree with what was measured.
 TEST(FunctionSweep, PublishedMaximaStayWithinWhatIsDeclared) {
   const std::filesystem::path file =
       std::filesystem::path(ASSAY_SOURCE_DIR) / "reports/published/h200/functions.json";
@@ -141,7 +142,7 @@ TEST(FunctionSweep, PublishedMaximaStayWithinWhatIsDeclared) {
   const nlohmann::json j = nlohmann::json::parse(std::ifstream(file));
   int judged = 0;
   for (const nlohmann::json& row : j.at("functions")) {
-    const FunctionResult r = function_result_from_json(row);
+    const FunctionResult r = fields_from_json<FunctionResult>(row);
     const DeclaredError* d = find_declared(r);
     ASSERT_NE(d, nullptr) << r.id() << " is published, and nothing is declared of it";
     if (r.status == "not_run") continue;
@@ -206,7 +207,7 @@ TEST(FunctionSweep, NamesAStepDown) {
     planted(a, out, n,
             [](float x, float y) { return x > -3 ? std::nextafterf(y, 0.0f) : std::nextafterf(y, 1.0f); });
   });
-  EXPECT_EQ(r.descent.count, 0);  // the step is too small for neighbours a stride apart
+  EXPECT_EQ(r.descent.count, 0);  // the step is too small to show between neighbours a stride apart
   Function f = host_function("1/x/f32@host");
   f.evaluate = [](const void*, const void* b, void* out, std::int64_t n, void*) {
     for (std::int64_t i = 0; i < n; ++i) {
@@ -216,7 +217,7 @@ TEST(FunctionSweep, NamesAStepDown) {
   };
   const FunctionResult step = measure(f, {kStride, 1});
   EXPECT_FAULT(step, "not monotone");
-  // Every argument of a 16-bit format: two neighbouring results exchanged.
+  // Every argument of a 16-bit format; two neighbouring results are exchanged.
   Function h = host_function("hexp/f16@host");
   static Evaluate right;
   right = h.evaluate;
@@ -262,8 +263,15 @@ TEST(FunctionSweep, ResultsSurviveJson) {
   FunctionResult r = measure(host_function("hexp/f16@host"), {1, 1});
   r.descent = {3, "0x1p+0", "0x1.8p+1"};
   r.ulp.value = std::numeric_limits<double>::infinity();
-  const nlohmann::json j = to_json(r);
-  EXPECT_EQ(j, to_json(function_result_from_json(nlohmann::json::parse(j.dump()))));
+  r.slope.value = NAN;  // as if there had been nothing to measure
+  r.mean_signed = -std::numeric_limits<double>::infinity();
+  r.seconds = NAN;
+  const nlohmann::json j = fields_to_json(r);
+  EXPECT_EQ(j, fields_to_json(fields_from_json<FunctionResult>(nlohmann::json::parse(j.dump()))));
+  EXPECT_EQ(j.at("max_ulp").at("value"), "inf");
+  EXPECT_TRUE(j.at("slope").is_null());
+  EXPECT_EQ(j.at("mean_signed_ulp"), "-inf");
+  EXPECT_EQ(j.at("seconds"), "nan");
 }
 
 TEST(FunctionSweep, TheGridIsSortedAndHoldsTheEdges) {
@@ -287,7 +295,7 @@ TEST(FunctionSweep, RepeatsOnAnyNumberOfThreads) {
   const Function& f = host_function("expf/f32@host");
   FunctionResult one = measure(f, {997, 1}), three = measure(f, {997, 3});
   one.seconds = three.seconds = 0;
-  EXPECT_EQ(to_json(one), to_json(three));
+  EXPECT_EQ(fields_to_json(one), fields_to_json(three));
 }
 
 TEST(FunctionTable, HasARowForEveryFunctionAndFindsIt) {

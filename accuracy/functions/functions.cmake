@@ -1,5 +1,5 @@
-# The building-block sweep: its vector code (the judge, Eigen's packets and SLEEF) is compiled for AVX2 and FMA on
-# x86-64 (the sweep asks the CPU before it calls them), and its CUDA side as kernels are.
+# The sweep of functions. On x86-64 its vector code (the judge, Eigen's packets and SLEEF) is compiled for AVX2 and
+# FMA; the sweep asks the CPU before it calls that code. Its CUDA side is compiled with the flags of kernels.
 file(GLOB function_sources CONFIGURE_DEPENDS functions/*.cpp)
 list(FILTER function_sources EXCLUDE REGEX "_test\\.cpp$|/functions_(eigen|sleef)\\.cpp$|/function_judge_host\\.cpp$")
 add_library(assay_functions STATIC ${function_sources})
@@ -11,7 +11,7 @@ target_include_directories(assay_function_vectors SYSTEM PRIVATE ${eigen_include
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(assay_function_vectors PRIVATE -mavx2 -mfma)
 endif()
-# Comparisons and roundings are to become vector instructions; neither flag changes a value.
+# These flags let comparisons and roundings become vector instructions; neither changes a value.
 target_compile_options(assay_function_vectors PRIVATE -fno-math-errno -fno-trapping-math)
 if(ASSAY_SLEEF)
   target_sources(assay_function_vectors PRIVATE functions/functions_sleef.cpp)
@@ -21,7 +21,7 @@ endif()
 target_sources(assay_functions PRIVATE $<TARGET_OBJECTS:assay_function_vectors>)
 
 if(ASSAY_WITH_CUDA)
-  # Judged by oracle code: FMA only where it is written. The functions themselves are compiled as kernels are.
+  # Oracle code: FMA only where the source has one. The functions themselves are compiled with the flags of kernels.
   target_compile_definitions(assay_functions PRIVATE ASSAY_WITH_CUDA)
   target_compile_options(assay_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -Xcompiler=-Wall,-Wextra>)
   target_sources(assay_functions PRIVATE functions/function_sweep_device.cu functions/pair_softmax_device.cu

@@ -1,5 +1,5 @@
-// The functions under test: what kernels build on, by name, format and backend. Each only fills an array; the
-// sweep (function_sweep.hpp) chooses arguments and judges results, the same for all.
+// The functions under test: those that kernels are built on, by name, format and backend. Each one only fills
+// an array. The sweep (function_sweep.hpp) chooses arguments and judges results in the same way for all.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace assay::functions {
 
-/// out[i] = f(a[i]) or f(a[i], b[i]) for i < n, in the function's format, on its backend's memory. `stream`
-/// is CUDA's. A second argument that a function does not take is null.
+/// out[i] = f(a[i]) or f(a[i], b[i]) for i < n, in the function's format, in its backend's memory. `stream`
+/// is a CUDA stream. `b` is null if the function takes only one argument.
 using Evaluate = void (*)(const void* a, const void* b, void* out, std::int64_t n, void* stream);
 
 struct Function {
@@ -22,7 +22,7 @@ struct Function {
   Truth truth = Truth::exp;
   Space space = Space::all;
   Evaluate evaluate = nullptr;
-  bool flush = false;        // subnormal arguments count as zero
+  bool flush = false;        // a subnormal argument counts as zero
   bool division = false;     // approximate: documented for 2^-126 <= |b| <= 2^126 only
   std::string missing = {};  // why this build or this machine cannot run it; empty if it can
 
@@ -35,7 +35,7 @@ struct Function {
 const std::vector<Function>& functions();
 
 // The parts, by translation unit.
-std::vector<Function> libm_functions();    // glibc, and the host executor's CUDA words
+std::vector<Function> libm_functions();    // glibc, and the host executor's versions of CUDA functions
 std::vector<Function> packet_functions();  // Eigen's and SLEEF's exp
 std::vector<Function> device_functions();  // CUDA; empty in a build without
 void evaluate_eigen_exp(const void* a, const void* b, void* out, std::int64_t n, void* stream);

@@ -1,5 +1,5 @@
-// The device's functions under test, compiled with the flags that kernels get: each an elementwise kernel and
-// nothing else. They are judged by function_sweep_device.cu.
+// The device's functions under test, compiled with the flags of kernels: each one is only an elementwise
+// kernel. function_sweep_device.cu judges them.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -99,8 +99,8 @@ struct Hexp2 {
     return hexp2(x);
   }
 };
-/// Each lane of a two-lane function, the other lane busy with something else. Lanes that disagree give NaN,
-/// which no finite argument may.
+/// Tests each lane of a two-lane function, while the other lane has another argument. Lanes that disagree
+/// give NaN, which is wrong for every finite argument.
 template <class F>
 struct BothLanes {
   template <class H>

@@ -1,12 +1,12 @@
-// The host's functions under test: glibc's, CUDA's words as the host executor has them, and the peers Eigen
-// and SLEEF (each in its own file, compiled for AVX2).
+// The host's functions under test: glibc's, the host executor's versions of CUDA's functions, and the peers
+// Eigen and SLEEF (each in its own file, compiled for AVX2).
 #include <cmath>
 
 #include "accuracy/functions/functions.hpp"
 #include "kernels/device.hpp"
 
 #define ASSAY_BACKEND host_functions
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::functions {
 namespace {
@@ -85,7 +85,7 @@ const std::vector<Function>& functions() {
     std::vector<Function> list = device_functions();
     const std::string no_gpu = unavailable_reason(Backend::cuda);
     for (Function& f : list) f.missing = no_gpu;
-      // The host's judge and its packets are compiled for both (functions.cmake).
+      // The host's judge and its packets are compiled for AVX2 and FMA (functions.cmake).
 #if defined(__x86_64__)
     const bool vectors = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else

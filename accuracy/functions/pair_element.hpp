@@ -1,13 +1,14 @@
-// A two-element softmax of f16 logits against the exact one, one source for host and device: the cheap half
-// of the sweep over every pair (pair_softmax.hpp). It passes a row only where the full check passes it; every
-// other row is left open to that. Compile with contraction off.
+// Compares a two-element softmax of f16 logits with the exact one; host and device share this source. It is
+// the cheap half of the sweep over every pair (pair_softmax.hpp). It passes a row only if the full check
+// passes it; every other row is left open for the full check. Compile with contraction off.
 //
-// Why a pass is a pass. Differences of f16 values are exact in fp64. With t = |x0 - x1| the exact outputs are
-// 1 / (1 + e^-t) and e^-t / (1 + e^-t), here with a relative error below 2^-50. Every class's bound of an
-// element is at least own + lam(D) + h lam(u) in the log, h = 1 for two terms, and the last rounding and a
-// subnormal beside it: b is no smaller than the tree alone, because every beta is at least h lam(u)
-// (BOUNDS.md, section 3). The row sum's is at least expm1(lam(D) + lam(u_out) + h lam(u)). Those are the
-// limits here, made smaller by 2^-20 of themselves. Beside a -inf there is no addition: 1 must come back.
+// Why a pass is right. Differences of f16 values are exact in fp64. With t = |x0 - x1| the exact outputs are
+// 1 / (1 + e^-t) and e^-t / (1 + e^-t), computed here with a relative error below 2^-50. In every class the
+// bound of an element is at least own + lam(D) + h lam(u) in the log, where h = 1 for two terms; the last
+// rounding and a subnormal are added to it. The reason is that b is no smaller than the tree alone, because
+// every beta is at least h lam(u) (BOUNDS.md, section 3). The bound of the row sum is at least expm1(lam(D) +
+// lam(u_out) + h lam(u)). These are the limits here, made smaller by 2^-20 of themselves. Next to a -inf
+// there is no addition: the output must be exactly 1.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +21,18 @@ namespace assay::pairs {
 /// A claim's constants (Terms, bounds.hpp) and policies, as the pair judge needs them.
 struct PairRules {
   functions::Rules half;        // the f16 format
-  double common = 0;            // lam(D) + h lam(u), and lam(u_out) unless half_ulp is counted
+  double common = 0;            // lam(D) + h lam(u), plus lam(u_out) if half_ulp is 0
   double sum = 0;               // lam(D) + lam(u_out) + h lam(u)
   double half_ulp = 0;          // 0.5 where a wider result is rounded to f16 at the end, 0 elsewhere
   double eps_0 = 0, slope = 0;  // own error of the smaller element: eps_0 + slope t
-  double apart = 0;             // lam(D_own) + lam(u_out), twice: what two elements of a row do not share
-  double w = 0;      // absolute error of an element, before that rounding
-  double w_out = 0;  // and after
-  bool naive = false;    // no subtracted maximum: a domain, and +inf by its own policy
-  double domain_lo = 0;  // naive: the maximum is inside from here ...
-  double domain_hi = 0;  // ... up to here, certainly; from domain_out on certainly not
+  double apart = 0;             // lam(D_own) + lam(u_out), twice: errors not common to both elements
+  double w = 0;      // absolute error of an element, before the rounding to f16
+  double w_out = 0;  // the same, after that rounding
+  bool naive = false;    // no subtracted maximum: has a domain, and its own policy for +inf
+  double domain_lo = 0;  // naive: a maximum from here ...
+  double domain_hi = 0;  // ... up to here is certainly inside; from domain_out on certainly outside
   double domain_out = 0;
-  bool zero_rows = false;  // a row of nothing but -inf gives 0, not NaN
+  bool zero_rows = false;  // a row of only -inf gives 0, not NaN
   bool inf_only = false;   // +inf gives NaN there and 0 elsewhere, not NaN everywhere
 };
 
@@ -44,15 +45,15 @@ struct PairJudged {
   double ulp = -1;   // larger of the two errors
 };
 
-/// Two results, both what a rule says. NaN by class.
+/// True if two results are both what a rule says. Any NaN equals any NaN.
 ASSAY_HOST_DEVICE bool are(double g0, double g1, std::uint32_t bits, double e0, double e1) {
   const bool first = e0 == e0 ? g0 == e0 && !(bits & 0x8000u) : !(g0 == g0);
   const bool second = e1 == e1 ? g1 == e1 && !(bits & 0x80000000u) : !(g1 == g1);
   return first && second;
 }
 
-/// How far p lies from what rounds to an f16 number g >= 0: half the distance to its neighbour on p's side,
-/// which is half as much below a power of two.
+/// The distance of p from the numbers that round to an f16 number g >= 0. These reach half the distance to
+/// g's neighbour on p's side; below a power of two that distance is halved.
 ASSAY_HOST_DEVICE double off_by(const PairRules& r, double g, double p) {
   const double distance = g > p ? g - p : p - g;
   double unit = 0x1p-24, power = 0x1p-14;
@@ -61,7 +62,7 @@ ASSAY_HOST_DEVICE double off_by(const PairRules& r, double g, double p) {
   return distance > gap ? distance - gap : 0;
 }
 
-/// One row: element 0 in the low half of each word, element 1 in the high one.
+/// Judges one row: element 0 is in the low half of each word, element 1 in the high half.
 ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits, std::uint32_t probs) {
   constexpr double kInf = __builtin_huge_val();
   const double x0 = value_of_bits(r.half, logits & 0xffff), x1 = value_of_bits(r.half, logits >> 16);
@@ -69,7 +70,8 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
   PairJudged out;
   const double nan = kInf * 0;
 
-  // Special rows by rule; what is not as the rule says is for the full check to name.
+  // Special rows are judged by rule; a row that breaks the rule is left to the full check, which names the
+  // fault.
   if (!(x0 == x0) || !(x1 == x1)) {
     if (are(g0, g1, probs, nan, nan)) out.verdict = PairVerdict::pass;
     return out;
@@ -102,7 +104,7 @@ ASSAY_HOST_DEVICE PairJudged judge_pair(const PairRules& r, std::uint32_t logits
 
   const double e = t <= 700 ? fast::exp(t == 0 ? 0 : -t) : 0;
   const double p_large = 1 / (1 + e), p_small = e * p_large;
-  // Equal logits give 1/2 exactly; no other row can give it.
+  // Equal logits give exactly 1/2; no other row can.
   const double width = t == 0 ? 0 : 0x1p-50;
   functions::Exact large_exact{p_large * (1 - width), p_large * (1 + width), 1, 0};
   if (t > 0 && large_exact.hi >= 1) {
@@ -185,7 +187,7 @@ struct PairStats : PairCounts {
   }
 };
 
-/// A row for the full check.
+/// A row that is left for the full check.
 struct OpenPair {
   std::uint32_t logits, probs;
 };

@@ -7,13 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "accuracy/judge/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
-#include "reference/error.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay {
@@ -49,8 +47,8 @@ PairRules pair_rules(const Variant& v) {
   r.slope = t.exp_slope;
   r.w_out = t.w_out;
   r.naive = v.claim.algorithm == Algorithm::naive;
-  // The limits of outside_domain (domain.cpp), each moved to the side on which the judge may decide alone:
-  // lse <= m + ln 2, and b is below 0.01 for two elements.
+  // The limits of outside_domain (domain.cpp). Each is moved to the side on which this judge may decide
+  // alone: lse <= m + ln 2, and b is below 0.01 for two elements.
   r.domain_lo = std::log(min_normal(Dtype::f32)) + 1;
   r.domain_hi = (v.claim.division == Division::ieee ? std::log(max_finite(Dtype::f32)) : 87.33) - 0.71;
   r.domain_out = std::log(max_finite(Dtype::f32));
@@ -67,7 +65,7 @@ std::string describe(std::uint32_t logits, std::uint32_t probs) {
                      at(probs, 1));
 }
 
-/// What the full check says of one row.
+/// The result of the full check on one row.
 struct FullVerdict {
   bool outside = false, by_mpfr = false, failed = false, undecided = false, special = false;
   std::int64_t elements = 0, correct = 0;
@@ -110,16 +108,16 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   return out;
 }
 
-/// Gathers the full check's verdicts; rows are shared among threads and merged in order.
+/// Gathers the full check's verdicts; rows are shared among threads, and merged in order.
 class FullCheck {
  public:
   FullCheck(const Variant& v, int threads)
       : variant_(v), terms_(terms_of(v.claim, v.backend, Dtype::f16, 2)), threads_(threads) {}
 
-  /// False once so much has failed that going on tells nothing new.
+  /// False once so much has failed that more rows would show nothing new.
   bool judge(std::span<const OpenPair> rows, PairResult& r, PairStats& stats) {
     std::vector<FullVerdict> verdicts(rows.size());
-    // A thread costs as much as some tens of rows.
+    // Starting a thread costs as much as some tens of rows.
     parallel_for(rows.size(), rows.size() > 64 ? threads_ : 1,
                  [&](std::size_t i) { verdicts[i] = judge_fully(variant_, terms_, rows[i], Tier::fast); });
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -234,45 +232,6 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
     r.reason = "nothing was judged";
   r.status = r.reason.empty() ? "pass" : "fail";
   return r;
-}
-
-namespace {
-constexpr std::pair<const char*, std::int64_t PairResult::*> kPairCounts[] = {
-    {"stride", &PairResult::stride},          {"rows", &PairResult::rows},
-    {"outside_domain", &PairResult::outside}, {"special", &PairResult::special},
-    {"elements", &PairResult::elements},      {"correctly_rounded", &PairResult::correct},
-    {"full_check", &PairResult::full_check},  {"by_mpfr", &PairResult::by_mpfr},
-    {"failed", &PairResult::failed},          {"undecided", &PairResult::undecided},
-};
-constexpr std::pair<const char*, std::string PairResult::*> kPairTexts[] = {{"key", &PairResult::key},
-                                                                            {"status", &PairResult::status},
-                                                                            {"reason", &PairResult::reason},
-                                                                            {"worst", &PairResult::worst}};
-}  // namespace
-
-nlohmann::json to_json(const PairResult& r) {
-  nlohmann::json j;
-  for (const auto& [key, member] : kPairTexts) j[key] = r.*member;
-  for (const auto& [key, member] : kPairCounts) j[key] = r.*member;
-  if (std::isfinite(r.ulp))
-    j["max_ulp"] = r.ulp;
-  else
-    j["max_ulp"] = "inf";
-  j["seconds"] = r.seconds;
-  return j;
-}
-
-PairResult pair_result_from_json(const nlohmann::json& j) {
-  try {
-    PairResult r;
-    for (const auto& [key, member] : kPairTexts) r.*member = j.at(key).get<std::string>();
-    for (const auto& [key, member] : kPairCounts) r.*member = j.at(key).get<std::int64_t>();
-    r.ulp = j.at("max_ulp").is_number() ? j.at("max_ulp").get<double>() : HUGE_VAL;
-    r.seconds = j.at("seconds").get<double>();
-    return r;
-  } catch (const nlohmann::json::exception& e) {
-    throw InputError(std::string("a pair sweep's result cannot be read: ") + e.what());
-  }
 }
 
 }  // namespace assay

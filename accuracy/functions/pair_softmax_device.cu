@@ -1,5 +1,6 @@
 // The device's half of the sweep over every pair of f16 logits: a batch of rows is written, the variant runs
-// on it, and the cheap judge reads the outputs where they lie. Compiled with -fmad=false, as all oracle code.
+// on it, and the cheap judge reads the outputs on the device. Compiled with -fmad=false, like all oracle
+// code.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -74,7 +75,7 @@ PairStats sweep_pairs_on_device(const Variant& v, const PairRules& rules, std::i
   for (std::int64_t from = 0; from < all; from += kRows) {
     p.rows = std::min(kRows, all - from);
     check_cuda(cudaMemset(open_count.as<void>(), 0, sizeof(unsigned long long)), "clearing");
-    // A finite row that is not written keeps NaNs, which fail.
+    // A row that is not written keeps NaNs, which fail if its exact result is finite.
     check_cuda(cudaMemset(probs.as<void>(), 0x7d, static_cast<std::size_t>(p.rows) * 4), "poisoning");
     fill<<<blocks, kThreads>>>(logits.as<std::uint32_t>(), from, stride, p.rows);
     v.run(p, b, Stream{nullptr, 0});

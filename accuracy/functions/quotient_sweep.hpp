@@ -1,10 +1,9 @@
-// Division of a row by one divisor (kernels/building_blocks/row_divisor.cuh) over every pair of f32 mantissas, on the GPU.
-// Scaling by powers of two is exact within the range the kernels use it in, so that mantissas are all there
-// is.
+// Sweeps the division of a row by one divisor (kernels/building_blocks/row_divisor.cuh) over every pair of
+// f32 mantissas, on the GPU. Mantissas are enough, because scaling by powers of two is exact in the range
+// that the kernels use.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace assay {
@@ -23,11 +22,8 @@ inline constexpr std::int64_t kMantissas = std::int64_t{1} << 23;
 /// Every stride-th divisor on this process's GPU; not_run where there is none.
 QuotientSweep sweep_quotients(std::int64_t stride);
 
-nlohmann::json to_json(const QuotientSweep& q);
-QuotientSweep quotient_sweep_from_json(const nlohmann::json& j);
-
-/// The device's half. `ulp_off` is added to each reciprocal: a fault for the sweep to find. Throws
-/// std::runtime_error with CUDA's words.
+/// The device's half. `ulp_off` is added to each reciprocal: a planted fault that the sweep must find. Throws
+/// std::runtime_error with CUDA's message.
 QuotientSweep sweep_quotients_on_device(std::int64_t stride, int ulp_off = 0);
 
 }  // namespace assay

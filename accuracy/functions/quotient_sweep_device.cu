@@ -16,9 +16,9 @@ struct Found {
   unsigned long long pair;  // divisor and numerator of one of them, in one word
 };
 
-/// A quotient c of mantissas is correctly rounded if the exact remainder a - c d is at most half an ulp of c
-/// times d: there are no ties in a division. Where c is within an ulp the fma gives the remainder exactly;
-/// where it is further off, the remainder is larger than the limit by more than its rounding.
+/// A quotient c of mantissas is correctly rounded if the exact remainder a - c d is at most half an ulp of c,
+/// times d (a division has no ties). If c is within one ulp, the fma gives the exact remainder. If c is
+/// further off, the remainder exceeds the limit by more than its rounding.
 __global__ void __launch_bounds__(kThreads)
     try_divisors(std::int64_t first, std::int64_t stride, std::int64_t count, int ulp_off, Found* found) {
   unsigned wrong = 0;

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "accuracy/functions/result_fields.hpp"
 #include "kernels/device.hpp"
 
 namespace assay {
@@ -14,7 +13,7 @@ TEST(QuotientSweep, SaysWhyItDidNotRun) {
   const QuotientSweep q = sweep_quotients(1);
   EXPECT_EQ(q.status, "not_run");
   EXPECT_FALSE(q.reason.empty());
-  EXPECT_EQ(quotient_sweep_from_json(to_json(q)).reason, q.reason);
+  EXPECT_EQ(fields_from_json<QuotientSweep>(fields_to_json(q)).reason, q.reason);
 }
 
 #if defined(ASSAY_WITH_CUDA)

@@ -1,5 +1,5 @@
-// One row on its way to a verdict: truth, shift, bounds, domain, then the checks. Whoever judges a row does it
-// here, so that no two verdicts are put together in different ways.
+// The steps from one row to its verdict: truth, shift, bounds, domain, then the checks. Every judge of a row
+// uses these functions, so that all verdicts are made in the same way.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace assay {
 
-/// What is known of a row under a claim before any output is seen.
+/// What a claim says about a row before any output is seen.
 struct PreparedRow {
-  std::optional<RowBounds> bounds;  // empty where a policy decides, not a bound: special rows, op topk
-  RoundedShift own_shift;           // empty where a cached one serves
+  std::optional<RowBounds> bounds;  // empty if a policy decides instead: special rows, op topk
+  RoundedShift own_shift;           // empty if a cached one is used
   const RoundedShift* cached = nullptr;
-  std::optional<RowTruth> own_truth;  // where epsilon is in the sum
-  std::string outside;  // why the claim says nothing of the row; empty where it does
+  std::optional<RowTruth> own_truth;  // set if epsilon is in the sum
+  std::string outside;  // why the claim says nothing about the row; else empty
 
   const RowTruth& truth(const RowTruth& plain) const { return own_truth ? *own_truth : plain; }
   const RoundedShift& shift() const { return cached ? *cached : own_shift; }
 };
 
-/// `f32_shift`: that of fp32 arithmetic with a subtracted maximum, where it is known already; may be null.
+/// `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is already known; may be null.
 PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op,
                         const RoundedShift* f32_shift = nullptr);
 
-/// Every check of the op on one row inside the domain. `rounded`: the format of the truth's roundings, `out`:
-/// of the outputs.
+/// Runs every check of the op on one row inside the domain. `rounded`: the format that the truth is rounded
+/// to; `out`: the format of the outputs.
 void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out, const RowCase& row,
                const PreparedRow& prepared, Op op, const RowOutput& got, Tally& tally,
                ErrorStatistics& statistics, ElementObserver* observer = nullptr);

@@ -1,4 +1,5 @@
-// Log-softmax and lse: every value against its absolute bound, the checks that share a row, special values.
+// Judges log-softmax and lse: every value against its absolute bound, the checks on a whole row, special
+// values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// The value an lse must have exactly, or NaN where it must be NaN.
+/// The exact value that an lse must have, or NaN if it must be NaN.
 double special_lse(const RowContext& c) {
   if (c.row.truth->kind == RowKind::all_neg_inf) return -kInf;
   if (c.row.truth->kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only) return kInf;
@@ -25,7 +26,7 @@ void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Policy& policy = c.claim.policy;
   for (std::size_t j = 0; j < got.values.size(); ++j) {
-    // Log-softmax is the logarithm of what softmax has there: -inf where the policy says 0.
+    // Log-softmax is the logarithm of softmax's result there: -inf if the policy says 0.
     const bool zero =
         (t.kind == RowKind::all_neg_inf && policy.all_neg_inf == NegInfRows::zero) ||
         (t.kind == RowKind::pos_inf && policy.pos_inf == PosInfRows::inf_only && !(t.x[j] == kInf));
@@ -41,8 +42,8 @@ void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
   }
 }
 
-/// Error of the shift that log-softmax subtracts the log of the sum from. It is x - m, rounded; with exp2_fma
-/// the exps have a shift of their own, and either may be meant.
+/// The error of the shift from which log-softmax subtracts the log of the sum. The shift is x - m, rounded.
+/// With exp2_fma the exps have a shift of their own, and log-softmax may use either.
 double shift_error(const RowContext& c, std::size_t j) {
   const double exps = std::fabs(c.shift->delta[j]);
   if (!c.terms.exp2) return exps;
@@ -51,19 +52,19 @@ double shift_error(const RowContext& c, std::size_t j) {
   return std::max(exps, std::isinf(f) ? 0 : std::fabs(f - (t.x[j] - t.m)));
 }
 
-/// What the last roundings may lose where a result is subnormal: a sum in one format loses nothing, unless
-/// it is flushed, and so may its terms be.
+/// The error of the last roundings of a subnormal result. A sum in one format loses nothing unless it is
+/// flushed; its terms may be flushed too.
 double absolute(const Terms& k) { return (k.u_out > 0 ? k.w_out : 0) + 4 * k.flush; }
 
 struct Value {
   std::int64_t column;
   double logit, distance;
   Enclosure exact;
-  double bound;   // of |computed - exact|, before the rounding to the output's format
-  double weight;  // in the record's resolution; 0: not counted there
+  double bound;   // bound of |computed - exact|, before the rounding to the output's format
+  double weight;  // its weight in the record's resolution; 0: not counted
 };
 
-/// Roundings that the enclosure does not decide are not counted as right.
+/// True if correctly rounded. A rounding that the enclosure does not decide does not count as correct.
 bool rounded_to(Dtype out, Enclosure y, std::uint64_t bits) {
   return encode(out, y.lo) == bits && encode(out, y.hi) == bits;
 }
@@ -71,8 +72,8 @@ bool rounded_to(Dtype out, Enclosure y, std::uint64_t bits) {
 void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   ErrorStatistics& s = c.statistics;
   const double size = std::max(std::fabs(v.exact.lo), std::fabs(v.exact.hi));
-  // Of an output that is rounded to a narrower format at the end, the nearest of all numbers that round to it
-  // is judged (row_judge.cpp says why).
+  // If the output is rounded to a narrower format at the end, the judged value is the nearest of all numbers
+  // that round to it (row_judge.cpp says why).
   const bool narrows = c.terms.narrows;
   const double bound = narrows ? v.bound + 4 * c.terms.flush
                                : (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
@@ -81,11 +82,12 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   const double seen = !narrows || std::isnan(g) ? g
                       : std::signbit(g)         ? std::clamp(middle, -all.hi, -all.lo)
                                                 : std::clamp(middle, all.lo, all.hi);
-  // Two units in the last place of the output are as little as can be asked; before a last rounding to a
-  // narrower format, two units of roundoff.
+  // The limit is at least two units in the last place of the output, the sharpest possible one; before a last
+  // rounding to a narrower format, two units of roundoff.
   if (v.weight > 0)
     s.resolution.logarithm(v.weight, bound, std::max(1e-3, (narrows ? 2 : 4) * unit_roundoff(c.out) * size));
-  // Past the format's range the rounding gives an infinity, and so may a value within the bound of it.
+  // Beyond the format's range the rounding gives infinity. So a value within the bound of that range may
+  // become infinite.
   const double overflow = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
   bool ok;
   double ratio;
@@ -117,7 +119,7 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
                     v.column, g, v.exact.lo, std::fabs(g - v.exact.lo), bound);
 }
 
-/// y_j - y_a is d_j, but for the roundings of the two outputs: the log of the sum cancels.
+/// y_j - y_a is d_j, except for the roundings of the two outputs: the log of the sum cancels.
 void judge_log_coherence(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
@@ -138,11 +140,11 @@ void judge_log_coherence(const RowContext& c, const RowOutput& got) {
   }
 }
 
-/// Subtraction of one number, and rounding, keep the order exactly; no result is above 0, the largest logit
-/// has the largest.
+/// Subtraction of the same number, and rounding, keep the order exactly. No result is above 0, and the
+/// largest logit has the largest result.
 void judge_log_order(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  // Logits that the kernel makes itself may come out in another order.
+  // Logits that the kernel computes itself may have another order.
   double room = 0;
   for (const double slack : t.slack) room = std::max(room, 2.02 * slack);
   std::int64_t previous = -1;
@@ -150,8 +152,8 @@ void judge_log_order(const RowContext& c, const RowOutput& got) {
     const auto j = static_cast<std::size_t>(position);
     const double g = got.values[j];
     const std::int64_t column = position;
-    // The largest term being 1, the sum is at least 1 and its logarithm not negative. Naive and late
-    // rescaling promise no such term; their element bound says how far above 0 a result may be.
+    // The largest term is 1, so the sum is at least 1 and its logarithm is not negative. Naive kernels and
+    // late rescaling promise no such term; their element bound limits how far above 0 a result may be.
     if (c.terms.unit_maximum() && !c.tally.require(Check::range, g <= 0) && c.tally.first(Check::range))
       c.tally.at(Check::range).detail =
           fmt::format("row {}, column {}: {:a} is not at most 0", c.row.row, column, g);

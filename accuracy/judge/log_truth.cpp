@@ -16,8 +16,8 @@ double up(double x, double units) { return x * (1 + units * kUnit) + std::numeri
 }  // namespace
 
 Enclosure log_sum_truth(const RowTruth& row, double more) {
-  // s = c + T: c logits equal to the maximum, T the terms below it. log and log1p of the C library are within
-  // 2 ulp, 4 units.
+  // s = c + T: c is the number of logits equal to the maximum, T the sum of the terms below it. log and log1p
+  // of the C library are within 2 ulp, that is 4 units.
   double count = 0, lo = 0, hi = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     if (row.d[i] == 0) {
@@ -38,7 +38,7 @@ Enclosure log_sum_truth(const RowTruth& row, double more) {
 Enclosure log_prob_truth(const RowTruth& row, const Enclosure& log_sum, std::int64_t j) {
   const double d = row.d[static_cast<std::size_t>(j)];
   if (std::isinf(d)) return {d, d};
-  // d is rounded to nearest, and so is the difference; neither has the other sign.
+  // d and the difference are both rounded to nearest; neither can be positive.
   return {-up(up(-d, 1) + log_sum.hi, 1), -down(down(-d, 1) + log_sum.lo, 1)};
 }
 

@@ -1,4 +1,5 @@
-// ln s and log-probabilities from a row's enclosures, against MPFR at 300 bits, where doubles cancel most.
+// Compares ln s and the log-probabilities from a row's enclosures with MPFR at 300 bits, where doubles cancel
+// most.
 #include "accuracy/judge/log_truth.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ void expect_contains(const RowTruth& row) {
   mpfr_log(s, s, MPFR_RNDN);
   const Enclosure log_sum = log_sum_truth(row);
   EXPECT_TRUE(encloses(log_sum, s)) << log_sum.lo << " " << log_sum.hi;
-  // Terms below double's range are known to lie in an interval only.
+  // Terms below double's range are known only as an interval.
   if (log_sum.lo > 1e-200) {
     EXPECT_LE(log_sum.hi / log_sum.lo, 1 + 1e-11);
   }

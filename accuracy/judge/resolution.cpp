@@ -6,7 +6,7 @@ namespace assay {
 
 void Resolution::row(double limit) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  // NaN comes of infinite bounds alone.
+  // Only infinite bounds lead to NaN.
   const auto number = [](double x) { return std::isnan(x) ? kInf : x; };
   if (mass_ > 0 || sum_ < kInf) {
     const double element = mass_ > 0 ? number(room_ / mass_) : sum_;

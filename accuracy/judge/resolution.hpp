@@ -1,5 +1,6 @@
-// How small an error a judgement would have refused. A pass means no more than that: outputs that are all off
-// by less pass as well. Every record says it, and a pass that would let through too much is no pass.
+// The resolution: how small an error the judgement would have refused. A pass means no more than that,
+// because outputs that are all off by less pass as well. Every record states it. A pass whose resolution is
+// too coarse does not count as a pass.
 #pragma once
 
 #include <algorithm>
@@ -10,46 +11,49 @@
 
 namespace assay {
 
-/// The worst row of a record. Errors are relative to the exact value; of logarithms they are absolute, which
-/// is a relative error of what the logarithm was taken of.
+/// The resolution of the worst row of a record. Errors are relative to the exact value. For logarithms they
+/// are absolute, which is a relative error of the logarithm's argument.
 class Resolution {
  public:
-  /// One output of exact size p > 0, which may err by `room` before its last rounding to a narrower format;
-  /// times 1 + `refused` a right output is certainly refused.
+  /// One output with exact value p > 0. It may be off by `room` before its last rounding to a narrower
+  /// format. A right output that is multiplied by 1 + `refused` is certainly refused.
   void element(double p, double room, double refused) {
     mass_ += p;
     room_ += room;
     sum_ = std::min(sum_, refused);
   }
-  /// One logarithm, counted with this weight, which may err by `room`; up to `limit` that tells something.
+  /// One logarithm with this weight. It may be off by `room`; a pass has meaning while `room` is at most
+  /// `limit`.
   void logarithm(double weight, double room, double limit) {
     mass_ += weight;
     room_ += weight * room;
     limit_ += weight * limit;
   }
-  /// All outputs of the row, or its sum, off by this much alike are certainly refused.
+  /// If all outputs of the row, or its sum, are off by this same relative amount, they are certainly refused.
   void sum(double refused) { sum_ = std::min(sum_, refused); }
-  /// The row ends. `limit`: the largest room of a typical output that still tells right from wrong.
+  /// Ends the row. `limit`: the largest room of a typical output that still tells right from wrong.
   void row(double limit);
 
   bool judged() const { return rows_ > 0; }
-  /// Relative error that a typical output may have unseen: the mean, weighted by the outputs' size.
+  /// The relative error of a typical output that can stay unseen: the mean, weighted by the size of the
+  /// outputs.
   double of_element() const { return element_; }
-  /// The least relative error common to a whole row that is certainly refused.
+  /// The smallest relative error common to a whole row that is certainly refused.
   double of_sum() const { return common_; }
-  /// The worst row's room over what it may be. Above 1 a pass tells too little; infinite where a bound is.
+  /// The room of the worst row, divided by its limit. Above 1 a pass tells too little; infinite if a bound
+  /// is.
   double over_limit() const { return over_limit_; }
 
  private:
-  // Of the row at hand.
+  // Of the current row.
   double mass_ = 0, room_ = 0, limit_ = 0, sum_ = std::numeric_limits<double>::infinity();
   // Of all rows so far.
   double element_ = 0, common_ = 0, over_limit_ = 0;
   std::int64_t rows_ = 0;
 };
 
-/// The largest error that a typical output may have unseen in a pass: 1e-3 where outputs are f32; of narrower
-/// ones two units of roundoff, the least that two ulp can be.
+/// The largest error of a typical output that may stay unseen in a pass: 1e-3 for f32 outputs. For narrower
+/// outputs two units of roundoff, the smallest value that two ulp can have.
 double resolution_limit(Dtype out);
 
 }  // namespace assay

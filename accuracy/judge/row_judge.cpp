@@ -15,8 +15,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::string at(const RowContext& c, std::int64_t j) { return fmt::format("row {}, column {}", c.row.row, j); }
 
-/// p e^A and p e^-A for an enclosed p. Small A by series (alternating, so its ends are known); large A with
-/// the exponent formed first, because on far rows p is 0 and e^A infinite.
+/// p e^A and p e^-A for an enclosed p. For small A they come from a series (alternating, so its error is
+/// known). For large A the exponents are added first, because on far rows p is 0 and e^A infinite.
 struct Band {
   double lower_lo, lower_hi, upper_lo, upper_hi;
 };
@@ -32,17 +32,17 @@ Band band(const RowTruth& t, std::int64_t j, double A) {
   return {down / t.s.hi, down / t.s.lo, up / t.s.hi, up / t.s.lo};
 }
 
-/// The output as the check sees it: of those that are rounded to a narrower format at the end, the number
-/// nearest to p among all that round to it. Rounding keeps the order, so a right kernel's number before that
-/// rounding lies within its bound if and only if this one does.
+/// The output as the check sees it. If it is rounded to a narrower format at the end: the number nearest to p
+/// among all that round to it. Rounding keeps the order. So a right kernel's value before that rounding is
+/// within its bound exactly if this number is.
 double before_rounding(const RowContext& c, double g, double p) {
   if (!c.terms.narrows || !(g >= 0)) return g;
   const RoundsTo all = rounds_to(c.out, g);
   return std::clamp(p, all.lo, all.hi);
 }
 
-/// From which relative error on a right output of exact size p is certainly refused, `most` being the largest
-/// number that passes: that at once, or, where outputs are narrower, past the last number that rounds to it.
+/// The relative error from which a right output of exact size p is certainly refused. `most` is the largest
+/// number that passes. For narrower outputs the error must go past the last number that rounds to `most`.
 double certainly_refused(const RowContext& c, double p, double most) {
   if (!(most < kInf)) return kInf;
   if (c.terms.narrows) most = rounds_to(c.out, round_to(c.out, most)).hi;
@@ -91,8 +91,8 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
   const double error = ulp_error(c.out, g, exact).hi;
   s.ulp.push_back(static_cast<float>(error));
   s.sum_ulp += error;
-  // Of another output format than the truth was rounded to, a rounding that the enclosure leaves open is not
-  // counted as right.
+  // If the truth was rounded to another format, a rounding that the enclosure leaves open does not count as
+  // correct.
   const bool rounded = c.rounded == c.out && !t.rounded.empty()
                            ? bits == t.rounded[i]
                            : encode(c.out, exact.lo) == bits && encode(c.out, exact.hi) == bits;
@@ -110,7 +110,7 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
         fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}", at(c, j),
                     g, p, error, ratio, t.d[i]);
   if (c.observer) {
-    // The error has the last rounding in it: so has what it is drawn under.
+    // The error includes the last rounding, so the bound that is drawn includes it too.
     const double last = c.terms.narrows ? 0.5 * ulp(c.out, limit.upper_hi + w) : 0;
     c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
                         (std::max(limit.upper_hi - p, p - limit.lower_lo) + w + last) / ulp(c.out, p));
@@ -133,12 +133,12 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
     if (!(g > 4 * b.w) || std::isinf(t.d[j]) || std::isinf(c.shift->f[j])) continue;
-    // ln(p_j / p_a) is d_j exactly, so ln(g_j / g_a) - f_j = ln(ratio) + d_j - f_j with a ratio near 1.
+    // ln(p_j / p_a) is exactly d_j, so ln(g_j / g_a) - f_j = ln(ratio) + d_j - f_j with a ratio near 1.
     const double p = 0.5 * (t.lo[j] + t.hi[j]);
     const double x = (g / ga) / (p / pa) - 1;
     const double log_ratio = std::fabs(x) < 0x1p-12 ? x - x * x * (0.5 - x / 3) : std::log1p(x);
-    // A kernel that rounds the shift less than claimed, or keeps an exp taken with an older maximum, is near
-    // d_j rather than f_j.
+    // A kernel that rounds the shift less than it claims, or keeps an exp taken with an older maximum, is
+    // close to d_j and not to f_j.
     const double error = k.kept || k.any_shift
                              ? std::fabs(log_ratio)
                              : std::min(std::fabs(log_ratio), std::fabs(log_ratio - c.shift->delta[j]));
@@ -146,7 +146,8 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
     if (k.kept)
       bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.kept_slope();
     if (!t.slack.empty() || (k.any_shift && !k.kept)) bound += c.shift->delta[j];
-    // Four doubles of 2^-52 relative width and as many operations enter the error; x - m itself is rounded.
+    // Four doubles of 2^-52 relative width and four operations contribute to the error; x - m itself is
+    // rounded.
     const double slack = 0x1p-48 + 0x1p-52 * std::fabs(t.d[j]);
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&
         c.tally.first(Check::coherence))
@@ -174,8 +175,8 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
       const auto j = static_cast<std::size_t>(t.order[e]);
       if (t.x[j] != t.x[first]) break;
       const double g = got.values[j];
-      // Kept exps of two tiles with different maxima were rounded differently; so may be two shifts of which
-      // nothing is known.
+      // Kept exps of two tiles with different maxima were rounded differently. Two shifts whose rounding is
+      // not known may be rounded differently too.
       if (e > i && !c.terms.kept && !c.terms.any_shift &&
           !c.tally.require(Check::monotone, got.bits[j] == got.bits[first]) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
@@ -187,7 +188,7 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
       }
     }
     double eps = std::isinf(c.shift->f[first]) ? 0 : k.eps(c.shift->f[first]);
-    // Logits that the kernel makes itself may come out in another order.
+    // Logits that the kernel computes itself may have another order.
     if (!t.slack.empty()) eps += c.shift->delta[first];
     if (least_at >= 0) {
       const double slack = order_slack(k, worst_eps + eps, t.d[first]);
@@ -228,8 +229,8 @@ void judge_argmax(const RowContext& c, const RowOutput& got) {
   std::size_t largest = static_cast<std::size_t>(t.argmax);
   for (std::size_t j = 0; j < got.values.size(); ++j)
     if (got.values[j] > got.values[largest]) largest = j;
-  // exp(0) = 1 and exp(t) <= 1 below: exact for a subtracted maximum (eps(0) = 0); otherwise the exp's own
-  // error.
+  // exp(0) = 1, and exp(t) <= 1 for t < 0. This is exact for a subtracted maximum (eps(0) = 0); otherwise the
+  // exp's own error is allowed.
   const double other_logits = t.slack.empty() ? 0 : c.shift->delta[a] + c.shift->delta[largest];
   const double numerators =
       2 * k.eps(c.bounds->anchor) + (k.kept ? 4 * (k.exp_constant + lam(k.u)) : 0) + other_logits;
@@ -252,11 +253,11 @@ void judge_row_sum(const RowContext& c, std::span<const double> values) {
     rest += (sum - (t - z)) + (g - z);
     sum = t;
   }
-  // Epsilon in the divisor takes its share.
+  // Epsilon in the divisor lowers the sum by its share.
   const double error = std::fabs((sum - 1) + rest + c.bounds->share);
   const double bound = c.bounds->row_sum;
-  // A double-double sum of outputs that add up to about 1 errs by less than 2^-50, and the bound's own rounding
-  // by less than 2^-40 of it.
+  // A double-double sum of outputs that add up to about 1 has an error below 2^-50. The bound's own rounding
+  // is below 2^-40 of it.
   const double slack = 0x1p-50 + 0x1p-47 * c.bounds->share;
   if (!c.tally.judge(Check::row_sum, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&
       c.tally.first(Check::row_sum))
@@ -270,8 +271,8 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
   for (std::size_t j = 0; j < got.values.size(); ++j)
     judge_element(c, static_cast<std::int64_t>(j), got.values[j], got.bits[j]);
   if (t.finite == 1 && t.x.size() == 1 && c.terms.epsilon == 0) {
-    // fl(1 / 1) is 1 however it is formed; naive, and exp2 of an argument that is not 0, divide e^x by
-    // itself.
+    // fl(1 / 1) is 1 however it is computed. Naive kernels, and exp2 of an argument that is not 0, divide e^x
+    // by itself.
     const bool one = c.terms.shifted && !c.terms.exp2;
     const double stored = !one && c.terms.stored ? 2 * c.terms.u_out : 0;
     const double allowed = (one || c.claim.division == Division::ieee ? 0 : c.terms.D) + stored;

@@ -1,5 +1,6 @@
-// Judges one row of outputs against its truth: the element bound, the checks that share a row, special
-// values by policy, the normalizer, and top-k. Reads outputs as stored; knows claims, not kernels.
+// Judges one row of outputs against its exact results: the element bound, the checks on a whole row, special
+// values by policy, the normalizer, and top-k. It reads outputs as they are stored. It knows claims, but no
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@
 
 namespace assay {
 
-/// What is known of the row before any output is seen; one per row, shared by all keys of a dtype.
+/// What is known about a row before any output is seen. There is one per row; all keys of a dtype share it.
 struct RowCase {
   const RowTruth* truth = nullptr;
   std::int64_t row = 0;  // its number in the case
 };
 
-/// What the kernel left behind for one row, decoded. Spans are empty where the op does not write them.
+/// The kernel's outputs of one row, decoded. Spans are empty if the op does not write them.
 struct RowOutput {
   std::span<const double> values;         // V probabilities, or k values
   std::span<const std::uint64_t> bits;    // the same, as stored
@@ -30,7 +31,7 @@ struct RowOutput {
   double m = 0, d = 0;
 };
 
-/// Statistics over judged elements of a record.
+/// Statistics over the judged elements of a record.
 struct ErrorStatistics {
   std::vector<float> ulp;  // upper end of each element's ulp error
   double sum_ulp = 0;
@@ -45,17 +46,17 @@ struct ErrorStatistics {
 struct ElementObserver {
   virtual ~ElementObserver() = default;
   virtual void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) = 0;
-  /// The case is judged again from the start, by a finer oracle: forget what was seen.
+  /// The case is judged again from the start by the MPFR oracle: drop what was seen so far.
   virtual void restart() = 0;
-  /// The case is judged: no more elements come.
+  /// The case has been judged; no more elements come.
   virtual void finish() {}
 };
 
 struct RowContext {
   const Claim& claim;
   const Terms& terms;
-  Dtype rounded;  // what the truth's roundings are of
-  Dtype out;      // what the outputs are stored in
+  Dtype rounded;  // the format that the truth is rounded to
+  Dtype out;      // the format of the outputs
   const RowCase& row;
   const RowBounds* bounds = nullptr;  // null for special rows
   const RoundedShift* shift = nullptr;
@@ -64,23 +65,25 @@ struct RowContext {
   ElementObserver* observer = nullptr;
 };
 
-/// Softmax outputs of a finite or masked row.
+/// Judges the softmax outputs of a finite or masked row.
 void judge_probabilities(const RowContext& c, const RowOutput& got);
-/// Their sum alone.
+/// Judges only the sum of the softmax outputs.
 void judge_row_sum(const RowContext& c, std::span<const double> values);
-/// Softmax outputs of an all -inf, +inf or NaN row, by policy.
+/// Judges, by policy, the softmax outputs of a row that is all -inf or holds +inf or NaN.
 void judge_special(const RowContext& c, const RowOutput& got);
-/// Log-softmax or lse of any row.
+/// Judges log-softmax or lse of any row.
 void judge_logs(const RowContext& c, Op op, const RowOutput& got);
-/// (m, d) of any row.
+/// Judges (m, d) of any row.
 void judge_normalizer(const RowContext& c, const RowOutput& got);
-/// Indices and order of top-k on any row; values of op topk; probabilities of op softmax_topk.
+/// Judges the indices and the order of top-k on any row; also the values of op topk and the probabilities of
+/// op softmax_topk.
 void judge_topk(const RowContext& c, Op op, const RowOutput& got);
 
-/// "NaN x1024", "0 x3, NaN x1": what came back, in words, for rows that are not judged element by element.
+/// The outputs in words: "NaN x1024", "0 x3, NaN x1". For rows that are not judged element by element.
 std::string describe_values(std::span<const double> values);
 
-/// Element j of a finite or masked row against its bound; shared by softmax and top-k. False on failure.
+/// Judges element j of a finite or masked row against its bound; softmax and top-k share it. False on
+/// failure.
 bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t bits);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Special values by the declared policy, and the normalizer.
+// Judges special values by the declared policy, and the normalizer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 
 enum class Want { nan, zero };
 
-/// The bound of |ln(d / s)|. A d without epsilon is known as well as the divisor is, beside a smaller sum: s^
-/// = fl(d + epsilon).
+/// The bound of |ln(d / s)|. A d without epsilon is known as accurately as the divisor, relative to a smaller
+/// sum: s^ = fl(d + epsilon).
 double sum_bound(const RowContext& c, bool with_epsilon) {
   const RowBounds& b = *c.bounds;
   if (with_epsilon) return b.b;
@@ -73,20 +73,20 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
       require(std::isnan(got.d), "d must be NaN");
     return;
   }
-  // m is exact; naive's m is the shift it applied, 0.
+  // m must be exact. A naive kernel's m is the shift that it applied, 0.
   const double m = c.terms.shifted ? t.m : 0;
   const double off = t.slack.empty() ? 0 : *std::max_element(t.slack.begin(), t.slack.end());
   require(std::fabs(got.m - m) <= off || (got.m == 0 && std::fabs(m) < c.terms.flush),
           fmt::format("m must be {:a}", m));
   const double divisor =
       c.terms.shifted ? std::log(0.5 * (t.s.lo + t.s.hi)) + c.bounds->anchor : 0.5 * (t.lse.lo + t.lse.hi);
-  // Epsilon may be in d, or be added to it where it is used: whichever is nearer.
+  // Epsilon may be part of d, or be added when d is used. The nearer value counts.
   const double without = divisor + std::log1p(-std::min(c.bounds->share, 1 - 0x1p-52));
   const double ln_d = std::log(got.d);
   const bool in_it = c.bounds->share == 0 || !(std::fabs(ln_d - without) < std::fabs(ln_d - divisor));
   const double exact = in_it ? divisor : without, bound = sum_bound(c, in_it);
   const double error = std::fabs(ln_d - exact);
-  // A sum that is 1, and found to be 1, is off by nothing.
+  // A sum that is exactly 1 and was computed as 1 has no error.
   const bool one = t.s.lo == 1 && t.s.hi == 1 && exact == 0 && got.d == 1;
   const double slack = one ? 0 : 0x1p-50 * (1 + std::fabs(exact));
   if (!tally.judge(Check::normalizer, error - slack, error + slack, bound, bound * (1 + 0x1p-40)) &&
@@ -96,7 +96,7 @@ void judge_normalizer(const RowContext& c, const RowOutput& got) {
                     bound, got.d, std::exp(exact));
   if (c.bounds->b < INFINITY) c.statistics.resolution.sum(c.bounds->b);
   if (c.claim.algorithm == Algorithm::online && c.terms.unit_maximum()) {
-    // 1 <= d <= j, exactly while j <= 2^p; past it the last roundings may carry d above j.
+    // 1 <= d <= j holds exactly while j <= 2^p; beyond that the last roundings may carry d above j.
     const auto j = static_cast<double>(t.finite);
     const double plain = j <= 1 / c.terms.u ? j : j * std::exp(c.terms.h * lam(c.terms.u));
     const double top =

@@ -1,5 +1,5 @@
-// Top-k: indices are checked as a set first (in range, distinct, -1 past the last element), then their
-// order against the truth, then the values that stand beside them.
+// Judges top-k. First the indices as a set (in range, distinct, -1 after the last element), then their order
+// against the exact one, then the values that belong to them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace {
 
 bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// A kernel that flushes sees subnormal logits as 0.
+/// A logit as the kernel sees it: a kernel that flushes sees a subnormal logit as 0.
 double as_seen(const RowContext& c, double x) { return std::fabs(x) < c.terms.flush ? 0 : x; }
 
-/// The position that must stand in slot r: the truth's order under the claim's NaN order and tie rule.
+/// The position that slot r must hold: the exact order under the claim's NaN order and tie rule.
 std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
   const auto n = static_cast<std::int64_t>(t.order.size());
   const auto logit = [&](std::int64_t i) {
@@ -28,7 +28,7 @@ std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
     at = (r - nans + n) % n;
   }
   if (claim.ties == Ties::larger_index) {
-    // A run of equal logits, mirrored.
+    // Mirrors the position within its run of equal logits.
     std::int64_t first = at, last = at;
     while (first > 0 && same_rank(logit(first - 1), logit(at))) --first;
     while (last + 1 < n && same_rank(logit(last + 1), logit(at))) ++last;
@@ -41,7 +41,7 @@ bool ignored(const RowContext& c, double logit) {
   return std::isnan(logit) && c.claim.policy.nan_order == NanOrder::ignored;
 }
 
-/// How many elements there are to be selected: slots past them are empty.
+/// The number of elements that can be selected; later slots are empty.
 std::size_t selectable(const RowContext& c) {
   const std::vector<double>& x = c.row.truth->x;
   return x.size() - static_cast<std::size_t>(
@@ -73,22 +73,22 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
   return all;
 }
 
-/// Selection by probability: an index is right if no unselected logit certainly has the larger computed
-/// probability. The shared sum cancels; each side keeps its own exp, shift and rounding errors.
+/// Selection by probability. An index is right if no unselected logit certainly has a larger computed
+/// probability. The common sum cancels; each side keeps its own errors of exp, shift and rounding.
 void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
-  // A kept exp was rescaled at most twice since.
+  // A kept exp was rescaled at most twice.
   const double kept = c.terms.kept ? 2 * (c.terms.exp_constant + lam(c.terms.u)) : 0;
   const auto own = [&](std::size_t i) {
     if (std::isinf(t.d[i]) || std::isinf(c.shift->f[i])) return 0.0;
     return c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own) + kept +
            (c.terms.kept ? std::fabs(t.d[i]) * c.terms.kept_slope() : 0);
   };
-  // Relative to the computed sum, which is off by e^b either way.
-  // An approximate quotient may be two whole subnormals further off.
+  // Relative to the computed sum, which is off by up to e^b in both directions. An approximate quotient may
+  // be off by two more smallest subnormals.
   const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
-  // Of a kept exp the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
+  // For a kept exp, the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
   const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
   const double w = (vanished + quotient * min_subnormal(Dtype::f32)) *
                    std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
@@ -121,9 +121,9 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
                             best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
     previous = std::min(previous, high);
   }
-  // Kept exps of equal logits may differ: which is taken first is then no matter of the tie.
+  // Kept exps of equal logits may differ; then the tie rule does not decide which is taken first.
   if (c.claim.ties != Ties::smaller_index || c.terms.kept) return;
-  // Equal logits have equal probabilities: of each run the smallest positions are taken, in rising order.
+  // Equal logits have equal probabilities. Of each run the smallest positions are taken, in ascending order.
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     if (got.indices[r] < 0) continue;
     const auto i = static_cast<std::size_t>(got.indices[r]);
@@ -148,7 +148,7 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   std::int64_t numbers = 0;  // slots so far that do not hold a NaN
   for (std::size_t r = 0; r < n; ++r) {
     const std::int64_t have = got.indices[r];
-    // Where NaN may stand anywhere, what is left without them is in order.
+    // If NaN may be anywhere, the other elements must be in order.
     if (anywhere && std::isnan(logit(have))) {
       c.tally.require(Check::order, true);
       continue;
@@ -172,8 +172,7 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
     const std::int64_t i = got.indices[r];
     const double g = got.values[r];
     if (!c.bounds) {
-      // Special row: the value softmax would have there. Where the policy is `zero` or `inf_only`, 0 is
-      // right.
+      // Special row: the value that softmax has there. If the policy is `zero` or `inf_only`, 0 is right.
       const bool may_be_zero =
           (t.kind == RowKind::all_neg_inf && c.claim.policy.all_neg_inf == NegInfRows::zero) ||
           (t.kind == RowKind::pos_inf && c.claim.policy.pos_inf == PosInfRows::inf_only &&
@@ -195,7 +194,7 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const std::size_t full = selectable(c);
   for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
-    // Rounded where the outputs are narrower.
+    // Rounded if the outputs are narrower.
     const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
     const double g = got.values[r];
     const bool same = g == x && std::signbit(g) == std::signbit(x);
@@ -210,7 +209,7 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
 
 void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  if (!judge_indices(c, got)) return;  // values beside wrong indices mean nothing
+  if (!judge_indices(c, got)) return;  // values have no meaning if their indices are wrong
   if (c.claim.select == Select::probs)
     judge_order_of_probs(c, got);
   else
@@ -220,7 +219,7 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
     judge_gathered_logits(c, got);
   else
     judge_selected_probabilities(c, got);
-  // A slot left over by an ignored NaN may hold what it held before the search.
+  // A slot that is empty because a NaN was ignored may still hold its value from before the search.
   for (std::size_t r = selectable(c); r < got.values.size() && r < t.x.size(); ++r)
     if (!c.tally.require(Check::special,
                          got.values[r] == 0 || got.values[r] == -INFINITY || std::isnan(got.values[r])) &&

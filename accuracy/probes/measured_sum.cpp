@@ -21,29 +21,30 @@ namespace {
 
 using namespace probe;
 
-/// Rows longer than this are not measured: one leaf's rows would take gigabytes.
+/// Rows longer than this are not measured: the rows for one leaf would take gigabytes.
 constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 22;
 
-/// The largest value of the dtype that is no more than x.
+/// The largest value of the dtype that is at most x.
 double just_below(Dtype dtype, double x) {
   const double nearest = round_to(dtype, x);
   return nearest > x ? -next_up(dtype, -nearest) : nearest;
 }
 
-/// d of one row, from below, whatever the kernel shows of it; empty where it shows too little.
+/// A lower bound of one row's d, from whatever the kernel shows of it; empty if it shows too little.
 std::optional<double> least_sum(const Variant& v, const Terms& terms, const Output& got, std::int64_t row,
                                 std::int64_t leaf) {
-  // That of d + epsilon: its own rounding, and that of epsilon.
+  // The error of d + epsilon: its own rounding, and that of epsilon.
   const double epsilon = terms.epsilon > 0 ? 2 * lam(terms.u) : 0;
   if (v.op == Op::lse || v.op == Op::log_softmax) {
     if (v.out() != Dtype::f32) return {};
-    // The maximum is 0: lse is ln d, and log-softmax there its negative. The log errs relatively.
+    // The maximum is 0, so lse is ln d, and log-softmax at the maximum is -ln d. The error of the log is
+    // relative.
     const double log_sum = v.op == Op::lse ? got.at(row, 0) : -got.at(row, leaf);
     return std::exp(log_sum * (1 - 2 * terms.log_error)) * (1 - epsilon) - terms.epsilon;
   }
   if (got.d.empty()) return {};
-  // Where no sum is written, one over the output at the 0 is it, but for the division.
-  // One that is written may have epsilon in it, or not.
+  // If the kernel writes no sum, it is 1 / (the output at the 0), except for the error of the division. A sum
+  // that is written may or may not include epsilon.
   const double slack = v.writes_normalizer && got.slack > 0 ? got.slack
                        : got.slack > 0                      ? lam(terms.D) + lam(terms.u_out) + 2 * epsilon
                                                             : 0;
@@ -51,13 +52,13 @@ std::optional<double> least_sum(const Variant& v, const Terms& terms, const Outp
   return got.sum(row) * (1 - slack);
 }
 
-/// Few terms, each many thousand ulp of the sum: in whatever order they are added, the sum errs by less than
-/// half an ulp for each of them.
+/// Few terms, each many thousand ulp of the sum: in any order of additions, each of them adds less than half
+/// an ulp of error.
 constexpr int kFewTerms = 100;
 /// e^x at these is 0.0041 to 0.0067.
 constexpr double kFewAt[] = {-5.0, -5.11, -5.23, -5.31, -5.42, -5.5};
 
-/// Rows of a 0 and kFewTerms logits of kFewAt, the rest so far below that all of it vanishes.
+/// Rows of one 0 and kFewTerms logits from kFewAt. All other logits are so low that together they vanish.
 Tensor rows_of_few(const Variant& v, std::int64_t V, std::int64_t leaf, double vanishing) {
   Tensor logits(v.dtype, std::ssize(kFewAt), V);
   const std::int64_t stride = std::max<std::int64_t>(1, (V - 1) / kFewTerms);
@@ -73,7 +74,8 @@ Tensor rows_of_few(const Variant& v, std::int64_t V, std::int64_t leaf, double v
   return logits;
 }
 
-/// What no order of additions explains of those rows' sums; empty where all is well, or too little shows.
+/// Empty if an order of additions explains the sums of those rows, or if too little is visible; else what is
+/// wrong.
 std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Output& got, const Tensor& logits,
                                std::int64_t leaf, double alone) {
   for (std::int64_t row = 0; row < logits.rows; ++row) {
@@ -86,8 +88,8 @@ std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Outpu
       exact.lo += e.lo, exact.hi += e.hi;
       if (j != leaf) lowest = std::max(lowest, e.hi);
     }
-    // Sums of V doubles, an exp each, the additions, the kept outputs' rescales, the division: and twice of
-    // all.
+    // Sums of V doubles, one exp for each, the additions, the rescales of kept outputs, the division; all
+    // doubled.
     const double x = std::log(lowest);
     const double rescales =
         terms.kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(x) * terms.kept_slope() : 0;
@@ -104,7 +106,7 @@ std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Outpu
   return {};
 }
 
-/// The first, the last, the middle, and some that no stride repeats.
+/// The first, the last, the middle, and some that follow no stride.
 std::vector<std::int64_t> leaves(std::int64_t V, int count) {
   std::vector<std::int64_t> at = {0, V - 1, V / 2, 1};
   std::uint64_t state = static_cast<std::uint64_t>(V);
@@ -117,7 +119,7 @@ std::vector<std::int64_t> leaves(std::int64_t V, int count) {
   return at;
 }
 
-/// Logits of the dtype between -16 and -6 that no two readers share, where there are so many.
+/// Logits of the dtype between -16 and -6, different for every reader as far as there are enough values.
 std::vector<double> reader_logits(Dtype dtype, std::int64_t most) {
   std::vector<double> y;
   for (int i = 0; std::ssize(y) < most && i < 512; ++i) {
@@ -127,7 +129,7 @@ std::vector<double> reader_logits(Dtype dtype, std::int64_t most) {
   return y;
 }
 
-/// d by what a row's outputs round from: each says of d that e^x / d lies among the numbers that round to it.
+/// d from the outputs of a row. Each output says that e^x / d is one of the numbers that round to it.
 struct Span {
   double lo = 0, hi = std::numeric_limits<double>::infinity();
 };
@@ -147,7 +149,7 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
   read(leaf, 0);
   for (std::size_t i = 0; i < y.size(); ++i) read(columns[i], y[i]);
   if (terms.epsilon > 0) {
-    // What they share is d + epsilon, rounded once.
+    // Their common divisor is d + epsilon, rounded once.
     d.lo = std::max(0.0, d.lo * (1 - 2 * terms.u) - terms.epsilon * (1 + terms.u));
     d.hi = d.hi * (1 + 2 * terms.u) - terms.epsilon * (1 - terms.u);
   }
@@ -164,8 +166,8 @@ MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) 
   return m;
 }
 
-/// Outputs of 16 bits show a sum roughly, however many of them are looked at: enough to tell a long chain of
-/// additions, as a thread for each row makes, from a tree.
+/// Measures the sum of a kernel with 16-bit outputs. These show a sum only roughly, however many are read. It
+/// is enough to tell a long chain of additions, as of one thread per row, from a tree.
 MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, std::int64_t at_least) {
   const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
   const char* const rough = "the sum shows in 16-bit outputs alone, too roughly for what is no long chain";
@@ -175,8 +177,8 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
   for (int k = 0; k < kScales; ++k)
     t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
   t.push_back(just_below(v.dtype, std::log(terms.u / static_cast<double>(2 * V))));
-  // A thousand terms far above half an ulp of 1, the others vanishing: no chain loses any of those. What is
-  // missing there was left out, or the sum was rounded once too often.
+  // About a thousand terms far above half an ulp of 1; the others vanish. No chain loses any of these terms.
+  // If some are missing, they were left out, or the sum was rounded too often.
   const std::size_t kept_from = t.size();
   for (const double x : {-8.0, -8.4, -8.7, -9.1}) t.push_back(just_below(v.dtype, x));
   const std::int64_t stride = std::max<std::int64_t>(1, V / 1000);
@@ -207,8 +209,8 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
       const Span d = sum_by_readers(v, terms, got, static_cast<std::int64_t>(k), leaf, columns, y);
       double exact = 0;
       for (std::int64_t j = 0; j < V; ++j) exact += std::exp(logits.at(static_cast<std::int64_t>(k), j));
-      // Each of them is 940 ulp of the sum or more: all rounded alike they err by half an ulp in 940, 5.3e-4
-      // of their own sum, which is less than half of d.
+      // Each of them is at least 940 ulp of the sum. If all are rounded in the same direction, the error is
+      // half an ulp in 940, that is 5.3e-4 of their own sum, which is less than half of d.
       const double allowed = 2 * (alone.hi / alone.lo - 1) + 5e-4;
       if (!(d.hi >= exact * (1 - allowed) && d.lo <= exact * (1 + allowed)))
         return not_measured("the sum is off where no chain of roundings explains it");
@@ -217,7 +219,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
       const Span d = sum_by_readers(v, terms, got, k, leaf, columns, y);
       const double small = std::exp(t[static_cast<std::size_t>(k)]);
       const double exact = readers + static_cast<double>(V - 1 - std::ssize(y)) * small;
-      // The readers' own additions may each be off by half an ulp.
+      // Each addition of the readers' own terms may be off by half an ulp.
       const double unsure =
           (readers * (alone.hi / alone.lo - 1) + static_cast<double>(y.size()) * terms.u) / small;
       const double least = (exact - d.hi / alone.lo * readers) / small, mean = least + unsure;
@@ -230,7 +232,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
     }
   }
   if (most == 0) return not_measured(rough);
-  // Known to a factor of 2 or so.
+  // The height is known to a factor of about 2.
   const double height = std::min(std::ceil(2 * most), static_cast<double>(V - 1));
   return {static_cast<std::int64_t>(height), at};
 }
@@ -242,16 +244,16 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
   if (terms.stored) return not_measured("the sum may be of numerators in 16 bits");
   if (terms.narrow) return not_measured("a 16-bit sum does not hold the rows that would show it");
-  // Of a row whose maximum is 0 the largest term is e^0 = 1, whatever the shift, unless rescales are put off
-  // so far that the sum refers to another logit.
+  // In a row whose maximum is 0 the largest term is e^0 = 1 for every kind of shift. The exception is late
+  // rescaling with so large a threshold that the sum refers to another logit.
   if (terms.tau > 16) return not_measured("rescales put off this far change the sum's scale");
   int scales = 1;
   while ((std::int64_t{1} << (scales - 1)) < V) ++scales;
 
-  // 2^k times e^t just below half an ulp of 1, exp and all.
+  // 2^k times e^t is just below half an ulp of 1, the error of the exp included.
   std::vector<double> t;
-  // At the last scale all of them together vanish: what is left is 1, but for errors that are none of the
-  // sum's.
+  // At the last scale all of them together vanish. What is left is 1, with errors that do not come from the
+  // sum.
   for (int k = 0; k < scales + 2; ++k) {
     t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
   }
@@ -274,7 +276,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
       if (!d || !alone) return measure_chain(v, terms, V, at_least);
       lost.push_back((1 + static_cast<double>(V - 1) * e.hi - *d / *alone) / e.lo);
     }
-    // A sum without its largest term is wrong, not long: the rows themselves are judged.
+    // A sum without its largest term is wrong, not long; judging the rows themselves shows that.
     if (!(lost[0] * terms.u < 0.5) || !(std::fabs(*alone - 1) < 0.5)) continue;
     if (!tried_few && V > 2 * kFewTerms) {
       tried_few = true;
@@ -312,11 +314,11 @@ double additions_on_path(const double* lost, int scales) {
 MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, MeasuredSum> known;
-  // Outputs that were fetched in parts have no launcher behind them; that is no fault of the kernel.
+  // Outputs that were fetched in parts have no launcher. That is no fault of the kernel.
   if (!variant.launcher && !variant.run) return {0, "its launches are made in parts"};
-  // Without an origin a name need not stand for one kernel.
+  // Without an origin, one name may stand for several kernels.
   if (variant.origin.empty()) return measure(variant, V, rows);
-  // Under other limits other launches are made.
+  // Other limits lead to other launches, so they are part of the key.
   const std::tuple<std::string, std::int64_t, std::int64_t> who{
       variant.key() + " " + variant.origin + " " + declaration_of(variant), V, rows};
   {
@@ -324,7 +326,7 @@ MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t ro
     if (const auto it = known.find(who); it != known.end()) return it->second;
   }
   MeasuredSum m = measure(variant, V, rows);
-  // What was lost to others may be had the next time.
+  // A launch that was lost for want of memory or time may succeed next time.
   if (m.went_wrong.ended == Ended::lost) return m;
   const std::lock_guard lock(mutex);
   known.emplace(who, m);

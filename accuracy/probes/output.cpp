@@ -1,5 +1,5 @@
-// Probes of the outputs: the exp in the numerators and the division. Whether numerators are taken with the
-// final maximum, and how the shift is formed, is shift.cpp's.
+// Probes of the outputs: the exp in the numerators, and the division. shift.cpp has the probes of the shift,
+// and of whether numerators use the final maximum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,30 +13,31 @@ namespace {
 
 using namespace probe;
 
-/// Arguments whose exps, all together, vanish beside 1 in the arithmetic's format: the divisor is then the
-/// number of zeros in the row, exactly.
+/// Arguments whose exps, all together, vanish next to 1 in the format of the arithmetic. The divisor is then
+/// exactly the number of zeros in the row.
 struct Tiny {
   double lo, hi;
   int per_row;
 };
 Tiny tiny_range(Dtype arithmetic) {
-  // f16: normal results end at -9.7, and one exp below e^-8.4 vanishes beside 1 where two would not.
+  // f16: results are normal down to -9.7. One exp below e^-8.4 vanishes next to 1; two would not.
   if (arithmetic == Dtype::f16) return {-9.69, -8.4, 1};
   return {-80, -34, 40};
 }
 
-/// Places of the rows below, and columns of the shortest.
+/// The number of places in the rows below, and the columns of the shortest row.
 constexpr std::int64_t kShort = 64;
-/// Where a launcher may turn to another kernel: between the powers of two, to the longest row of any probe.
+/// Row lengths at which a launcher may choose another kernel: between the powers of two, up to the longest
+/// probe row.
 constexpr std::int64_t kLonger[] = {193, 515, 1030, 2053, 4102, 8197, 16390, 32775, 65542, kProbeV};
 
-/// What a numerator can be, in any precision, whose results rounded once to the outputs seen.
+/// The numerators, in any precision, that explain the outputs seen by one rounding each.
 class OneNumerator {
  public:
   explicit OneNumerator(Dtype format) : format_(format) {}
 
-  /// The output is the numerator times `factor`, or over `divisor`. A wide divisor is larger by up to `more`,
-  /// relatively: it holds the exps that vanish in the narrow one.
+  /// An output that is the numerator times `factor`, or divided by `divisor`. A divisor kept in a wider
+  /// format may be larger by up to `more`, relatively: it includes the exps that vanish in the narrow one.
   void see(double output, double factor, double divisor, double more) {
     if (!(output >= 0) || std::isinf(output)) {
       hi_ = -1;
@@ -46,7 +47,8 @@ class OneNumerator {
     const auto edge = [&](std::uint64_t other) {
       return (output + decode(format_, other)) / 2 / factor * divisor;
     };
-    // A quotient in f32 may be rounded once more to a narrow output, one in double to f32.
+    // A quotient in f32 may be rounded again to a narrow output; a quotient in double may be rounded again to
+    // f32.
     const double twice = format_ == Dtype::f32 ? 0x1p-48 : 0x1p-23;
     if (bits > 0) lo_ = std::max(lo_, edge(bits - 1) * (1 - twice));
     hi_ = std::min(hi_, edge(bits + 1) * (1 + more + twice));
@@ -58,15 +60,15 @@ class OneNumerator {
   double lo_ = 0, hi_ = std::numeric_limits<double>::max();
 };
 
-/// Rows of n zeros and a few tiny exps, -inf elsewhere: the divisor is n, known exactly. With n = 1 the
-/// numerators come back themselves; with other n each output is one quotient of two known numbers.
+/// Rows of n zeros and a few tiny exps, -inf elsewhere: the divisor is exactly n. With n = 1 the outputs are
+/// the numerators themselves; with other n each output is one quotient of two known numbers.
 void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t V, Observation& exp,
                              Observation& division) {
   const Tiny tiny = tiny_range(terms.arithmetic);
-  const bool whole = V == kShort;  // of longer rows a few: whether their path is another
+  const bool whole = V == kShort;  // longer rows: only a few, to see whether they take another path
   const int sets = terms.arithmetic == Dtype::f16 ? (whole ? 160 : 4) : selects(v.op) || !whole ? 1 : 4;
   constexpr std::int64_t kFirst = 24;  // places before it are for zeros
-  // Places lie an odd number of columns apart: every lane of a vector has some.
+  // Places are an odd number of columns apart, so that every lane of a vector gets some.
   const std::int64_t apart = V / kShort > 1 && V / kShort % 2 == 0 ? V / kShort - 1 : V / kShort;
   const std::vector<double> ts = slope_arguments(v.dtype, tiny.lo, tiny.hi, sets * tiny.per_row);
   std::vector<std::int64_t> divisors;
@@ -105,7 +107,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
   };
   const bool ieee = v.claim.division == Division::ieee, reciprocal = v.claim.division == Division::reciprocal;
   const bool kept = v.claim.normalise == Normalise::kept;
-  // A divisor wider than the arithmetic also holds the exps that vanish.
+  // A divisor in a wider format than the arithmetic also includes the exps that vanish.
   const double beside = tiny.per_row * std::exp(tiny.hi);
   const double numerator_slack = ieee || reciprocal ? 0 : lam(terms.D);  // of the division by 1
   constexpr Exp kExps[] = {Exp::accurate, Exp::exp2_fma, Exp::fast};
@@ -130,7 +132,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       mean += off / terms.u;
       per_nat = std::max(per_nat, std::fabs(off / terms.u / t));
       if (!(std::fabs(off) <= worst)) worst = std::fabs(off), worst_t = t;
-      // A kept exp was rescaled at most twice, and its shift taken in steps.
+      // A kept exp was rescaled at most twice, and its shift was computed in steps.
       const double rescales =
           kept ? 2 * (terms.exp_constant + lam(terms.u)) + std::fabs(t) * terms.kept_slope() : 0;
       const auto within = [&](const Terms& k) {
@@ -152,7 +154,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       for (std::size_t k = 1; k < divisors.size(); ++k) {
         const auto n = static_cast<double>(divisors[k]);
         const double p = got.at(first_row + static_cast<std::int64_t>(k), (kFirst + i) * apart);
-        if (std::isnan(p) && selects(v.op)) continue;  // not selected beside so many zeros
+        if (std::isnan(p) && selects(v.op)) continue;  // not selected, because there are so many zeros
         const double right = quotient(e, n);
         ++quotients;
         const double error = std::fabs(p - e / n) / (e / n) / terms.u;
@@ -163,7 +165,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
         over.see(p, 1, n, beside / n);
         times.see(p, quotient(1, n), 1, beside / n);
         ++division.judged;
-        // Two kept exps of one logit may differ, by the rescales of each.
+        // Two kept exps of the same logit may differ by the rescales of each.
         const bool holds = ieee && !kept         ? p == right
                            : reciprocal && !kept ? p == right || p == by_reciprocal
                                                  : std::fabs(std::log(p * n / e)) - 0x1p-48 <=
@@ -184,8 +186,8 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
       }
       ragged += !over.exists();
       if (first.empty()) continue;
-      // Intermediates may be wider than the arithmetic: one numerator then explains all its quotients, though
-      // not the one it rounds to.
+      // Intermediate values may be wider than the arithmetic. Then one numerator explains all its quotients,
+      // although the output it is rounded to does not.
       if ((ieee || reciprocal) && !kept) {
         if (over.exists() || (reciprocal && times.exists())) continue;
         first += "; no one numerator, however wide, has all its outputs";
@@ -223,7 +225,7 @@ void numerators_and_division(const Variant& v, const Terms& terms, std::int64_t 
   division.sharper = correct && !ieee;
 }
 
-/// The same of a longer row: only whether the claim holds there too.
+/// The same for a longer row: only checks whether the claim holds there too.
 void longer(const Variant& v, std::int64_t V, Observation& exp, Observation& division) {
   Observation of[2];
   numerators_and_division(v, terms_of(v.claim, v.backend, v.out(), V), V, of[0], of[1]);

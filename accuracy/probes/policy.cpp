@@ -1,4 +1,4 @@
-// Probes of what is policy, not arithmetic: repeats and batch positions, special values, and how top-k
+// Probes of policies, not of arithmetic: repeats and positions in a batch, special values, and how top-k
 // selects.
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ bool same(const std::vector<double>& a, std::size_t at, const std::vector<double
   return true;
 }
 
-/// One row at three places of a batch, then again under another schedule and on one block.
+/// One row at three places of a batch; then the same with another schedule, and on one block.
 Observation repeats(const Variant& v) {
   Observation o{.probe = "repeats"};
   constexpr std::int64_t V = 1025;
@@ -53,7 +53,7 @@ Observation repeats(const Variant& v) {
   return o;
 }
 
-/// Rows the policies are about; the family rows judge them, here they are put in words.
+/// Rows that the policies are about. Family rows judge the policies; here they are described in words.
 Observation special(const Variant& v) {
   Observation o{.probe = "special"};
   constexpr std::int64_t V = 33;
@@ -82,13 +82,13 @@ Observation special(const Variant& v) {
   return o;
 }
 
-/// Equal logits, then logits whose probabilities are equal and which are not.
+/// Equal logits; then logits that are not equal but have equal probabilities.
 Observation selection(const Variant& v) {
   Observation o{.probe = "selection"};
   constexpr std::int64_t V = 33;
   const int slots = std::min(5, v.max_k);
   std::vector<Sparse> rows(2);
-  // Rising by steps that vanish in exp(x - m); f16 has no such steps.
+  // Increases in steps that vanish in exp(x - m); f16 has no such steps.
   for (std::int64_t j = 0; j < V; ++j) {
     rows[0].emplace_back(j, 0.25);
     rows[1].emplace_back(j, static_cast<double>(j - V) * 0x1p-40);

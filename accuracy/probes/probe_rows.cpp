@@ -44,7 +44,7 @@ Tensor sparse_rows(Dtype dtype, std::int64_t V, const std::vector<Sparse>& rows)
   return t;
 }
 
-/// The rows again and again, until there are so many.
+/// Repeats the rows until there are `rows` of them.
 static Tensor repeated(const Tensor& t, std::int64_t rows) {
   Tensor all(t.dtype, rows, t.V);
   const std::size_t bytes = static_cast<std::size_t>(t.V) * size_of(t.dtype);
@@ -55,7 +55,7 @@ static Tensor repeated(const Tensor& t, std::int64_t rows) {
 
 Output launch_on(const Variant& variant, const Tensor& logits, int k, const LaunchOptions& options,
                  std::int64_t at_least) {
-  // Beyond this a launch would take longer than it tells.
+  // A larger launch would take longer than its result is worth.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 25;
   const std::int64_t needed = allowed_rows(variant.limits, std::max(at_least, logits.rows));
   if (logits.rows > 0 && needed > logits.rows &&
@@ -98,7 +98,8 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
       o.m.push_back(static_cast<double>(run.m(r)));
       o.d.push_back(static_cast<double>(run.d(r)));
     } else if (variant.op == Op::softmax || variant.op == Op::softmax_topk) {
-      // Of equal largest logits top-k returns any it may: the first that it did return.
+      // If several logits are the largest, top-k may return any of them: takes the first one that it
+      // returned.
       std::int64_t top = 0;
       for (std::int64_t j = 1; j < logits.V; ++j) {
         const double x = logits.at(r, j), most = logits.at(r, top);
@@ -111,13 +112,13 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   const Terms t = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
   if (!run.has_normalizer()) {
     o.slack = t.unit_maximum() ? lam(t.D) + lam(t.u_out) : kInf;
-    // What the division shows is d + epsilon, with a rounding of its own.
+    // The division shows d + epsilon, with its own rounding.
     if (t.epsilon > 0) {
       for (double& d : o.d) d -= t.epsilon;
       o.slack = (o.slack + lam(t.u)) * (1 + 2 * t.epsilon);
     }
   } else if (t.epsilon > 0) {
-    o.slack = t.shifted ? std::log1p(2 * t.epsilon) + lam(t.u) : kInf;  // with it or without
+    o.slack = t.shifted ? std::log1p(2 * t.epsilon) + lam(t.u) : kInf;  // with epsilon or without
   }
   return o;
 }
@@ -167,14 +168,14 @@ namespace {
 Enclosure exact_one_plus_exp(const Terms& terms, double t) {
   const Enclosure e = exp_of(t);
   const double eps = exp_error_below_zero(terms, t);
-  // A double's rounding of 1 + e, 2^-53, is covered by 2^-51 on either side before the one rounding of the
-  // arithmetic.
+  // The rounding of 1 + e in double, 2^-53, is covered by 2^-51 on either side, before the single rounding of
+  // the arithmetic.
   return {1 + (e.lo * std::exp(-eps) - terms.eta) - 0x1p-51,
           1 + (e.hi * std::exp(eps) + terms.eta) + 0x1p-51};
 }
 
-/// 1 / d in f32, of a d in double. The quotient and the step round in double, by 2^-53 each: a step of 2^-51
-/// on either side covers them.
+/// 1 / d in f32 for d in double. The quotient and the product with 1 + step round in double, by 2^-53 each; a
+/// step of 2^-51 on either side covers both.
 double one_over(double d, double step) { return static_cast<double>(static_cast<float>(1 / d * (1 + step))); }
 
 }  // namespace
@@ -189,15 +190,15 @@ Enclosure one_over_one_plus_exp(const Terms& terms, double t) {
 Enclosure one_plus_exp(const Terms& terms, double t) {
   const auto [lo, hi] = exact_one_plus_exp(terms, t);
   const Enclosure rounded{round_to(terms.arithmetic, lo), round_to(terms.arithmetic, hi)};
-  // A sum kept wider than 16-bit arithmetic, as f32, need not lie on its grid.
+  // A sum kept in f32 by a kernel with 16-bit arithmetic need not be a 16-bit number.
   return terms.narrow ? Enclosure{std::min(lo, rounded.lo), std::max(hi, rounded.hi)} : rounded;
 }
 
 namespace {
 
 std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, Shows shows) {
-  // An exp granted 5 u leaves room only where the product t log2e errs most beside e^t, just past 8, and
-  // there only now and then.
+  // If an exp may be off by 5 u, a proof is possible only where the product t log2e differs most from e^t:
+  // for |t| just above 8 ln 2, and only for some t.
   const bool wide = sharp.exp_constant > 2 * sharp.u;
   const std::uint64_t candidates = wide ? 1 << 21 : 1 << 15;
   constexpr float kPast8 = -5.5452f;
@@ -205,7 +206,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
   std::vector<std::pair<double, Pair>> found;  // margin relative to e^t, negated
   for (std::uint64_t i = 0; i < candidates; ++i) {
     Pair p{0, candidate(dtype, lo, hi, i, candidates)};
-    // 16-bit logits alone have few differences; a small high one multiplies them.
+    // 16-bit logits alone have few differences; adding a small high logit gives many more.
     if (dtype != Dtype::f32 && any_high) {
       const std::uint64_t bits = mix(~i);
       p.high = round_to(
@@ -214,10 +215,10 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
     const double t = p.t();
     if (!(t < -0.25 && round_to(sharp.arithmetic, t) == t)) continue;
     const double product = static_cast<double>(static_cast<float>(t) * kLog2E);
-    if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within what is granted: no proof
+    if (!(std::fabs(product * kLn2 - t) > sharp.exp_constant)) continue;  // within the allowed error
     const double u = sharp.u, fast = 1 + fast_exp_ideal(t);
-    // The midpoints above and below the only possible value: d lies in (1, 2), 1/d in (1/2, 1), and there a
-    // step is half as wide.
+    // The midpoints above and below the only possible value. d is in (1, 2); 1/d is in (1/2, 1), where a step
+    // is half as wide.
     double margin = 0;
     if (shows == Shows::sum) {
       const Enclosure d = one_plus_exp(sharp, t);
@@ -226,7 +227,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
     } else {
       const Enclosure q = one_over_one_plus_exp(sharp, t);
       if (q.lo != q.hi) continue;
-      // Whether the sum was rounded before: the one nearer to what is allowed.
+      // The sum may have been rounded before or not: takes the value that is closer to the allowed one.
       const double of_wide = 1 / fast, of_rounded = 1 / round_to(sharp.arithmetic, fast);
       const auto beyond = [&](double x) { return std::max(x - (q.hi + u / 2), (q.lo - u / 2) - x); };
       margin = std::min(beyond(of_wide), beyond(of_rounded));
@@ -246,7 +247,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
 }  // namespace
 
 std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count, Shows shows) {
-  // They depend on nothing of the kernel: one search serves all keys.
+  // They do not depend on the kernel, so one search serves all keys.
   static std::mutex mutex;
   static std::map<std::tuple<Dtype, Dtype, double, bool, Shows>, std::vector<Pair>> known;
   const std::lock_guard<std::mutex> lock(mutex);

@@ -1,7 +1,7 @@
-// Probes: constructed inputs that tell what a kernel really does, whatever it claims to do. An ordinary row
-// hides an exp or a division inside a bound that must allow for every rounding of a tree; on these rows the
-// tree is exact, or the divisor is 1, or the claim leaves a single value, so that a false claim is proved
-// false. A probe that cannot look says why; it never guesses.
+// Probes: inputs that are constructed to show what a kernel really does, whatever it claims. On an ordinary
+// row an error of the exp or of the division hides inside a bound, which must allow for every rounding of a
+// summation tree. On a probe's row the tree is exact, or the divisor is 1, or the claim leaves a single
+// value. There a false claim is proved false. A probe that cannot see anything says why; it never guesses.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace assay {
 /// What one probe saw, and what that proves about the claim.
 struct Observation {
   std::string probe;       // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
-  std::string trait = {};  // what the kernel behaves like: "exp accurate"; empty where nothing was seen
+  std::string trait = {};  // what the kernel behaves like: "exp accurate"; empty if nothing was seen
   std::string saw = {};    // the evidence: input, output, error
   std::string fault = {};  // how its launch failed
   Ended ended = Ended::normally;

@@ -1,5 +1,5 @@
-// Probes of the shift: whether numerators are taken with the final maximum, how x - m is formed, and what a
-// sum that is not shifted divides by.
+// Probes of the shift: whether numerators use the final maximum, how x - m is computed, and by what a sum
+// without a shift is divided.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ Observation probe_numerators(const Variant& v, const Terms& terms) {
     o.skipped = "rescales put off so far that the divisor is not 1";
     return o;
   }
-  // Top-k shows at most k elements: the others are -inf.
+  // Top-k returns at most k elements, so the others are -inf.
   const std::int64_t V = selects(v.op) ? 2049 : 4099;
   const std::int64_t step = selects(v.op) ? 64 : 1;
   const std::vector<double> ts = slope_arguments(v.dtype, -80, -34, selects(v.op) ? 8 : 64);
@@ -32,7 +32,7 @@ Observation probe_numerators(const Variant& v, const Terms& terms) {
   std::map<double, std::vector<std::int64_t>> columns;  // by logit
   std::uint64_t state = 1;
   for (std::int64_t j = step; j + 1 < V; j += step) {
-    state = state * 6364136223846793005u + 1442695040888963407u;  // any order that no stride repeats
+    state = state * 6364136223846793005u + 1442695040888963407u;  // any order that follows no stride
     const double t = ts[(state >> 33) % ts.size()];
     for (Sparse& row : rows) row.emplace_back(j, t);
     columns[t].push_back(j);
@@ -42,7 +42,7 @@ Observation probe_numerators(const Variant& v, const Terms& terms) {
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 64);
   if (!landed(o, got)) return o;
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-  // Of a smaller k the rest of the row does not come back.
+  // With a smaller k, the rest of the row is not returned.
   const bool whole = !selects(v.op) || got.k >= static_cast<int>(rows[0].size());
   std::int64_t differ = 0, seen = 0;
   for (const auto& [t, at] : columns)

@@ -1,5 +1,5 @@
-// Probes of the sum, seen through d: the format it is kept in, its height, and whether the maximum is known before
-// the first exp. The exp inside it is sum_exp.cpp's.
+// Probes of the sum, as seen through d: the format in which it is kept, its height, and whether the maximum
+// is known before the first exp. sum_exp.cpp has the probe of the exp inside the sum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace probe;
 
-/// Ones x n: every partial sum is an integer, exact in any order while it is at most 2^p.
+/// A sum of n ones: every partial sum is an integer, and exact in any order while it is at most 2^p.
 Observation accumulator(const Variant& v, const Terms& terms) {
   Observation o{.probe = "accumulator"};
   constexpr std::int64_t kCounts[] = {2, 3, 255, 257, 259, 511, 2047, 2049, 2051, 4099, 65537, kProbeV};
@@ -27,13 +27,14 @@ Observation accumulator(const Variant& v, const Terms& terms) {
     Tensor ones(v.dtype, 1, n);  // zeros: the logits of the row, each with exp(0) = 1
     const Output got = launch_on(v, ones, 1);
     if (!landed(o, got)) return o;
-    // One over an output is the sum but for the division: near an integer it is that integer.
+    // 1 / output is the sum, except for the error of the division; if it is near an integer, it is that
+    // integer.
     double d = got.sum(0);
-    // Partial sums with epsilon in them are no integers: each addition may round.
+    // Partial sums that include epsilon are no integers: each addition may round.
     const double rounded =
         terms.epsilon > 0 ? got.slack + terms_of(v.claim, v.backend, v.out(), n).h * lam(terms.u) : 0;
     if (got.slack > 0x1p-12) {
-      // Outputs of 16 bits tell no sum from the next, but they are all 1 / n, rounded once more.
+      // 16-bit outputs do not distinguish neighbouring sums, but each is 1 / n, rounded once more.
       if (!terms.unit_maximum() || selects(v.op) || v.op != Op::softmax) {
         o.skipped = "the sum shows in the outputs alone, too roughly";
         return o;
@@ -86,19 +87,19 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   return o;
 }
 
-/// Of ln d, where d is what is left of a divisor within its bound once epsilon, 0.01 at most, is taken off.
+/// Bound of ln d, where d is the divisor (within its bound) minus epsilon, which is at most 0.01.
 double sum_bound(const Terms& terms, const RowBounds& bounds) { return bounds.b * (1 + 2 * terms.epsilon); }
 
-/// One 0 and V - 1 logits of which each counts for little and all together for more than the claim leaves
-/// room: a sum that leaves out what lies far below the maximum shows. On both sides of ln u in the row, as a
-/// path of many additions would lose them too.
+/// One 0 and V - 1 logits (V is the row length). Each of them adds little, but together they add more than
+/// the claim's error. So a sum that leaves out what lies far below the maximum is seen. The row has logits on
+/// both sides of ln u, because a path of many additions would lose those below it too.
 void left_out(const Variant& v, Observation& o) {
   for (const std::int64_t V : {std::int64_t{4099}, std::int64_t{16385}, kProbeV}) {
     const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
     std::vector<double> depths;
     std::vector<Sparse> rows;
     const double log_u = std::log(terms.u);
-    // Far above half an ulp of 1 an addition keeps them, on however long a path.
+    // Terms far above half an ulp of 1 are kept by every addition, however long the path is.
     std::vector<double> wanted = {-10.5, -12, -14};
     if (terms.narrow) wanted.clear();
     for (const double below : kBelowHalfUlp) wanted.push_back(log_u - below);
@@ -109,7 +110,7 @@ void left_out(const Variant& v, Observation& o) {
     }
     const Tensor logits = sparse_rows(v.dtype, V, rows);
     const Output got = launch_on(v, logits, 1);
-    // Longer rows than it is declared for.
+    // The row is longer than the declared limit.
     if (!got.skipped.empty()) return;
     if (!landed(o, got)) return;
     for (std::size_t r = 0; r < depths.size(); ++r) {
@@ -129,8 +130,8 @@ void left_out(const Variant& v, Observation& o) {
   }
 }
 
-/// One 0 and V - 1 logits whose exp is just below half an ulp of 1: every one of them that is added to the
-/// partial sum with the 0 is lost, so the error counts the additions on that path.
+/// One 0 and V - 1 logits whose exp is just below half an ulp of 1. Each of them that is added to the partial
+/// sum with the 0 is lost, so the error counts the additions on that path.
 Observation height(const Variant& v) {
   Observation o{.probe = "height"};
   std::int64_t longest = 0;
@@ -189,8 +190,9 @@ Observation height(const Variant& v) {
   return o;
 }
 
-/// The same slow ramp up and down. Known maximum: the order of terms hardly matters. Running maximum: every
-/// step up rescales the sum, and the exp's bias and the product's rounding add up.
+/// The same slow ramp, ascending and descending. If the maximum is known, the order of terms hardly matters.
+/// With a running maximum every step up rescales the sum, and the exp's bias and the product's rounding
+/// accumulate.
 Observation order(const Variant& v) {
   Observation o{.probe = "order"};
   constexpr std::int64_t V = 32768;
@@ -218,7 +220,7 @@ Observation order(const Variant& v) {
                       V, r % 2 ? "down" : "up", kRanges[r / 2], error, bounds.b));
     (r % 2 ? down : up) = std::max(r % 2 ? down : up, error / terms.u);
   }
-  // Up errs by the exp's bias and a product's rounding at every step; down like any sum.
+  // Ascending has the exp's bias and a product's rounding at every step; descending has the error of any sum.
   if (v.claim.shift == Shift::none)
     o.skipped = "no maximum to know";
   else if (got.slack > 0x1p-20)
@@ -227,7 +229,7 @@ Observation order(const Variant& v) {
     o.skipped = "rescales put off hardly happen on a slow ramp";
   else if (up > 8 && up > 2 * down)
     o.trait = "online";
-  else if (std::max(up, down) < 12)  // a serial sum drowns the difference
+  else if (std::max(up, down) < 12)  // a serial sum hides the difference
     o.trait = "safe";
   o.sharper = o.trait == "safe" && v.claim.algorithm == Algorithm::online;
   o.saw = fmt::format("ln d of ramps of {} logits is off by up to {:.3g} u upwards, {:.3g} u downwards", V,

@@ -1,4 +1,4 @@
-// The probe of the exp inside the sum: rows of two logits, whose d is one rounding of 1 + e^t.
+// The probe of the exp inside the sum: rows of two logits, where d is 1 + e^t, rounded once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,14 +21,15 @@ struct ExpClass {
 constexpr ExpClass kExps[] = {
     {"accurate", Exp::accurate}, {"by a rounded product", Exp::exp2_fma}, {"fast", Exp::fast}};
 
-/// A kernel that writes no sum shows it as its largest output, fl(1 / d): the numerator of the maximum is 1.
+/// A kernel that writes no sum shows it through its largest output, fl(1 / d): the numerator of the maximum
+/// is 1.
 bool shows_quotient(const Variant& v, const Terms& terms) {
   return (v.op == Op::softmax || v.op == Op::softmax_topk) && terms.arithmetic == Dtype::f32 &&
          !terms.narrow && v.out() == Dtype::f32 && terms.unit_maximum() && !terms.any_shift &&
          terms.epsilon == 0;
 }
 
-/// What the division beside that one rounding may lose, in the log: nothing where it is correctly rounded.
+/// The error of the division in addition to that one rounding, in the log: 0 if it is correctly rounded.
 double beside_rounding(const Variant& v, const Terms& terms) {
   return v.claim.division == Division::approximate ? lam(terms.D) : 0;
 }
@@ -41,7 +42,7 @@ Observation probe_sum_exp(const Variant& v, const Terms& terms) {
   const Terms sharp =
       terms.narrow ? terms : terms_of(with(v.claim, &Claim::exp, Exp::accurate), v.backend, v.out(), 2);
   const double reach = arithmetic == Dtype::bf16 ? -5 : arithmetic == Dtype::f16 ? -7 : -9;
-  // Whether the kernel writes a sum is known once it has run.
+  // Only a run shows whether the kernel writes a sum.
   const Output trial = launch_on(v, sparse_rows(v.dtype, 2, {{{0, 0.0}, {1, -1.0}}}), 1);
   if (!landed(o, trial)) return o;
   const bool quotient = trial.slack > 0;
@@ -53,11 +54,12 @@ Observation probe_sum_exp(const Variant& v, const Terms& terms) {
   }
   std::vector<Pair> pairs;
   const double divided = quotient ? beside_rounding(v, terms) : 0;
-  // Under an approximate division no single row tells two exps apart; what is far off still shows.
+  // With an approximate division no single row separates two exps; an exp that is far off still shows.
   if (!terms.narrow && divided == 0)
     pairs = separating_pairs(v.dtype, sharp, terms.shifted && !terms.exp2,
                              v.backend == Backend::cuda ? 2048 : 48, quotient ? Shows::quotient : Shows::sum);
-  // A sum that refers to the lower logit takes the higher one's exp, above 1, and is moved later.
+  // If the sum refers to the lower logit, it includes the exp of the higher one, above 1, and is rescaled
+  // later.
   const auto put_off = [&](const Pair& p) { return -p.t() <= terms.tau * (1 + 0x1p-10); };
   std::erase_if(pairs, put_off);
   const std::size_t separating = pairs.size();
@@ -68,8 +70,8 @@ Observation probe_sum_exp(const Variant& v, const Terms& terms) {
     return o;
   }
 
-  // Neighbours, both orders; then one thread's slice, one warp's lanes, two warps: the two logits `apart`
-  // columns apart, -inf elsewhere.
+  // The two logits as neighbours, in both orders; then `apart` columns apart with -inf elsewhere, so that
+  // they meet in one thread's slice, in one warp's lanes, or in two warps.
   constexpr std::int64_t kFar = 1025;
   std::vector<Sparse> near, far;
   std::vector<Pair> of_near, of_far;
@@ -99,14 +101,15 @@ Observation probe_sum_exp(const Variant& v, const Terms& terms) {
       const double t = of[r].t();
       const auto row = static_cast<std::int64_t>(r);
       const double d = got.sum(row);
-      // 1 / d in double is back within an ulp of f32 of where it came from, and no other f32 is.
+      // 1 / d in double is within an f32 ulp of the original d, and no other f32 number is.
       const double shown = quotient ? static_cast<double>(static_cast<float>(1 / d)) : d;
       const auto allowed = [&](const Terms& k) {
         const Enclosure a = quotient ? one_over_one_plus_exp(k, t) : one_plus_exp(k, t);
         return shown >= a.lo * std::exp(-divided) && shown <= a.hi * std::exp(divided);
       };
       for (int i = 0; i < 3; ++i) consistent[i] = consistent[i] && allowed(alternatives[i]);
-      // Each rounding moves d by at most u, because d is in [1, 2]; one of 1/d by u/2 moves it by 2 u more.
+      // Each rounding moves d by at most u, because d is in [1, 2]. A rounding of 1/d by u/2 moves it by 2 u
+      // more.
       const double moved = (quotient ? 3 : 1) * terms.u + 2 * divided;
       const Enclosure e = exp_of(t);
       const double off = std::max(d - 1 - moved - e.hi, e.lo - (d - 1 + moved)) / e.hi / terms.u;
@@ -145,7 +148,7 @@ Observation probe_sum_exp(const Variant& v, const Terms& terms) {
     for (std::size_t i = 0; i < of_long.size(); ++i)
       rows.push_back({{i % 2 ? V - 1 : 0, of_long[i].high}, {i % 2 ? 0 : V - 1, of_long[i].low}});
     const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), 1);
-    if (!got.skipped.empty()) break;  // longer than it is declared for
+    if (!got.skipped.empty()) break;  // longer than the declared limit
     if (!landed(o, got)) return o;
     judge(got, of_long, fmt::format(" {} columns apart, with -inf between", V - 1).c_str());
     in_longer += of_long.size();

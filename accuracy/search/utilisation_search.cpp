@@ -21,9 +21,9 @@ constexpr int kPatience = 6;        // launches without a gain before the search
 
 using Row = std::vector<double>;  // logits, each a value of the dtype
 
-class Random {
+class SearchRandom {
  public:
-  explicit Random(std::uint64_t state) : state_(state) {}
+  explicit SearchRandom(std::uint64_t state) : state_(state) {}
   std::uint64_t next() {
     std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -42,10 +42,10 @@ std::uint64_t hash(std::uint64_t h, std::string_view s) {
   return h;
 }
 
-/// Launches rows of one length and judges each alone.
-class Evaluator {
+/// Launches rows of one length and judges each row separately.
+class RowEvaluator {
  public:
-  Evaluator(const Variant& variant, std::int64_t V)
+  RowEvaluator(const Variant& variant, std::int64_t V)
       : variant_(variant), V_(V), terms_(terms_of(variant.claim, variant.backend, variant.out(), V)) {}
 
   std::vector<RowShares> operator()(std::span<const Row> rows) const {
@@ -62,7 +62,7 @@ class Evaluator {
     }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       out[r] = judge(run, logits, static_cast<std::int64_t>(r), Tier::fast);
-      // What fp64 enclosures leave open, or refute, MPFR decides.
+      // If fp64 enclosures leave something open, or refute it, MPFR decides.
       if (!out[r].violation.empty() || *std::max_element(out[r].share.begin(), out[r].share.end()) >= 1)
         out[r] = judge(run, logits, static_cast<std::int64_t>(r), Tier::mpfr);
     }
@@ -144,7 +144,7 @@ std::vector<Start> starts(const Variant& variant, std::int64_t V, std::uint64_t 
   return out;
 }
 
-/// The value `steps` places from x in the format, kept finite.
+/// The value `steps` steps away from x in the format, kept finite.
 double moved(Dtype t, double x, std::int64_t steps) {
   const std::uint64_t bits = encode(t, x), sign = format(t).sign_mask();
   std::int64_t place = static_cast<std::int64_t>(bits & (sign - 1));
@@ -154,8 +154,8 @@ double moved(Dtype t, double x, std::int64_t steps) {
   return decode(t, place < 0 ? sign | static_cast<std::uint64_t>(-place) : static_cast<std::uint64_t>(place));
 }
 
-/// One small change. Rows may hold -inf; what is finite stays so.
-void mutate(Row& x, Dtype dtype, Random& random) {
+/// Makes one small change. Rows may hold -inf; finite logits stay finite.
+void mutate(Row& x, Dtype dtype, SearchRandom& random) {
   const std::size_t n = x.size(), i = random.below(n), j = random.below(n);
   const double m = *std::max_element(x.begin(), x.end());
   const auto set = [&](std::size_t at, double v) {
@@ -179,12 +179,12 @@ void mutate(Row& x, Dtype dtype, Random& random) {
     case 4:
       set(i, m - std::exp(6 * random.uniform() - 1.5));
       break;
-    case 5: {  // range
+    case 5: {  // the range of the row
       const double factor = std::exp(random.uniform() - 0.5);
       for (std::size_t at = 0; at < n; ++at) set(at, m + (x[at] - m) * factor);
       break;
     }
-    case 6: {  // everything by the same amount
+    case 6: {  // all logits by the same amount
       const double c = std::ldexp(random.uniform() - 0.5, static_cast<int>(random.below(10)) - 4);
       for (std::size_t at = 0; at < n; ++at) set(at, x[at] + c);
       break;
@@ -195,14 +195,14 @@ void mutate(Row& x, Dtype dtype, Random& random) {
         set(at, m - slope * static_cast<double>(std::max(i, j) - at));
       break;
     }
-    default: {  // a stretch of one value
+    default: {  // one value over a stretch
       const double v = x[random.below(n)];
       for (std::size_t at = std::min(i, j); at <= std::max(i, j); ++at) x[at] = v;
     }
   }
 }
 
-/// What the climb looks at: nothing of a row with subnormal numbers.
+/// The value that the climb maximises; rows with subnormal numbers do not count.
 double fitness(const RowShares& s, std::size_t check) {
   const bool of_sum = std::string_view(kSearchedChecks[check]) == "normalizer";
   return (of_sum ? s.normal_terms : s.normal_outputs) ? s.share[check] : -1;
@@ -225,14 +225,14 @@ std::string not_searched(const Variant& variant) {
 RowShares shares_of_row(const Variant& variant, const std::vector<std::uint64_t>& bits) {
   Row row;
   for (std::uint64_t b : bits) row.push_back(decode(variant.dtype, b));
-  return Evaluator(variant, static_cast<std::int64_t>(row.size()))(std::span(&row, 1))[0];
+  return RowEvaluator(variant, static_cast<std::int64_t>(row.size()))(std::span(&row, 1))[0];
 }
 
 std::vector<SearchResult> search_utilisation(const Variant& variant, const SearchOptions& options) {
   constexpr std::size_t kChecksSearched = kSearchedChecks.size();
   std::vector<SearchResult> results;
   for (const std::int64_t V : options.sizes) {
-    const Evaluator evaluate(variant, V);
+    const RowEvaluator evaluate(variant, V);
     const std::vector<Start> from = starts(variant, V, options.seed);
     std::array<Best, kChecksSearched> best;
     std::array<double, kChecksSearched> any = {-1, -1, -1, -1};
@@ -261,7 +261,7 @@ std::vector<SearchResult> search_utilisation(const Variant& variant, const Searc
 
     for (std::size_t c = 0; c < kChecksSearched && violation.empty(); ++c) {
       if (best[c].share < 0) continue;  // judged on no row
-      Random random(
+      SearchRandom random(
           hash(hash(options.seed ^ 0xcbf29ce484222325 ^ static_cast<std::uint64_t>(V), variant.key()),
                kSearchedChecks[c]));
       std::vector<std::size_t> order(from.size());
@@ -272,7 +272,7 @@ std::vector<SearchResult> search_utilisation(const Variant& variant, const Searc
       Best climber;
       int stale = kPatience;
       for (int left = options.evaluations; left > 0 && violation.empty();) {
-        if (stale >= kPatience) {  // the best so far first, then other starts in turn
+        if (stale >= kPatience) {  // first the best so far, then other starts in turn
           if (next == 0) {
             climber = best[c];
           } else {

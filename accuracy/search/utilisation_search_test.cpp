@@ -44,7 +44,8 @@ TEST(UtilisationSearch, ClimbsAndRepeatsItself) {
   EXPECT_TRUE(differs) << "the seed decides nothing";
 }
 
-/// A bound one tenth too narrow would be found: a serial sum is searched up to nearly all of its bound.
+/// A bound that is one tenth too narrow would be found: for a serial sum the search reaches nearly all of its
+/// bound.
 TEST(UtilisationSearch, ComesCloseToTheTheoremForASerialSum) {
   SearchOptions o;
   o.sizes = {1000};

@@ -1,5 +1,5 @@
-// Faults of checkers, built again: each of these judges was used by somebody, and is wrong about a kernel
-// that is known to be bad, or known to be right. The suite's own judge is right about the same kernel.
+// Known faults of checkers, rebuilt. Each of these judges was really used. Each is wrong about a kernel that
+// is known to be bad, or known to be right. The suite's own judge is right about the same kernel.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const Mutant& entry(std::string_view fault) {
   throw std::out_of_range(std::string(fault));
 }
 
-/// Serial softmax in this process, then `spoil` on the outputs of every row.
+/// Serial softmax in this process; then `spoil` changes the outputs of every row.
 Variant plain(const std::function<void(float* row, std::int64_t V)>& spoil) {
   Variant v;
   v.variant = "plain";
@@ -78,7 +78,7 @@ TEST(HarnessFault, H02FailsIfTheDifferenceIsLarger) {
   const Case c = inputs("normal_1", 129);
   EXPECT_TRUE(judge(outputs(nan, c)));
   EXPECT_EQ(ours(nan, c), Status::fail);
-  // The suite's own comparison fails for a NaN; a bound that is one judges nothing, and that is counted.
+  // The suite's own comparison fails for a NaN. A bound that is NaN judges nothing, and is counted.
   Tally t;
   EXPECT_FALSE(t.judge(Check::element, NAN, NAN, 1, 1));
   t.judge(Check::element, 0.5, 0.5, NAN, NAN);
@@ -117,8 +117,8 @@ TEST(HarnessFault, H04AnAbsoluteTolerance) {
 }
 
 TEST(HarnessFault, H05AThresholdThatIsZeroOrMissing) {
-  // A bound for every dtype and class, positive and finite, is what keeps a right bf16 kernel from being
-  // refused and a wrong one from passing unseen.
+  // Every dtype and class has a positive, finite bound. Otherwise a right bf16 kernel would be refused, or a
+  // wrong one would pass unseen.
   int seen = 0;
   for (const Variant& v : registry()) {
     if (v.op == Op::topk) continue;
@@ -269,8 +269,8 @@ TEST(HarnessFault, H11ABufferThatStillHoldsTheLastAnswer) {
 }
 
 TEST(HarnessFault, H12OneKindOfCanary) {
-  // Writes NaN past the end: bands of NaN with the same bits would not show it, nor would finite ones of
-  // another kernel. The second launch has another pattern in every byte.
+  // Writes NaN after the end. Bands of NaN with the same bits would not show it, nor would the finite bands
+  // of another kernel. The second launch has another pattern in every byte.
   for (const std::uint32_t pattern : {0xffffffffu, 0xc5c5c5c5u}) {
     const Variant writes =
         plain([pattern](float* y, std::int64_t V) { std::memcpy(y + V, &pattern, sizeof pattern); });
@@ -325,7 +325,7 @@ TEST(PeerRules, AreWhatTheirDocumentationSays) {
   EXPECT_FALSE(accepts(1, Dtype::f32, 1.0, 1.0000114));
   EXPECT_TRUE(accepts(1, Dtype::bf16, 1.0, 1.016));
   EXPECT_FALSE(accepts(1, Dtype::f16, 1.0, 1.016));
-  // benchdnn: ten epsilons of f32, one of a 16-bit type, and what is tiny
+  // benchdnn: ten epsilons for f32, one for a 16-bit type, and tiny values
   EXPECT_TRUE(accepts(2, Dtype::f32, 0.5, 0.5 * (1 + 1.1e-6)));
   EXPECT_FALSE(accepts(2, Dtype::f32, 0.5, 0.5 * (1 + 1.3e-6)));
   EXPECT_TRUE(accepts(2, Dtype::f32, 1e-7, 0)) << "any difference under 1.2e-7 passes";

@@ -23,7 +23,7 @@ std::vector<Record> run_group(const Mutant& m, std::string& reason) {
   if (e.rows > 0) options.narrow.rows = e.rows, options.narrow.V = e.V;
   options.threads = 1;
   try {
-    // A machine that runs every entry at once is slow: what hangs is found out by others.
+    // A machine that runs every entry at once is slow. Other entries test whether a hang is found.
     IsolationOptions patient;
     patient.timeout_seconds = 120;
     return conformance::run_conformance([&] { return isolated(m.variant, patient); }, options).records;

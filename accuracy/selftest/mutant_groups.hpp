@@ -1,5 +1,5 @@
-// Entries whose fault no single case shows: they run in a worker process, through the group of `assay check`
-// that their entry names.
+// Entries whose fault shows in no single case. They run in a worker process, through the group of `assay
+// check` that the entry names.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// Empty, and why in `reason`, where the group can not run here.
+/// The records of the group. Empty if the group cannot run here; then `reason` says why.
 std::vector<Record> run_group(const Mutant& m, std::string& reason);
 
 }  // namespace assay

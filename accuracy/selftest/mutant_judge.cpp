@@ -77,7 +77,7 @@ std::vector<std::int64_t> MutantInputs::sizes_of_right_kernels() const {
 
 std::int64_t mutant_rows(const Mutant& m) {
   if (m.expect.rows > 0) return m.expect.rows;
-  // A probe has rows of its own, and the right kernels have many families.
+  // A probe has its own rows, and the right kernels have many families.
   const Family* family = find_family(m.expect.family);
   const std::int64_t rows = family ? report_rows(*family, m.variant.dtype, m.expect.V, false) : 1;
   return std::max<std::int64_t>(3, rows);
@@ -88,7 +88,7 @@ MutantVerdict judge_mutant(const Mutant& m, MutantInputs& inputs) {
   v.mutant = &m;
   v.detail = m.missing ? m.missing() : unavailable_reason(m.variant.backend);
   if (!v.detail.empty()) return v;
-  // On a device a planted fault may end the context of its process.
+  // On a device, a planted fault may end its process's CUDA context.
   const Variant variant =
       m.variant.backend == Backend::cuda && m.single_case() ? isolated(m.variant) : m.variant;
   if (!m.single_case()) {

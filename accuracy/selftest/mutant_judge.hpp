@@ -1,5 +1,5 @@
-// Judges the entries of kernels/mutants: a fault or a cheat on the input its entry names, a right kernel on
-// every family.
+// Judges the entries of kernels/mutants: a fault or a cheat on the input that its entry names, a right kernel
+// on every family.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace assay {
 
-/// What became of one entry.
+/// The verdict on one entry.
 struct MutantVerdict {
   const Mutant* mutant = nullptr;
   bool ran = false;
@@ -26,14 +26,14 @@ struct MutantVerdict {
   std::string reproduce;            // of that violation
 
   bool by_named_check() const;
-  /// What had to happen happened.
+  /// True if the entry ran, and was refused exactly if it is not a right kernel.
   bool as_expected() const { return ran && (mutant->kind == Kind::right ? !refused : refused); }
 };
 
-/// Inputs and truths, made once and shared by all entries and threads.
+/// Inputs and exact results, made once and shared by all entries and threads.
 class MutantInputs {
  public:
-  /// `quick`: right kernels see three lengths instead of six.
+  /// `quick`: right kernels run on three row lengths instead of six.
   explicit MutantInputs(bool quick) : quick_(quick) {}
 
   const Case& of(const char* family, Dtype dtype, std::int64_t V, std::int64_t rows);
@@ -50,7 +50,7 @@ class MutantInputs {
   std::map<std::tuple<std::string, Dtype, std::int64_t, std::int64_t>, std::unique_ptr<Slot>> slots_;
 };
 
-/// Rows of the entry's case: what it asks for, else the family's own number, at least 3.
+/// The number of rows of the entry's case: what it asks for, else the family's own number, at least 3.
 std::int64_t mutant_rows(const Mutant& m);
 
 /// Never throws for a failing kernel.

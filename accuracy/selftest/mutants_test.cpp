@@ -1,5 +1,5 @@
-// Every planted fault must be refused, on the family and by the check it names; the unmutated kernels the
-// faults were planted into must pass there.
+// Every planted fault must be refused, on the family and by the check that it names. The unmutated kernels
+// into which the faults were planted must pass there.
 #include "kernels/mutants/mutants.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST_P(Mutants, DieByTheNamedCheck) {
 INSTANTIATE_TEST_SUITE_P(Planted, Mutants, testing::Range<std::size_t>(0, mutants().size()),
                          [](const testing::TestParamInfo<std::size_t>& i) {
                            std::string name = mutants()[i.param].fault;
-                           // Some faults need the kernel at two types.
+                           // Some faults need the kernel for two types.
                            for (const Mutant& m : mutants())
                              if (name == m.fault && m.variant.dtype != mutants()[i.param].variant.dtype) {
                                name += std::string("_") + assay::name(mutants()[i.param].variant.dtype);
@@ -60,7 +60,7 @@ TEST(Catalogue, EveryFaultIsPlantedOrSaysWhyNot) {
     EXPECT_TRUE(std::string_view(m.expect.only).empty() || *m.expect.why) << m.fault << " does not say why";
     EXPECT_EQ(m.kind == Kind::right, std::string_view(m.expect.check).empty()) << m.fault;
   }
-  // What only a GPU can show is planted where CUDA is compiled.
+  // Faults that only a GPU can show are planted where CUDA is compiled.
   for (const char* id : {"M85", "A88", "X44"}) planted.insert(id);
   int ours = 0;
   for (const CatalogueEntry& e : catalogue()) {

@@ -15,7 +15,7 @@
 namespace assay::peer {
 namespace {
 
-/// |got - want| <= atol + rtol |want|; infinities must be equal, NaN never is.
+/// got - want| <= atol + rtol |want|. Infinities must be equal; NaN never is.
 bool close(const Pair& p, double rtol, double atol) {
   if (std::isinf(p.want) || std::isinf(p.got)) return p.want == p.got;
   return std::fabs(p.got - p.want) <= atol + rtol * std::fabs(p.want);
@@ -35,7 +35,7 @@ bool assert_close(Dtype out, Op, std::int64_t, std::span<const Pair> pairs) {
 
 double machine_epsilon(Dtype t) { return 2 * unit_roundoff(t); }
 
-/// Point by point; past that, too many zeros make a result untrusted, which is no pass.
+/// Compares point by point. In addition, too many zeros make a result untrusted, which is no pass.
 bool benchdnn(Dtype out, Op op, std::int64_t V, std::span<const Pair> pairs) {
   const bool wide = out == Dtype::f32 || out == Dtype::f64;
   const double threshold = (op == Op::log_softmax ? 5 : 1) * (wide ? 10 : 1) * machine_epsilon(out);

@@ -1,5 +1,5 @@
 // Backward passes: the exact dx against MPFR, right kernels in every form, and planted faults, each refused
-// by the name of what is wrong with it.
+// with the name of its cause.
 #include <gtest/gtest.h>
 #include <mpfr.h>
 
@@ -55,7 +55,7 @@ TEST(BackwardTruth, ContainsWhatMpfrSaysAndIsNarrow) {
   EXPECT_GT(judged, 5000);
 }
 
-/// One row of f32, or of what is rounded to the variant's type.
+/// One row of f32, or of values that are rounded to the variant's type.
 using RowKernel =
     std::function<void(const std::vector<float>& y, const std::vector<float>& dy, std::vector<float>& dx)>;
 struct Rows {
@@ -111,7 +111,7 @@ class BackwardTypes : public testing::TestWithParam<Dtype> {};
 INSTANTIATE_TEST_SUITE_P(, BackwardTypes, testing::Values(Dtype::f16, Dtype::bf16, Dtype::f32),
                          [](const auto& i) { return std::string(name(i.param)); });
 
-/// The three ways to write it down: y (dy - s), y dy - y s, and the same with one fma.
+/// The three ways to write it: y (dy - s), y dy - y s, and the same with one fma.
 const RowKernel kForms[] = {
     [](const auto& y, const auto& dy, auto& dx) {
       const float s = sum_of(y, dy, y.size());
@@ -219,7 +219,8 @@ TEST_P(BackwardFaults, AreRefusedByName) {
     }
 }
 
-/// The bound of a serial sum over many columns hides a wrong element; that all share one sum shows it.
+/// The bound of a serial sum over many columns hides a wrong element. The check that all elements share one
+/// sum shows it.
 TEST(BackwardCoherence, SeesOneWrongElementUnderAWeakBound) {
   Variant v = kernel(Dtype::f32, [](const auto& y, const auto& dy, auto& dx) {
     kForms[0](y, dy, dx);
@@ -248,7 +249,7 @@ TEST(BackwardSpecial, ANaNSpreadsOverItsRowAndNoFurther) {
   EXPECT_NE(r.reason.find("special"), std::string::npos) << r.reason;
 }
 
-/// Gradients that a kernel writes over, and gaps that it reads.
+/// Gradients that a kernel overwrites, and gaps that it reads.
 TEST(BackwardBuffers, GradientsAreGuardedAndLeftAlone) {
   Variant v = kernel(Dtype::f32, kForms[0]);
   v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {

@@ -19,11 +19,11 @@
 namespace assay {
 namespace {
 
-/// Traits in the order a class is told.
+/// The traits, in the order in which a class lists them.
 constexpr const char* kOrder[] = {"order",       "shift",  "numerator_exp", "sum_exp",   "division",
                                   "accumulator", "height", "numerators",    "selection", "repeats"};
 
-/// One declared word away from a claim, looser or merely different.
+/// One change of a claim by a declared word, to a looser or just a different claim.
 enum class Of { arithmetic, policy, order };
 struct Step {
   Of of;
@@ -64,7 +64,7 @@ constexpr std::array<Step, 23> kSteps = {{
     {Of::order, "select=probs", [](Claim& c) { c.select = Select::probs; }},
 }};
 
-/// Pairs of terms that no class has: the sum then has no bound, or one that means nothing.
+/// False for pairs of terms that no class has: their sum would have no bound, or a meaningless one.
 bool possible(const Claim& c) {
   const bool narrow = c.internals != Internals::f32;
   if (narrow && (c.exp == Exp::fast || c.exp == Exp::exp2_fma)) return false;
@@ -75,7 +75,7 @@ bool possible(const Claim& c) {
   return (c.algorithm == Algorithm::naive) == (c.shift == Shift::none);
 }
 
-/// Steps that could matter: another claim than the variant's, about something the case asks.
+/// The steps that could matter: they change the variant's claim, in a respect that the case tests.
 std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
   bool ordinary = false, special = false;
   for (std::int64_t r = 0; r < c.rows(); ++r) {
@@ -96,7 +96,8 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
                         (v.claim.any_height || v.claim.height(c.V()) != serial(c.V()));
     if (height || declaration_of(after) != declaration_of(before)) out.push_back(&s);
   }
-  // Where outputs may be kept the two bounds are nearly one, and `fast` needs no domain.
+  // If outputs may be kept, the two bounds are nearly the same, and `fast` needs no domain. So `fast` comes
+  // first.
   const auto exp2 = std::find_if(out.begin(), out.end(), [](const Step* s) { return s == kSteps.data(); });
   if (v.claim.normalise == Normalise::kept && exp2 != out.end() && exp2 + 1 != out.end() &&
       exp2[1] == kSteps.data() + 1)
@@ -104,8 +105,10 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
   return out;
 }
 
-/// Passed, and something was judged; passed under a bound that tells nothing; or it could not be judged: all
-/// rows lie outside that class's domain, or one of `wrong` does, the rows that are to be explained.
+/// passes: passed, and something was judged;
+/// weak: passed under a bound that means nothing;
+/// outside: not judged, because all rows, or one of the rows to be explained (`wrong`), are outside the
+///          class's domain.
 enum class Fit { none, passes, weak, outside };
 Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run,
         const std::set<std::int64_t>& wrong) {
@@ -207,10 +210,10 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
   if (fit(variant, variant.claim, c, op, run, {}) == Fit::passes)
     return {"its claim, but for what is not arithmetic", Nearest::its_own};
   const std::vector<const Step*> steps = steps_for(variant, c, op);
-  // Every set is a judgement of all rows: long ones are tried with fewer changes.
+  // Every set of changes judges all rows again, so fewer changes are tried for long cases.
   const std::int64_t elements = c.rows() * c.V();
   std::string weak;
-  bool far = false;  // beyond what exp2 of a rounded product can do at all
+  bool far = false;  // beyond any error of exp2 of a rounded product
   const int most = elements <= 1 << 12 ? 3 : elements <= 1 << 15 ? 2 : 1;
   for (int changes = 1; changes <= most; ++changes)
     for (unsigned set = 1; set < 1u << steps.size(); ++set) {

@@ -1,6 +1,6 @@
-// What the probes say: of kernels whose claim is false, what they do instead; of kernels whose claim is too
-// modest, that they are sharper; of a record that fails, the class it would pass; of no registered kernel,
-// that its claim is false.
+// What the probes say. For a false claim: what the kernel does instead. For a too modest claim: that the
+// kernel is sharper. For a failing record: the class as which it would pass. For registered kernels: never
+// that the claim is false.
 #include "accuracy/verdict/behaves_like.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST_P(Liars, AreToldByWhatTheyDo) {
   EXPECT_NE(b.like.find(e.like), std::string::npos) << b.like;
   EXPECT_EQ(b.claim.failed > 0, *e.detail != 0) << b.claim.detail;
   EXPECT_NE(b.claim.detail.find(e.detail), std::string::npos) << b.claim.detail;
-  // A claim that holds but is too modest is named: what the kernel does is sharper.
+  // A claim that holds but is too modest is named: the kernel is sharper.
   if (!*e.detail)
     EXPECT_NE(std::find(b.sharper.begin(), b.sharper.end(), e.like), b.sharper.end()) << b.like;
   else
@@ -81,7 +81,7 @@ TEST(BehavesLike, NoRegisteredClaimIsRefuted) {
   EXPECT_GT(probed, 30);
 }
 
-/// A sum kept wider than the claimed arithmetic is better than claimed, not another kernel.
+/// A sum kept in a wider format than claimed is better than claimed, not a different kernel.
 TEST(BehavesLike, AWiderSumIsSharperNotALie) {
   const Variant& v = *find_variant("three_kernel_safe_thread/f16@host");
   const Terms narrow = terms_of(v.claim, v.backend, v.out(), 2);
@@ -99,7 +99,7 @@ TEST(BehavesLike, AWiderSumIsSharperNotALie) {
   EXPECT_NE(r.behaves_like.find("sum f32"), std::string::npos) << r.behaves_like;
 }
 
-/// Everything in double and rounded once, or in float from the numerator on, by a product.
+/// Everything in double and rounded once; or float from the numerator on, with a product by the reciprocal.
 template <bool by_reciprocal>
 void wide_sum(const float* x, float* p, std::int64_t V) {
   const float m = strangers::max_of(x, V);
@@ -111,8 +111,8 @@ void wide_sum(const float* x, float* p, std::int64_t V) {
   }
 }
 
-/// A quotient of numbers wider than f32, rounded once, is correctly rounded as well: no one f32 numerator
-/// explains it, and none need.
+/// A quotient of numbers wider than f32, rounded once, is correctly rounded too. No single f32 numerator
+/// explains it, and none needs to.
 TEST(BehavesLike, DivisionOfWiderNumeratorsIsNoLie) {
   const char* const declared = "algorithm=safe; division=ieee; normalise=recomputed; height=V";
   const Behaviour wide = behaviour_of(strangers::stranger(wide_sum<false>, declared));
@@ -123,7 +123,7 @@ TEST(BehavesLike, DivisionOfWiderNumeratorsIsNoLie) {
   EXPECT_TRUE(product.claim.detail.starts_with("division: ")) << product.claim.detail;
 }
 
-/// Refutations that are not the first of their kernel.
+/// Refutations that are not the first one of their kernel.
 TEST(BehavesLike, EveryProbeThatCanSeeAFalseClaimRefutesIt) {
   const std::pair<const char*, const char*> seen[] = {{"claims_ieee_fdividef", "far_divisor: "},
                                                       {"claims_subtract_exp2_product", "shift: "},
@@ -137,7 +137,7 @@ TEST(BehavesLike, EveryProbeThatCanSeeAFalseClaimRefutesIt) {
   }
 }
 
-/// Why there are probes: ordinary rows do not see these.
+/// The reason for probes: ordinary rows do not show these false claims.
 TEST(BehavesLike, BoundsAloneMissTheseClaims) {
   for (const char* fault :
        {"claims_accurate_fast_in_sum", "claims_accurate_fast_in_merge", "claims_ieee_reciprocal"}) {
@@ -149,7 +149,8 @@ TEST(BehavesLike, BoundsAloneMissTheseClaims) {
   }
 }
 
-/// CUDA's expf is granted 5 u, five times the host's: rows that tell __expf from it are rare, and must exist.
+/// CUDA's expf may have 5 u, five times the host's error. Rows that separate __expf from it are rare, and
+/// must exist.
 TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
     const Terms sharp = terms_of(Claim{}, Backend::cuda, dtype, 2);
@@ -167,7 +168,7 @@ TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
     const Terms sharp = terms_of(Claim{}, backend, Dtype::f32, 2);
     const std::vector<probe::Pair> pairs =
         probe::separating_pairs(Dtype::f32, sharp, true, 4096, probe::Shows::quotient);
-    // Under 5 u few are left, and one is enough.
+    // With 5 u few are left, and one is enough.
     EXPECT_GE(pairs.size(), backend == Backend::host ? 8u : 1u) << name(backend);
     for (const probe::Pair& p : pairs) {
       const Enclosure allowed = probe::one_over_one_plus_exp(sharp, p.t());
@@ -179,7 +180,7 @@ TEST(BehavesLike, RowsTellTheExpsApartUnderCudasBoundsToo) {
   }
 }
 
-/// fl(x L), as __expf forms it, in the sum or in the outputs.
+/// 2^fl(x L), as __expf computes it, in the sum or in the outputs.
 float fast(float x) { return std::exp2(x * 0x1.715476p+0f); }
 enum class Of { none, sum, sum_wide, sum_of_long, product_of_long };
 template <Of of>
@@ -193,7 +194,7 @@ void only_outputs(const float* x, float* p, std::int64_t V) {
                                                   : static_cast<float>(std::exp(x[i] - m) / d);
 }
 
-/// What a kernel that writes no sum shows of it, and what it does with long rows alone.
+/// What a kernel that writes no sum shows of it, and what it does only with long rows.
 TEST(BehavesLike, OutputsAloneShowTheSum) {
   const char* const declared = "algorithm=safe; exp=accurate; division=ieee; normalise=recomputed; height=V";
   const auto seen = [&](strangers::RowKernel k) {
@@ -210,7 +211,7 @@ TEST(BehavesLike, OutputsAloneShowTheSum) {
 }
 
 TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
-  // An honest fast kernel under a claim of accuracy, and one that no class describes.
+  // A fast kernel that claims to be accurate, and a kernel that no class describes.
   Variant fast = *find_variant("online_block_fast/f32@host");
   fast.claim.exp = Exp::accurate;
   const Case wide(*find_family("uniform_80"), Dtype::f32, 1000, 2, 1);
@@ -222,7 +223,7 @@ TEST(BehavesLike, AFailedRecordNamesTheNearestClass) {
   EXPECT_EQ(check_case(zero.variant, c, zero.variant.op, 0).behaves_like, "no class near its claim");
 }
 
-// A class in whose domain the wrong rows do not lie says nothing about them.
+// If the wrong rows are outside a class's domain, the class does not explain them.
 TEST(NearestClass, IsOfferedOnlyWhereItExplainsTheRowsThatAreWrong) {
   const Variant& v = *find_variant("safe_block/f32@host");
   const auto words = [&](double logit, double output) {

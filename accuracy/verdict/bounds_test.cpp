@@ -1,4 +1,4 @@
-// The bounds against cases worked out by hand, and against what fp32 arithmetic really does.
+// The bounds, compared with cases worked out by hand and with real fp32 arithmetic.
 #include "accuracy/bounds/bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ TEST(Bounds, TwoEqualLogits) {
   const RowTruth row = truth_of({1.0f, 1.0f});
   const Terms t = terms_of(safe_claim(), Backend::host, Dtype::f32, 2);
   const RowBounds b = row_bounds(t, row, shift_of(row, Dtype::f32, true));
-  // Both terms are exp(0) = 1: only the tree and the division are left. Two terms are added once, whatever height
-  // was claimed.
+  // Both terms are exp(0) = 1, so only the tree and the division are left. Two terms need one addition,
+  // whatever height was claimed.
   EXPECT_NEAR(b.b, lam(u), 1e-12);
   EXPECT_NEAR(b.A[0], 2 * lam(u), 1e-12);
 }
@@ -129,7 +129,7 @@ TEST(Bounds, Exp2CarriesTheRoundingOfTheScaledMaximum) {
   EXPECT_NEAR(s.f[0], anchor, 1e-18);
   EXPECT_EQ(s.delta[1], 0);
   const RowBounds b = row_bounds(t, row, s);
-  // The exp is inexact at the maximum too; the one rounding of the sum; the division.
+  // The exp has an error at the maximum too; then the single rounding of the sum, and the division.
   EXPECT_NEAR(b.b, lam(5 * u) + lam(u), 1e-12);
   EXPECT_NEAR(b.A[0], 2 * lam(5 * u) + 2 * lam(u), 2e-12);
   EXPECT_EQ(b.range_top, 1);
@@ -149,14 +149,14 @@ TEST(Bounds, LateRescalingCountsThePathUpAndDown) {
   const Terms t = terms_of(c, Backend::cuda, Dtype::f32, 2);
   const RowTruth row = truth_of({0, 1});
   const RowBounds b = row_bounds(t, row, shift_of(row, t));
-  // 1 may have been absorbed at reference 0: up by 1, down by 1, three exps at most (two logits above -1),
-  // two products. 0 is its own reference, moved to 1 at most once.
+  // The logit 1 may have entered at reference 0: up by 1, down by 1, at most three exps (two logits above
+  // -1), two products. The logit 0 is its own reference, and is moved to 1 at most once.
   const double upper = 2 * u + 3 * lam(5 * u) + 2 * lam(u) + 1 * lam(u);
   const double lower = 0 + 1 * lam(5 * u) + 1 * lam(u) + 1 * lam(u);  // fl(0 - 1) is exact
   const double p = 1 / (1 + std::exp(-1.0));
   EXPECT_NEAR(b.b, p * upper + (1 - p) * lower, 1e-11);
   EXPECT_GT(b.range_top, 1);
-  // Rescaled at once, the maximum is never moved.
+  // If rescaling is immediate, the maximum is never moved.
   c.rescale_threshold = 0;
   const RowBounds at_once =
       row_bounds(terms_of(c, Backend::cuda, Dtype::f32, 2), row, shift_of(row, Dtype::f32, true));
@@ -182,8 +182,8 @@ TEST(Bounds, LogarithmsAreBoundedAbsolutely) {
   EXPECT_TRUE(outside_domain(safe_claim(), truth_of({5e6f, 1}), 0).empty());
 }
 
-// N(0, 10) at V = 32,768, serial: a few terms are nearly all of the sum. An addition errs by no more than its
-// smaller operand, so the thousands of small terms can not have cost much.
+// N(0, 10) at row length V = 32,768, serial: a few terms are nearly all of the sum. The error of an addition
+// is at most its smaller operand, so the thousands of small terms cannot add much error.
 TEST(Bounds, AHeadOfLargeTermsIsBoundedByItself) {
   Claim c = safe_claim();
   c.height = [](std::int64_t V) { return V; };
@@ -193,7 +193,8 @@ TEST(Bounds, AHeadOfLargeTermsIsBoundedByItself) {
   const RowBounds b = row_bounds(t, row, shift_of(row, t));
   EXPECT_LT(b.b, 0.05 * 32768 * lam(u));
   EXPECT_GE(b.b, kShortSum * lam(u));
-  // Equal terms have no head. Of n of them the k-th deepest has at most n - k + log2 k additions above it.
+  // Equal terms have no head. Of n equal terms the k-th deepest has at most n - k + log2 k additions above
+  // it.
   const RowTruth equal = truth_of(std::vector<float>(4096, 0.0f));
   const Terms e = terms_of(c, Backend::host, Dtype::f32, 4096);
   const RowBounds flat = row_bounds(e, equal, shift_of(equal, e));
@@ -201,8 +202,9 @@ TEST(Bounds, AHeadOfLargeTermsIsBoundedByItself) {
   EXPECT_GT(flat.b, 0.49 * 4096 * lam(u));
 }
 
-// Every kernel stays inside its bound, and somewhere comes near it: a bound that is never approached tests
-// nothing. The floor is far below what is seen (0.3 to 0.99) and far above what a broken bound would give.
+// Every kernel stays within its bound, and somewhere comes close to it: a bound that is never approached
+// tests nothing. The lower limit is far below what is seen (0.3 to 0.99), and far above what a broken bound
+// would give.
 TEST(Bounds, AreSharpSomewhere) {
   for (const Variant& v : registry()) {
     if (v.backend != Backend::host || v.op != Op::softmax || v.dtype != Dtype::f32) continue;

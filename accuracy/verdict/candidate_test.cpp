@@ -1,5 +1,5 @@
-// What becomes of a candidate's launches: a crash, a hang and a late write are verdicts of their own, limits
-// are no failures, and every record of a candidate says how to repeat it.
+// The outcomes of a candidate's launches: a crash, a hang and a late write have their own verdicts, limits
+// are no failures, and every record says how to repeat it.
 #include "kernels/candidate.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace strangers;
 
-/// Launches in this process, and says of launch number `which` (from 1) that it ended otherwise.
+/// Launches in this process, and reports that launch number `which` (from 1) ended differently.
 class Pretending final : public Launcher {
  public:
   Pretending(int which, LaunchOutcome outcome) : which_(which), outcome_(std::move(outcome)) {}
@@ -111,7 +111,7 @@ TEST(Candidate, OutsideItsLimitsNothingIsAFailure) {
     EXPECT_TRUE(r.reason.starts_with("domain: ")) << r.reason;
     EXPECT_NE(r.reason.find(words), std::string::npos) << r.reason;
   }
-  // What came back is recorded where it came back.
+  // The outputs are recorded if the launch returned.
   Variant v = ending(0, {}, "max_V=32");
   v.variant = "survivor";
   EXPECT_EQ(judged(v).returned, "row 0: between x33");
@@ -125,7 +125,7 @@ TEST(Candidate, ACandidateThatDiedOutsideItsLimitsIsNotAskedAgain) {
   EXPECT_EQ(launches(v), 1);
 }
 
-/// Layouts keep to the limits: rows that must be aligned get room, dense ones none; the kernel looks.
+/// Layouts obey the limits: rows that must be aligned get gaps, dense rows none; the kernel checks it.
 TEST(Candidate, LaunchesKeepToItsLimits) {
   static std::int64_t misaligned, apart;
   for (const char* declared : {"alignment=16", "alignment=64; V_multiple=4", "dense=yes"}) {
@@ -175,7 +175,7 @@ TEST(Candidate, APromiseOfUlpsIsItsOwnCheck) {
   EXPECT_EQ(sharp.status, Status::fail);
   EXPECT_EQ(sharp.reason, "failed: max_ulp");
   EXPECT_EQ(find(judged(v), "max_ulp"), nullptr);
-  // The promise is of the largest error.
+  // The promise is about the largest error.
   EXPECT_EQ(judged(v, 1000, {.max_ulp = *loose.max_ulp}).status, Status::pass);
   EXPECT_EQ(judged(v, 1000, {.max_ulp = *loose.max_ulp * 0.999}).status, Status::fail);
 }
@@ -214,7 +214,7 @@ TEST(Candidate, AWorkerThatDiesInAProbeIsACrash) {
   EXPECT_EQ(r.reason, "signal 11 (SIGSEGV)");
 }
 
-/// The probes work without (m, d) and keep to the limits.
+/// The probes work without (m, d) and obey the limits.
 TEST(Candidate, StrangersAreProbedToo) {
   const Behaviour serial = behaviour_of(stranger(two_pass));
   EXPECT_TRUE(serial.fault.empty()) << serial.fault;

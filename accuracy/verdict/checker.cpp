@@ -46,7 +46,7 @@ void fill_statistics(Record& r, Judgement& j) {
   r.worst = s.worst;
 }
 
-/// What the status follows from, beside the checks.
+/// What the status depends on, in addition to the checks.
 Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const Judgement& j) {
   Grounds g;
   g.ended = j.ended;
@@ -57,7 +57,7 @@ Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const
   else if (c.undecided() > 0)
     g.undecided = fmt::format("{} roundings undecided by MPFR at 4096 bits", c.undecided());
   if (r.rows > 0 && j.rows_judged == 0) g.nothing_judged = "domain: " + j.outside_reason;
-  // Errors would have passed that nobody would call small.
+  // Errors that are not small could have passed.
   const Resolution& resolution = j.statistics.resolution;
   if (j.tally.unbounded() > 0 || resolution.over_limit() > 1) {
     const std::string seen =
@@ -73,7 +73,8 @@ Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const
   return g;
 }
 
-/// A height beyond what padding and merges with an identity add to V only buys a bound that judges nothing.
+/// Padding and merges with an identity add a few levels to V, the row length. A larger height would only give
+/// a bound that judges nothing.
 void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
   if (!variant.claim.height) return;
   const std::int64_t height = variant.claim.height(V);
@@ -82,7 +83,7 @@ void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
         fmt::format("height({}) = {}: no sum of {} terms is that high", V, height, V);
 }
 
-/// Why nothing can be said of such a problem, or empty.
+/// Empty, or why such a problem cannot be judged.
 std::string unjudgeable(const Variant& variant, const Problem& p) {
   if (p.in == Dtype::f64) return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
   if (selects(p.op) && p.k > variant.max_k)
@@ -90,11 +91,11 @@ std::string unjudgeable(const Variant& variant, const Problem& p) {
   return {};
 }
 
-/// Of outputs that failed, the nearest class is looked for up to this many elements.
+/// The nearest class of failed outputs is looked for only up to this many elements.
 constexpr std::int64_t kLongestRejudged = std::int64_t{1} << 17;
 
-/// The two launches of a case, and how a judgement looks at them. They are made once, and may be judged by
-/// both tiers of the oracle.
+/// The two launches of a case, and how a judgement looks at them. They are made once; both tiers of the
+/// oracle may judge them.
 class Launches {
  public:
   Launches(const Variant& variant, const Case& c, const Problem& p, const CheckOptions& options)
@@ -107,7 +108,7 @@ class Launches {
         plain_(variant, p_, c.logits(), first_, {c.gradients()}),
         hostile_(variant, again_p_, c.logits(), again_, {c.gradients()}),
         plain_outcome_(plain_.run()) {
-    // A worker that died will die again.
+    // A worker that died would die again.
     if (lived(plain_outcome_)) hostile_outcome_ = hostile_.run();
   }
 
@@ -117,12 +118,12 @@ class Launches {
     const bool hostile_ok = lived(plain_outcome_) && inspect(j, hostile_, hostile_outcome_);
     if (plain_ok) j.judge_rows(plain_, true);
     if (plain_ok && hostile_ok) {
-      j.judge_written(plain_, hostile_);
+      j.require_written(plain_, hostile_);
       judge_repeats(j);
     }
   }
 
-  /// Of outputs that failed; long ones are not judged a second time.
+  /// The nearest class of outputs that failed; long outputs are not judged a second time.
   NearestClass nearest(Op op) const {
     if (!plain_outcome_.ok() || p_.rows * p_.V > kLongestRejudged || op == Op::softmax_backward) return {};
     return nearest_class(variant_, case_, op, plain_);
@@ -137,9 +138,10 @@ class Launches {
     l.out_gap = p.out_pitch - p.out_columns();
     return l;
   }
-  /// A sweep of many rows is judged whole once; what the second launch looks for shows in its first rows.
+  /// All rows of a case are judged in the first launch. The second launch needs only the first rows to show
+  /// its faults.
   static Problem first_rows(const Claim& claim, Problem p) {
-    // Of squares, whole ones.
+    // For a causal kernel, whole squares.
     const std::int64_t most = claim.causal == Causal::no || p.V == 0 ? 64 : std::max(p.V, 64 / p.V * p.V);
     p.rows = std::min(p.rows, most);
     return p;
@@ -149,7 +151,7 @@ class Launches {
 
   bool inspect(Judgement& j, const GuardedLaunch& launch, const LaunchOutcome& outcome) const {
     if (outcome.ended == Ended::lost) {
-      // Nothing was shown of the kernel.
+      // The launch shows nothing about the kernel.
       if (j.ended == Ended::normally) j.ended = outcome.ended, j.fault = outcome.fault, j.kind = outcome.kind;
       return false;
     }
@@ -161,7 +163,7 @@ class Launches {
     }
     if (!outcome.ok()) return false;
     launch.inspect(j.tally);
-    // Only a launcher waits for what comes late.
+    // Only a launcher waits for late writes.
     if (variant_.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()) &&
         j.tally.first(Check::late_write))
       j.tally.at(Check::late_write).detail = outcome.late_write;
@@ -171,8 +173,8 @@ class Launches {
   void judge_repeats(Judgement& j) {
     std::string where;
     bool same = j.same_outputs(plain_, hostile_, &where);
-    // Another layout may round differently; then it must be just as right, and each layout must repeat
-    // itself bit for bit whatever the schedule.
+    // Another layout may round differently. Then its outputs must also be right, and each layout must repeat
+    // itself bit for bit under every schedule.
     if (!same) j.judge_rows(hostile_, false);
     if (variant_.claim.determinism == Determinism::not_guaranteed) return;
     if (!same) {
@@ -201,8 +203,8 @@ class Launches {
   LaunchOutcome hostile_outcome_;
 };
 
-/// A case outside the declared limits: what comes back is noted where a worker can bear it, and is no
-/// failure. A candidate that died there once is not asked again.
+/// A case outside the declared limits. If a worker can run it, the outputs are noted; they are no failure. A
+/// candidate that died there once is not launched there again.
 Record outside(Record r, const std::string& why, const Variant& variant, const Case& c, const Problem& p) {
   static std::mutex mutex;
   static std::set<std::string> died;
@@ -251,7 +253,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
 
 Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
                      const CheckOptions& options) {
-  // A case of a backward pass comes with its gradients.
+  // A case of a backward pass already has its gradients.
   const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   std::string cannot = unjudgeable(variant, written.problem());

@@ -1,6 +1,6 @@
-// The checker: one key on one case, from launch to record. It launches twice, with everything a right
-// kernel must not depend on changed in between (poison, alignment, gaps, schedule, grid), inspects what is
-// left of the buffers, and judges every row.
+// The checker takes one key on one case from launch to record. It launches twice. Between the two launches it
+// changes everything that must not affect a right kernel: poison, alignment, gaps, schedule, grid. Then it
+// inspects the buffers and judges every row.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,26 @@ namespace assay {
 struct CheckOptions {
   ElementObserver* observer = nullptr;
   std::int64_t pitch = 0;  // distance between row starts in the first launch; 0: V
-  // Of the first launch too: elements from an aligned address to its first row, and how it is scheduled.
+  // Also of the first launch: the elements from an aligned address to its first row, and its schedule.
   std::int64_t offset = 0;
   LaunchOptions launch = {};
-  bool nearest = true;  // of a case that failed, look for the nearest class it would pass
-  /// The author's own promise: no element further from the exact value than so many ulp (check `max_ulp`).
+  bool nearest = true;  // if the case fails, look for the nearest class that it would pass
+  /// The author's own promise (check `max_ulp`): no element is further from the exact value than this many
+  /// ulp.
   std::optional<double> max_ulp = {};
 };
 
 class Judgement;
-/// The record with what was judged and the status that follows from it (status.hpp).
+/// Adds to the record what was judged, and the status that follows from it (status.hpp).
 Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j);
 
-/// Runs and judges. `k` is ignored by ops without one. What a candidate's worker died of is the record's
-/// status, `crashed` or `hung`; what it does outside its declared limits is recorded, never held against it.
+/// Runs and judges. Ops without a k ignore `k`. If the candidate ends its worker process, the record's status
+/// is `crashed` or `hung`. What the candidate does outside its declared limits is recorded, but is no
+/// failure.
 Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options = {});
 
-/// Judges what somebody else's program wrote: every check of check_case that needs no launch. `variant` says
-/// what may be expected of it; it is never run.
+/// Judges outputs that another program wrote, with every check of check_case that needs no launch. `variant`
+/// says what to expect of the outputs; it is never run.
 Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
                      const CheckOptions& options = {});
 

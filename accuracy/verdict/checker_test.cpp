@@ -1,6 +1,6 @@
-// The checker itself: a right implementation passes, and every classic way of fooling a checker fails and
-// names the check that caught it. The "kernel" here is plain code behind a Variant, so that each corruption
-// is exactly what the test says.
+// Tests the checker: a right implementation passes, and every classic way to fool a checker fails and names
+// the check that found it. The "kernel" here is plain code behind a Variant, so that each corruption is
+// exactly what the test says.
 #include "accuracy/verdict/checker.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-/// What is done to a launch after, or instead of, a right softmax.
+/// What is done to a launch after a right softmax, or instead of it.
 struct Corruption {
   std::function<void(const Problem&, const Buffers&, float* row, std::int64_t r)> row = {};  // one output row
   std::function<void(const Problem&, const Buffers&)> launch = {};  // the whole output
@@ -29,7 +29,7 @@ float* probs_row(const Problem& p, const Buffers& b, std::int64_t r) {
   return static_cast<float*>(b.probs) + r * p.out_pitch;
 }
 
-/// Safe softmax, serial, fp32 with a double sum: well inside the class it declares.
+/// Safe softmax, serial, fp32 with a double sum: well within the class that it declares.
 void right_row(const float* x, float* out, std::int64_t V, float* m_out, float* d_out) {
   float m = -INFINITY;
   for (std::int64_t i = 0; i < V; ++i) m = std::fmax(m, x[i]);
@@ -124,7 +124,7 @@ TEST(Checker, RefusesStaleOutput) {
 }
 
 TEST(Checker, RefusesOneUnwrittenElement) {
-  // Whatever stood there before stands there still.
+  // The earlier contents stay in place.
   static float before;
   Variant v = fake();
   v.run = [](const Problem& p, const Buffers& b, const Stream& s) {
@@ -159,8 +159,8 @@ TEST(Checker, RefusesTheWrongRow) {
 }
 
 TEST(Checker, RefusesAWrongMaximumInOneLane) {
-  // Lane 3 shifts by a maximum 0.7 too small and divides by the matching sum: element errors stay within a
-  // few ulp, only the relation to the row's largest output shows it.
+  // Lane 3 subtracts a maximum that is 0.7 too small, and divides by the matching sum. Element errors stay
+  // within a few ulp; only the relation to the row's largest output shows the fault.
   const auto lane = [](const Problem& p, const Buffers& b, float* y, std::int64_t r) {
     const float* x = logits_row(p, b, r);
     const float m = b.m[r] - 0.7f;

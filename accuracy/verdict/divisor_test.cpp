@@ -1,5 +1,5 @@
-// Epsilon in the sum, and numerators that are stored in the outputs' type: kernels that do it come close to
-// their bound and never pass it; those that do it wrong, do not declare it, or hide another fault behind it,
+// Epsilon in the sum, and numerators stored in the outputs' type. Kernels that do this come close to their
+// bound and never exceed it. Kernels that do it wrongly, do not declare it, or hide another fault behind it,
 // fail.
 #include "accuracy/bounds/divisor.hpp"
 
@@ -31,14 +31,14 @@ Record judged(const Variant& v, const char* family, std::int64_t V, std::int64_t
   return check_case(v, c, v.op, 0, options);
 }
 
-/// The largest error over its bound that any check of the record saw.
+/// The largest error, relative to its bound, in any check of the record.
 double utilisation(const Record& r) {
   double most = 0;
   for (const CheckResult& c : r.checks) most = std::max(most, c.utilisation);
   return most;
 }
 
-/// A pass on every family and length; what it used of its bound.
+/// Expects a pass on every family and length; returns the largest share of the bound that was used.
 double expect_passes(const Variant& v, const std::string& what) {
   double most = 0;
   for (const char* family : kFamilies)
@@ -61,14 +61,14 @@ bool fails_somewhere(const Variant& v) {
   return false;
 }
 
-// 1e-6, as a template argument that is no number of its own.
+// Powers of ten such as 1e-6, as an enumeration for template arguments.
 enum class Ten { minus_7 = -7, minus_6, minus_5, minus_4, minus_3, minus_2 };
 template <Ten power>
 float epsilon() {
   return static_cast<float>(std::pow(10.0, static_cast<int>(power)));
 }
 
-/// Added last, as most write it.
+/// Epsilon is added last, as most authors write it.
 template <Ten power>
 void added(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
@@ -76,7 +76,7 @@ void added(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - m);
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d + epsilon<power>();
 }
-/// The sum begins with it.
+/// The sum begins with epsilon.
 template <Ten power>
 void begun(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
@@ -114,7 +114,7 @@ TEST(Epsilon, RightKernelsComeCloseAndStayWithin) {
   expect_passes(stranger(without_maximum<Ten::minus_4>, "epsilon=1e-4; algorithm=naive"), "naive");
   expect_passes(stranger(added<Ten::minus_2>, "epsilon=1e-2", Dtype::f16, Dtype::f16), "f16");
   expect_passes(stranger(added<Ten::minus_3>, "epsilon=1e-3", Dtype::bf16, Dtype::f32), "bf16 to f32");
-  // Less than half an ulp of any sum: it vanishes, declared or not.
+  // Less than half an ulp of any sum: it vanishes, whether declared or not.
   expect_passes(stranger(two_pass, "epsilon=1e-9"), "vanishing");
 }
 
@@ -123,7 +123,7 @@ TEST(Epsilon, IsPartOfTheFunctionAndNotOfItsError) {
   EXPECT_TRUE(fails_somewhere(stranger(added<Ten::minus_5>, "epsilon=1e-6"))) << "more than was declared";
   EXPECT_TRUE(fails_somewhere(stranger(added<Ten::minus_7>, "epsilon=1e-6"))) << "less than was declared";
   EXPECT_TRUE(fails_somewhere(stranger(two_pass, "epsilon=1e-3"))) << "declared, and not added";
-  // A pass is as sharp as without it.
+  // A pass is as sharp as without epsilon.
   const Record r = judged(stranger(added<Ten::minus_2>, "epsilon=1e-2"), "normal_1", 33);
   EXPECT_EQ(r.status, Status::pass) << r.reason;
   EXPECT_LT(r.resolution, 1e-5);
@@ -159,7 +159,7 @@ TEST(Epsilon, ExcusesNothingElse) {
     EXPECT_EQ(judged(stranger(kernel, "epsilon=0.01"), "normal_1", 256).status, Status::fail);
 }
 
-/// Log-softmax and lse with epsilon in the sum; one value a row for lse.
+/// Log-softmax and lse with epsilon in the sum; lse has one value per row.
 Variant of_logs(Op op, const char* words, float epsilon) {
   Variant v = stranger(two_pass, words);
   v.op = op;
@@ -217,7 +217,7 @@ TEST(Epsilon, DMayHaveItOrNot) {
   }
 }
 
-/// Exps stored in T between two passes; the sum is of what was stored, or of what was there before.
+/// Exps stored in T between two passes; the sum is taken of the stored ones, or of the original ones.
 template <float (*narrow)(float), bool sum_of_stored>
 void stored(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
@@ -239,7 +239,7 @@ void stored_and_lost(const float* x, float* p, std::int64_t V) {
   }
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
-/// The shift is stored as well, which nobody declared.
+/// The shift is stored as well, which was not declared.
 template <float (*narrow)(float)>
 void stored_shift(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);

@@ -1,4 +1,4 @@
-// A key that runs in a worker is judged exactly as one that runs here.
+// A key that runs in a worker process is judged exactly like one that runs in this process.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ TEST(Isolation, RecordsAreThoseOfTheSameKeyInProcess) {
       const int k = here->max_k > 0 ? 5 : 0;
       const nlohmann::json inside = to_json(check_case(*here, c, here->op, k));
       nlohmann::json outside = to_json(check_case(there, c, there.op, k));
-      // Only a launcher sees what comes late: the one check that is judged nowhere else.
+      // Only a launcher sees late writes; this is the only check that is judged nowhere else.
       EXPECT_EQ(outside["checks"]["late_write"]["failed"], 0) << key << " on " << family;
       outside["checks"].erase("late_write");
       EXPECT_TRUE(inside == outside) << key << " on " << family << ": "
@@ -58,7 +58,7 @@ TEST(Isolation, EveryBitIsTheSame) {
     }
 }
 
-/// Not a limit: machines differ. The figure is for whoever reads the log.
+/// Not a limit, because machines differ. The number is for readers of the log.
 TEST(Isolation, ALaunchCostsMicroseconds) {
   const Variant& here = *find_variant("online_thread/f32@host");
   const Variant there = isolated(here);

@@ -13,7 +13,7 @@ namespace {
 
 bool judged_by_element(const RowTruth& t) { return t.kind == RowKind::finite || t.kind == RowKind::masked; }
 
-/// A NaN's sign means nothing and is not shown.
+/// The sign of a NaN has no meaning and is not shown.
 std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", x); }
 
 }  // namespace
@@ -26,7 +26,7 @@ Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserv
       observer_(observer),
       max_ulp_(max_ulp),
       terms_(limited(terms_of(variant.claim, variant.backend, variant.out(), c.V()), limit)) {
-  // Differences of logits that nobody knows exactly are rounded in no known way.
+  // If the logits are not known exactly, the rounding of their differences is not known either.
   if (c.loose()) terms_.any_shift = true;
 }
 
@@ -43,7 +43,7 @@ std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t ro
   return all > 0 && variant_.claim.causal == Causal::lower ? own_columns(variant_.claim, row, all) : all;
 }
 
-void Judgement::judge_written(const GuardedLaunch& a, const GuardedLaunch& b) {
+void Judgement::require_written(const GuardedLaunch& a, const GuardedLaunch& b) {
   const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
   const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
     if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
@@ -158,7 +158,7 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), row_case, prepared, op_, got, tally,
             first ? statistics : ignored, first ? observer_ : nullptr);
   if (max_ulp_ && first) judge_promise(row_case);
-  // Wrong outputs are refused there; that others are right can not be said.
+  // There wrong outputs are refused, but it cannot be said that others are right.
   if (first && op_ == Op::log_softmax && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
     --rows_judged;
     ++rows_outside;
@@ -178,7 +178,8 @@ std::vector<double> Judgement::stored_row(std::int64_t row) const {
 
 void Judgement::judge_behind_diagonal(std::int64_t row, const RowTruth& t, std::size_t own) {
   if (variant_.claim.causal != Causal::zeros) return;
-  // A row that is NaN by its own columns may be NaN throughout: a sum of NaN divides what stands there, too.
+  // A row that is NaN because of its own columns may be NaN everywhere: these outputs too are divided by a
+  // sum that is NaN.
   const bool nan_too = !judged_by_element(t);
   for (std::size_t j = own; j < values_.size(); ++j) {
     const double g = values_[j];

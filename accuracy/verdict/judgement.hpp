@@ -1,5 +1,5 @@
-// What check_case knows while it judges one case: the tally of its checks, the statistics, and what came
-// back where nothing could be judged.
+// The state of check_case while it judges one case: the tally of its checks, the statistics, and what was
+// returned if nothing could be judged.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +16,45 @@ namespace assay {
 
 class Judgement {
  public:
-  /// `max_ulp`: the author's own promise, judged beside the bounds. `limit`: a sum sharper than claimed.
+  /// `max_ulp`: the author's own promise, judged in addition to the bounds. `limit`: a stricter limit on the
+  /// sum than the claim has.
   Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
             std::optional<double> max_ulp = {}, const SumLimit& limit = {});
 
-  /// Judges all rows of one launch. Statistics are only gathered from the first.
+  /// Judges all rows of one launch. Statistics come only from the first launch.
   void judge_rows(const WrittenRows& run, bool first);
 
-  /// No element may hold the poison of its launch: arithmetic makes neither pattern. At V = 0 an op other
-  /// than top-k must leave its poison alone.
-  void judge_written(const GuardedLaunch& a, const GuardedLaunch& b);
+  /// No element may still hold the poison of its launch; arithmetic produces neither of the two patterns. At
+  /// row length V = 0, an op other than top-k must leave its poison unchanged.
+  void require_written(const GuardedLaunch& a, const GuardedLaunch& b);
 
-  /// Bitwise equality of the rows two launches have in common, NaN by class; otherwise says where the first
-  /// difference is.
+  /// Compares, bit by bit, the rows that two launches have in common; any NaN equals any NaN. `where` says
+  /// where the first difference is.
   bool same_outputs(const GuardedLaunch& a, const GuardedLaunch& b, std::string* where) const;
 
   Tally tally;
-  /// Rows with a check that failed, and rows that lie outside the domain.
+  /// Rows with a failed check, and rows outside the domain.
   std::set<std::int64_t> wrong_rows, unjudged_rows;
   ErrorStatistics statistics;
   std::int64_t rows_judged = 0, rows_outside = 0;
-  std::string outside_reason;  // of the first row outside the declared domain
-  std::string returned;        // by the first row that is special or outside the domain
-  // crashed, hung or lost: how the first launch that did so ended, what kind of fault it was, and why
+  std::string outside_reason;  // why the first row is outside the declared domain
+  std::string returned;        // outputs of the first row that is special or outside the domain
+  // How the first launch that was crashed, hung or lost ended, what kind of fault it was, and why.
   Ended ended = Ended::normally;
   FaultKind kind = FaultKind::none;
   std::string fault;
   std::optional<double> lowest_maximum, highest_maximum;  // of the judged rows
 
-  /// Additions on the longest path, as this judgement takes them.
+  /// The additions on the longest path that this judgement assumes.
   double height() const { return terms_.h; }
 
  private:
   void judge_one(const WrittenRows& run, std::int64_t row, bool first);
-  /// Of a causal row: what stands behind the diagonal, where something is promised of it.
+  /// Judges the columns behind the diagonal of a causal row, if the claim promises anything about them.
   void judge_behind_diagonal(std::int64_t row, const RowTruth& t, std::size_t own);
-  /// How many of a row's outputs something is promised of.
+  /// For how many of a row's outputs the claim promises anything.
   std::int64_t promised_columns(const WrittenRows& run, std::int64_t row) const;
-  /// The logits as they are stored, all columns.
+  /// All logits of the row, as they are stored.
   std::vector<double> stored_row(std::int64_t row) const;
   void judge_backward_row(std::int64_t row, const RowOutput& got, bool first);
   void judge_promise(const RowCase& row);
@@ -65,7 +66,7 @@ class Judgement {
   ElementObserver* observer_;
   std::optional<double> max_ulp_;
   Terms terms_;
-  std::size_t promised_ = 0;  // elements held against max_ulp so far
+  std::size_t promised_ = 0;  // elements compared with max_ulp so far
   std::vector<double> values_;
   std::vector<std::uint64_t> bits_;
   std::vector<std::int64_t> indices_;

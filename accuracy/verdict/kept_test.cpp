@@ -1,5 +1,5 @@
-// Numerators kept from an older maximum, the default of what nobody declared: they may be a few roundings
-// off, and no more.
+// Numerators kept from an older maximum, which is assumed if nothing is declared: they may be off by a few
+// roundings, and no more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace strangers;
 
-/// Top-k of probabilities kept by tiles of 64: of equal ones the smaller index.
+/// Top-k of probabilities kept by tiles of 64; of equal ones the smaller index.
 Variant kept_selector(const char* words) {
   Variant v = stranger(kept, words);
   v.op = Op::softmax_topk;
@@ -44,9 +44,9 @@ Variant kept_selector(const char* words) {
   return v;
 }
 
-/// Rows of three tiles: the largest logit stands in the last, the first two have maxima of their own, and far
-/// below stand two logits, equal or next to each other, one in each of those. Everything else is -inf. Of
-/// five slots the last two tell which of the far ones has the larger probability.
+/// Rows of three tiles. The largest logit is in the last tile; the first two tiles have maxima of their own.
+/// Two logits far below, equal or next to each other, are in the first two tiles, one in each. Everything
+/// else is -inf. The last two of five slots show which of the far ones has the larger probability.
 Tensor two_far_logits(std::int64_t rows, bool equal, std::mt19937& random) {
   Tensor t(Dtype::f32, rows, 192);
   std::uniform_real_distribution<double> unit(0, 1);
@@ -55,7 +55,7 @@ Tensor two_far_logits(std::int64_t rows, bool equal, std::mt19937& random) {
   };
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t j = 0; j < t.V; ++j) t.set(r, j, -INFINITY);
-    // Differences lie between 32 and 64, where they are spaced by 64 u: kept ones are rounded another way.
+    // Differences are between 32 and 64, where they are spaced by 64 u; kept ones are rounded differently.
     const double m = number(14, 15.9), x = number(-31, -20);
     t.set(r, 0, number(13, m));
     t.set(r, 64, number(13, m));
@@ -69,9 +69,9 @@ Tensor two_far_logits(std::int64_t rows, bool equal, std::mt19937& random) {
   return t;
 }
 
-// Two tiles round one logit differently, so that equal logits get different probabilities and neighbours
-// swap. Whoever selects by probability then takes the one that was rounded up, whatever stands in the
-// declaration of ties.
+// Two tiles round the same logit differently, so equal logits get different probabilities and neighbours
+// swap. A kernel that selects by probability then takes the one that was rounded up, whatever was declared
+// about ties.
 TEST(Kept, SelectionByProbabilityMayFollowTheRoundingOfTheTiles) {
   const Variant v =
       kept_selector("select=probs; normalise=kept; division=ieee; ties=smaller_index; height=V");
@@ -88,7 +88,7 @@ TEST(Kept, SelectionByProbabilityMayFollowTheRoundingOfTheTiles) {
           static_cast<std::size_t>(std::max_element(p.begin() + 1, p.begin() + 64) - p.begin());
       const auto second =
           static_cast<std::size_t>(std::max_element(p.begin() + 65, p.begin() + 128) - p.begin());
-      // The first holds the larger logit, or the same at a smaller index.
+      // The first slot has the larger logit, or an equal one with a smaller index.
       swapped += p[first] < p[second];
     }
     EXPECT_GT(swapped, equal ? 500 : 20) << "the rows are to show something";
@@ -101,7 +101,7 @@ TEST(Kept, SelectionByProbabilityMayFollowTheRoundingOfTheTiles) {
   }
 }
 
-/// The sum is right, the numerators are off by 1e-3 where x - m lies between -60 and -40.
+/// The sum is right; the numerators are off by 1e-3 for x - m between -60 and -40.
 void bent_numerators(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
   float d = 0;
@@ -112,7 +112,7 @@ void bent_numerators(const float* x, float* p, std::int64_t V) {
   }
 }
 
-// Undeclared, numerators are taken for kept ones: the probe of their exp judges all the same.
+// Undeclared numerators are assumed to be kept; the probe of their exp still judges them.
 TEST(Kept, AWrongExpInTheNumeratorsIsRefutedByItsProbe) {
   const Variant undeclared = stranger(bent_numerators);
   ASSERT_EQ(undeclared.claim.normalise, Normalise::kept);

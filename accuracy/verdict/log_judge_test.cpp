@@ -1,5 +1,5 @@
-// Log-softmax and lse under the checker: right code passes on every family, and each way of being wrong is
-// refused by the check that is there for it.
+// Log-softmax and lse in the checker: right code passes on every family, and each kind of mistake is refused
+// by the check made for it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// Done to one row of outputs after right code wrote it.
+/// Changes one row of outputs after right code wrote it.
 std::function<void(const float* x, float* y, std::int64_t V)> corruption;
 
 void run_right(const Problem& p, const Buffers& b, const Stream&) {
@@ -76,7 +76,7 @@ TEST(LogJudge, RefusesWrongLogSoftmax) {
   wrong("normal_1", "element", [](const float*, float* y, std::int64_t) { y[50] = -INFINITY; });
   wrong("normal_1", "element", [](const float*, float* y, std::int64_t) { y[50] *= 1 + 1e-4f; });
   wrong("normal_1", "element", [](const float*, float* y, std::int64_t V) { std::fill(y, y + V, 0.0f); });
-  // Four ulp, where one rounding each of two outputs is allowed: far inside the element bound.
+  // Four ulp, where one rounding of each of two outputs is allowed: far inside the element bound.
   wrong("normal_1", "coherence", [](const float*, float* y, std::int64_t) {
     for (int i = 0; i < 4; ++i) y[50] = std::nextafterf(y[50], -INFINITY);
   });
@@ -107,7 +107,7 @@ TEST(LogJudge, RefusesWrongLse) {
 }
 
 TEST(LogJudge, TheSharpFormIsRefusedWhereItIsNotComputed) {
-  // x - lse on a row at 1000: off by u |lse|, ten times what (x - m) - log d is allowed.
+  // x - lse on a row near 1000: off by u |lse|, ten times what (x - m) - log d may be.
   const auto absorb = [](const float* x, float* y, std::int64_t V) {
     const float lse = x[0] - y[0];
     for (std::int64_t i = 0; i < V; ++i) y[i] = x[i] - lse;

@@ -1,5 +1,5 @@
-// Verdicts on lse and log-softmax, in both directions: outputs that are plainly wrong never pass, whatever
-// format they are in and however coarse the claimed arithmetic is; correctly rounded ones are never refused.
+// Verdicts on lse and log-softmax, in both directions: clearly wrong outputs never pass, in any format and
+// however coarse the claimed arithmetic is; correctly rounded ones are never refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ constexpr std::int64_t kLengths[] = {33, 4096, 12000, 131072};
 
 double middle(const Enclosure& e) { return 0.5 * (e.lo + e.hi); }
 double exact_lse(const Case& c, std::int64_t row, std::size_t) { return middle(c.truth(row).lse); }
-/// As log_prob_truth has it where s is far from 1, as it is in these rows.
+/// Like log_prob_truth for s far from 1, as in these rows.
 double exact_log(const Case& c, std::int64_t row, std::size_t j) {
   const RowTruth& t = c.truth(row);
   return t.d[j] - std::log(middle(t.s));
@@ -54,7 +54,7 @@ Variant log_variant(Op op, const char* words, Dtype t) {
   v.op = op;
   return v;
 }
-/// Outputs alone. The nearest class of what fails is not looked for.
+/// Judges outputs alone. The nearest class of failures is not looked for.
 Record grade(const Variant& v, const Case& c, Value of) {
   CheckOptions options;
   options.nearest = false;
@@ -96,7 +96,7 @@ TEST_P(ToxicLogs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
 INSTANTIATE_TEST_SUITE_P(Formats, ToxicLogs, testing::Values(Dtype::f32, Dtype::f16, Dtype::bf16),
                          [](const auto& i) { return std::string(name(i.param)); });
 
-// A serial bf16 sum of 4096 terms may be off by a factor of e^16. The lse is about 8.8: 0 lies within the
+// A serial bf16 sum of 4096 terms may be off by a factor of e^16. The lse is about 8.8, so 0 is within the
 // bound.
 TEST(LogVerdict, ABf16LseOfZeroAt4096DoesNotPass) {
   for (const char* words : {"internals=bf16; exp=half", "internals=bf16; exp=half; height=V",
@@ -104,14 +104,15 @@ TEST(LogVerdict, ABf16LseOfZeroAt4096DoesNotPass) {
     const Case& c = rows_of("normal_1", Dtype::bf16, 4096);
     const Record r = grade(log_variant(Op::lse, words, Dtype::bf16), c, kToxicLse[0].output);
     EXPECT_NE(r.status, Status::pass) << words << ": resolution " << r.resolution.value_or(-1);
-    // Of f32 arithmetic it is refused, not left open.
+    // With f32 arithmetic it is refused, not left open.
     if (!*words) {
       EXPECT_EQ(r.status, Status::fail) << r.reason;
     }
   }
 }
 
-// An infinite log-error of the sum times 0, or less infinity, is no number: bounds are finite or infinite.
+// Infinity times 0, and infinity minus infinity, are NaN. Bounds must be no NaN even if the sum's log-error
+// is infinite.
 TEST(LogVerdict, NoBoundIsNaN) {
   int infinite = 0;
   for (const Dtype t : {Dtype::f32, Dtype::f16, Dtype::bf16})
@@ -135,8 +136,9 @@ TEST(LogVerdict, NoBoundIsNaN) {
   EXPECT_GT(infinite, 0) << "the lengths are to show something";
 }
 
-/// Log-softmax of class exp2_fma: the sum is that of 2^fma(x, log2 e, -fl(m log2 e)), as
-/// kernels/building_blocks/normalizer.cuh has it; its log is subtracted from fl(x - m), or the lse from x.
+/// Log-softmax of class exp2_fma. The sum is that of 2^fma(x, log2 e, -fl(m log2 e)), as in
+/// kernels/building_blocks/normalizer.cuh. Its log is subtracted from fl(x - m), or the lse is subtracted
+/// from x.
 Variant exp2_log_softmax(bool absorb, const char* words) {
   Variant v = log_variant(Op::log_softmax, words, Dtype::f32);
   v.run = [absorb](const Problem& p, const Buffers& b, const Stream&) {
@@ -153,8 +155,8 @@ Variant exp2_log_softmax(bool absorb, const char* words) {
   return v;
 }
 
-// The FMA rounds the difference once, fl(x - m) rounds it somewhere else: either may be the larger error. A
-// judge that knows the FMA's alone refuses rows of all spreads but the first.
+// The FMA rounds the difference once; fl(x - m) rounds it at another place. Either error may be the larger
+// one. A judge that knows only the FMA's error refuses rows of all spreads except the first.
 TEST(LogVerdict, Exp2FmaLogSoftmaxPassesOnAThousandRandomRows) {
   constexpr std::int64_t kRows = 250, kV = 65;
   std::mt19937 random(14);

@@ -1,5 +1,5 @@
-// Probes of lse and log-softmax. Their sum is seen through a logarithm only, so it is judged as any row is;
-// the rows are those that leave a claim the least room.
+// Probes of lse and log-softmax. Their sum shows only through a logarithm, so it is judged as on any row. The
+// rows are those that leave a claim the least room.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace probe;
 
-/// The variant on these rows, as a case of their own: refuted where any check fails.
+/// Runs the variant on these rows as a separate case. The claim is refuted if any check fails.
 void judge_rows(const Variant& v, const char* what, Tensor rows, Observation& o) {
   const std::int64_t V = rows.V;
   const Record r = check_case(v, Case(what, std::move(rows)), v.op, 0);

@@ -1,6 +1,6 @@
-// A stranger's kernel is judged rightly in both directions: what is right passes on every family without a
-// word of declaration, or with the words its author would write; what is wrong is refused although nothing
-// was claimed.
+// An undeclared kernel is judged correctly in both directions. A right one passes on every family without a
+// declaration, or with the words that its author would write. A wrong one is refused although nothing was
+// claimed.
 #include "accuracy/verdict/strangers_test.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace strangers;
 
-/// Inputs and truth once for all kernels.
+/// Inputs and exact results, computed once for all kernels.
 const Case& case_of(const Family& f, Dtype t, std::int64_t V, std::int64_t rows) {
   static std::map<std::tuple<std::string, Dtype, std::int64_t>, std::unique_ptr<Case>> made;
   auto& c = made[{f.name, t, V}];
@@ -90,8 +90,8 @@ constexpr Right kRight[] = {
 INSTANTIATE_TEST_SUITE_P(Kernels, RightStrangers, testing::ValuesIn(kRight),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// Arithmetic in f16 may err so much that its bound tells nothing: such a kernel is never refused for it, and what
-// is said is that it could not be judged.
+// The error of f16 arithmetic may be so large that its bound means nothing. Such a kernel is never refused
+// for it; the verdict says that it could not be judged.
 TEST(Strangers, HalfInsideIsNotRefusedAndHardlyEverJudged) {
   for (const Dtype out : {Dtype::f16, Dtype::f32}) {
     const Variant v = stranger(half_inside, "internals=f16; exp=half; height=V/8+8", Dtype::f16, out);
@@ -162,7 +162,7 @@ constexpr Wrong kWrong[] = {
 INSTANTIATE_TEST_SUITE_P(Kernels, WrongStrangers, testing::ValuesIn(kWrong),
                          [](const auto& i) { return std::string(i.param.name); });
 
-/// A right kernel whose author said too little hears the words that are missing.
+/// If the author of a right kernel declared too little, the record names the missing words.
 TEST(Strangers, AFailureNamesTheWordsThatAreMissing) {
   EXPECT_EQ(judged(stranger(exp2_product), "normal_10", 1000).behaves_like, "would pass with exp=fast");
   EXPECT_EQ(judged(stranger(zero_policy), "all_neg_inf", 33).behaves_like,
@@ -179,7 +179,7 @@ TEST(Strangers, AFailureNamesTheWordsThatAreMissing) {
   EXPECT_EQ(judged(stranger(zeros), "normal_1", 33).behaves_like, "no class near its claim");
 }
 
-/// exp2 of an FMA needs its domain: on rows beyond 1e8 nothing is right.
+/// exp2 of an FMA needs its domain: on rows beyond 1e8 no result is right.
 TEST(Strangers, Exp2OfAnFmaIsToldApartFarOut) {
   const Record r = judged(stranger(exp2_fma), "overflow", 33);
   if (r.status == Status::fail) {
@@ -197,7 +197,7 @@ TEST(Strangers, DeclaredDeterminismIsHeldToAndUndeclaredIsNot) {
 // Top-k.
 
 enum class Order { smaller, larger, shuffled };
-/// Selects by logit; NaN first, last, or wherever a comparison that is false leaves it.
+/// Selects by logit. NaN comes first, last, or where a comparison that is false leaves it.
 Variant selector(Op op, Order ties, NanOrder nans, const char* declaration) {
   Variant v = stranger(two_pass, declaration);
   v.op = op;
@@ -263,8 +263,8 @@ TEST(Strangers, TiesAndNanMayStandAnywhereUndeclared) {
             << name(op) << " " << static_cast<int>(ties) << " " << name(nans);
 }
 
-// A kernel that writes no sum shows it as one over the largest probability, which need not stand in the first
-// column that has the largest logit.
+// A kernel that writes no sum shows it as 1 / (the largest probability). That need not be in the first column
+// with the largest logit.
 TEST(Strangers, ProbesReadTheTopElementThatTopkReturned) {
   for (const Order ties : {Order::smaller, Order::larger, Order::shuffled}) {
     const char* const words = ties == Order::smaller  ? "ties=smaller_index"
@@ -287,7 +287,8 @@ TEST(Strangers, DeclaredTiesAndNanOrderAreHeldTo) {
             10);
 }
 
-/// Not the largest: whatever was declared of ties, an element that is smaller than one left out is wrong.
+/// The selected element is not the largest. Whatever was declared about ties, an element that is smaller than
+/// an unselected one is wrong.
 TEST(Strangers, AWrongSelectionIsRefusedUndeclared) {
   Variant v = selector(Op::topk, Order::smaller, NanOrder::last, "");
   const auto right = v.run;
@@ -333,7 +334,7 @@ TEST(Strangers, BothFormsOfLogSoftmaxPassUndeclared) {
       const Record r = judged(logger(Op::log_softmax, absorb, ""), f.name, 1000);
       EXPECT_EQ(r.status, Status::pass) << f.name << (absorb ? " absorb: " : " shifted: ") << r.reason;
     }
-  // The sharper form, declared, is held to.
+  // If the sharper form is declared, it is enforced.
   EXPECT_EQ(judged(logger(Op::log_softmax, true, "log_form=shifted"), "shifted_1000", 33).status,
             Status::fail);
 }

@@ -1,5 +1,5 @@
-// Kernels nobody declared, for tests: plain code behind a Variant of the plugin backend, right and wrong
-// ones, each a way somebody really writes softmax.
+// Kernels without a declaration, for tests: plain code behind a Variant of the plugin backend. Some are
+// right, some are wrong; each is a way in which softmax is really written.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace assay::strangers {
 
-/// One row: V logits as float, V results as float.
+/// One row of row length V: V logits as float, V results as float.
 using RowKernel = void (*)(const float* x, float* p, std::int64_t V);
 
 inline float max_of(const float* x, std::int64_t V) {
@@ -55,8 +55,13 @@ inline void tree(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
 
+<<<<<<< HEAD
 /// Milakov's: the sum is rescaled whenever the maximum grows; outputs are taken with the last one.
 struct MaximumAndSum {
+=======
+/// Milakov's algorithm: the sum is rescaled whenever the maximum grows; the outputs use the final maximum.
+inline void online(const float* x, float* p, std::int64_t V) {
+>>>>>>> main
   float m = -INFINITY, d = 0;
 };
 inline MaximumAndSum online_sum(const float* x, std::int64_t V) {
@@ -74,7 +79,7 @@ inline void online(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m) / d;
 }
 
-/// One pass by tiles of 64: exps are kept as they were taken, and brought to the row's maximum in the end.
+/// One pass over tiles of 64. Each exp is kept as it was taken, and rescaled to the row's maximum at the end.
 inline void kept(const float* x, float* p, std::int64_t V) {
   constexpr std::int64_t kTile = 64;
   std::vector<float> of_tile;
@@ -115,7 +120,7 @@ inline void reciprocal(const float* x, float* p, std::int64_t V) {
   const float r = 1 / d;
   for (std::int64_t i = 0; i < V; ++i) p[i] *= r;
 }
-/// More than is asked: double inside.
+/// More precise than needed: double inside.
 inline void in_double(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
   double d = 0;
@@ -143,7 +148,7 @@ inline void zero_policy(const float* x, float* p, std::int64_t V) {
     return std::fill(p, p + V, 0.0f);
   two_pass(x, p, V);
 }
-/// Terms arrive in another order in every launch.
+/// The terms are added in a different order in every launch.
 inline void atomics(const float* x, float* p, std::int64_t V) {
   static std::mt19937 random(7);
   const float m = max_of(x, V);
@@ -155,7 +160,7 @@ inline void atomics(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
 inline float flushed(float y) { return std::fabs(y) < FLT_MIN ? 0 : y; }
-/// Everything subnormal is 0, as under -ftz=true.
+/// Every subnormal number becomes 0, as with -ftz=true.
 inline void ftz(const float* x, float* p, std::int64_t V) {
   std::vector<float> y(x, x + V);
   for (float& a : y) a = flushed(a);
@@ -167,7 +172,7 @@ inline void ftz(const float* x, float* p, std::int64_t V) {
 }
 inline float to_f16(float y) { return static_cast<float>(round_to(Dtype::f16, static_cast<double>(y))); }
 inline float to_bf16(float y) { return static_cast<float>(round_to(Dtype::bf16, static_cast<double>(y))); }
-/// Every operation in f16, as half intrinsics have it; a sum in eight lanes.
+/// Every operation in f16, as with half intrinsics; the sum has eight lanes.
 inline void half_inside(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V);
   for (std::int64_t i = 0; i < V; ++i) p[i] = to_f16(std::exp(to_f16(x[i] - m)));
@@ -179,7 +184,7 @@ inline void half_inside(const float* x, float* p, std::int64_t V) {
 
 // Wrong ones.
 
-/// Each of 32 lanes shifts by its own maximum, and nobody brings them together.
+/// Each of 32 lanes takes its own maximum, and the maxima are never combined: all shift by lane 0's.
 inline void lane_maximum(const float* x, float* p, std::int64_t V) {
   float m[32];
   std::fill(m, m + 32, -INFINITY);
@@ -189,7 +194,7 @@ inline void lane_maximum(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i] - first);
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
-/// The maximum of the first tile.
+/// Subtracts the maximum of the first tile only.
 inline void tile_maximum(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, std::min<std::int64_t>(V, 256));
   float d = 0;
@@ -221,7 +226,7 @@ inline void no_maximum(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp(x[i]);
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
-/// Products with log2 e rounded before they are subtracted.
+/// The products with log2 e are rounded before they are subtracted.
 inline void exp2_apart(const float* x, float* p, std::int64_t V) {
   const float m = max_of(x, V) * kLog2e;
   float d = 0;
@@ -229,7 +234,7 @@ inline void exp2_apart(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
 
-/// A softmax kernel of the plugin backend, under a declaration.
+/// A softmax kernel of the plugin backend, with a declaration.
 inline Variant stranger(RowKernel kernel, const char* declaration = "", Dtype in = Dtype::f32,
                         Dtype out = Dtype::f32) {
   Variant v;

@@ -1,4 +1,5 @@
-// The two tiers of the oracle give the same verdict: every host key on every family, every mutant on some.
+// Both tiers of the oracle give the same verdict, for every host key on every family and every mutant on
+// some.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -47,7 +48,7 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
       for (const Variant& v : registry())
         if (v.dtype == GetParam() && v.backend == Backend::host) compare(v, fast, exact, counts);
       if (V == 513)
-        // Of more than a hundred every fifth, and others on the next family.
+        // Every fifth of more than a hundred mutants; other ones on the next family.
         for (std::size_t i = 0; i < mutants().size(); ++i) {
           const Mutant& m = mutants()[i];
           if (m.variant.dtype == GetParam() && m.variant.backend == Backend::host && m.single_case() &&
@@ -59,8 +60,8 @@ TEST_P(Tiers, GiveTheSameVerdicts) {
               static_cast<long long>(counts.records), static_cast<long long>(counts.failed),
               static_cast<long long>(counts.escalated));
   EXPECT_GT(counts.records, 500);
-  // Among so many records some comparison is undecided in fp64: the way to MPFR was taken, with the same
-  // verdict.
+  // With so many records, fp64 leaves some comparison undecided. So the way through MPFR was taken, with the
+  // same verdict.
   if (GetParam() == Dtype::f32) {
     EXPECT_GT(counts.escalated, 0);
   }

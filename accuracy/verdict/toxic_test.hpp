@@ -1,4 +1,4 @@
-// Outputs without a kernel, for tests: what is plainly wrong and what is correctly rounded, and the rows they
+// Outputs without a kernel, for tests: clearly wrong ones, correctly rounded ones, and the rows that they
 // belong to.
 #pragma once
 
@@ -41,7 +41,7 @@ class Outputs final : public WrittenRows {
   std::vector<double> values_;
 };
 
-/// Inputs and truth once for all tests.
+/// Inputs and exact results, computed once for all tests.
 inline const Case& rows_of(const char* family, Dtype t, std::int64_t V, std::int64_t rows = 2) {
   static std::map<std::tuple<std::string, Dtype, std::int64_t, std::int64_t>, std::unique_ptr<Case>> made;
   auto& c = made[{family, t, V, rows}];
@@ -50,14 +50,14 @@ inline const Case& rows_of(const char* family, Dtype t, std::int64_t V, std::int
   return *c;
 }
 
-/// What an output would be.
+/// The value of one output.
 using Value = double (*)(const Case& c, std::int64_t row, std::size_t j);
 struct Toxic {
   const char* name;
   Value output;
 };
 
-/// Every output of the variant's own op, rounded to its format.
+/// All outputs of the variant's own op, rounded to its format.
 inline Outputs outputs_of(const Variant& v, const Case& c, Value of) {
   const Problem p = problem_of(v, v.op, c.rows(), c.V(), 0, c.V());
   std::vector<double> values;
@@ -70,7 +70,7 @@ inline Outputs outputs_of(const Variant& v, const Case& c, Value of) {
 inline double exact(const Case& c, std::int64_t row, std::size_t j) {
   return 0.5 * (c.truth(row).lo[j] + c.truth(row).hi[j]);
 }
-/// What is left of the sum without every 256th term.
+/// The sum without every 256th term.
 inline double without_a_thread(const RowTruth& t) {
   double lost = 0;
   for (std::size_t j = 255; j < t.x.size(); j += 256) lost += t.lo[j];

@@ -1,5 +1,6 @@
-// Kernels that declare nothing, and what is seen while their sum is measured: a fault is the kernel's wherever it
-// shows, another way for many rows is none, and a sum that no order of additions explains is refused.
+// Kernels that declare nothing, and what is seen while their sum is measured. A fault counts against the
+// kernel wherever it shows. Another algorithm for many rows is no fault. A sum that no order of additions
+// explains is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ using namespace strangers;
 
 constexpr std::int64_t kThreads = 256;
 
-/// 256 threads' shares, merged by a tree; `stored` is the sum as it is used.
+/// The shares of 256 threads, merged by a tree; `stored` is the sum as it is used.
 template <class Stored>
 void block(const float* x, float* p, std::int64_t V, Stored stored) {
   const float m = max_of(x, V);
@@ -41,7 +42,8 @@ Record judged(const Variant& v, const char* family, std::int64_t V, std::int64_t
   return check_case(v, c, v.op, 0);
 }
 
-/// A serial sum of rows like this one is off by far more than 32 additions: every term is rounded the same way.
+/// A serial sum of such rows is off by far more than 32 additions, because every term is rounded in the same
+/// direction.
 Record judged_drift(const Variant& v, std::int64_t V, std::int64_t rows) {
   Tensor logits(v.dtype, rows, V);
   for (std::int64_t r = 0; r < rows; ++r)
@@ -51,7 +53,7 @@ Record judged_drift(const Variant& v, std::int64_t V, std::int64_t rows) {
 
 TEST(Undeclared, AFaultOfAMeasurementIsTheKernels) {
   Variant v = stranger(two_pass);
-  // So many rows only a measurement has, of those that are launched here.
+  // Of the launches here, only a measurement has this many rows.
   v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
     if (p.rows >= 12 && p.rows <= 22) throw std::runtime_error("no plan for so many rows");
     run(p, b, s);
@@ -85,7 +87,7 @@ TEST(Undeclared, ASumOfTooFewBitsIsNoLongChain) {
     }
   EXPECT_NE(measured_sum(stranger(coarse_sum<Dtype::f16>), 32000).refuted.find("no order of additions"),
             std::string::npos);
-  // Right ones of every shape are not refuted, whatever their exps and quotients are like.
+  // Right kernels of every kind are not refuted, whatever their exps and quotients are.
   for (const RowKernel kernel : {right_block, two_pass, online, tree, kahan, kept, in_double})
     for (const Dtype t : {Dtype::f32, Dtype::bf16})
       for (const std::int64_t V : {300, 4099, 32000})

@@ -14,10 +14,10 @@ namespace assay {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-/// A measurement's own launches have up to so many rows.
+/// A measurement with the fewest rows launches at most this many.
 constexpr std::int64_t kRowsOfAMeasurement = 32;
 
-/// A judgement under one limit, and the tier that decided it.
+/// A judgement under one limit, and the case of the oracle's tier that decided it.
 struct Judged {
   std::unique_ptr<Judgement> j;
   const Case* by = nullptr;
@@ -29,7 +29,7 @@ struct Judged {
   bool passes() const { return !ended() && !failed() && j->tally.undecided() == 0; }
 };
 
-/// Checks whose outcome depends on how long the sum's paths are taken to be.
+/// True if only checks failed whose outcome depends on the assumed length of the sum's paths.
 bool only_of_the_sum(const Tally& t) {
   for (int c = 0; c < kChecks; ++c) {
     const auto check = static_cast<Check>(c);
@@ -54,7 +54,7 @@ class Verdict {
   }
 
   Record undeclared() {
-    // What can be launched is first taken for a sum in a tree, which most are.
+    // A kernel that can be launched is first assumed to sum in a tree, as most do.
     if (options_.measure) {
       SumLimit few{kFewAdditions, kFewAdditions};
       few.shifted_logs = true;
@@ -63,7 +63,7 @@ class Verdict {
       if (sharp.ended() || !only_of_the_sum(sharp.j->tally)) return concluded(judged({}));
     }
 
-    // What is measured is a sum of exps.
+    // A measurement needs a plain sum of exps.
     const std::string other = not_plain_rows(variant_.claim, op_);
     MeasuredSum seen = !other.empty()     ? MeasuredSum{0, other}
                        : options_.measure ? options_.measure(0)
@@ -73,21 +73,21 @@ class Verdict {
       bool outside = false;
       Record r = held_to(seen, outside);
       if (!outside || case_.rows() <= kRowsOfAMeasurement) return r;
-      // Many rows may go another way than the few that were measured.
+      // Many rows may take another path than the few that were measured.
       const MeasuredSum many = options_.measure(case_.rows());
       if (refutes(many)) return refuted(many);
       if (many.height > seen.height) return held_to(many, outside);
       if (many.height > 0) return r;
       seen = many;
     }
-    // What was not launched, or shows no sum, is held to what roundings of mixed sign do.
+    // If nothing was launched, or no sum shows, the outputs are judged with roundings of mixed sign.
     const auto n = static_cast<double>(case_.V());
     Judged mixed = judged({kMixedSign * std::sqrt(n), kFewAdditions});
     if (mixed.passes() && !mixed.weak()) return concluded(mixed);
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);
-    // A bound that would have refused half of what one of 256 threads adds up tells enough of a kernel that the
-    // other checks have launched too.
+    // The bound is sharp enough if it refuses half of what one of 256 threads adds to the sum, because the
+    // other checks have launched the kernel too.
     if (options_.measure && !serial.weak() && serial.j->statistics.resolution.of_element() <= 1.0 / 512) {
       Record loose = concluded(serial);
       loose.evidence.push_back("judged as a serial sum; it was not measured: " + seen.saw);
@@ -113,7 +113,7 @@ class Verdict {
       one.escalated = 0;
       return one;
     }
-    // What fp64 enclosures leave undecided, MPFR's decide.
+    // MPFR decides what fp64 enclosures leave undecided.
     if (options_.observer) options_.observer->restart();
     Judged exact = by_tier(case_.by_mpfr(), limit);
     exact.escalated = one.escalated;
@@ -123,7 +123,8 @@ class Verdict {
   Judged by_tier(const Case& c, const SumLimit& limit) {
     Judged one{std::make_unique<Judgement>(variant_, c, op_, options_.observer, options_.max_ulp, limit), &c};
     look_(*one.j);
-    // Kernels run again to look for differences may not fail twice: what failed once has failed.
+    // A kernel that is run again to look for differences may not fail twice. So a failure of the first run
+    // counts.
     for (const Check check :
          {Check::launch, Check::guard, Check::inputs, Check::written, Check::repeat, Check::late_write}) {
       CheckResult& now = one.j->tally.at(check);
@@ -136,12 +137,14 @@ class Verdict {
     return one;
   }
 
-  /// A pass under so weak a bound is none. The outputs may still be within one that tells right from wrong.
+  /// A pass under so weak a bound does not count. The outputs may still be within a bound that tells right
+  /// from wrong.
   Judged sharper(Judged weak) {
     double height = std::min(weak.j->height(), static_cast<double>(case_.V()));
     double over = weak.j->statistics.resolution.over_limit();
     for (int n = 0; n < 20 && height > 1; ++n) {
-      // To first order the room grows with the height; where a few large terms are most of a sum, more slowly.
+      // To first order the room grows with the height. It grows more slowly if a few large terms are most of
+      // the sum.
       height = std::floor(std::min(0.8 * height / std::min(over, 1e6), 0.5 * height));
       Judged next = judged({height, std::max(height, kFewAdditions)});
       if (!next.passes()) break;
@@ -155,7 +158,7 @@ class Verdict {
     return !seen.refuted.empty() || (!seen.went_wrong.ok() && seen.went_wrong.ended != Ended::lost);
   }
 
-  /// What was seen while the sum was measured is the kernel's.
+  /// A fault that was seen while the sum was measured counts against the kernel.
   Record refuted(const MeasuredSum& seen) {
     Judged serial = judged({});
     Tally& tally = serial.j->tally;
@@ -171,10 +174,10 @@ class Verdict {
     return concluded(serial);
   }
 
-  /// `outside`: set to whether the outputs are beyond what this sum explains, and within a serial one.
+  /// `outside`: set to true if this sum does not explain the outputs, but a serial sum does.
   Record held_to(const MeasuredSum& seen, bool& outside) {
     outside = false;
-    // The leaves tried are some of many: a quarter more, and a few.
+    // Only some of many leaves were tried, so a quarter and a few more additions are allowed.
     const double height = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
     const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
     Judged measured = judged({height, kInf});
@@ -208,7 +211,7 @@ class Verdict {
   const VerdictOptions& options_;
   const std::function<void(Judgement&)>& look_;
   bool judged_before_ = false;
-  Tally seen_;  // of checks that a repetition may not show again
+  Tally seen_;  // of checks that may not fail again in a repetition
   Ended ended_ = Ended::normally;
   std::string fault_;
 };

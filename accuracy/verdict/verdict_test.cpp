@@ -1,6 +1,6 @@
-// A verdict is right in both directions at the row lengths people use: outputs that are plainly wrong never pass,
-// whatever class is claimed, correctly rounded ones are never refused; a kernel of which nothing was declared is
-// held to the sum it was measured to do.
+// A verdict is right in both directions at common row lengths V. Clearly wrong outputs never pass, whatever
+// class is claimed. Correctly rounded ones are never refused. A kernel without a declaration is judged by the
+// sum that was measured.
 #include "accuracy/verdict/verdict.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ constexpr const char* kClaims[] = {
     "internals=f16; exp=half; height=V/256+13; algorithm=safe",
 };
 
-/// Of one format, and of rows up to 11,000 or longer: together they take minutes.
+/// One format, and rows either up to 11,000 or longer: together they take minutes.
 class ToxicOutputs : public testing::TestWithParam<std::tuple<Dtype, bool>> {};
 
 TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
@@ -48,7 +48,7 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
     if (long_rows != (V > 11000)) continue;
     const Case& c = rows_of("normal_1", t, V);
     for (const char* words : kClaims) {
-      // Long rows: the classes that are weakest for them.
+      // Long rows: only the classes whose bounds are weakest there.
       if (V > 11000 && *words && (V > 131072 || !std::string_view(words).starts_with("internals=bf16"))) continue;
       const Variant v = stranger(two_pass, words, t, t);
       const Outputs right = outputs_of(v, c, exact);
@@ -58,7 +58,7 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
       EXPECT_NE(r.status, Status::fail) << words << " V = " << V << ": " << r.reason;
       for (const Toxic& toxic : kToxic) {
         const Outputs wrong = outputs_of(v, c, toxic.output);
-        // In a narrow format, or of a short row, it may be the right answer.
+        // In a narrow format, or in a short row, it may be the right answer.
         if (wrong.values() == right.values()) continue;
         const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
         EXPECT_NE(w.status, Status::pass)
@@ -76,8 +76,9 @@ INSTANTIATE_TEST_SUITE_P(Formats, ToxicOutputs,
                                   (std::get<1>(i.param) ? "_long_rows" : "_rows_to_11000");
                          });
 
-// What ToxicOutputs leaves out: declared classes at the length of a vocabulary. A right answer passes there, wherever
-// the class is sharp enough to tell it from a wrong one. Of f16 arithmetic nothing can be said there.
+// What ToxicOutputs leaves out: declared classes at the length of a vocabulary. A right answer passes there
+// if the class is sharp enough to separate it from a wrong one. With f16 arithmetic nothing can be said
+// there.
 TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingElse) {
   const Case& c = rows_of("normal_1", Dtype::f32, 131072, 1);
   CheckOptions options;
@@ -95,7 +96,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
     }
     for (const Toxic& toxic : kToxic) {
       const Outputs wrong = outputs_of(v, c, toxic.output);
-      if (wrong.values() == right.values()) continue;  // of one row the next is itself
+      if (wrong.values() == right.values()) continue;  // if there is one row, the next row is itself
       const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
       EXPECT_NE(w.status, Status::pass)
           << toxic.name << ", '" << words << "': resolution " << w.resolution.value_or(-1);
@@ -139,13 +140,13 @@ TEST(Verdict, UndeclaredOutputsAlonePassOnlyWhereTheyAreSharp) {
     EXPECT_EQ(right.status, Status::pass) << right.reason;
     ASSERT_TRUE(right.resolution && right.resolution_sum);
     EXPECT_LT(*right.resolution, 2e-4);
-    // What was printed as the resolution is what is refused, within a factor.
+    // An error of the printed resolution is refused, within a factor.
     EXPECT_NE(scaled(1 + 4 * *right.resolution).status, Status::pass);
     EXPECT_NE(scaled(1.0005).status, Status::pass) << V;
     EXPECT_NE(scaled(1.004).status, Status::pass) << V;
     EXPECT_EQ(scaled(1.2).status, Status::fail) << V;
     if (V == 131072) {
-      // Between what roundings of mixed sign do and a serial sum's worst case nobody can tell.
+      // Between roundings of mixed sign and a serial sum's worst case nothing can be decided.
       const Record open = scaled(1.0005);
       EXPECT_EQ(open.status, Status::inconclusive);
       EXPECT_NE(open.reason.find("height="), std::string::npos) << open.reason;
@@ -173,7 +174,7 @@ float share(const float* x, std::int64_t V, std::int64_t thread, float m) {
   return d;
 }
 void right_block(const float* x, float* p, std::int64_t V) { block(x, p, V, share, whole); }
-/// Each thread with a running maximum of its own, merged at the end.
+/// Each thread has its own running maximum; they are merged at the end.
 void right_online_block(const float* x, float* p, std::int64_t V) {
   block(x, p, V,
         [](const float* row, std::int64_t n, std::int64_t thread, float m) {
@@ -261,7 +262,7 @@ TEST_P(FaultsOfTheSum, DieUndeclaredAtTheLengthsOfAVocabulary) {
               << fault.name << ", " << family << ", V = " << V << ": resolution " << r.resolution.value_or(-1);
         }
       }
-      // What lies 10 nats below is too little for a 16-bit output to show.
+      // Terms 10 nats below the maximum are too small to show in a 16-bit output.
       EXPECT_TRUE(refused > 0 || (!fault.on_N01 && t != Dtype::f32)) << fault.name << ", V = " << V;
     }
 }
@@ -281,7 +282,7 @@ TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
   ASSERT_TRUE(r.max_bound_ratio);
   EXPECT_GE(*r.max_bound_ratio, 0.03);
   for (const CheckResult& c : r.checks) {
-    // 16-bit outputs of a right kernel are hardly ever rounded to the other side.
+    // 16-bit outputs of a right kernel are hardly ever rounded in the other direction.
     if (c.check != Check::element || t != Dtype::f32) continue;
     EXPECT_GE(c.utilisation, 0.03);
   }
@@ -302,7 +303,8 @@ TEST(MeasuredSum, CountsTheAdditionsOnALeafsPath) {
   EXPECT_GE(height(tree, 16384), 7);
   EXPECT_LE(height(tree, 16384), 64);
   EXPECT_LE(height(in_double, 16384), 64);
-  // What 16-bit outputs show of a tree is too little, and said. A chain as long as the row they do show.
+  // 16-bit outputs show too little of a tree, and the record says so. They do show a chain as long as the
+  // row.
   for (const Dtype t : {Dtype::f16, Dtype::bf16}) {
     const MeasuredSum narrow = measured_sum(stranger(right_block, "", t, t), 32000);
     EXPECT_EQ(narrow.height, 0);
@@ -314,7 +316,7 @@ TEST(MeasuredSum, CountsTheAdditionsOnALeafsPath) {
 }
 
 TEST(Verdict, HoldsAKernelToTheSumItWasSeenToDo) {
-  // A tree whose result is off by what only a serial sum of so many terms may be.
+  // A tree whose result is off by as much as only a serial sum of this many terms may be.
   static constexpr auto off = [](const float* x, float* p, std::int64_t V) {
     tree(x, p, V);
     for (std::int64_t i = 0; i < V; ++i) p[i] *= 1.0002f;

@@ -20,7 +20,7 @@ std::string contents(const std::filesystem::path& file) {
   return text.str();
 }
 
-/// What this shard left, and what the other shards' files know better.
+/// The corpus that this shard left, with the better entries of the other shards' files.
 Corpus remembered(const CampaignOptions& o, const std::string& key) {
   Corpus own;
   own.key = key;
@@ -36,14 +36,14 @@ Corpus remembered(const CampaignOptions& o, const std::string& key) {
   return own;
 }
 
-Finding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOptions& o) {
+FuzzFinding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOptions& o) {
   const Trial trial = trial_of(f.genome, v, op);
-  // A device lost in this process can try nothing again, and each trial of what hangs takes the whole
-  // timeout.
+  // These are not shrunk: after a crash in this process the device can run nothing more, and a hanging trial
+  // takes the whole timeout each time.
   const bool as_it_is =
       f.record.status == Status::hung || (f.record.status == Status::crashed && !v.launcher);
   const Shrunk s = as_it_is ? Shrunk{trial, f.record, 0} : shrink(v, op, trial, f.signature, o.shrink);
-  Finding found;
+  FuzzFinding found;
   found.record = s.record;
   found.launches = s.launches;
   found.name = fmt::format("{}.{}-{}{}.json", file_name(v.key()), f.signature.check, f.signature.rows,

@@ -1,5 +1,5 @@
-// A campaign: one candidate searched from what its corpus knows, what was found shrunk and written as case
-// files, the corpus written back. What `assay fuzz` does for each candidate, and what tests call.
+// A campaign on one candidate: search from what its corpus knows, shrink what was found, write the case
+// files, write the corpus back. `assay fuzz` runs one per candidate, and tests call it.
 #pragma once
 
 #include <filesystem>
@@ -18,33 +18,32 @@ struct CampaignOptions {
   SearchOptions search;
   ShrinkOptions shrink;
   Shard shard;
-  std::filesystem::path corpus;  // folder; empty: nothing is kept
-  std::string found;             // the command, for the case files
+  std::filesystem::path corpus;  // folder; empty: no corpus is kept
+  std::string found;             // the command, written into the case files
 };
 
-struct Finding {
+struct FuzzFinding {
   CaseFile file;
-  Record record;     // of the shrunk trial, with the nearest class
-  int launches = 0;  // spent shrinking
-  std::string name;  // of the file: "online_block-f32-host.element-finite.json"
+  Record record;     // of the shrunk trial, with the nearest class it would pass
+  int launches = 0;  // number of launches used for shrinking
+  std::string name;  // file name: "online_block-f32-host.element-finite.json"
 };
 
 struct Campaign {
   SearchResult result;
-  std::vector<Finding> findings;  // one for each signature
+  std::vector<FuzzFinding> findings;  // one for each signature
   std::size_t remembered = 0;     // entries of the corpus
   std::size_t known_before = 0;
 };
 
-/// Reads every corpus file of the candidate's key in the folder, searches, shrinks, and returns the corpus to
-/// be written in `corpus_text` (its place is corpus_file()). Throws InputError for a corpus that can not be
-/// read.
+/// Reads every corpus file of the candidate's key in the folder, searches, and shrinks. `corpus_text` is the
+/// new corpus, to be written to corpus_file(). Throws InputError if a corpus cannot be read.
 Campaign run_campaign(const std::function<Variant()>& candidate, Op op, const CampaignOptions& options,
                       std::string* corpus_text);
 
-/// Corpora of one key put together: for each feature the best.
+/// Merges corpora of one key: the best entry of each feature.
 Corpus merged(const std::vector<Corpus>& all);
-/// The corpus files of a folder, in order of their names.
+/// The corpus files of a folder, sorted by name.
 std::vector<std::filesystem::path> corpus_files(const std::filesystem::path& folder);
 
 }  // namespace assay::fuzz

@@ -16,12 +16,12 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;
 
-/// V of equal length in bits behave alike.
+/// Values of V with equally many bits behave alike.
 int band(std::int64_t V) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(V))); }
 
 bool better(const Entry& a, const Entry& b) {
   if (a.score != b.score) return a.score > b.score;
-  return to_json(a.genome).dump() < to_json(b.genome).dump();  // whichever came first
+  return to_json(a.genome).dump() < to_json(b.genome).dump();  // the order of arrival does not matter
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ std::vector<std::pair<std::string, double>> features(const Genome& g, const Eval
   std::vector<std::pair<std::string, double>> f;
   if (!e.signature.check.empty()) {
     f.emplace_back("fail/" + e.signature.check + "/" + e.signature.rows, -static_cast<double>(g.V * g.rows));
-    return f;  // its shares say nothing about rows that pass
+    return f;  // the shares of a failing trial say nothing about rows that pass
   }
   for (int c = 0; c < kChecks; ++c)
     if (const double share = e.share[static_cast<std::size_t>(c)]; share >= 0 && std::isfinite(share))

@@ -1,6 +1,6 @@
-// What a search remembers: for everything it can learn (how much of a check's bound a row of this length
-// uses, a way a launcher dispatches, a way to fail) the genome that showed it best. A corpus is one file of
-// JSON lines, replaced whole, so that a search goes on where the last one stopped and shards can be merged.
+// What a search remembers. For each feature it keeps the genome that showed it best. Features are: how much
+// of a check's bound a row of this length uses, a way a launcher dispatches, a way to fail. A corpus is one
+// file of JSON lines, always replaced as a whole, so that a search can continue and shards can be merged.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ struct Entry {
 class Corpus {
  public:
   std::string key;                       // of the candidate; genomes serve others too, scores do not
-  std::uint64_t seed = 0;                // of the search that wrote it
-  std::int64_t evaluations = 0;          // made so far: where a search goes on
+  std::uint64_t seed = 0;                // seed of the search that wrote it
+  std::int64_t evaluations = 0;          // number made so far; a search continues from here
   std::map<std::string, Entry> entries;  // by feature
 
-  /// Takes what the genome showed better than any before. True if it showed anything.
+  /// Keeps what the genome showed better than any genome before. True if there was something.
   bool learn(const Genome& g, const Evaluation& e);
-  /// Entries of the other that are better or new here.
+  /// Takes the entries of the other corpus that are better or new here.
   void take(const Corpus& other);
 
   std::string text() const;
 };
 
-/// What a genome showed, and how well: "element/10" for V of 512 to 1023, "dispatch/...", "fail/...".
+/// What a genome showed, and how well: "element/10" for V from 512 to 1023, "dispatch/...", "fail/...".
 std::vector<std::pair<std::string, double>> features(const Genome& g, const Evaluation& e);
-/// The feature of the element check alone.
+/// The feature of the element check.
 std::string element_feature(const Genome& g, bool far);
 
-/// Throws InputError with file and line of what can not be read.
+/// Throws InputError with the file and line that cannot be read.
 Corpus corpus_from_text(const std::string& text, const std::string& file);
 
 }  // namespace assay::fuzz

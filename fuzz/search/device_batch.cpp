@@ -1,4 +1,4 @@
-// What there is of device batches in every build; device_batch.cu has the rest.
+// The part of device batches that every build has. The rest is in device_batch.cu.
 #include "fuzz/search/device_batch.hpp"
 
 #include <stdexcept>

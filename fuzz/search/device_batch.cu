@@ -1,5 +1,5 @@
-// Device batches: one block makes a row, the candidate runs on all of them, the fast judge looks at all of
-// them. Compiled with -fmad=false: the logits must be the host's.
+// Device batches: one block makes each row, the candidate runs on all rows, the fast judge looks at all rows.
+// Compiled with -fmad=false: the logits must equal the host's.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace assay::fuzz {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::size_t kGuard = 512;      // bytes on either side of the outputs
-constexpr unsigned char kCanary = 0xc5;  // a finite pattern: a NaN written there shows too
+constexpr std::size_t kGuard = 512;      // bytes of guard band on either side of the outputs
+constexpr unsigned char kCanary = 0xc5;  // a finite pattern, so that a NaN written there shows too
 
-/// Whose row it is.
+/// The genome that a row belongs to.
 struct RowOf {
   std::int32_t genome, row;
 };
@@ -93,7 +93,7 @@ void copy_to_device(void* to, const void* from, std::size_t bytes) {
   check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "copying to the device");
 }
 
-/// Elements beyond this many nats below the maximum may have subnormal outputs.
+/// Elements farther than this (in nats) below the maximum may have subnormal outputs.
 double nearest_far(Dtype t) { return -std::log(min_normal(t)) - 4; }
 
 }  // namespace
@@ -113,7 +113,7 @@ struct DeviceBatch::Memory {
   }
   ~Memory() { cudaStreamDestroy(stream); }
 
-  /// At least so many bytes; null for none.
+  /// Memory of at least so many bytes; null for 0.
   void* workspace_of(std::size_t bytes) {
     if (bytes == 0) return nullptr;
     if (bytes > workspace_bytes) {
@@ -211,7 +211,7 @@ std::vector<Evaluation> DeviceBatch::operator()(std::span<const Genome> genomes,
     std::vector<unsigned char> guard(kGuard);
     fetch(guard.data(), at, kGuard);
     if (std::any_of(guard.begin(), guard.end(), [](unsigned char c) { return c != kCanary; }))
-      look_again.assign(genomes.size(), true);  // some row wrote past its end: each one alone will show which
+      look_again.assign(genomes.size(), true);  // a row was written past its end: each one alone shows which
   }
 
   for (Evaluation& e : results) {
@@ -225,7 +225,8 @@ std::vector<Evaluation> DeviceBatch::operator()(std::span<const Genome> genomes,
     const DeviceRow& row = looked[r];
     e.far = e.far || static_cast<double>(spans[r].hi) - static_cast<double>(spans[r].lo) > far;
     double& share = e.share[static_cast<std::size_t>(Check::element)];
-    // Of a row that the first look leaves open its bound was too narrow: the second one's counts.
+    // If the first look leaves a row open, its bound was too narrow. Then the share of the second look
+    // counts.
     if (row.open == 0) share = std::max(share, row.utilisation);
     e.elements += V;
     if (look_again[of]) continue;
@@ -235,7 +236,7 @@ std::vector<Evaluation> DeviceBatch::operator()(std::span<const Genome> genomes,
       share = std::max(share, j.statistics.utilisation);
       if (j.failed > 0 || j.unjudged > 0) look_again[of] = true;
     } else if (b.m) {
-      // No verdict, only a reason to look closer.
+      // This gives no verdict, only a reason for check_case.
       const double ratio = static_cast<double>(d[r]) * row.constants.inverse_s;
       if (m[r] != row.constants.m || !(ratio > 0.999 && ratio < 1.001)) look_again[of] = true;
     }

@@ -1,5 +1,5 @@
-// Many genomes at once on a GPU: generated there, run there, judged there; only what each row showed comes
-// back. All rows of a batch have one length. Rows lie dense: layouts are check_case's.
+// Tries many genomes at once on a GPU: generated, run and judged there. Only what each row showed comes back.
+// All rows of a batch have one length and lie dense; check_case tries other layouts.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 
 namespace assay::fuzz {
 
-/// Empty where the variant can be tried in batches on the selected device, else why not.
+/// Empty if the variant can be tried in batches on the selected device, otherwise the reason.
 std::string no_device_batch(const Variant& variant, Op op);
 
 class DeviceBatch {
  public:
-  /// For batches of so many elements and rows. Throws std::runtime_error with CUDA's words, as all here.
+  /// For batches of up to this many elements and rows. All functions throw std::runtime_error with CUDA's
+  /// text.
   DeviceBatch(const Variant& variant, std::int64_t elements, std::int64_t rows);
   ~DeviceBatch();
 
   /// Tries genomes of one V, finite or masked, each with its own rows. An evaluation has the share of the
-  /// element check; `look_again` says which genomes were not passed: they are for check_case.
+  /// element check. `look_again` marks the genomes that did not pass: check_case must judge them.
   std::vector<Evaluation> operator()(std::span<const Genome> genomes, std::vector<bool>& look_again);
 
  private:
@@ -31,7 +32,7 @@ class DeviceBatch {
   std::unique_ptr<Memory> memory_;
 };
 
-/// The logits of a genome as the device makes them: for tests.
+/// For tests: the logits of a genome as the device makes them.
 Tensor tensor_by_device(const Genome& g, Dtype dtype);
 
 }  // namespace assay::fuzz

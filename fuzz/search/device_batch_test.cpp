@@ -1,5 +1,5 @@
-// Device batches: the host's logits bit for bit, right kernels passed, planted faults not. Skipped without a
-// GPU.
+// Device batches: the logits equal the host's bit for bit, right kernels pass, planted faults do not. Skipped
+// without a GPU.
 #include "fuzz/search/device_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class FuzzDevice : public testing::Test {
 };
 
 TEST_F(FuzzDevice, MakesTheHostsLogits) {
-  Random random(17);
+  MutationRandom random(17);
   Domain domain;
   domain.longest = 3000;
   for (int i = 0; i < 300; ++i) {
@@ -31,7 +31,7 @@ TEST_F(FuzzDevice, MakesTheHostsLogits) {
 }
 
 std::vector<Genome> ordinary(std::int64_t V, int count) {
-  Random random(23);
+  MutationRandom random(23);
   Domain domain;
   domain.sizes = {V};
   domain.finite = domain.dense = true;

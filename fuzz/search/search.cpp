@@ -14,23 +14,23 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr std::int64_t kFreshFirst = 64;  // evaluations before anything is mutated
-constexpr std::int64_t kEveryFull = 8;    // one trial of so many goes through check_case whatever it shows
-constexpr std::int64_t kBatches = 16;     // on a device, for each generation of trials
-constexpr std::int64_t kBatchRows = 32;   // of a genome there
+constexpr std::int64_t kFreshFirst = 64;  // evaluations before the first mutation
+constexpr std::int64_t kEveryFull = 8;    // check_case judges one trial in so many, whatever it shows
+constexpr std::int64_t kBatches = 16;     // device batches per generation
+constexpr std::int64_t kBatchRows = 32;   // rows of a genome in a device batch
 constexpr std::int64_t kMostBatchRows = std::int64_t{1} << 17;
-constexpr std::int64_t kEnoughFailures = 8;  // of one batch looked at again
+constexpr std::int64_t kEnoughFailures = 8;  // failures of one batch to judge again
 
-/// Trials drawn together, and what happened to each.
+/// Trials drawn together, and their results.
 struct Generation {
-  std::int64_t from = 0;  // number of the first
+  std::int64_t from = 0;  // number of the first trial
   std::vector<Genome> genomes;
-  std::vector<double> wanted;  // shares of the element check above these are looked at in full
+  std::vector<double> wanted;  // a share of the element check above this is judged in full
   std::vector<Evaluation> results;
 };
 
 Genome child(const std::vector<const Entry*>& parents, std::int64_t number, const SearchOptions& o) {
-  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
+  MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
   const auto any = [&]() -> const Genome& {
     return parents[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parents.size())))]->genome;
   };
@@ -46,7 +46,7 @@ Genome child(const std::vector<const Entry*>& parents, std::int64_t number, cons
   return mutate(first, random, o.domain);
 }
 
-/// What beats the best so far, on normal and on subnormal outputs apart.
+/// The share that beats the best so far; normal and subnormal outputs are counted apart.
 double wanted_of(const Genome& g, const Corpus& corpus) {
   double least = INFINITY;
   for (const bool far : {false, true}) {
@@ -56,9 +56,9 @@ double wanted_of(const Genome& g, const Corpus& corpus) {
   return least;
 }
 
-void try_all(Generation& g, const std::vector<std::unique_ptr<Evaluator>>& workers) {
+void try_all(Generation& g, const std::vector<std::unique_ptr<GenomeEvaluator>>& workers) {
   parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
-    const Evaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
+    const GenomeEvaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
     g.results[i] =
         evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
   });
@@ -102,7 +102,7 @@ Parents parents_of(const Corpus& corpus) {
   return parents;
 }
 
-/// The next generation, up to `most`: its numbers are taken.
+/// Draws the next generation, at most `most` genomes, and takes their numbers.
 Generation drawn(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
   Generation g;
   g.from = corpus.evaluations;
@@ -123,11 +123,11 @@ void learn_all(SearchResult& r, const Generation& g, Corpus& corpus) {
   }
 }
 
-/// One batch on the device: finite rows of one length. What it does not pass, check_case judges.
-void device_batch(SearchResult& r, DeviceBatch& batch, const Evaluator& evaluate, const SearchOptions& o,
+/// One batch on the device: finite rows of one length. check_case judges what does not pass.
+void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& evaluate, const SearchOptions& o,
                   std::int64_t most, Corpus& corpus) {
   const std::int64_t from = corpus.evaluations;
-  Random random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
+  MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
   SearchOptions plain = o;
   plain.domain.finite = plain.domain.dense = true;
   const std::int64_t V = std::clamp<std::int64_t>(fresh(random, o.domain).V, 1, o.batch_elements);
@@ -144,7 +144,7 @@ void device_batch(SearchResult& r, DeviceBatch& batch, const Evaluator& evaluate
   std::vector<bool> again;
   g.results = batch(g.genomes, again);
   std::int64_t failures = 0;
-  const Genome* best[2] = {};  // of near and far rows
+  const Genome* best[2] = {};  // for normal and for far rows
   double share[2] = {0, 0};
   for (std::size_t i = 0; i < g.genomes.size(); ++i) {
     if (again[i]) {
@@ -165,7 +165,7 @@ void device_batch(SearchResult& r, DeviceBatch& batch, const Evaluator& evaluate
   ++r.batches;
 }
 
-/// A device that no longer answers takes the process's CUDA with it: nothing more can be tried.
+/// A device that no longer answers makes CUDA unusable in this process: nothing more can be tried.
 void note_lost_device(SearchResult& r, const Variant& v, Op op, const std::string& words,
                       std::int64_t number) {
   Record record = blank_record(v, "fuzz", op, 0, 0, 0, 0);
@@ -197,19 +197,20 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
                     Corpus& corpus) {
   const auto begin = std::chrono::steady_clock::now();
   SearchResult r;
-  std::vector<std::unique_ptr<Evaluator>> workers;
+  std::vector<std::unique_ptr<GenomeEvaluator>> workers;
   for (int w = 0; w < std::max(1, o.workers); ++w)
-    workers.push_back(std::make_unique<Evaluator>(candidate(), op));
+    workers.push_back(std::make_unique<GenomeEvaluator>(candidate(), op));
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  // What broke once is shown again from every side for as long as it took to find, and then it is enough.
+  // After the first failure the search goes on for about as long as it has taken, to find other failures,
+  // then stops.
   std::int64_t enough = o.evaluations > 0 ? o.evaluations : INT64_MAX;
   std::unique_ptr<DeviceBatch> batch;
-  std::unique_ptr<Evaluator> second_look;  // of what a batch did not pass: the workers are busy then
+  std::unique_ptr<GenomeEvaluator> second_look;  // of what a batch did not pass: the workers are busy then
   if (o.on_device && o.batch_elements > 0 && no_device_batch(*o.on_device, op).empty()) {
     batch = std::make_unique<DeviceBatch>(*o.on_device, o.batch_elements, kMostBatchRows);
-    second_look = std::make_unique<Evaluator>(candidate(), op);
+    second_look = std::make_unique<GenomeEvaluator>(candidate(), op);
   }
   const auto goes_on = [&] {
     return r.evaluations < enough && static_cast<int>(r.failures.size()) < o.most_failures &&
@@ -221,7 +222,7 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
     Generation g = drawn(o, enough - r.evaluations, corpus);
     std::future<void> tried =
         std::async(batch ? std::launch::async : std::launch::deferred, [&] { try_all(g, workers); });
-    // A device is kept busy while the workers try this generation; it is learned from when they are done.
+    // Device batches run while the workers try this generation. It is learned from when the workers are done.
     try {
       for (int n = 0; batch && n < kBatches && goes_on(); ++n) {
         const std::int64_t left = enough - r.evaluations - static_cast<std::int64_t>(g.genomes.size());

@@ -123,7 +123,7 @@ TEST(FuzzCorpus, RefusesWhatItCanNotRead) {
   EXPECT_EQ(corpus_from_text(c.text(), "file").key, "k");
 }
 
-// Two shards leave two files; a third run of either knows what both learned.
+// Two shards leave two files. A third run of either shard knows what both learned.
 TEST(FuzzShards, ShareWhatTheyLearnByFile) {
   const TestFolder own;
   const std::filesystem::path& folder = own.path();

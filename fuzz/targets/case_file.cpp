@@ -1,4 +1,4 @@
-// Case files: what is read is written and read again, the same.
+// Case files: what is read, written and read again is unchanged.
 #include "fuzz/case_file.hpp"
 
 #include "fuzz/targets/target.hpp"

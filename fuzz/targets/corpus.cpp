@@ -1,4 +1,4 @@
-// Corpora of a search: what is read is written and read again, the same.
+// Corpora of a search: what is read, written and read again is unchanged.
 #include "fuzz/search/corpus.hpp"
 
 #include "fuzz/targets/target.hpp"

@@ -1,4 +1,4 @@
-// A kernel's declaration: what is taken is said again in words that are taken, and mean the same.
+// A kernel's declaration: an accepted one is written in words that are accepted again and mean the same.
 #include "kernels/declaration.hpp"
 
 #include "fuzz/targets/target.hpp"
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string words = declaration_of(v);
   Variant again;
   again.claim = undeclared_claim();
-  apply_declaration(words, again);  // throws: words that are not taken
+  apply_declaration(words, again);  // throws if the words are not accepted
   fuzz::require(declaration_of(again) == words, "another declaration");
   return 0;
 }

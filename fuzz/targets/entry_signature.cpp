@@ -1,5 +1,5 @@
-// The --entry of a kernel, and the names and values of --arg; the same bytes as a file that an entry is found
-// in.
+// The --entry of a kernel with the names and values of --arg. The same bytes also serve as a source file to
+// find an entry in.
 #include "kernels/adapter/entry/signature.hpp"
 
 #include "fuzz/targets/target.hpp"
@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;
   const std::string text = fuzz::text_of_bytes(data, size);
-  // Lines after the first are arguments.
+  // The lines after the first are arguments.
   std::vector<EntryArgument> arguments;
   std::size_t end = text.find('\n');
   const std::string entry = text.substr(0, end);

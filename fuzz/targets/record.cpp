@@ -1,4 +1,4 @@
-// Records: what is read is written and read again, the same.
+// Records: what is read, written and read again is unchanged.
 #include "accuracy/record.hpp"
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;
-  // The caller parses the line, and says so in its own words.
+  // The caller parses the line and reports its errors itself.
   const nlohmann::json line = nlohmann::json::parse(data, data + size, nullptr, false);
   if (line.is_discarded()) return 0;
   try {

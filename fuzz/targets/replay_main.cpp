@@ -1,4 +1,4 @@
-// Runs a target over the files of a folder: the committed inputs, as an ordinary test without a fuzzer.
+// Runs a target on the files of a folder: the committed inputs become an ordinary test, without a fuzzer.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
       const std::string bytes = text.str();
       std::printf("%s: %zu bytes\n", entry.path().c_str(), bytes.size());
       std::fflush(stdout);
-      // A copy of exactly this size, so that a sanitizer sees one byte too many.
+      // A copy of exactly this size, so that a sanitizer notices a read of one byte too many.
       const std::string exact(bytes.data(), bytes.size());
       LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(exact.data()), exact.size());
       for (std::size_t cut : {exact.size() / 3, exact.size() / 2, exact.size() - (exact.empty() ? 0 : 1)})

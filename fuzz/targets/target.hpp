@@ -1,5 +1,5 @@
-// What every parser's target shares. InputError is the one thing a parser may throw; anything else escapes,
-// and so ends the fuzzer or the replay.
+// Shared by the fuzz targets of all parsers. A parser may throw InputError and nothing else; any other
+// exception escapes and ends the fuzzer or the replay.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,15 @@ inline std::string text_of_bytes(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// Ends the process: what was read must come back from what is written of it.
+/// Ends the process if `holds` is false. For example: what was read must equal what is read back after
+/// writing it.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "%s\n", what);
   std::abort();
 }
 
-/// One line, as the command line shows it.
+/// The message must be one line, because the command line shows it as one.
 inline void require_one_line(const InputError& e) {
   require(std::string_view(e.what()).find('\n') == std::string_view::npos, "an error of more than one line");
   require(*e.what() != '\0', "an error without words");

@@ -1,4 +1,4 @@
-// .npy, .npz and .safetensors by the front door, through a file in memory.
+// .npy, .npz and .safetensors files through tensor_file.hpp, with the file in memory.
 #include "reference/files/tensor_file.hpp"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const StoredArray a = read_stored(where, "logits");
     fuzz::require(a.bytes.size() == static_cast<std::size_t>(a.rows * a.columns) * size_of(a.type),
                   "an array of another size");
-    // Deflate makes at most 1032 bytes of one.
+    // Deflate expands one byte to at most 1032.
     fuzz::require(a.bytes.size() <= 1032 * size, "more elements than bytes");
   } catch (const InputError& e) {
     fuzz::require_one_line(e);

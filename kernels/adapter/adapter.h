@@ -1,7 +1,7 @@
-// What stands between the C ABI and a launcher with parameters of its own: the copies that its types need, the
-// stream, how a call ended, and the variants of a shared object. arguments.h has the call's numbers and
-// pointers. C++17, for nvcc and for host compilers; used by the adapters that `assay check my.cu` writes and
-// by ASSAY_VARIANT.
+// What stands between the C ABI and a launcher with its own kind of parameters: the copies that its types
+// need, the stream, how a call ended, and the variants of a shared object. arguments.h has the numbers and
+// pointers of a call. This is C++17, for nvcc and for host compilers. The adapters that `assay check my.cu`
+// writes use it, and so does ASSAY_VARIANT.
 #ifndef ASSAY_ADAPTER_H
 #define ASSAY_ADAPTER_H
 
@@ -26,20 +26,20 @@
 
 namespace assay_adapter {
 
-/// Status of a call that was not made: the launcher's signature cannot say it.
+/// Status of a call that was not made, because the launcher's signature cannot express it.
 constexpr int32_t kRefused = -1;
 /// The launcher threw, or the executor saw a fault.
 constexpr int32_t kThrew = -2;
 /// The launcher returned false.
 constexpr int32_t kSaidNo = -3;
 
-/// Why the last call on this thread did not return 0.
+/// Why the last call on this thread did not return 0. Empty if it did.
 inline std::string& fault() {
   static thread_local std::string text;
   return text;
 }
 
-/// What it was, in the words of assay's FaultKind.
+/// The kind of that fault, as a word of assay's FaultKind.
 inline const char*& fault_kind() {
   static thread_local const char* kind = "none";
   return kind;
@@ -47,7 +47,8 @@ inline const char*& fault_kind() {
 
 inline int32_t status_of_success(bool success) { return success ? 0 : kSaidNo; }
 
-/// An index of one width as one of another; what does not fit becomes the least number, which is no index.
+/// Converts an index to another width. A value that does not fit becomes the least number, which is no valid
+/// index.
 template <class To, class From>
 #if defined(__CUDACC__)
 __host__ __device__
@@ -62,7 +63,8 @@ __host__ __device__
 
 constexpr int32_t kDeviceType = 2;
 
-/// A word of assay's FaultKind. A launch beyond the machine's limits runs nothing and says so.
+/// Maps an error to a word of assay's FaultKind. A launch beyond the machine's limits runs nothing, and its
+/// error says so.
 inline const char* kind_of(cudaError_t e) {
   switch (e) {
     case cudaErrorInvalidConfiguration:
@@ -83,7 +85,7 @@ inline int32_t check(cudaError_t e, const char* what) {
   return static_cast<int32_t>(e);
 }
 
-/// What `after` enqueues starts when all that `before` has enqueued so far is done.
+/// Makes the later work on `after` wait for all work that is on `before` now.
 inline int32_t order(cudaStream_t before, cudaStream_t after) {
   cudaEvent_t event = nullptr;
   if (const int32_t e = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"))
@@ -118,7 +120,7 @@ inline int32_t copy_rows(const assay_call& c) {
 
 inline void* stream_of(const assay_call& c) { return c.stream; }
 inline int32_t begin(const assay_call& c, const Needs& n) {
-  (void)cudaGetLastError();  // whatever went wrong before this call
+  (void)cudaGetLastError();  // clears any error from before this call
   return n.stream ? 0 : order(static_cast<cudaStream_t>(c.stream), nullptr);
 }
 inline int32_t end(const assay_call& c, const Needs& n) {
@@ -176,7 +178,7 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
     Arguments a = arguments_of(*call, needs);
     a.stream = stream_of(*call);
     if (const int32_t e = begin(*call, needs)) return e;
-    // Logits that lie where the results go already are left alone.
+    // Logits that already lie where the results go are not copied.
     if (needs.inout && call->values->data != call->logits->data)
       if (const int32_t e = copy_rows(*call)) return e;
     int32_t status = needs.one_row ? 0 : body(a);
@@ -237,11 +239,11 @@ inline bool add(assay_variant v) {
 
 }  // namespace assay_adapter
 
-/// A sentence on why the last call of this thread did not return 0; empty if it did.
+/// A sentence that says why the last call on this thread did not return 0. Empty if it did.
 extern "C" ASSAY_EXPORT __attribute__((used)) inline const char* assay_plugin_fault(void) {
   return assay_adapter::fault().c_str();
 }
-/// What it was: a word of assay's FaultKind.
+/// The kind of that fault: a word of assay's FaultKind.
 extern "C" ASSAY_EXPORT __attribute__((used)) inline const char* assay_plugin_fault_kind(void) {
   return assay_adapter::fault_kind();
 }

@@ -1,4 +1,4 @@
-// The memory that an outside file takes with cudaMalloc, on the host executor.
+// The memory that a user's file allocates with cudaMalloc, on the host executor.
 #pragma once
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 namespace assay_cuda {
 
-/// Memory the file itself allocates: poisoned, as are guard bytes on both sides. A launch that wrote those is
-/// at fault; so is who frees a block whose guards were written.
+/// Poisons the memory that the file allocates, and guard bytes on both sides of it. A launch that writes the
+/// guards is a fault. So is freeing a block whose guards were written.
 class Allocations {
  public:
   void* take(size_t bytes) {
@@ -25,7 +25,7 @@ class Allocations {
     blocks_[base + kGuard] = {bytes, guards(base, bytes)};
     return base + kGuard;
   }
-  /// False for what was not taken here.
+  /// Frees a block. False if it was not allocated here.
   bool give_back(void* p) {
     if (!p) return true;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -53,7 +53,7 @@ class Allocations {
   static std::string guards(const char* base, size_t bytes) {
     return std::string(base, kGuard) + std::string(base + kGuard + bytes, kGuard);
   }
-  /// Said once: of the launch that did it.
+  /// Reports each overrun once, for the launch that made it.
   static std::string fault_of(std::pair<char* const, Block>& b) {
     const std::string now = guards(b.first - kGuard, b.second.bytes);
     if (now == b.second.guards) return {};

@@ -1,4 +1,5 @@
-// One call of the C ABI as a launcher sees it: its numbers and pointers, its part of the workspace, its rows.
+// One call of the C ABI as a launcher sees it: its numbers, its pointers, its part of the workspace, its
+// rows.
 #ifndef ASSAY_ARGUMENTS_H
 #define ASSAY_ARGUMENTS_H
 
@@ -22,18 +23,18 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a launcher takes, and what must be done around it.
+/// What a launcher takes, and what the adapter must do around it.
 struct Needs {
   bool stream = true;         // false: it works on the default stream
   bool takes_stream = false;  // one of its parameters is the stream
-  bool pitches = false;       // it takes the pitch of the logits and that of the results
-  bool one_pitch = false;     // it takes one for both
+  bool pitches = false;       // it takes one pitch for the logits and one for the results
+  bool one_pitch = false;     // it takes one pitch for both
   bool scale = false;
-  bool m = false, d = false;  // it writes them whether they are asked for or not
-  bool inout = false;         // the results go where the logits are
-  bool one_row = false;       // it takes one row: it is called for each
-  int out_bytes = 0;          // of an element of its results; 0: it has none
-  int index_bytes = 0;        // of its own indices
+  bool m = false, d = false;  // it writes them even if nobody asked for them
+  bool inout = false;         // the results overwrite the logits
+  bool one_row = false;       // it takes one row, and is called for each
+  int out_bytes = 0;          // bytes of one result; 0: it has no results
+  int index_bytes = 0;        // bytes of one of its own indices
   int fixed_k = 0;
   uint64_t (*workspace)(int64_t rows, int64_t V, int64_t k) = nullptr;
 };
@@ -49,7 +50,7 @@ struct Arguments {
   const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
 };
 
-/// A number as the launcher's own type, never cut short.
+/// Converts a number to the launcher's type. Throws Refused if it does not fit.
 template <class T>
 T number(int64_t n, const char* what) {
   const T t = static_cast<T>(n);
@@ -68,10 +69,10 @@ struct own_integer {
   }
 };
 
-/// A size that something is divided by. Without columns there is nothing to divide.
+/// A size to divide by: 1 in place of 0, because without columns there is nothing to divide.
 inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
 
-/// What a parameter is for; kParts spells it.
+/// What a parameter is for. kParts has the names.
 #define ASSAY_PART(part) part,
 enum class Part { ASSAY_PARTS(ASSAY_PART) };
 #undef ASSAY_PART
@@ -109,7 +110,8 @@ A value_of(Part part, const Arguments& a) {
     return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
   }
 }
-/// The same for adapters that stand behind a file that may define any macro: no name of a member is in sight.
+/// The same with the part's number. The adapter comes behind the user's file, whose macros could change any
+/// name, so it uses no member's name.
 template <class A, int part>
 A value(const Arguments& a) {
   return value_of<A>(static_cast<Part>(part), a);
@@ -117,17 +119,17 @@ A value(const Arguments& a) {
 
 inline uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Where the adapter's own parts of the workspace begin: the launcher's comes first.
-struct Layout {
+/// Where the adapter's own parts of the workspace begin. The launcher's part comes first.
+struct WorkspaceLayout {
   uint64_t own = 0, m = 0, d = 0, out = 0, indices = 0, end = 0;
-  Layout(const assay_call& c, const Needs& n) {
+  WorkspaceLayout(const assay_call& c, const Needs& n) {
     const int64_t rows = c.logits->shape[0], V = c.logits->shape[1];
     const auto r = static_cast<uint64_t>(rows);
     own = n.workspace ? n.workspace(rows, V, c.k) : 0;
     m = rounded(own);
     d = m + (n.m && !c.m ? rounded(4 * r) : 0);
     out = d + (n.d && !c.d ? rounded(4 * r) : 0);
-    // Results that nobody asked for, where (m, d) alone are judged.
+    // Room for results that nobody asked for, when only (m, d) are judged.
     indices =
         out + (!c.values ? rounded(static_cast<uint64_t>(n.out_bytes) * r * static_cast<uint64_t>(V)) : 0);
     const bool wider = c.indices && n.index_bytes * 8 != c.indices->dtype.bits && n.index_bytes != 0;
@@ -136,11 +138,11 @@ struct Layout {
   }
 };
 
-inline uint64_t workspace_of(const assay_call& c, const Needs& n) { return Layout(c, n).end; }
+inline uint64_t workspace_of(const assay_call& c, const Needs& n) { return WorkspaceLayout(c, n).end; }
 
 inline int64_t pitch_of(const assay_tensor* t) { return t ? t->strides[0] : 0; }
 
-/// Throws Refused for a call that the launcher cannot be told.
+/// The arguments of a call. Throws Refused if the launcher's signature cannot express it.
 inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   Arguments a;
   a.rows = c.logits->shape[0];
@@ -168,7 +170,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
       throw Refused(n.one_pitch ? "pitches of input and output differ, and the entry takes one"
                                 : "rows do not lie V apart, and the entry takes no pitch");
   }
-  const Layout at(c, n);
+  const WorkspaceLayout at(c, n);
   if (at.end > 0 && (c.workspace_bytes < at.end || !c.workspace))
     throw Refused("the workspace is smaller than the entry asked for");
   auto* const base = static_cast<unsigned char*>(c.workspace);
@@ -187,10 +189,10 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   return a;
 }
 
-/// Bytes of an element.
+/// Bytes of one element.
 inline uint64_t element(const assay_tensor* t) { return t->dtype.bits / 8u; }
 
-/// One row of a call: of its own buffers, or of those that stand in for them.
+/// The arguments for one row, in the call's own buffers or in those that replace them.
 inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& n, int64_t row) {
   Arguments a = all;
   const auto r = static_cast<uint64_t>(row);
@@ -209,7 +211,7 @@ inline Arguments row_of(const Arguments& all, const assay_call& c, const Needs& 
   a.m = at(all.m, sizeof(float));
   a.d = at(all.d, sizeof(float));
   const auto operand = [&](const void* p, const assay_tensor* t) -> const void* {
-    // One bias for all rows has one dimension.
+    // A bias for all rows has one dimension and does not move.
     if (!t || (t->ndim == 1 && t == c.bias)) return p;
     return at(const_cast<void*>(p), static_cast<uint64_t>(t->ndim == 1 ? 1 : pitch_of(t)) * element(t));
   };

@@ -1,5 +1,5 @@
-// CUDA's constants, errors, attributes and handles, and the properties of the device that the host executor
-// says it is: an H200's.
+// CUDA's constants, errors, attributes and handles, and the device properties that the host executor reports:
+// those of an H200.
 #pragma once
 
 #include <stddef.h>
@@ -110,7 +110,7 @@ typedef cudaStream_t CUstream;
 
 namespace assay_cuda {
 #if defined(ASSAY_TSAN)
-// A persistent kernel then goes round its loop within the few rows that are run under ThreadSanitizer.
+// Few rows run under ThreadSanitizer. With few multiprocessors a persistent kernel still repeats its loop.
 inline constexpr int kMultiprocessors = 2;
 #else
 inline constexpr int kMultiprocessors = 132;

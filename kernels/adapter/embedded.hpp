@@ -1,5 +1,5 @@
-// The files of this project that somebody else's kernel is compiled with. They travel in the binary: a
-// machine that has it and a compiler needs nothing else of this project.
+// The files of this project with which a user's kernel is compiled. The binary contains them: a machine that
+// has the binary and a compiler needs nothing else of this project.
 #pragma once
 
 #include <string_view>

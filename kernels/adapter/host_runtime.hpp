@@ -1,9 +1,9 @@
-// What a CUDA file that was written for nvcc finds when it is compiled for the host executor: CUDA's words at
-// global scope, launches, shared memory, and the part of the runtime that launchers call. Device memory is
-// host memory, a stream is a name, every call is over when it returns.
+// What a CUDA file written for nvcc finds when it is compiled for the host executor: CUDA's words at global
+// scope, launches, shared memory, and the part of the runtime that launchers call. Device memory is host
+// memory, a stream is only a name, and every call is complete when it returns.
 //
-// A launch with more than 48 KiB of dynamic shared memory is run whether cudaFuncSetAttribute was called or
-// not; on a GPU it would fail.
+// A launch with more than 48 KiB of dynamic shared memory runs even if cudaFuncSetAttribute was not called.
+// On a GPU it would fail.
 #pragma once
 
 #include <assert.h>
@@ -26,11 +26,11 @@
 #include "kernels/adapter/allocations.hpp"
 #include "kernels/adapter/cuda_constants.hpp"
 #include "kernels/host/block_choice.hpp"
-#include "kernels/host/rare_words.hpp"
+#include "kernels/host/cuda_intrinsics.hpp"
 
 using namespace assay::ASSAY_BACKEND;  // NOLINT: nvcc's words are global
 
-// A table in constant memory is written by cudaMemcpyToSymbol.
+// cudaMemcpyToSymbol writes to tables in constant memory.
 #undef __constant__
 #define __constant__ static
 #define __builtin_assume(condition) ((void)0)
@@ -40,14 +40,14 @@ namespace assay_cuda {
 
 namespace words = ::assay::ASSAY_BACKEND;
 
-/// What one call of an entry did with streams, as far as this thread saw it. Work on the default stream
-/// neither waits for what came before on the stream that was given nor is waited for there.
+/// What one call of an entry did with streams, as far as this thread saw it. Work on the default stream does
+/// not wait for earlier work on the given stream, and the given stream does not wait for it.
 struct Streams {
-  int on_default = 0;  // launches, and copies that are to go on by themselves
-  int waited = 0;      // synchronisations: who waits may use any stream
+  int on_default = 0;  // launches and asynchronous copies on the default stream
+  int waited = 0;      // synchronisations: a launcher that waits may use any stream
 };
 inline thread_local Streams streams;
-/// The streams of calls, and those that are created here: names, and no null.
+/// The streams of calls, and the streams created here. They are only names, but not null.
 inline cudaStream_t given_stream() { return reinterpret_cast<cudaStream_t>(0x10); }
 inline cudaStream_t own_stream() { return reinterpret_cast<cudaStream_t>(0x20); }
 inline void enqueued(cudaStream_t s) { streams.on_default += s == nullptr || s == cudaStreamLegacy; }
@@ -81,7 +81,7 @@ inline Launch launch(dim3 grid, dim3 threads, size_t shared = 0, cudaStream_t st
 inline void* shared(const void* tag, size_t bytes, size_t align) {
   return ::assay::executor::static_shared(tag, bytes, align);
 }
-/// `extern __shared__ T name[]` outside of any function.
+/// `extern __shared__ T name[]` outside any function.
 template <class T>
 struct DynamicShared {
   operator T*() const { return static_cast<T*>(::assay::executor::dynamic_shared()); }
@@ -97,7 +97,7 @@ struct DynamicShared {
 
 inline const char* cudaGetErrorString(cudaError_t e) { return e == cudaSuccess ? "no error" : "an error"; }
 inline const char* cudaGetErrorName(cudaError_t e) { return e == cudaSuccess ? "cudaSuccess" : "cudaError"; }
-// A launch that fails throws: whoever asks afterwards asks of one that did not.
+// A launch that fails throws, so whoever asks later asks about a launch that did not fail.
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 
@@ -200,7 +200,8 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
   ++assay_cuda::streams.waited;
   return cudaSuccess;
 }
-// Every call was over when it returned: nothing is left to be asked about, and asking is no waiting.
+// Every call is complete when it returns. So there is nothing to query, and a query does not count as
+// waiting.
 inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamCreate(cudaStream_t* s) {
@@ -306,13 +307,13 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* threads, F, size_
   return cudaSuccess;
 }
 
-/// How the next launches of this thread are scheduled (kernels/host/executor.hpp). `max_blocks` is for
-/// launchers that know a cap on their grid: these do not.
+/// Sets how the next launches of this thread are scheduled (kernels/host/executor.hpp). `max_blocks` is for
+/// launchers with a cap on their grid, which these do not have.
 extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_control(
     std::uint64_t schedule, std::int64_t) {
   ::assay::executor::set_schedule({schedule});
 }
-/// Of a launch too large to run whole: the rows whose blocks are to run; none: all.
+/// For a launch too large to run whole: the rows whose blocks run. No rows: all blocks.
 extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_rows(
     const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) {
   ::assay::executor::choose_blocks(::assay::executor::owners_of({rows, rows + count}, per_block));

@@ -1,5 +1,6 @@
-# Installs this build into a folder of its own, then configures, builds and tests the example project against it, as
-# somebody outside would: cmake -DBUILD= -DEXAMPLE= -DWORK= -DGENERATOR= -DMAKE_PROGRAM= [-DNVCC= -DCXX=
+# Installs this build into its own folder. Then configures, builds and tests the example project against it,
+# as a user would:
+# cmake -DBUILD= -DEXAMPLE= -DWORK= -DGENERATOR= -DMAKE_PROGRAM= [-DNVCC= -DCXX=
 # -DARCHITECTURES=] -P outside_project.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
@@ -15,17 +16,18 @@ function(step what)
 endfunction()
 
 step(install ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-# Nothing of this build may help: no variable that names its folders, no cache of kernels.
+# Nothing of this build may help: no variable that names its folders, and no cache of kernels.
 set(ENV{ASSAY_DATA} "")
 set(ENV{ASSAY_WORKER} "")
 set(ENV{XDG_CACHE_HOME} ${WORK}/cache)
-# CMake's own default is make, which need not be there: the generator of this build is.
+# CMake's default generator is make, which may be missing. The generator of this build is there.
 set(generator -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM})
 step(configure ${CMAKE_COMMAND} ${generator} -S ${WORK}/${name} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DASSAY_FUZZ_TIME=2s)
 step(build ${CMAKE_COMMAND} --build ${WORK}/build)
 step(test ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure --no-tests=error -L my_softmax -j 2)
 
-# The same with CUDA among its languages: compiled by nvcc, judged where a GPU can run, skipped where none can.
+# The same with CUDA among the languages: nvcc compiles it. It runs if there is a usable GPU, and is skipped
+# otherwise.
 if(NVCC)
   file(READ ${WORK}/${name}/CMakeLists.txt text)
   string(REPLACE "LANGUAGES CXX)" "LANGUAGES CXX CUDA)" with_cuda "${text}")

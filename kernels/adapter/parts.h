@@ -1,9 +1,16 @@
-/* What a parameter of a kernel's entry can be for, once for the tool that reads an entry and for the header
- * that calls it. `pitch` is the distance between rows of inputs and of outputs at once, `inout` a buffer that
- * holds the logits and then the results. A `mask_keep` leaves out what is 0, a `mask_drop` what is not; a `bias` is
- * added, a `bias_row` to every row; `lengths` say how many elements of a row count; a `temperature` divides, one
- * number or one of each row. Of a backward pass `in` is what the softmax wrote, `gradients` what comes down from
- * there. */
+/* The parts that a parameter of a kernel's entry can play. The tool that reads an entry and the header that
+ * calls it share this list.
+ *
+ * in, out        the logits and the results; in a backward pass `in` is what the softmax wrote
+ * inout          a buffer that holds the logits and then the results
+ * V              the row length
+ * pitch          the distance between rows, for inputs and outputs alike
+ * mask_keep      a mask: logits whose mask is 0 are left out
+ * mask_drop      a mask: logits whose mask is not 0 are left out
+ * bias           is added to the logits; a bias_row is added to every row
+ * lengths        how many elements of each row count
+ * temperature    divides the logits: one number, or one for each row
+ * gradients      in a backward pass, the gradients of the softmax's results */
 #ifndef ASSAY_PARTS_H
 #define ASSAY_PARTS_H
 

@@ -1,6 +1,6 @@
-// The main function of a race checker: runs every variant of the plugin it is linked with on a few small
-// shapes, in several schedules. ThreadSanitizer reports races and makes the exit status 66. 2: a launch
-// failed, or none was made.
+// The main function of a race checker. It runs every variant of its plugin on a few small shapes, in several
+// schedules. If ThreadSanitizer reports a race, the exit status is 66. It is 2 if a launch failed or none was
+// made.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ int bits_of(const char* dtype) {
   return std::strcmp(dtype, "f32") == 0 ? 32 : std::strcmp(dtype, "f64") == 0 ? 64 : 16;
 }
 
-/// A matrix with its tensor. Logits are small and differ: bytes 0x38 and above make numbers near 1 in every
+/// A matrix with its tensor. The logits are small and differ: bytes from 0x38 up give numbers near 1 in every
 /// format.
 struct Matrix {
   std::vector<unsigned char> bytes;
@@ -46,7 +46,7 @@ struct Matrix {
   }
 };
 
-/// The type behind an operand's name in plugin.h's words, "u8" in "mask_keep:u8"; empty: there is no such
+/// The type of an operand in plugin.h's words, such as "u8" in "mask_keep:u8". Empty if there is no such
 /// operand.
 std::string operand_type(const char* operands, const char* name) {
   const std::string all = operands ? std::string(" ") + operands + " " : "";
@@ -59,7 +59,7 @@ int bits_of_type(const std::string& type) {
   return type == "u8" ? 8 : type == "i64" ? 64 : type == "i32" ? 32 : bits_of(type.c_str());
 }
 
-/// What a variant reads besides the logits, of values that change nothing.
+/// What a variant reads besides the logits. The values are neutral: they change nothing.
 struct Neutral {
   std::unique_ptr<Matrix> mask, bias, lengths, temperatures;
 
@@ -109,13 +109,13 @@ struct Neutral {
   }
 };
 
-/// Its rows make squares.
+/// True if the rows of the variant form squares.
 bool causal(const assay_variant& v) {
   return v.declaration &&
          (std::strstr(v.declaration, "causal=zeros") || std::strstr(v.declaration, "causal=lower"));
 }
 
-/// One launch; 0, or 2 if it failed.
+/// Makes one launch. Returns 0, or 2 if it failed.
 int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint64_t schedule) {
   const int in_bits = bits_of(v.in_dtype), out_bits = bits_of(v.out_dtype ? v.out_dtype : v.in_dtype);
   const bool selects = v.op == ASSAY_TOPK || v.op == ASSAY_SOFTMAX_TOPK;
@@ -158,10 +158,10 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
 
 }  // namespace
 
-#undef main  // the kernel's file may have one of its own, which goes by another name
+#undef main  // the kernel's file may have its own main, which is renamed
 int main(int argc, char** argv) {
   const assay_plugin* const plugin = assay_plugin_entry();
-  // The number of rows and the row lengths that the kernel is made for.
+  // The number of rows and the row lengths V for which the kernel is made.
   const std::int64_t rows = argc > 1 ? std::atoll(argv[1]) : 3;
   std::vector<std::int64_t> sizes;
   for (int i = 2; i < argc; ++i) sizes.push_back(std::atoll(argv[i]));

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the shell blocks of a page one after another in an empty folder: run_tutorial.sh PAGE FOLDER. A block that begins
-# with "```sh expect=1" has to end with 1, any other with 0. One with "needs=triton" is left out, and that is said, where
-# there is no GPU with torch and Triton. `assay` and the package are taken from PATH and CMAKE_PREFIX_PATH or assay_DIR.
+# Runs the shell blocks of a page one after another in an empty folder: run_tutorial.sh PAGE FOLDER. A block
+# that begins with "```sh expect=1" must end with status 1, any other block with 0. A block with
+# "needs=triton" is skipped, with a message, if there is no GPU with torch and Triton. `assay` is found
+# through PATH, the package through CMAKE_PREFIX_PATH or assay_DIR.
 set -uo pipefail
 page=$(realpath "$1") folder=$2
 rm -rf "$folder"

@@ -1,21 +1,21 @@
-// ASSAY_VARIANT: the last line of a kernel's own file makes it a plugin.
+// ASSAY_VARIANT: the last line of a kernel's own file, which makes the file a plugin.
 //
 //   #ifdef ASSAY_VARIANT
 //   ASSAY_VARIANT(my_softmax, launch_softmax<float>)
 //   #endif
 //
-// The launcher's type says what its parameters are: a pointer to const is the logits, then come the results,
-// m and d; integers are rows, V, k (beside indices), then the pitches of input and output; a cudaStream_t is
-// the stream, a void* with a size_t after it the workspace. Another order is given by name, as are the op and
-// a declaration:
+// The launcher's type says what its parameters are. Of the pointers, the one to const is the logits; then
+// come the results, m and d. The integers are the number of rows, the row length V, k (if there are indices),
+// and then the pitches of input and output. A cudaStream_t is the stream. A void* followed by a size_t is the
+// workspace. Another order is given by name, and so are the op and a declaration:
 //
 //   ASSAY_VARIANT(my_lse, lse<float>, assay::order("out in V rows stream"), assay::op("lse"))
 //   ASSAY_VARIANT(my_fast, fast<__half>, assay::declare("exp=fast; height=V/256+13"))
 //   ASSAY_VARIANT(mine, launch, assay::workspace([](int64_t rows, int64_t V, int64_t k) -> uint64_t { return
 //   8 * rows; }))
 //
-// `assay check my.cu` puts this header in front of the file. Elsewhere include <assay/variant.h>, or nothing:
-// without it the #ifdef leaves the line out.
+// `assay check my.cu` puts this header in front of the file. Elsewhere, include <assay/variant.h>. Without it
+// the #ifdef leaves the line out.
 #ifndef ASSAY_VARIANT_H
 #define ASSAY_VARIANT_H
 
@@ -48,12 +48,12 @@ struct Declaration {
 struct Workspace {
   uint64_t (*bytes)(int64_t rows, int64_t V, int64_t k);
 };
-/// The launcher's parameters in order: in out inout indices rows V k in_pitch out_pitch pitch stream
-/// workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature.
+/// The launcher's parameters in order. The words are: in out inout indices rows V k in_pitch out_pitch pitch
+/// stream workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature.
 constexpr Order order(const char* roles) { return {roles}; }
-/// softmax, log_softmax, lse, normalizer, topk, softmax_topk.
+/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk.
 constexpr OpName op(const char* name) { return {name}; }
-/// What is promised, in the words of `assay check --help`.
+/// What the author promises, in the words of `assay check --help`.
 constexpr Declaration declare(const char* text) { return {text}; }
 constexpr Workspace workspace(uint64_t (*bytes)(int64_t, int64_t, int64_t)) { return {bytes}; }
 
@@ -111,7 +111,7 @@ constexpr bool is_const_pointer() {
   return std::is_pointer_v<A> && std::is_const_v<std::remove_pointer_t<A>>;
 }
 
-/// Bytes of what A points to; 0 for a void*.
+/// Size in bytes of what A points to. 0 for a void*.
 template <class A>
 constexpr std::size_t size_of_target() {
   using E = std::remove_pointer_t<A>;
@@ -133,7 +133,7 @@ struct Launcher {
   Function function;
   Extras extras;
   std::array<Part, kCount> parts{};
-  std::string error;  // what is wrong with the extras
+  std::string error;  // what is wrong with the extra arguments
   Needs needs;
 
   Launcher(Function f, Extras e) : function(f), extras(e) {
@@ -315,7 +315,7 @@ Launcher<R, A...> describe(R (*function)(A...), E... extras) {
   return Launcher<R, A...>(function, all);
 }
 
-/// One ASSAY_VARIANT, as functions of the C ABI.
+/// One ASSAY_VARIANT as functions of the C ABI.
 template <class Tag>
 struct Registration {
   static const auto& launcher() {

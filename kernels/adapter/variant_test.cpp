@@ -134,12 +134,12 @@ TEST(AssayVariant, MakesRoomForWhatNobodyAskedFor) {
   using R = assay_adapter::Registration<WithStats>;
   Call c(2, 3);
   c.call.workspace = c.workspace;
-  // Results alone: m and d go to the workspace.
+  // If only the results are asked for, m and d go to the workspace.
   c.call.workspace_bytes = R::workspace_bytes(&c.call);
   EXPECT_EQ(c.call.workspace_bytes, 512u);
   EXPECT_EQ(R::run(&c.call), 0) << assay_plugin_fault();
   EXPECT_EQ(c.out[5], 5);
-  // (m, d) alone: the results do.
+  // If only (m, d) are asked for, the results go there.
   float m[2] = {}, d[2] = {};
   assay_tensor tm = c.x, td = c.x;
   tm.data = m, td.data = d;

@@ -1,10 +1,11 @@
-// The one header a variant includes first: CUDA's words, from nvcc or from the host executor, and the three
-// spellings that differ from plain CUDA (static shared memory, dynamic shared memory, launch).
+// CUDA's names, from nvcc or from the host executor, and macros for the three constructs that differ from
+// plain CUDA: static shared memory, dynamic shared memory, launch. Every variant includes it through
+// variant.cuh.
 //
 // The same .cu file is compiled up to three times, each copy in its own namespace:
 //   assay::cuda      by nvcc,
 //   assay::host      by the host compiler, contraction off,
-//   assay::host_fma  by the host compiler, a * b + c contracted wherever the compiler likes.
+//   assay::host_fma  by the host compiler, which may contract any a * b + c.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include "kernels/claim.hpp"
 #include "kernels/registry.hpp"
 
-// Fast-math flags replace exp, division and subnormals behind a claim's back. (nvcc's are refused in
-// cmake/cuda.cmake: it defines no macro for them.)
+// Fast-math flags change exp, division and subnormals without the claim saying so. (nvcc defines no macro for
+// its flags; cmake/cuda.cmake refuses them.)
 #if defined(__FAST_MATH__)
 #error "kernels cannot be compiled with fast-math flags: a claim names its exp and its division"
 #endif
@@ -48,7 +49,7 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, c
 #endif
 #include <tuple>
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND {
 namespace backend_names {
@@ -116,7 +117,7 @@ __host__ __device__ __forceinline__ bf16 from_float<bf16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
-/// Rows `pitch` elements apart; offsets are 64-bit.
+/// Rows that start `pitch` elements apart. Offsets are 64-bit.
 template <class T>
 struct Rows {
   T* base;
@@ -124,52 +125,19 @@ struct Rows {
   std::int64_t pitch;
   __host__ __device__ T* row(std::int64_t r) const { return base + r * pitch; }
 };
+/// The same rows, for reading only.
+template <class T>
+Rows<const T> as_const(const Rows<T>& r) {
+  return {r.base, r.count, r.pitch};
+}
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Blocks for `work` units: one each, up to the stream's cap or 2^20, past which blocks take several in turn.
+/// Number of blocks for `work` units: one per unit, up to the stream's cap or 2^20. Beyond that, each block
+/// processes several units in turn.
 inline unsigned grid_for(std::int64_t work, const Stream& stream) {
   const std::int64_t most = stream.max_blocks > 0 ? stream.max_blocks : (1 << 20);
   return static_cast<unsigned>(work < most ? work : most);
 }
-
-namespace detail {
-
-template <class V, class T>
-constexpr Claim claim_of() {
-  if constexpr (requires { V::template claim_for<T>(); })
-    return V::template claim_for<T>();
-  else
-    return V::claim;
-}
-
-/// The registry's entry for type V at dtype T.
-template <class V, class T>
-Variant describe(const char* name, const char* file) {
-  Variant v;
-  v.variant = name;
-  v.dtype = DtypeOf<T>::value;
-  v.backend = kBackend;
-  v.op = V::op;
-  if constexpr (requires { V::max_k; }) v.max_k = V::max_k;
-  v.claim = claim_of<V, T>();
-  if constexpr (requires { V::template operands_for<T>(); }) v.operands = V::template operands_for<T>();
-  v.file = file;
-  v.run = [](const Problem& p, const Buffers& b, const Stream& s) {
-    if (p.rows > 0 && (p.V > 0 || selects(p.op))) V::template run<T>(p, b, s);
-  };
-  if constexpr (requires(const Problem& p) { V::workspace_bytes(p); }) v.workspace_bytes = V::workspace_bytes;
-  return v;
-}
-
-}  // namespace detail
-
-/// ASSAY_REGISTER_KERNEL(Type, "name", f16, bf16, f32): registers Type for each dtype, before main.
-#define ASSAY_REGISTER_KERNEL(Type, variant, ...)                                                           \
-  template <class... T>                                                                                     \
-  bool assay_register_##Type() {                                                                            \
-    return (register_variant(::assay::ASSAY_BACKEND::detail::describe<Type, T>(variant, __FILE__)) && ...); \
-  }                                                                                                         \
-  const bool assay_registered_##Type = assay_register_##Type<__VA_ARGS__>()
 
 }  // namespace assay::ASSAY_BACKEND

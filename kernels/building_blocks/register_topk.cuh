@@ -1,5 +1,5 @@
-// Top-k with each thread's list in registers, K slots known at compile time, and blocks of any number of
-// warps: what the online softmax paper's benchmark does. Order and ties are those of topk.cuh.
+// Top-k with each thread's list in registers, for K slots known at compile time and blocks of any number of
+// warps, as in the online softmax paper's benchmark. Order and ties are those of topk.cuh.
 #pragma once
 
 #include <type_traits>
@@ -10,8 +10,9 @@ namespace assay::ASSAY_BACKEND {
 
 inline constexpr int kMostWarps = 8;
 
-/// The K best of one thread, best first. Every slot is addressed by a constant, so that nvcc keeps it in a
-/// register. An element is known by the thread's turn that met it: 32 bits reach V = 2^36.
+/// The K best elements of one thread, best first. Every slot index is a constant, so that nvcc keeps the list
+/// in registers. An element is identified by the turn in which its thread read it: 32 bits are enough up to V
+/// = 2^36.
 template <int K>
 struct RegisterList {
   int key[K];
@@ -24,7 +25,7 @@ struct RegisterList {
       turn[j] = 0;
     }
   }
-  /// x enters above everything smaller. Turns rise, so of equal keys the older one stays ahead.
+  /// Inserts x before everything smaller. Turns increase, so among equal keys the older element stays first.
   __device__ __forceinline__ void insert(float x, int at) {
     const int k = rank_key(x);
     if (k <= key[K - 1]) return;
@@ -53,8 +54,9 @@ struct RegisterList {
   }
 };
 
-/// Merges the lists of a block, empties them, and writes the k <= K best: indices, -1 in slots past the last
-/// element, and by `put(slot, index)` whatever else there is. All threads call it, up to kMostWarps warps.
+/// Merges the lists of a block, empties them, and writes the k <= K best: the index (-1 in slots past the
+/// last element) and, through `put(slot, index)`, any other output. All threads must call it; at most
+/// kMostWarps warps.
 template <int K, class Put>
 __device__ __forceinline__ void write_best_of(RegisterList<K>& list, int k, void* indices,
                                               std::int64_t first_index, bool wide, Put put) {
@@ -85,7 +87,7 @@ __device__ __forceinline__ void write_best_of(RegisterList<K>& list, int k, void
   __syncthreads();  // all warps meet; the next row may overwrite of_warp only now that warp 0 has read it
 }
 
-/// The k best of rows of probabilities, of which those of rank 0 ... k - 1 are rounded to `out`, f16 or f32.
+/// The k best of each row of probabilities. They are written in the type `out`, f16 or f32.
 template <int K>
 __global__ void __launch_bounds__(32 * kMostWarps)
     topk_of_probs(Rows<const float> probs, void* values, Dtype out, std::int64_t out_pitch, void* indices,
@@ -107,7 +109,7 @@ __global__ void __launch_bounds__(32 * kMostWarps)
   }
 }
 
-/// Calls f with the smallest list that holds k: the paper's 5, 10, 15 and 30, or 64.
+/// Calls f with the smallest list that has k slots: 5, 10, 15 or 30 as in the paper, or 64.
 template <class F>
 void with_list(int k, F f) {
   if (k <= 5)

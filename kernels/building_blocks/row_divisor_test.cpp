@@ -1,5 +1,5 @@
-// Quotients by a shared divisor against IEEE division, on the host: random and edge mantissas, every
-// exponent. The whole set of mantissa pairs is swept on a GPU (accuracy/functions/quotient_sweep.hpp).
+// Compares quotients by a shared divisor with IEEE division, on the host: random and edge mantissas, every
+// exponent. A GPU sweeps the whole set of mantissa pairs (accuracy/functions/quotient_sweep.hpp).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@ std::uint32_t differing(std::uint32_t reciprocal_off_by, std::uint32_t pairs) {
   std::mt19937 random(7);
   std::uint32_t wrong = 0;
   for (std::uint32_t i = 0; i < pairs; ++i) {
-    // A third of the mantissas lie next to a power of two, where quotients are hardest to round.
+    // A third of the mantissas are next to a power of two, where quotients are hardest to round.
     const auto mantissa = [&] {
       const std::uint32_t r = random() & 0x7fffffu;
       return i % 3 ? r : (i & 1 ? r & 0xfu : 0x7fffffu ^ (r & 0xfu));
@@ -42,7 +42,7 @@ TEST(RowDivisor, ChunksOutsideTheOrdinaryRangeAreDivided) {
   for (const float d : {0x1p-149f, 0x1p-70f, 0.3f, 1.0f, 3.0f, 0x1p126f, 0x1.2p127f, inf, quiet_nan()})
     for (const float first : values)
       for (const float second : values) {
-        // The contract: a sum is no smaller than its terms.
+        // By contract, the divisor (a sum) is at least as large as its terms.
         if (row_divisor(d).ordinary && !(first <= d && second <= d)) continue;
         Chunk<2> c{{first, second}, 0};
         divide_chunk<f32>(c, row_divisor(d));
@@ -67,7 +67,7 @@ TEST(RowDivisor, NanStaysNanBesideOrdinaryValues) {
 TEST(RowDivisor, TinyQuotientsOfHalvesRoundAsIfDivided) {
   std::mt19937 random(11);
   for (int i = 0; i < 200'000; ++i) {
-    // Any numerator up to 1, subnormal ones and 0 among them, over any ordinary divisor from 1.
+    // Any numerator up to 1, including subnormals and 0, over any ordinary divisor from 1 on.
     const float a = of_bits(random() % 0x3f800001u);
     const float d = of_bits((127 + random() % 60) << 23 | (random() & 0x7fffffu));
     Chunk<2> c{{a, i % 2 ? 0.0f : 0x1p-149f}, 0};

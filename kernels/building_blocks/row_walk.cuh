@@ -1,8 +1,9 @@
-// How the threads that share a row walk it, 16 bytes at a time whatever the row's length and alignment:
-//   walk_row     follows the 16-byte boundaries of the memory; for passes where nothing depends on which
-//                thread sees which element, nor when (a maximum; for an output see write_row, row_write.cuh);
-//   walk_chunks  follows the row: chunk c is elements cN .. cN + N - 1 wherever the row starts, so that a sum
-//                has the same bits at any place of a batch. Rows off the boundaries are shifted in registers.
+// How the threads that share a row walk it, 16 bytes at a time, for any row length V and alignment:
+//   walk_row     follows the 16-byte boundaries of the memory. For passes such as a maximum, where it does
+//   not
+//                matter which thread reads which element, or when. (For an output: write_row, row_write.cuh.)
+//   walk_chunks  follows the row: chunk c is always elements cN .. cN + N - 1, so that a sum has the same
+//                bits at any place in a batch. Rows that are not aligned are shifted in registers.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +15,7 @@
 
 namespace assay::ASSAY_BACKEND {
 
-/// Elements of one 16-byte access.
+/// Number of elements in one 16-byte access.
 template <class T>
 inline constexpr int kPerAccess = static_cast<int>(16 / sizeof(T));
 
@@ -22,8 +23,8 @@ template <class T>
 struct alignas(16) Access {
   T e[kPerAccess<T>];
 };
-/// Elements of 16 bits stay in pairs, as they lie in a register: kept one by one each costs a permutation
-/// more. The words stand for elements of another type, which a compiler may not take for apart.
+/// 16-bit elements stay in pairs, as they lie in a register; one by one, each would cost an extra
+/// permutation. may_alias: the words are memory of another type.
 template <>
 struct [[gnu::may_alias]] alignas(16) Access<f16> {
   unsigned w[4];
@@ -33,17 +34,18 @@ struct [[gnu::may_alias]] alignas(16) Access<bf16> {
   unsigned w[4];
 };
 
-/// Threads of a block that walks a row of V: half the usual where the usual would leave each thread less than
-/// four accesses, and merging their partials would cost as much as the row.
+/// Number of threads of a block that walks a row of length V. Half the usual number if each thread would
+/// otherwise make fewer than four accesses: merging the partial results would then cost as much as the row.
 inline constexpr int kRowThreads = 256;
 template <class T>
 constexpr int row_threads(std::int64_t V) {
   return V <= 4 * kPerAccess<T> * (kRowThreads / 2) ? kRowThreads / 2 : kRowThreads;
 }
-/// 32 registers: every thread an SM can hold, each with 16 bytes in flight.
+/// Minimum blocks per SM that limits a thread to 32 registers: every thread an SM can hold, each with 16
+/// bytes in flight.
 constexpr int full_sm(int threads) { return 2048 / threads; }
 
-/// N neighbouring elements of a row, and the largest of them that is no NaN.
+/// N neighbouring elements of a row, and their maximum without NaN.
 template <int N>
 struct Chunk {
   float x[N];
@@ -95,7 +97,7 @@ __device__ __forceinline__ Chunk<kPerAccess<T>> as_floats(const Access<T>& a) {
   return c;
 }
 
-/// -inf throughout.
+/// An access whose elements are all -inf.
 template <class T>
 __device__ __forceinline__ Access<T> no_access() {
   Access<T> a;
@@ -125,7 +127,7 @@ __device__ __forceinline__ Access<T> as_elements(const Chunk<kPerAccess<T>>& c) 
   return a;
 }
 
-/// One burst of walk_ahead: kCount loads together, then their uses.
+/// One burst of walk_ahead: kCount loads, then their uses.
 template <int kStep, int kCount, class Load, class Unpack, class Use>
 __device__ __forceinline__ void burst(std::int64_t i, Load load, Unpack unpack, Use use) {
   decltype(load(i)) loaded[kCount];
@@ -135,9 +137,9 @@ __device__ __forceinline__ void burst(std::int64_t i, Load load, Unpack unpack, 
   for (int u = 0; u < kCount; ++u) use(unpack(loaded[u]), i + u * kStep);
 }
 
-/// use(unpack(load(i)), i) for i = first, first + kStep, ... below `end`, in order, kAhead (1, 2 or 4) loads
-/// at a time; of what is left over two together, then one. (Loads that are under way while others are used
-/// measured slower on an H200 at any depth: their registers cost more than the wait, which other warps fill.)
+/// Calls use(unpack(load(i)), i) for i = first, first + kStep, ... below `end`, in order, with kAhead (1, 2
+/// or 4) loads at a time. Of the rest, two are loaded together, then one. (Loading while earlier loads are
+/// used was slower on an H200 at any depth: the registers cost more than the wait, which other warps fill.)
 template <int kStep, int kAhead, class Load, class Unpack, class Use>
 __device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end, Load load, Unpack unpack,
                                            Use use) {
@@ -153,11 +155,11 @@ __device__ __forceinline__ void walk_ahead(std::int64_t first, std::int64_t end,
     if (i < end) burst<kStep, 1>(i, load, unpack, use);
 }
 
-/// What a walk by bursts leaves over, accesses start .. end - 1, fewer than kStep x kAhead: each thread loads
-/// its share together, with -inf for what lies past `end`. kIdle: `use` is handed that as well. (Without a
-/// value for what is not loaded the compiler spills some 100 bytes a thread.) It starts where no thread has a
-/// whole burst any more, so a warp's lanes stay together: while each went on as far as its own share lasts,
-/// the warp ran both the bursts of some and the rest of others (at V = 8064, f16: a tenth more instructions).
+/// The rest of a walk by bursts: accesses start .. end - 1, fewer than kStep x kAhead. Each thread loads its
+/// share together, and takes -inf for what lies past `end`. (Without a value for these the compiler spills
+/// some 100 bytes a thread.) kIdle: `use` is called for them too. All threads of a warp start the rest
+/// together, when no thread has a whole burst left. Otherwise the warp would execute both the bursts of some
+/// lanes and the rest of others (at V = 8064, f16: a tenth more instructions).
 template <int kStep, int kAhead, bool kIdle, class T, class Load, class Use>
 __device__ __forceinline__ void use_rest(std::int64_t start, std::int64_t end, int thread, Load load,
                                          Use use) {
@@ -173,8 +175,8 @@ __device__ __forceinline__ void use_rest(std::int64_t start, std::int64_t end, i
     if (u * kStep + (kIdle ? 0 : thread) < left) use(as_floats(loaded[u]), start + thread + u * kStep);
 }
 
-/// use(as_floats(load(i)), i) for i = thread, thread + kStep, ... below `end`, in order, kAhead loads at a
-/// time. kIdle: `use` may also be handed chunks of -inf alone, past `end`.
+/// Calls use(as_floats(load(i)), i) for i = thread, thread + kStep, ... below `end`, in order, with kAhead
+/// loads at a time. kIdle: `use` may also get chunks of -inf alone, for positions past `end`.
 template <int kStep, int kAhead, bool kIdle, class T, class Load, class Use>
 __device__ __forceinline__ void walk_accesses(std::int64_t end, int thread, Load load, Use use) {
   if constexpr (kAhead == 1) {
@@ -187,13 +189,14 @@ __device__ __forceinline__ void walk_accesses(std::int64_t end, int thread, Load
   }
 }
 
-/// The same accesses from the end to the start: the rest first, then the bursts, each in order within.
+/// The same accesses from the end to the start: first the rest, then the bursts. Within each the order is
+/// ascending.
 template <int kStep, int kAhead, class T, class Load, class Use>
 __device__ __forceinline__ void walk_accesses_back(std::int64_t end, int thread, Load load, Use use) {
   static_assert(((kStep * kAhead) & (kStep * kAhead - 1)) == 0);
   std::int64_t i;
   if constexpr (kAhead == 1) {
-    i = ((end - 1 - thread) & -kStep) + thread;  // negative where the thread has none
+    i = ((end - 1 - thread) & -kStep) + thread;  // negative if the thread has none
   } else {
     const std::int64_t start = end & -std::int64_t{kAhead * kStep};
     if (start < end) use_rest<kStep, kAhead, false, T>(start, end, thread, load, use);
@@ -202,9 +205,9 @@ __device__ __forceinline__ void walk_accesses_back(std::int64_t end, int thread,
   for (; i >= 0; i -= kAhead * kStep) burst<kStep, kAhead>(i, load, as_floats<T>, use);
 }
 
-/// Hands each chunk of x[0..V) to one of `kThreads` threads, from the end of the row to its start: a
-/// walk_chunks that follows starts with what the caches still hold. Of a thread kAhead accesses are in flight
-/// at a time.
+/// Passes each chunk of x[0..V) to one of `kThreads` threads, from the end of the row to its start. A
+/// walk_chunks that follows then starts with what is still in the caches. Each thread has kAhead accesses in
+/// flight.
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void walk_row(const T* x, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
@@ -221,8 +224,8 @@ __device__ __forceinline__ void walk_row(const T* x, std::int64_t V, int thread,
   if (thread < head) f(single(to_float(x[thread])));
 }
 
-/// The 16 bytes that start `phase` elements (1 .. kPerAccess - 1) into `low` and end in `high`, its
-/// neighbour.
+/// 16 bytes from two neighbouring accesses: they start at element `phase` (1 .. kPerAccess - 1) of `low` and
+/// end in `high`.
 template <class T>
 __device__ __forceinline__ Access<T> realigned(const Access<T>& low, const Access<T>& high, int phase) {
   unsigned w[8];
@@ -248,9 +251,9 @@ __device__ __forceinline__ Access<T> realigned(const Access<T>& low, const Acces
   return a;
 }
 
-/// Hands chunks c = thread, thread + kThreads, ... of x[0..V) to f(Chunk<kPerAccess>), then the last
-/// V % kPerAccess elements to the first threads, as f(Chunk<1>). With kAhead above 1 also chunks of -inf
-/// alone, which change no maximum and add exp(-inf) = 0 to a sum.
+/// Passes chunks c = thread, thread + kThreads, ... of x[0..V) to f(Chunk<kPerAccess>), then the last V %
+/// kPerAccess elements to the first threads, as f(Chunk<1>). With kAhead above 1, f also gets chunks of -inf
+/// alone; they change no maximum and add exp(-inf) = 0 to a sum.
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
@@ -262,7 +265,7 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
         chunks, thread, [&](std::int64_t i) { return body[i]; },
         [&](const Chunk<N>& of, std::int64_t) { f(of); });
   } else {
-    // The first chunk and the last one or two: one of the two accesses would leave the row.
+    // For the first chunk and the last one or two, one of the two accesses would leave the row.
     const auto singly = [&](std::int64_t c) {
       Chunk<N> of;
       of.largest = to_float(x[c * N]);
@@ -290,7 +293,7 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
         },
         [&](const Neighbours& loaded) { return as_floats(realigned(loaded.low, loaded.high, phase)); },
         [&](const Chunk<N>& of, std::int64_t) { f(of); });
-    // Of the chunks that are left each thread has at most one: its next in turn.
+    // Each thread has at most one of the chunks that are left: the next one of its sequence.
     for (std::int64_t rest = inside > 1 ? inside : 1; rest < chunks; ++rest)
       if (rest % kThreads == thread) singly(rest);
   }
@@ -298,19 +301,19 @@ __device__ __forceinline__ void walk_chunks(const T* x, std::int64_t V, int thre
   if (last < V) f(single(to_float(x[last])));
 }
 
-/// Most elements of a row of V that walk_chunks hands to one of `threads` threads.
+/// Largest number of elements that walk_chunks gives to one of `threads` threads, for row length V.
 template <class T>
 constexpr std::int64_t chunk_share(std::int64_t V, int threads) {
   constexpr int N = kPerAccess<T>;
   return ceil_div(V / N, threads) * N + (V % N != 0 ? 1 : 0);
 }
 
-/// n ⊕ the leaves of a chunk. Rescales d once, and only when the chunk holds a larger maximum: exp(0) = 1 is
-/// exact. A NaN logit leaves m as it is and makes d NaN.
+/// n ⊕ the leaves of a chunk. It rescales d only if the chunk holds a larger maximum, and then once: exp(0) =
+/// 1 is exact. A NaN logit leaves m unchanged and makes d NaN.
 template <class E, int N>
 __device__ __forceinline__ void fold_chunk(Normalizer& n, const Chunk<N>& c) {
   const float largest = fmaxf(n.m, c.largest);
-  const float shift = largest == negative_infinity() ? 0.0f : largest;  // (-inf) - (-inf) is never formed
+  const float shift = largest == negative_infinity() ? 0.0f : largest;  // avoids (-inf) - (-inf)
   if (largest > n.m) {
     n.d *= E::of(n.m - shift);
     n.m = largest;
@@ -319,8 +322,8 @@ __device__ __forceinline__ void fold_chunk(Normalizer& n, const Chunk<N>& c) {
   for (int j = 0; j < N; ++j) n.d += E::of(c.x[j] - shift);
 }
 
-/// What a thread's folds leave behind, fit for ⊕: a slice of -inf and NaN alone has no maximum, and would
-/// pass for the identity.
+/// Makes a thread's folded value fit for ⊕. A slice of only -inf and NaN has no maximum, and without this ⊕
+/// would take it for the identity.
 __device__ __forceinline__ Normalizer folded(Normalizer n) {
   if (n.m == negative_infinity() && n.d != n.d) n.m = n.d;
   return n;

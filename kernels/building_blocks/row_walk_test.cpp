@@ -1,5 +1,5 @@
-// Every element of a row is handed out once, by either walk, and written once, at every alignment; who gets
-// which element of a walk by chunks does not depend on where the row starts.
+// At every alignment, either walk reads every element of a row once, and write_row writes it once. Which
+// thread gets an element in a walk by chunks does not depend on where the row starts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ Chunk<N> chunk(const std::array<float, N>& x) {
   return c;
 }
 
-/// The i-th of many distinct positive numbers of a type (in 16 bits: by its bits, from below to above 1), and
-/// what i it was.
+/// The i-th of many distinct positive numbers of a type (16 bits: by its bits, from below to above 1), and
+/// the inverse: which i a number has.
 template <class T>
 T nth(int i) {
   if constexpr (sizeof(T) == 4) return static_cast<T>(i + 1);
@@ -51,7 +51,7 @@ int which(float v) {
   return bits - 0x3800;
 }
 
-/// A row of V distinct values, `offset` elements off a sector's boundary, with poison around it.
+/// A row of V distinct values, `offset` elements past a sector boundary, with a poison value around it.
 template <class T>
 struct Row {
   alignas(32) std::array<T, 1100> memory;
@@ -89,7 +89,8 @@ TYPED_TEST(RowWalk, EveryElementOnceAtEveryAlignment) {
     }
 }
 
-/// 2x, or -x where it stands alone: shows how often an element went through, and whether by itself.
+/// Doubles an element in a vector access and negates a single one. The result shows how often, and how, it
+/// was passed.
 struct Marked {
   template <class C>
   void operator()(C& c) const {
@@ -104,7 +105,7 @@ void expect_written(int offset, int to_offset, int V, bool in_place) {
   T* const p = in_place ? row.x : out.x;
   for (int thread = 0; thread < kThreads; ++thread)
     write_row<kThreads, kAhead>(static_cast<const T*>(row.x), p, V, thread, Marked());
-  // Whole accesses begin at the logits' first sector.
+  // Vector accesses begin at the first sector boundary in the logits.
   const int sector = 32 / static_cast<int>(sizeof(T));
   const int head = std::min(V, (sector - offset % sector) % sector);
   const int tail = head + (V - head) / kPerAccess<T> * kPerAccess<T>;

@@ -1,8 +1,8 @@
-// The last pass over a row, the one that writes the output. It walks from the end of the row to its start,
-// since what the pass before read last is what the caches still hold; what it reads and writes is not needed
-// again, and is marked so that it does not push out rows which are. Beside a pass in the order of the row
-// with plain accesses, 4000 rows on an H200, one block a row: 4 to 24 % less time for the kernel from V =
-// 8064 (f16: 14,080) to 32,768, up to 5.5 % more for rows that the first-level cache holds, 2 % from 250,000
+// The last pass over a row, which writes the output. It walks from the end of the row to its start, because
+// the caches still hold what the previous pass read last. What it reads and writes is not needed again. It is
+// marked so, to keep it from evicting rows that are needed. Compared with a forward pass with plain accesses
+// (4000 rows on an H200, one block per row), the kernel takes 4 to 24 % less time from V = 8064 (f16: 14,080)
+// to 32,768. It takes up to 5.5 % more for rows that fit the first-level cache, and 2 % more from V = 250,000
 // on.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace assay::ASSAY_BACKEND {
 
-/// Memory moves in sectors of this many bytes.
+/// Memory is transferred in sectors of this many bytes.
 inline constexpr int kSector = 32;
 
-/// *p, which nobody reads again.
+/// Loads *p, which nobody reads again.
 template <class T>
 __device__ __forceinline__ Access<T> load_last(const Access<T>* p) {
 #if defined(__CUDACC__)
@@ -26,7 +26,7 @@ __device__ __forceinline__ Access<T> load_last(const Access<T>* p) {
 #endif
 }
 
-/// *p = a, in one access: left to itself the compiler may make four of it.
+/// Stores *p = a in one access; without this the compiler may use four.
 template <class T>
 __device__ __forceinline__ void store_last(Access<T>* p, const Access<T>& a) {
 #if defined(__CUDACC__)
@@ -38,14 +38,15 @@ __device__ __forceinline__ void store_last(Access<T>* p, const Access<T>& a) {
 #endif
 }
 
-/// p[0..V) = f of x[0..V), which `kThreads` threads share: f(Chunk<1 or kPerAccess>&) puts the outputs in the
-/// place of the logits. p is x or a row apart from it. Of a thread kAhead accesses are in flight at a time.
-/// Its accesses are whole sectors of x, and of p where both lie alike. (Sectors of p instead, where p lies on
-/// other ones: safe_block f16 took 2 to 12 % longer on an H200 everywhere.)
+/// p[0..V) = f of x[0..V), shared by `kThreads` threads. f(Chunk<1 or kPerAccess>&) replaces the logits by
+/// the outputs. p is x, or a row that does not overlap x. Each thread has kAhead accesses in flight. The
+/// accesses are whole sectors of x, and whole sectors of p if both have the same alignment. (With whole
+/// sectors of p instead, if the alignments differ, safe_block f16 took 2 to 12 % longer on an H200 at every
+/// V.)
 template <int kThreads, int kAhead = 1, class T, class F>
 __device__ __forceinline__ void write_row(const T* x, T* p, std::int64_t V, int thread, F f) {
   constexpr int N = kPerAccess<T>;
-  static_assert(kThreads >= (kSector + 16) / static_cast<int>(sizeof(T)));  // a thread has one single element
+  static_assert(kThreads >= (kSector + 16) / static_cast<int>(sizeof(T)));  // at most one single per thread
   const auto to_sector = static_cast<std::int64_t>((kSector - reinterpret_cast<std::uintptr_t>(x) % kSector) %
                                                    kSector / sizeof(T));
   const std::int64_t head = to_sector < V ? to_sector : V;
@@ -54,7 +55,7 @@ __device__ __forceinline__ void write_row(const T* x, T* p, std::int64_t V, int 
   const bool one_access =
       (reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(p)) % 16 == 0;
 
-  // The elements before the first whole access and after the last one.
+  // The elements before the first whole access, and those after the last.
   const std::int64_t single_at = thread < head ? thread : accesses * N + thread;
   if (single_at < V) {
     Chunk<1> c = single(to_float(x[single_at]));

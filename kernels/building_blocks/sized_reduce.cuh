@@ -1,31 +1,33 @@
-// Reductions over a block whose number of threads is known at launch only: by a tree in shared memory, and by
-// warp shuffles. The patterns R are those of reduce.cuh.
+// Reductions over a block whose number of threads is known only at launch: by a tree in shared memory, or by
+// warp shuffles. R is a pattern of reduce.cuh.
 #pragma once
 
 #include "kernels/building_blocks/reduce.cuh"
 
 namespace assay::ASSAY_BACKEND {
 
-/// Every thread gets the merge of all values: halving offsets over cells[blockDim.x], a barrier each round.
-/// All threads call it; blockDim.x is a power of two. `cells` may be written again after one more barrier.
+/// Every thread gets the merge of all values, by halving offsets over cells[blockDim.x], with a barrier each
+/// round. All threads must call it; blockDim.x is a power of two. After one more barrier, `cells` may be
+/// written again.
 template <class R>
 __device__ __forceinline__ typename R::T tree_reduce(typename R::T v, typename R::T* cells) {
   cells[threadIdx.x] = v;
   __syncthreads();  // all threads meet; cells[] is complete
   for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
     if (threadIdx.x < offset) cells[threadIdx.x] = R::merge(cells[threadIdx.x], cells[threadIdx.x + offset]);
-    __syncthreads();  // all threads meet; the lower half holds the merges, and nobody reads the upper one
+    __syncthreads();  // all threads meet; the lower half holds the merges, and nobody reads the upper half
   }
   return cells[0];
 }
 
-/// Additions from a term to the result of tree_reduce, `own` of them within a thread.
+/// Number of additions from a term to the result of tree_reduce; `own` of them are within a thread.
 constexpr std::int64_t tree_height(std::int64_t own, int threads) {
   for (; threads > 1; threads /= 2) ++own;
   return own;
 }
 
-/// block_reduce for blockDim.x threads, a multiple of 32 up to 1024: as high, and with the same barriers.
+/// block_reduce for blockDim.x threads, a multiple of 32 up to 1024. It has the same height and the same
+/// barriers.
 template <class R>
 __device__ typename R::T sized_reduce(typename R::T v) {
   using T = typename R::T;
@@ -45,15 +47,15 @@ __device__ typename R::T sized_reduce(typename R::T v) {
   return total[0];
 }
 
-/// `most` threads, or as many warps, a power of two of them, as a shorter row has elements for.
+/// Number of threads: `most`, or for a short row the smallest 32 x power of two that covers its V elements.
 constexpr int threads_to_cover(std::int64_t V, int most) {
   int threads = 32;
   while (threads < most && threads < V) threads *= 2;
   return threads;
 }
 
-/// Threads of a block in the online softmax paper's benchmark: the largest power of two from 32 to 256 that
-/// leaves every thread `least` elements, 8 for softmax and 16 where top-k takes part.
+/// Number of threads of a block in the online softmax paper's benchmark: the largest power of two from 32 to
+/// 256 that leaves every thread at least `least` elements. `least` is 8 for softmax, 16 with top-k.
 constexpr int paper_threads(std::int64_t V, int least) {
   int threads = 32;
   while (threads < 256 && V / least >= 2 * threads) threads *= 2;

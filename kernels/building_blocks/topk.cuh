@@ -1,5 +1,5 @@
-// Top-k selection: a strict total order on (logit, index), each thread's sorted list, and the merge of a
-// block's lists. Equal logits rank by smaller index, -0 equals +0, NaN ranks last.
+// Top-k selection: a strict total order on (logit, index), a sorted list per thread, and the merge of a
+// block's lists. Of equal logits the smaller index ranks first; -0 equals +0; NaN ranks last.
 #pragma once
 
 #include "kernels/building_blocks/reduce.cuh"
@@ -8,13 +8,13 @@ namespace assay::ASSAY_BACKEND {
 
 inline constexpr int kMaxK = 64;
 
-/// A logit as an integer that orders the same way, and its position.
+/// A logit as an integer with the same order, and its position.
 struct Ranked {
   int key;
   long long index;
 };
 
-inline constexpr int kNoKey = static_cast<int>(0x80000000u);  // an empty slot: after everything
+inline constexpr int kNoKey = static_cast<int>(0x80000000u);  // an empty slot: ranks after everything
 inline constexpr int kNanKey = kNoKey + 1;
 inline constexpr long long kNoIndex = 0x7fffffffffffffffll;
 
@@ -29,7 +29,8 @@ __device__ __forceinline__ bool ranks_before(Ranked a, Ranked b) {
   return a.key > b.key || (a.key == b.key && a.index < b.index);
 }
 
-/// The k best of what one thread has seen, best first. The last slot falls off as in the paper's K + 1 list.
+/// The k best of what one thread has read, best first. An insertion drops the last slot, as in the paper's K
+/// + 1 list.
 struct ThreadList {
   int key[kMaxK];
   long long index[kMaxK];
@@ -69,10 +70,10 @@ __device__ __forceinline__ void store_index(void* indices, std::int64_t at, long
     static_cast<int*>(indices)[at] = static_cast<int>(index);
 }
 
-/// Merges the lists of a block. First every warp merges its lanes' lists in k rounds: each lane offers its
-/// head, the best is kept in shared memory. Then warp 0 merges the warps' lists the same way, and its lane 0
-/// writes index and `value_of(index)`. Slots past the last element get index -1 and value 0. All threads
-/// call it.
+/// Merges the lists of a block. First every warp merges its lanes' lists in k rounds: each lane offers the
+/// head of its list, and the best is kept in shared memory. Then warp 0 merges the warps' lists in the same
+/// way, and its lane 0 writes the index and `value_of(index)`. Slots past the last element get index -1 and
+/// value 0. All threads must call it.
 template <int kThreads, class T, class ValueOf>
 __device__ void write_best(const ThreadList& list, int k, T* values, void* indices, std::int64_t first_index,
                            bool wide, ValueOf value_of) {

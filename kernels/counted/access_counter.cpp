@@ -1,5 +1,5 @@
-// ThreadSanitizer's entry points, with counters behind them. This file itself is not instrumented, and the
-// binary it is part of is not linked with the sanitizer's runtime.
+// ThreadSanitizer's entry points, implemented as counters. This file itself is not instrumented, and its
+// binary is not linked with the sanitizer's runtime.
 #include "kernels/counted/access_counter.hpp"
 
 namespace assay::access_counter {
@@ -51,7 +51,7 @@ void __tsan_func_exit() {}
 void __tsan_init() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-// Atomic read-modify-write: one load and one store.
+// An atomic read-modify-write counts as one load and one store.
 #define ASSAY_ATOMIC(BITS, T)                                                                      \
   T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
     load(const_cast<const T*>(p), sizeof(T));                                                      \

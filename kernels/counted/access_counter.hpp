@@ -1,4 +1,4 @@
-// Counts the accesses of instrumented code to up to six ranges of memory.
+// Counts the accesses of instrumented code to up to six memory ranges.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct Range {
   std::int64_t loaded = 0, stored = 0;  // bytes
 };
 
-/// From now on the accesses of this OS thread are added to these ranges. An empty span ends it.
+/// From now on, accesses of this OS thread are added to these ranges. An empty span stops the counting.
 void watch(std::span<Range> ranges);
 
 }  // namespace assay::access_counter

@@ -17,7 +17,7 @@ std::vector<Variant>& list() {
   return all;
 }
 
-/// Ends the watching when a launch is over, however it ends.
+/// Stops the counting when a launch ends, in whatever way.
 struct Watching {
   explicit Watching(std::span<access_counter::Range> ranges) { access_counter::watch(ranges); }
   ~Watching() { access_counter::watch({}); }
@@ -90,7 +90,7 @@ AccessCounts count_accesses(const Variant& counted, const Problem& p, std::span<
     return AccessBytes{ranges[static_cast<std::size_t>(i)].loaded,
                        ranges[static_cast<std::size_t>(i)].stored};
   };
-  // What the gradients are read counts with what the other input is.
+  // Accesses to the gradients are added to those of the logits, the other input.
   c.logits = {bytes(0).loaded + bytes(6).loaded, bytes(0).stored + bytes(6).stored};
   c.probs = bytes(1);
   c.indices = bytes(2);

@@ -1,10 +1,10 @@
-// The variants once more, on the host executor, with every load and store counted: "accesses per element" as
-// a measurement. The compiler reports each access of a kernel's code through the functions it would call in
-// ThreadSanitizer's runtime (-fsanitize=thread); access_counter.cpp implements those instead. What the
-// optimiser removed is not there to be counted, as on a GPU; caches and registers are none of its business.
+// The variants compiled again for the host executor with every load and store counted: this measures accesses
+// per element. With -fsanitize=thread the compiler calls functions of ThreadSanitizer's runtime for each
+// access; access_counter.cpp implements these functions instead. Accesses that the optimiser removed are not
+// counted, as on a GPU. Caches and registers play no part.
 //
-// Included before a variant's source (kernels/CMakeLists.txt): the copy registers itself here, not in the
-// registry.
+// This header is included before a variant's source (kernels/CMakeLists.txt), so that the copy registers
+// itself here and not in the registry.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 
 namespace assay {
 
-/// Bytes of one kind of buffer, summed over all threads of a launch.
+/// Bytes loaded from and stored to one kind of buffer, summed over all threads of a launch.
 struct AccessBytes {
   std::int64_t loaded = 0, stored = 0;
 };
 
 struct AccessCounts {
   AccessBytes logits, probs, indices, normalizer, workspace;
-  /// Elements of any buffer, per element of the row: logits, probabilities, indices and (m, d) in their own
-  /// types, a workspace in fp32 (what every variant here keeps in one).
+  /// Accessed elements of all buffers, per element of the row. Logits, probabilities, indices and (m, d)
+  /// count in their own types, the workspace in fp32 (all variants here keep fp32 in it).
   double loads = 0, stores = 0;
 };
 
-/// Variants whose accesses can be counted: the registry's host keys; empty in a build that leaves them out.
+/// The variants whose accesses can be counted: those with a host key. Empty in a build without this.
 const std::vector<Variant>& counted_variants();
 const Variant* find_counted(std::string_view key);
 
-/// One launch of a counted variant on `logits` (dense rows in its dtype). Throws std::runtime_error with the
-/// executor's words if the launch fails.
+/// Launches a counted variant once on `logits` (dense rows in its dtype). Throws std::runtime_error with the
+/// executor's text if the launch fails.
 AccessCounts count_accesses(const Variant& counted, const Problem& problem,
                             std::span<const std::byte> logits);
 
-/// What register_variant is for these copies: they are compiled with the one name defined as the other.
+/// Replaces register_variant in these copies: they are compiled with that name defined as this one.
 bool register_counted(Variant v);
 
 namespace host_counted::backend_names {

@@ -1,5 +1,5 @@
-// What the counters say of kernels whose accesses are known, and that every variant's claim is what it does,
-// or what its source says it does where that is known to be less.
+// Tests the counters on kernels with known accesses. Tests that every variant does what it claims, or what
+// its source counts if that is known to be more.
 #include "kernels/counted/counted.hpp"
 
 #include <gtest/gtest.h>
@@ -37,18 +37,18 @@ TEST(CountedVariants, AreTheRegistrysHostKeys) {
   EXPECT_EQ(counted_variants().size(), on_host_keys);
 }
 
-/// Loads of variants that claim what their source counts: a tutorial's "3N" kernel is 3 loads and a store,
-/// its "2N" one 2 and a store.
+/// Variants that claim what their published source counts: the loads that they really make. A tutorial's "3N"
+/// kernel makes 3 loads and a store, its "2N" kernel 2 loads and a store.
 const std::map<std::string, int> kLoadsPastTheirSource = {{"fused_safe_thread", 3},
                                                           {"online_recurrence_thread", 2}};
 
-/// A softmax loads and stores exactly what it claims; top-k kernels besides touch k elements a row.
+/// A softmax loads and stores exactly what it claims. Top-k kernels also access k elements per row.
 TEST(CountedVariants, DoWhatTheyClaim) {
   ASSERT_FALSE(counted_variants().empty());
   for (const Variant& v : counted_variants()) {
-    if (v.claim.causal != Causal::no) continue;  // below
+    if (v.claim.causal != Causal::no) continue;  // the next test
     const auto past = kLoadsPastTheirSource.find(v.variant);
-    // The longer rows are past what any variant keeps in registers.
+    // These rows are longer than any variant keeps in registers.
     for (const std::int64_t V : {2048, 16384}) {
       const AccessCounts c = counts_of(v, V, 2);
       const double slack = 64.0 / static_cast<double>(V);  // (m, d), lists of k
@@ -61,7 +61,7 @@ TEST(CountedVariants, DoWhatTheyClaim) {
   }
 }
 
-/// Row r of a square has r + 1 columns to read, and V to write.
+/// Row r of a causal square has r + 1 columns to read and V to write.
 TEST(CountedVariants, CausalOnesReadUpToTheDiagonal) {
   for (const Variant& v : counted_variants()) {
     if (v.claim.causal == Causal::no) continue;
@@ -77,7 +77,7 @@ TEST(CountedVariants, OnlineReadsEveryLogitTwiceWhateverTheAlignment) {
   ASSERT_NE(v, nullptr);
   for (const std::int64_t V : {1, 2, 3, 31, 129, 1025}) {
     const AccessCounts c = counts_of(*v, V, 3);
-    // Rows off a 16-byte boundary are realigned in registers: neighbouring accesses overlap there.
+    // Rows that are not 16-byte aligned are realigned in registers, and neighbouring accesses overlap.
     EXPECT_GE(c.logits.loaded, 2 * 3 * V * 4) << V;
     EXPECT_LE(c.logits.loaded, 3 * 3 * V * 4) << V;
     EXPECT_EQ(c.probs.stored, 3 * V * 4) << V;

@@ -1,4 +1,4 @@
-// A sanitized build has the real runtime behind the instrumentation, and no counted variants.
+// In a sanitized build the real runtime handles the instrumentation, and there are no counted variants.
 #include "kernels/counted/access_counter.hpp"
 
 namespace assay::access_counter {

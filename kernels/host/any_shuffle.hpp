@@ -1,5 +1,5 @@
-// Shuffles of values of any size, eight bytes at a time, and what a GPU leaves undefined made visible: for
-// the libraries that reduce structures.
+// Helpers for libraries that reduce structures. A shuffle of a value of any size moves eight bytes at a time.
+// A result that a GPU leaves undefined is poisoned, so that its use shows.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND::words_detail {
 
@@ -29,7 +29,8 @@ T shuffle_any(executor::Collective kind, unsigned mask, const T& v, int argument
   return result;
 }
 
-/// The value of a result that the library promises to other threads alone: who uses it is seen.
+/// Poisons the result of a thread to which the library promises none: a kernel that uses it goes wrong
+/// visibly.
 template <class T>
 T undefined_result(T v) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,4 +1,4 @@
-// Running a few blocks of a grid alone: for problems too large to run whole.
+// Runs only a few blocks of a grid, for problems that are too large to run whole.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,15 @@
 
 namespace assay::executor {
 
-/// Which blocks to run, by number, of as many as the grid has.
+/// Given the number of blocks of the grid, returns the numbers of the blocks to run.
 using BlockChoice = std::function<std::vector<std::uint64_t>(std::uint64_t blocks)>;
 
-/// The blocks that own these rows. Block 0 takes the first `per_block` rows, block 1 the next ones, and so on; after
-/// the last block it is block 0's turn again. No rows: all blocks.
+/// Chooses the blocks that own these rows. Block 0 owns the first `per_block` rows, block 1 the next ones,
+/// and so on. After the last block it is block 0's turn again. If `rows` is empty, all blocks run.
 ///
-/// A kernel may also be launched several times, each time for as many rows as its grid has room for. Example: 10
-/// rows, 4 a launch. The last launch has 2 blocks, for rows 8 and 9. Blocks that own a row in this way run, too.
+/// A kernel may also be launched several times, each time for as many rows as its grid has room for. Example:
+/// 10 rows, 4 rows a launch. The last launch has 2 blocks, for rows 8 and 9. Blocks that own a row in this
+/// way run, too.
 inline BlockChoice owners_of(std::vector<std::int64_t> rows, std::int64_t per_block) {
   if (rows.empty() || per_block < 1) return {};
   return [rows = std::move(rows), per_block](std::uint64_t blocks) {
@@ -34,7 +35,7 @@ inline BlockChoice owners_of(std::vector<std::int64_t> rows, std::int64_t per_bl
   };
 }
 
-/// For the later launches of this OS thread; an empty function: all of them.
+/// Applies to the later launches of this OS thread. An empty function means all blocks.
 void choose_blocks(BlockChoice choice);
 
 }  // namespace assay::executor

@@ -1,6 +1,6 @@
-// What each lane gets from a warp collective, once every live lane of its mask has arrived: `mask` below is
-// those. All lanes' results are computed at that moment: a lane that wakes late must not see what others
-// bring to a later collective.
+// Computes what each lane gets from a warp collective. `mask` below holds the lanes that take part: the live
+// lanes of the collective's mask, all of which have arrived. All results are computed at that moment, because
+// a lane that wakes late must not see values that others bring to a later collective.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace assay::executor {
 
-/// A shuffle's lane and the lane it reads, which takes no part.
+/// A lane whose shuffle reads a lane (`source`) that takes no part.
 struct BadRead {
   unsigned lane, source;
 };
@@ -49,7 +49,7 @@ inline std::optional<BadRead> deliver(Collective kind, unsigned mask, unsigned w
       return shuffle(mask, values, results,
                      [&](unsigned l) { return number(l) >= (l & segment) + width - l ? l : l + number(l); });
     case Collective::shfl_xor:
-      // Lanes of earlier segments may be read, those of later ones give the lane its own value.
+      // A lane may read a lane of an earlier segment. For a lane of a later segment it gets its own value.
       return shuffle(mask, values, results, [&](unsigned l) {
         return (l ^ number(l)) >= (l & segment) + width ? l : l ^ number(l);
       });

@@ -1,5 +1,5 @@
-// Cooperative groups for kernels on the host executor: the block, tiles of up to a warp, and what is reduced
-// over them. A whole grid cannot meet here: its blocks run one after the other.
+// Cooperative groups for kernels on the host executor: the block, tiles of at most a warp, and reductions
+// over tiles. A grid cannot synchronize here, because its blocks run one after the other.
 #pragma once
 
 #include "kernels/host/any_shuffle.hpp"
@@ -45,7 +45,7 @@ class grid_group {
 };
 inline grid_group this_grid() { return {}; }
 
-/// N threads of a block that follow each other: a power of two, a warp at most.
+/// A tile: N consecutive threads of a block. N is a power of two, at most a warp.
 template <unsigned N, class Parent = void>
 class thread_block_tile {
   static_assert(N > 0 && (N & (N - 1)) == 0, "a tile has a power of two threads");
@@ -55,7 +55,7 @@ class thread_block_tile {
   template <class P>
   explicit thread_block_tile(const P& parent)
       : meta_rank_(parent.thread_rank() / N), meta_size_((parent.size() + N - 1) / N) {}
-  /// The tile alone, whatever it is a part of.
+  /// Forgets which group the tile is a part of.
   template <class P>
   thread_block_tile(const thread_block_tile<N, P>& tile)
       : meta_rank_(tile.meta_group_rank()), meta_size_(tile.meta_group_size()) {}
@@ -87,7 +87,7 @@ class thread_block_tile {
   }
   int any(int p, const Site& site = Site::current()) const { return __any_sync(mask(), p, site); }
   int all(int p, const Site& site = Site::current()) const { return __all_sync(mask(), p, site); }
-  /// Bit i is the tile's thread i.
+  /// Bit i belongs to thread i of the tile.
   unsigned ballot(int p, const Site& site = Site::current()) const {
     return __ballot_sync(mask(), p, site) >> first();
   }
@@ -110,7 +110,7 @@ thread_block_tile<N, Parent> tiled_partition(const Parent& parent) {
   return thread_block_tile<N, Parent>(parent);
 }
 
-/// A group whose kind is known at run time only: the block, or a tile of it.
+/// A group whose kind is known only at run time: the block, or a tile of it.
 class thread_group {
  public:
   thread_group(thread_block) : size_(thread_block::size()), block_(true) {}
@@ -174,7 +174,7 @@ ASSAY_GROUP_OPERATOR(bit_or, static_cast<T>(a | b))
 ASSAY_GROUP_OPERATOR(bit_xor, static_cast<T>(a ^ b))
 #undef ASSAY_GROUP_OPERATOR
 
-/// Every thread of the tile gets the result. The order of the terms is nobody's promise: here butterflies.
+/// Every thread of the tile gets the result. CUDA promises no order of the terms; here it is a butterfly.
 template <unsigned N, class P, class T, class Op>
 T reduce(const thread_block_tile<N, P>& tile, T v, Op op, const Site& site = Site::current()) {
   for (unsigned lanes = N / 2; lanes > 0; lanes /= 2)

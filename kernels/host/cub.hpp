@@ -1,6 +1,6 @@
-// CUB's reductions of a warp and of a block, for kernels on the host executor: written from their
-// documentation, on the executor's shuffles and barriers. As there, the result is the first thread's alone,
-// and a TempStorage may be used again after a __syncthreads() only.
+// CUB's reductions of a warp and of a block, for kernels on the host executor. They are written from CUB's
+// documentation and use the executor's shuffles and barriers. As in CUB, only the first thread gets the
+// result, and a TempStorage may be used again only after a __syncthreads().
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct KeyValuePair {
   KeyValuePair() = default;
   constexpr KeyValuePair(const Key& k, const Value& v) : key(k), value(v) {}
 };
-/// The pair of the largest value; of equal ones that of the smallest key.
+/// Returns the pair with the larger value. If the values are equal, it returns the pair with the smaller key.
 struct ArgMax {
   template <class P>
   constexpr P operator()(const P& a, const P& b) const {
@@ -57,7 +57,8 @@ struct ArgMin {
 };
 
 namespace detail {
-/// Of the `count` first lanes of each `width` that follow each other, in the first one. Any associative op.
+/// Reduces the first `count` lanes of each `width` consecutive lanes. The first lane gets the result. `op`
+/// must be associative.
 template <class T, class Op>
 T reduce_lanes(T v, Op op, unsigned mask, int width, int count, const Site& site) {
   const int lane = static_cast<int>(words_detail::block_thread()) % width;
@@ -69,7 +70,7 @@ T reduce_lanes(T v, Op op, unsigned mask, int width, int count, const Site& site
   }
   return v;
 }
-/// A thread's own items, in their order.
+/// Reduces a thread's own items, in their order.
 template <class T, int n, class Op>
 T reduce_items(const T (&items)[n], Op op) {
   T v = items[0];
@@ -112,7 +113,7 @@ enum BlockReduceAlgorithm {
   BLOCK_REDUCE_WARP_REDUCTIONS
 };
 
-/// Each warp reduces its own, the first thread then the warps' results in their order.
+/// Each warp reduces its own values. Then the first thread reduces the warps' results, in their order.
 template <class T, int kX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int kY = 1, int kZ = 1,
           int = 0>
 class BlockReduce {
@@ -133,7 +134,7 @@ class BlockReduce {
   T Reduce(T (&items)[n], Op op, const Site& site = Site::current()) const {
     return Reduce(detail::reduce_items(items, op), op, kThreads, site);
   }
-  /// Of the first `count` threads; the others call it too.
+  /// Reduces the values of the first `count` threads. The other threads must call it too.
   template <class Op>
   T Reduce(T v, Op op, int count, const Site& site = Site::current()) const {
     if (blockDim.count() > kThreads)

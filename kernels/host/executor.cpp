@@ -1,5 +1,5 @@
-// Launches: blocks, warps and the fibers of their threads. One Executor per OS thread, made on first
-// use; its fibers are pooled, because making one costs far more than running a thread of a kernel on it.
+// Launches: blocks, warps and the fibers of their threads. Each OS thread has one Executor, made on first
+// use. Its fibers are pooled, because making one costs far more than running a thread of a kernel on it.
 #include "kernels/host/executor.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::size_t kStack = 512 * 1024;
 constexpr std::size_t kStack = 96 * 1024;
 #endif
 
-struct Stream {  // splitmix64
+struct ScheduleRandom {  // splitmix64
   std::uint64_t state;
   std::uint64_t next() {
     std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
@@ -37,12 +37,12 @@ struct Stream {  // splitmix64
 };
 
 template <class T>
-void permute(std::vector<T>& items, Stream& random) {
+void permute(std::vector<T>& items, ScheduleRandom& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.next() % i]);
 }
 
-/// A fiber's memory. Its outermost frames are never left, so it is given back with their poison taken off:
-/// from munmap on, the address may be another OS thread's next stack.
+/// A fiber's memory. The fiber never leaves its outermost frames, so AddressSanitizer still has them
+/// poisoned. The poison is removed before munmap: after it the address may become another OS thread's stack.
 struct StackMemory : boost::context::protected_fixedsize_stack {
   StackMemory() : basic_protected_fixedsize_stack(kStack) {}
   void deallocate(boost::context::stack_context& memory) noexcept {
@@ -71,10 +71,10 @@ void Executor::run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(cons
   dynamic_ = dynamic;
   threads_ = static_cast<unsigned>(block.count());
   for (which_ = 0; which_ < std::min<std::uint64_t>(kPools, grid.count()); ++which_) prepare(grid, block);
-  Stream random{schedule.seed};
+  ScheduleRandom random{schedule.seed};
   const std::vector<std::uint64_t> chosen = choice ? choice(grid.count()) : std::vector<std::uint64_t>();
   const std::uint64_t blocks = choice ? chosen.size() : grid.count();
-  // Blocks in a permuted order without storing it: start + stride * i with stride coprime to the count.
+  // Permutes the blocks without storing the order: start + stride * i, where stride is coprime to the count.
   std::uint64_t stride = 1, start = 0;
   if (schedule.seed != 0 && blocks > 1) {
     start = random.next() % blocks;
@@ -149,8 +149,8 @@ std::unique_ptr<Lane> Executor::make_lane() {
   const context::stack_context memory = allocator.allocate();
   self->stack.bottom = static_cast<const char*>(memory.sp) - memory.size;
   self->stack.size = memory.size;
-  // Stacks begin at page boundaries. Without a different offset for each, the same few cache sets would
-  // hold the live frames of every fiber, and each switch would miss.
+  // Stacks begin at page boundaries. Without a different offset for each, the live frames of all fibers would
+  // fall into the same few cache sets, and each switch would miss the cache.
   const std::size_t colour = pool().lanes.size() % 64 * 320;
   const context::preallocated place(static_cast<char*>(memory.sp) - colour, memory.size - colour, memory);
   self->fiber = context::fiber(
@@ -173,7 +173,7 @@ std::unique_ptr<Lane> Executor::make_lane() {
           sanitizers::release(&home->end_edge);
           go_on(*self);
         }
-        // The last switch: nothing of this stack is used again.
+        // The last switch: this stack is not used again.
         previous_ = self;
         sanitizers::before_last_switch(main_.stack);
         return std::move(main_.fiber);
@@ -189,9 +189,10 @@ void Executor::finish(Lane& lane) {
   warp.alive &= ~(1u << l);
   --alive_;
   if (!error_.empty()) return;
-  // An exited thread is no longer waited for at a block barrier (CUDA guide, __syncthreads).
+  // A block barrier no longer waits for an exited thread (CUDA guide, __syncthreads).
   if (alive_ > 0 && arrived_ == alive_) open_barrier();
-  // Nor at a warp collective. One of those that wait closes it: the memory that its lanes order is theirs.
+  // Nor does a warp collective. One of its waiting lanes must close it, so that only their memory is ordered,
+  // and not that of the exited thread.
   for (unsigned i = 0; i < warp.group_count; ++i)
     if (const Warp::Group& g = warp.groups[i]; (g.mask >> l & 1) && complete(warp, g))
       warp.runnable |= g.arrived & -g.arrived;
@@ -268,7 +269,7 @@ void Executor::abandon() {
   if (error_.empty()) error_ = "abandoned", error_kind_ = FaultKind::other;
   for (unsigned t = 0; t < threads_; ++t) {
     Lane& lane = lane_at(t);
-    // A thread that has not begun sits at the top of its fiber: running it would execute the kernel.
+    // A thread that has not begun is at the top of its fiber: switching to it would execute the kernel.
     if (lane.done || !lane.begun) continue;
     while (!lane.done) enter(main_, lane);
   }
@@ -306,7 +307,7 @@ void* dynamic_shared() { return executor().dynamic(); }
 void poison(void* p, std::size_t bytes, unsigned turn) {
   constexpr unsigned char kNan = 0xff, kLarge = 0x71;
   std::byte pattern[64];
-  // The words are placed by address: a guard that was filled in two pieces is one pattern.
+  // The address decides which word comes: a guard that is filled in two pieces holds one pattern.
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   for (std::size_t i = 0; i < sizeof pattern; ++i)
     pattern[i] = std::byte((begin + i) / 4 % 2 == turn % 2 ? kNan : kLarge);

@@ -1,11 +1,13 @@
-// The host executor: runs a CUDA kernel's source on the CPU, one fiber per CUDA thread. It is a test
-// instrument. Barriers and shuffles rendezvous by mask, a divergent or missing arrival is an error that
-// names every thread's source line, shared memory is poisoned per block, and the order in which threads,
-// warps and blocks run is a seed.
+// The host executor runs a CUDA kernel's source on the CPU, with one fiber per CUDA thread. It is a test
+// instrument:
+// - Barriers and shuffles meet by mask. A divergent or missing arrival is an error that names every thread's
+//   source line.
+// - Shared memory is poisoned for every block.
+// - A seed decides the order in which threads, warps and blocks run.
 //
-// What it cannot show: the host libm's expf is not the device's; there is no weak memory model, no
-// asynchronous copy, no mma, cluster or cooperative grid. A record made here never stands in for one
-// made on a GPU. Under ThreadSanitizer atomics order memory, which on a GPU takes a fence: a missing
+// What it cannot show: the host libm's expf is not the device's. There is no weak memory model, no
+// asynchronous copy, no mma, no cluster and no cooperative grid. A record made here never stands in for one
+// made on a GPU. Under ThreadSanitizer, atomics order memory; on a GPU that takes a fence. So a missing
 // __threadfence is not seen.
 #pragma once
 
@@ -34,7 +36,7 @@ struct Fault : std::runtime_error {
   FaultKind kind;
 };
 
-/// Largest launch the executor accepts: an H200's limits.
+/// The largest launch that the executor accepts: the limits of an H200.
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxShared = 232448;
 inline constexpr std::size_t kMaxStaticShared = 49152;
@@ -45,17 +47,18 @@ struct Schedule {
 };
 void set_schedule(const Schedule& schedule);
 
-/// A hash of the launches of this OS thread since set_schedule: of each one's block, shared memory, and grid
-/// to a power of two. A search learns from it that a launcher took another path. 0 before the first launch.
+/// A hash of the launches of this OS thread since set_schedule. From each launch it takes the block, the
+/// shared memory, and the size of the grid rounded to a power of two. So a search learns that a launcher took
+/// another path. 0 before the first launch.
 std::uint64_t dispatch();
 
 /// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument);
 
-// What kernel code sees, through kernels/host/words.hpp.
+// What kernel code sees, through kernels/host/cuda_core.hpp.
 
 struct Lane;
-/// Identity of the CUDA thread now running on this OS thread.
+/// The indices and sizes of the CUDA thread now running on this OS thread.
 struct Identity {
   Dim3 threadIdx, blockIdx, blockDim, gridDim;
 };
@@ -81,20 +84,21 @@ enum class Collective : std::uint8_t {
 };
 enum class Barrier : std::uint8_t { plain, count, all, any };
 
-/// Block barrier; the result is the count, conjunction or disjunction of the predicates.
+/// Block barrier. The result is the count, the conjunction or the disjunction of the predicates.
 int block_barrier(Barrier kind, int predicate, const Site& site);
-/// Warp collective over the lanes of `mask`. For shuffles `argument` is source lane, delta or lane mask.
+/// Warp collective over the lanes of `mask`. For shuffles, `argument` is the source lane, delta or lane mask.
 std::uint64_t warp_collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
                               const Site& site);
 unsigned active_mask();
 
-/// Shared memory of the running block: `tag` identifies the array; poisoned when the block first names it.
+/// Shared memory of the running block. `tag` identifies the array, which is poisoned when the block first
+/// names it.
 void* static_shared(const void* tag, std::size_t bytes, std::size_t align);
 void* dynamic_shared();
 
-/// Fills memory that nobody has written: words of four bytes, by turns a NaN and about 2^100 in f32 and bf16
-/// (a NaN and 11144 in f16). A maximum drops NaN, a sum does not show what lies below the rounding: no kernel
-/// that reads both can miss both. An odd `turn` begins with the other one.
+/// Fills memory that nobody has written. Its 4-byte words are in turn a NaN and a large value, which is about
+/// 2^100 in f32 and bf16 and 11144 in f16. A maximum drops a NaN, and a sum hides what lies below its
+/// rounding, but no kernel that reads both words can miss both. An odd `turn` begins with the other word.
 void poison(void* p, std::size_t bytes, unsigned turn = 0);
 
 }  // namespace assay::executor

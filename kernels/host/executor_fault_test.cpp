@@ -1,5 +1,5 @@
-// Kernels that misuse the machine: each fault names the call, its source line and the threads, and the next
-// launch of the same OS thread is not touched by it.
+// Kernels that misuse the machine. Each fault names the call, its source line and the threads. The next
+// launch of the same OS thread is not affected.
 #include <stdexcept>
 #include <vector>
 
@@ -8,7 +8,8 @@
 namespace assay::host_test {
 namespace {
 
-/// Kernel code marks the line of the call after it; "@0" and "@1" in an expected text stand for the places.
+/// Kernel code marks the line after it, where the call is. "@0" and "@1" in an expected text stand for these
+/// lines.
 int marked[2];
 void mark_next(int which, int line = __builtin_LINE()) { atomicExch(&marked[which], line + 1); }
 std::string with_places(std::string text) {
@@ -20,7 +21,7 @@ std::string with_places(std::string text) {
   return text;
 }
 
-/// A launch that uses barriers, shuffles and both kinds of shared memory, and whose result is known.
+/// A launch with a known result. It uses barriers, shuffles and both kinds of shared memory.
 void expect_right_launch() {
   unsigned sum = 0;
   const std::string fault = fault_of(3, 96, 96 * sizeof(unsigned), [&] {
@@ -38,7 +39,7 @@ void expect_right_launch() {
   ASSERT_EQ(sum, 3u * 95 * 96 / 2);
 }
 
-/// The kernel faults under every seed, with all of `parts` in its text, and leaves nothing behind.
+/// The kernel faults under every seed. The fault's text has all of `parts`, and nothing is left behind.
 template <class Kernel>
 void expect_fault(unsigned threads, const std::vector<std::string>& parts, const Kernel& kernel) {
   for (std::uint64_t seed = 0; seed < (kSlow ? 2 : 8); ++seed) {
@@ -64,7 +65,7 @@ TEST(Executor, ThreadsAtTwoBarriers) {
     }
   };
   expect_fault(64, {"divergent barrier", "wait in __syncthreads@0", "wait in __syncthreads@1"}, kernel);
-  // In index order the first 40 wait when thread 40 arrives elsewhere.
+  // In index order the first 40 threads already wait when thread 40 arrives at another barrier.
   const std::string fault = fault_of(1, 64, kernel);
   for (const char* part : {"threads 0-39 wait in __syncthreads@0", "threads 40 wait in __syncthreads@1",
                            "threads 41-63 are elsewhere"})
@@ -104,13 +105,13 @@ TEST(Executor, ShuffleReadsALaneThatHasExited) {
                  mark_next(0);
                  __shfl_down_sync(~0u, 1, 1);
                });
-  // Past the end of the block.
+  // Lane 16 of the last warp lies past the end of the block.
   expect_fault(40, {"a shuffle of thread 32 reads lane 16, which has exited or does not exist"},
                [] { __shfl_xor_sync(~0u, 1, 16); });
 }
 
 TEST(Executor, ExitsOfOthersDoNotExcuseALiveLane) {
-  // Lane 3 has left, lane 4 lives and waits elsewhere.
+  // Lane 3 has exited. Lane 4 lives and waits elsewhere.
   expect_fault(32,
                {"no thread can go on", "threads 3 have exited", "threads 4 wait in __syncthreads@0",
                 "threads 0-2,5-31 wait in __ballot_sync@1"},
@@ -124,7 +125,7 @@ TEST(Executor, ExitsOfOthersDoNotExcuseALiveLane) {
                  mark_next(1);
                  __ballot_sync(~0u, 1);
                });
-  // The same of two warps at a barrier that a third has left.
+  // Two warps wait at different barriers, and a third has exited.
   expect_fault(96, {"divergent barrier", "threads 64-95 have exited"}, [] {
     __syncthreads();
     if (threadIdx.x >= 64) return;
@@ -164,7 +165,7 @@ TEST(Executor, DifferentCollectivesOfOneMask) {
   });
   expect_fault(32, {"lanes of one mask are in different warp collectives"},
                [] { __shfl_xor_sync(~0u, 1, 1, threadIdx.x < 16 ? 32 : 16); });
-  // Masks that overlap without being equal never complete.
+  // Two masks that overlap but are not equal never complete.
   expect_fault(32, {"no thread can go on", "__syncwarp"}, [] { __syncwarp(threadIdx.x == 0 ? 3u : ~0u); });
 }
 

@@ -1,5 +1,5 @@
-// Shared memory of the executor: poisoned for every block, arrays apart, and fenced under AddressSanitizer.
-// Atomics and vector types stand here too.
+// Shared memory of the executor: it is poisoned for every block, its arrays are apart, and AddressSanitizer
+// guards their ends. Atomics and vector types are tested here too.
 #include <array>
 #include <set>
 #include <vector>
@@ -25,7 +25,7 @@ TEST(Executor, SharedMemoryIsPoisonedForEveryBlock) {
       ASSAY_SHARED(__half, half, 40);
       ASSAY_SHARED(__nv_bfloat16, brain, 40);
       const unsigned t = threadIdx.x;
-      // By turns, and the turns are the seed's.
+      // The two patterns alternate. The seed decides which one comes first.
       const Pattern even = seed % 2 ? Pattern::large : Pattern::nan;
       const Pattern odd = seed % 2 ? Pattern::nan : Pattern::large;
       const bool fresh =
@@ -43,7 +43,7 @@ TEST(Executor, SharedMemoryIsPoisonedForEveryBlock) {
   }
 }
 
-/// A maximum over slots of which some were not written: NaN alone would be dropped.
+/// A maximum over slots, some of which were not written. It would drop a poison of NaN alone.
 TEST(Executor, AMaximumOverUnwrittenSlotsShows) {
   for (const std::uint64_t seed : {0u, 1u}) {
     const Seeded seeded(seed);
@@ -60,7 +60,7 @@ TEST(Executor, AMaximumOverUnwrittenSlotsShows) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-/// AddressSanitizer stops such a write where it is made.
+/// AddressSanitizer stops such a write where it happens.
 TEST(Executor, WritesPastSharedMemoryAreFaults) {
   const auto past_dynamic = [](std::size_t bytes, std::size_t at) {
     return fault_of(3, 1, bytes, [=] {
@@ -95,12 +95,12 @@ TEST(Executor, WritesPastSharedMemoryAreFaults) {
   EXPECT_NE(past_static(1, 7).find("static array of 28 bytes (block 1, 0, 0)"), std::string::npos);
   EXPECT_NE(past_static(2, 9).find("static array of 36 bytes"), std::string::npos);
   EXPECT_NE(past_static(2, 40).find("static array of 36 bytes"), std::string::npos);
-  // The next launch is none the worse.
+  // The next launch is not affected.
   EXPECT_EQ(past_static(2, 0), "");
 }
 #endif
 
-/// The address of one array, of every thread that asks.
+/// The address of one array. Every thread asks for it.
 template <int N>
 double* array_of() {
   ASSAY_SHARED(double, array, N);
@@ -122,7 +122,7 @@ TEST(Executor, SharedArraysAreTheBlocksAndApart) {
       ASSAY_SHARED(char, odd, 3);
       places[0][t] = dynamic;
       places[1][t] = odd;
-      // Threads name the arrays in different orders, and every instance of a template has its own.
+      // Threads name the arrays in different orders, and every instance of a template has its own array.
       if (t % 2) places[2][t] = reinterpret_cast<char*>(array_of<5>());
       places[3][t] = reinterpret_cast<char*>(array_of<6>());
       if (t % 2 == 0) places[2][t] = reinterpret_cast<char*>(array_of<5>());
@@ -164,7 +164,7 @@ TEST(Executor, SharedMemoryIsFenced) {
       ASSAY_SHARED(float, first, 7);
       ASSAY_SHARED(float, second, 7);
       second[0] = 0;
-      float* const p = first;  // not an array to UBSan
+      float* const p = first;  // so that UBSan sees a pointer and not an array
       p[index] = 1;
     });
   };
@@ -179,7 +179,7 @@ TEST(Executor, SharedMemoryIsFenced) {
   };
   writes_dynamic(9);
   EXPECT_DEATH(writes_dynamic(10), "use-after-poison");
-  // Another block's array is out of reach, too.
+  // AddressSanitizer also stops a write to an array of another block.
   EXPECT_DEATH(
       {
         char* kept = nullptr;

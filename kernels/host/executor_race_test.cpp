@@ -1,5 +1,5 @@
-// Data races of CUDA kernels, found on a CPU by ThreadSanitizer: planted ones are reported, right kernels
-// are not. Each kernel runs in a child, because a report decides the exit status of its process.
+// Data races of CUDA kernels, found on a CPU by ThreadSanitizer. Planted races are reported, right kernels
+// are not. Each kernel runs in a child process, because a report decides the exit status of its process.
 #include <cstdlib>
 #include <vector>
 
@@ -14,8 +14,8 @@ template <class Kernel>
   launch(grid, block, kernel);
   std::exit(0);
 }
-// 66 is ThreadSanitizer's exit status after a report. The child starts afresh: in the fork of a process that
-// has fibers, ThreadSanitizer ignores the main thread's edges.
+// 66 is ThreadSanitizer's exit status after a report. The child is a fresh process, not a fork: in the fork
+// of a process that has fibers, ThreadSanitizer ignores the main thread's edges.
 #define EXPECT_CHILD(status, text, ...)           \
   GTEST_FLAG_SET(death_test_style, "threadsafe"); \
   EXPECT_EXIT(run_and_exit(__VA_ARGS__), testing::ExitedWithCode(status), text)
@@ -28,8 +28,8 @@ template <class Kernel>
 
 int out[128];  // global memory
 
-/// Threads exchange values through shared memory three times; `first` between write and read, `second`
-/// between read and the next write.
+/// Threads exchange values through shared memory three times. `first`: a barrier between a write and the
+/// read. `second`: a barrier between a read and the next write.
 void exchange(bool first, bool second) {
   ASSAY_SHARED(int, tile, 64);
   const int t = static_cast<int>(threadIdx.x), n = static_cast<int>(blockDim.x);
@@ -53,7 +53,7 @@ TEST(Executor, RaceWithoutBarrierAfterRead) {
   EXPECT_RACE(1, 64, [] { exchange(true, false); });
 }
 
-/// The same inside a warp.
+/// The same exchange inside a warp.
 void exchange_in_warp(bool first, bool second, unsigned mask) {
   ASSAY_SHARED(int, tile, 32);
   const int l = static_cast<int>(threadIdx.x);
@@ -66,7 +66,7 @@ void exchange_in_warp(bool first, bool second, unsigned mask) {
   }
   out[l] = v;
 }
-/// Lanes whose exchanges stay among themselves.
+/// The lanes of a quad exchange values only among themselves.
 unsigned quad() { return 0xfu << threadIdx.x / 4 * 4; }
 
 TEST(Executor, SyncwarpOrdersMemory) {
@@ -84,10 +84,10 @@ TEST(Executor, RaceWithoutSyncwarpAfterRead) {
 TEST(Executor, RaceBetweenPartsOfWarp) {
   EXPECT_RACE(1, 32, [] {
     exchange_in_warp(true, true, 3u << threadIdx.x / 2 * 2);
-  });  // rounds 2 and 3 leave the pair
+  });  // in rounds 2 and 3 lanes read outside their pair
 }
 TEST(Executor, RaceWithALaneThatHasExited) {
-  // Lane 31 leaves last, and so completes the others' __syncwarp; its own memory is not ordered by that.
+  // Lane 31 exits last, and so completes the others' __syncwarp. This does not order lane 31's own memory.
   EXPECT_RACE(1, 32, [] {
     ASSAY_SHARED(int, tile, 1);
     if (threadIdx.x == 31) {
@@ -115,7 +115,7 @@ TEST(Executor, RaceThroughShuffle) {
 }
 
 TEST(Executor, SharedReductionIsClean) {
-  // The pattern of every block reduction, twice in a row, over several blocks, threads leaving early.
+  // The pattern of every block reduction: twice in a row, over several blocks, with threads that exit early.
   EXPECT_NO_RACE(3, 64, [] {
     ASSAY_SHARED(int, partial, 2);
     ASSAY_SHARED(int, total, 1);

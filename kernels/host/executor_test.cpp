@@ -1,4 +1,4 @@
-// The executor's launches: index words, every thread exactly once, seeds that permute and repeat, block
+// The executor's launches: the index words, every thread runs exactly once, seeds permute and repeat, block
 // barriers, limits, and several OS threads at once.
 #include "kernels/host/executor_test.hpp"
 
@@ -56,7 +56,7 @@ TEST(Executor, EveryThreadRunsExactlyOnce) {
   }
 }
 
-/// Thread numbers over the whole grid in the order in which they run.
+/// The numbers of the threads of the whole grid, in the order in which they run.
 std::vector<unsigned> order_of(std::uint64_t seed, dim3 grid, dim3 block) {
   const Seeded seeded(seed);
   std::vector<unsigned> order(grid.count() * block.count());
@@ -87,14 +87,14 @@ TEST(Executor, SeedsRepeatAndDiffer) {
     first_lanes.insert(order[0] % 32);
   }
   EXPECT_EQ(orders.size(), static_cast<std::size_t>(seeds));
-  // Blocks, warps and lanes are permuted, each.
+  // Each of the three is permuted: blocks, warps and lanes.
   EXPECT_GT(first_blocks.size(), 1u);
   EXPECT_GT(first_warps.size(), 1u);
   EXPECT_GT(first_lanes.size(), 1u);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // the missing barrier is a race, and reported as one
-/// Each thread adds what its neighbours wrote; without the barrier it may read too early.
+#if !defined(__SANITIZE_THREAD__)  // the missing barrier is a race, and TSan would report it
+/// Each thread adds what its neighbours wrote. Without the barrier it may read too early.
 std::vector<int> neighbours(bool barrier, std::uint64_t seed) {
   const Seeded seeded(seed);
   std::vector<int> out(64);
@@ -126,7 +126,7 @@ TEST(Executor, BlockBarrierResults) {
       unsigned wrong = 0;
       launch(2, threads, [&] {
         const unsigned t = threadIdx.x;
-        // Repeated, so that a result taken late from a later barrier would show.
+        // Repeated: a thread that takes its result late, from a later barrier, would show.
         for (unsigned modulus = 1; modulus <= 5; ++modulus) {
           const int expected = static_cast<int>((threads + modulus - 1) / modulus);
           const int count = __syncthreads_count(t % modulus == 0 ? 7 : 0);
@@ -170,7 +170,7 @@ TEST(Executor, LargestBlock) {
 TEST(Executor, ManyBlocksReuseFibers) {
   const unsigned blocks = kSlow ? 200 : 2000;
   std::vector<unsigned> sums(blocks);
-  std::set<const void*> stacks;  // where each thread's locals live: the same few stacks, again and again
+  std::set<const void*> stacks;  // where each thread's locals live: the same few stacks are used again
   launch(blocks, 64, [&] {
     ASSAY_SHARED(unsigned, total, 1);
     const int local = 0;
@@ -221,7 +221,7 @@ TEST(Executor, OsThreadsLaunchConcurrently) {
       for (unsigned v : tile) sum += v;
       out[id][blockIdx.x] = sum + blockIdx.x;
     });
-    // A fault of one OS thread's kernel leaves the other alone.
+    // A fault of one OS thread's kernel does not affect the other OS thread.
     faults[id] = fault_of(1, 32, [&] {
       if (threadIdx.x == id) __syncwarp();
       __syncthreads();
@@ -236,7 +236,7 @@ TEST(Executor, OsThreadsLaunchConcurrently) {
   }
 }
 
-// The memory of one OS thread's fibers is given back while another maps its own, at the same addresses.
+// One OS thread gives back the memory of its fibers while another maps its own, at the same addresses.
 TEST(Executor, OsThreadsComeAndGo) {
   constexpr int kTurns = kSlow ? 20 : 200;
   std::atomic<unsigned> ran = 0;

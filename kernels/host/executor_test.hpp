@@ -1,4 +1,4 @@
-// For tests of the host executor: CUDA's words in a backend of their own, a launch of any callable, and the
+// For tests of the host executor: CUDA's words in a namespace of their own, a launch of any callable, and the
 // text of a launch's fault.
 #pragma once
 
@@ -8,18 +8,19 @@
 #include <string>
 
 #define ASSAY_BACKEND host_test
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::host_test {
 
 #if defined(__SANITIZE_THREAD__)
-// A fiber costs about a millisecond here, and every jump some fifty times more.
+// In this build, making a fiber takes about a millisecond, and each switch about fifty times as long as
+// usual.
 inline constexpr bool kSlow = true;
 #else
 inline constexpr bool kSlow = false;
 #endif
 
-/// kernel<<<grid, block, shared>>>(), where the captures of the kernel are its arguments.
+/// kernel<<<grid, block, shared>>>(). The captures of the kernel are its arguments.
 template <class Kernel>
 void launch(dim3 grid, dim3 block, std::size_t shared, const Kernel& kernel) {
   executor::run(
@@ -30,7 +31,7 @@ void launch(dim3 grid, dim3 block, const Kernel& kernel) {
   launch(grid, block, 0, kernel);
 }
 
-/// What the launch says against the kernel; empty if it runs to its end.
+/// The text of the launch's fault, or empty if the launch runs to its end.
 template <class Kernel>
 std::string fault_of(dim3 grid, dim3 block, std::size_t shared, const Kernel& kernel) {
   try {
@@ -45,13 +46,13 @@ std::string fault_of(dim3 grid, dim3 block, const Kernel& kernel) {
   return fault_of(grid, block, 0, kernel);
 }
 
-/// Schedules this OS thread's launches by `seed` while it lives.
+/// While it lives, `seed` schedules this OS thread's launches.
 struct Seeded {
   explicit Seeded(std::uint64_t seed) { executor::set_schedule({seed}); }
   ~Seeded() { executor::set_schedule({0}); }
 };
 
-/// Linear index of the calling thread in its block, of its block in the grid.
+/// Linear index of the calling thread in its block, and of that block in the grid.
 inline unsigned thread_number() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }

@@ -1,5 +1,5 @@
-// Warp collectives against a direct model of what the CUDA guide says: every kind, width and argument,
-// partial masks, masks side by side, last warps that are not full.
+// Warp collectives compared with a direct model of the CUDA guide: every kind, width and argument, partial
+// masks, several masks at once, and last warps that are not full.
 #include <array>
 #include <bit>
 #include <functional>
@@ -44,7 +44,7 @@ T shuffle_by(Kind kind, unsigned mask, T v, int argument, int width) {
   return v;
 }
 
-/// One warp of `lanes` lanes; those in the mask shuffle, the others leave. A read outside the mask faults.
+/// One warp of `lanes` lanes. Those in the mask shuffle, the others exit. A read outside the mask is a fault.
 void check_shuffle(Kind kind, unsigned mask, unsigned lanes, int width,
                    const std::function<int(int)>& argument) {
   bool inside = true;
@@ -85,7 +85,7 @@ TEST(Executor, ShuffleArgumentsMayDifferByLane) {
     check_shuffle(Kind::up, ~0u, 32, width, [](int l) { return l % 5; });
     check_shuffle(Kind::down, ~0u, 32, width, [](int l) { return l % 3; });
   }
-  unsigned wrong = 0;  // a delta past every lane is as one that leaves the segment
+  unsigned wrong = 0;  // a delta larger than the warp acts like one that leaves the segment
   launch(1, 32, [&] {
     if (__shfl_down_sync(~0u, threadIdx.x, ~0u) != threadIdx.x) atomicAdd(&wrong, 1u);
     if (__shfl_up_sync(~0u, threadIdx.x, ~0u) != threadIdx.x) atomicAdd(&wrong, 1u);
@@ -127,7 +127,7 @@ TEST(Executor, ShuffledTypesKeepTheirBits) {
 }
 
 TEST(Executor, DisjointMasksAtTheSameTime) {
-  // Even and odd lanes exchange in turn with different kinds and numbers of steps, inside one warp.
+  // Even and odd lanes of one warp exchange in turn, with different kinds and numbers of steps.
   for (std::uint64_t seed = 0; seed < (kSlow ? 2 : 10); ++seed) {
     const Seeded seeded(seed);
     std::array<unsigned, 32> got{};
@@ -146,8 +146,8 @@ TEST(Executor, DisjointMasksAtTheSameTime) {
 }
 
 TEST(Executor, LateLanesKeepTheirResult) {
-  // Lanes that wake first go on to collectives of a part of the mask before the others have woken; the
-  // others' results are still the first collective's.
+  // Lanes that wake first enter collectives of a smaller mask before the others have woken. The others still
+  // get the results of the first collective.
   for (std::uint64_t seed = 0; seed < (kSlow ? 4 : 40); ++seed) {
     const Seeded seeded(seed);
     std::array<unsigned, 32> got{};
@@ -202,11 +202,11 @@ TEST(Executor, VotesMatchesAndReductions) {
     }
 }
 
-/// CUDA asks a warp collective of the threads of its mask that have not exited, and of no others.
+/// A warp collective waits for the threads of its mask that have not exited, and for no others (CUDA guide).
 TEST(Executor, ExitedLanesAreNotWaitedFor) {
   for (std::uint64_t seed = 0; seed < (kSlow ? 3 : 20); ++seed) {
     const Seeded seeded(seed);
-    // Several rows to a warp: the lanes of the rows past the end leave, the others shuffle among themselves
+    // A warp holds several rows. The lanes of rows past the end exit; the others shuffle among themselves
     // with the mask of the whole warp.
     std::vector<unsigned> sums(32, 0);
     const std::string fault = fault_of(1, 32, [&] {
@@ -223,7 +223,7 @@ TEST(Executor, ExitedLanesAreNotWaitedFor) {
     for (unsigned l = 0; l < 32; ++l)
       ASSERT_EQ(sums[l], l / 8 % 2 == 0 ? 0 : 2 * (8 * (l / 8 * 8) + 28) + 2) << "seed " << seed << " " << l;
   }
-  // Lanes past the end of the block are none that could be waited for.
+  // Lanes past the end of the block are not waited for.
   unsigned votes = 0;
   EXPECT_EQ(fault_of(1, 40,
                      [&] {
@@ -235,7 +235,7 @@ TEST(Executor, ExitedLanesAreNotWaitedFor) {
 }
 
 TEST(Executor, ActiveMasksOfLanesThatSawOthersExit) {
-  // Some lanes ask before lane 5 leaves, some after: what they differ by is no live lane.
+  // Some lanes ask before lane 5 exits, some after. Their masks differ only by a lane that is not alive.
   for (std::uint64_t seed = 0; seed < (kSlow ? 3 : 20); ++seed) {
     const Seeded seeded(seed);
     unsigned wrong = 0;

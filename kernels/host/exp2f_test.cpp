@@ -1,6 +1,6 @@
-// The other functions that host kernels call, against the error that accuracy/bounds/bounds.cpp grants them: exp2f
-// (class exp2_fma) and logf (log-softmax and lse). A double function decides; it is within 2^-51 of the
-// truth.
+// Other functions that host kernels call: exp2f (class exp2_fma) and logf (log-softmax and lse). Each is
+// compared with the error that accuracy/bounds/bounds.cpp grants it. The reference is a double function,
+// which is within 2^-51 of the exact value.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace {
 constexpr double kU = 0x1p-24;
 
 TEST(Exp2f, StaysWithinTheGrantedError) {
-  // (2 k + 1) u relative, (2 k + 1) halves of the smallest subnormal absolute, k = 0.01.
+  // The limit for k = 0.01: relative (2 k + 1) u, and absolute (2 k + 1) halves of the smallest subnormal.
   double worst = 0, worst_tiny = 0;
   const auto visit = [&](float t) {
     const double e = std::exp2(static_cast<double>(t));

@@ -1,5 +1,5 @@
-// The exponentials that host kernels call, against the error that accuracy/bounds/bounds.cpp grants them. A double
-// exponential decides all but arguments close to a limit; those are decided by MPFR.
+// The exponentials that host kernels call, compared with the error that accuracy/bounds/bounds.cpp grants
+// them. A double exponential decides, except for arguments close to a limit: those are decided by MPFR.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,7 +11,7 @@
 #include "reference/mpfr_value.hpp"
 
 #define ASSAY_BACKEND host_test
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::host_test {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr double kU = 0x1p-24;
 constexpr float kMinNormal = 0x1p-126f;
 
-/// |got - exp(x)| / unit, rounded up, where unit is exp(x) itself if `relative`, else 1.
+/// got - exp(x)| / unit, rounded up. The unit is exp(x) itself if `relative`, else 1.
 double exact_error(float x, float got, bool relative) {
   free_mpfr_cache_at_thread_exit();
   MpfrValue e(120), d(120);
@@ -31,8 +31,9 @@ double exact_error(float x, float got, bool relative) {
   return mpfr_get_d(d, MPFR_RNDU);
 }
 
-/// The arguments at which an exponential is worst or changes branch, then an odd stride over the bit patterns
-/// of [-104, 89]: more than 2^22 in all, each exponent and each pattern of low bits among them.
+/// Visits the arguments at which an exponential is worst or changes branch, then the bit patterns of
+/// [-104, 89] in an odd stride. These are more than 2^22 arguments; every exponent and every pattern of low
+/// bits is among them.
 template <class F>
 std::int64_t for_each_argument(F visit) {
   std::int64_t count = 0;
@@ -49,7 +50,7 @@ std::int64_t for_each_argument(F visit) {
   }
   for (int e = -149; e <= 6; ++e)
     for (double s : {1.0, -1.0, 1.5, -1.5}) both_sides(s * std::ldexp(1.0, e));
-  // Last arguments with a finite, normal, subnormal, non-zero result.
+  // The last arguments whose result is finite, normal, subnormal and non-zero.
   for (double edge : {88.72283935546875, -87.33654475, -87.3365478515625, -103.97207708, -103.2789})
     both_sides(edge);
   for (std::uint32_t b = 0; b <= std::bit_cast<std::uint32_t>(104.0f); b += 499) {
@@ -61,7 +62,7 @@ std::int64_t for_each_argument(F visit) {
 }
 
 TEST(Expf, StaysWithinTheGrantedError) {
-  // bounds.cpp: (2 k + 1) u relative, (2 k + 1) halves of the smallest subnormal absolute, k = 0.01.
+  // bounds.cpp, for k = 0.01: relative (2 k + 1) u, and absolute (2 k + 1) halves of the smallest subnormal.
   constexpr double kLimit = 1.02;
   double worst = 0, worst_tiny = 0;
   std::int64_t suspicious = 0;
@@ -75,7 +76,7 @@ TEST(Expf, StaysWithinTheGrantedError) {
     const bool normal = e >= static_cast<double>(kMinNormal);
     const double unit = normal ? e * kU : 0x1p-150;
     double error = std::fabs(static_cast<double>(got) - e) / unit;
-    // The double exponential is within 2^-52 of the truth: 2^-28 of these units.
+    // The double exponential is within 2^-52 of the exact value, which is 2^-28 of these units.
     if (!(error < kLimit - 0x1p-20)) {
       ++suspicious;
       error = exact_error(x, got, normal) / (normal ? kU : 0x1p-150);
@@ -85,7 +86,7 @@ TEST(Expf, StaysWithinTheGrantedError) {
     most = std::max(most, error);
   });
   EXPECT_GE(arguments, std::int64_t{1} << 22);
-  // glibc's expf comes this close to one unit: the comparison measures something.
+  // glibc's expf comes this close to one unit, so the comparison does measure something.
   EXPECT_GT(worst, 0.99);
   EXPECT_GT(worst_tiny, 0.99);
   RecordProperty("worst_u", std::to_string(worst));
@@ -99,7 +100,8 @@ TEST(Expf, FastFormStaysWithinItsBound) {
     const double e = std::exp(static_cast<double>(x));
     if (e >= 0x1.fp127) return;
     const float got = __expf(x);
-    // 2 + 1.173 |x| ulp of a normal result; among the subnormal ones the last rounding's unit is absolute.
+    // A normal result may be off by 2 + 1.173 |x| ulp. For a subnormal one, the last rounding's unit is
+    // absolute.
     const double slope = 2.346 * std::fabs(static_cast<double>(x));
     const double limit =
         e >= static_cast<double>(kMinNormal) ? (5 + slope) * kU * e : slope * kU * e + 5 * 0x1p-150;

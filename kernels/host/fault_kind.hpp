@@ -1,5 +1,5 @@
-// What kind of fault a launch ended with, set where the fault is raised. The sentence beside it is for
-// people: nothing reads it to find out what happened.
+// The kind of fault that ended a launch, set where the fault is raised. The sentence beside it is for people:
+// no code reads it to find out what happened.
 #pragma once
 
 #include <array>
@@ -11,23 +11,23 @@ namespace assay {
 
 enum class FaultKind : std::int32_t {
   none,
-  other,               // the sentence says all there is
+  other,               // only the sentence says what it is
   returned_status,     // the launcher returned an error of its own
   threw,               // the launcher threw an exception
-  refused_call,        // the launcher's signature cannot say the call
-  other_stream,        // work was not on the stream that the call gave
+  refused_call,        // the launcher's signature cannot express the call
+  other_stream,        // work was not on the stream that the call passed
   trap,                // the kernel called __trap()
-  bad_launch,          // a grid, a block or shared memory beyond the machine's
-  divergence,          // a barrier or a warp collective that not all threads reach, or reach differently
+  bad_launch,          // a grid, a block or shared memory beyond the machine's limits
+  divergence,          // threads miss a barrier or a warp collective, or reach different ones
   shared_overrun,      // shared memory was written past the end of an array
-  own_memory_overrun,  // memory that the launcher took itself was written past its end
+  own_memory_overrun,  // memory that the launcher allocated was written past its end
   wild_access,         // an address outside every buffer
   misaligned,          // a vector access at an address that is no multiple of its size
   died,                // the process ended: aborted, exited
   no_answer,           // nothing came back in time
-  memory,              // there was not enough
-  time,                // the machine gave it too little
-  tool_failed,         // a tool's child ended without a word of the tool
+  memory,              // not enough memory
+  time,                // the machine gave the launch too little time
+  tool_failed,         // a tool's child process ended without a word from the tool
 };
 
 inline constexpr std::array kFaultKindNames = {"none",

@@ -1,4 +1,4 @@
-// What a faulted launch says: the fault, then the block's threads grouped by where they are.
+// The text of a faulted launch: the fault, then the block's threads grouped by where they are.
 #include <map>
 
 #include "kernels/host/lanes.hpp"
@@ -21,7 +21,7 @@ const char* name(Barrier b) {
   return names[static_cast<int>(b)];
 }
 
-/// "0-3,7", cut after eight ranges.
+/// For example "0-3,7". Cut after eight ranges.
 std::string ranges(const std::vector<unsigned>& threads) {
   std::string text;
   for (std::size_t i = 0, shown = 0; i < threads.size(); ++shown) {

@@ -1,4 +1,4 @@
-// Cooperative groups, CUB's reductions and the old warp words, against what their documentation says of them.
+// Cooperative groups, CUB's reductions and the old warp words, compared with their documentation.
 #include <array>
 #include <cmath>
 #include <set>
@@ -6,10 +6,10 @@
 
 #include "kernels/host/executor_test.hpp"
 
-// Need the backend's name from above.
+// These need the name of the backend, defined above.
 #include "kernels/host/cooperative_groups.hpp"
 #include "kernels/host/cub.hpp"
-#include "kernels/host/rare_words.hpp"
+#include "kernels/host/cuda_intrinsics.hpp"
 
 namespace assay::host_test {
 namespace {
@@ -28,7 +28,7 @@ void check_tiles(std::uint64_t seed) {
     };
     require(tile.thread_rank() == rank && tile.size() == N && tile.num_threads() == N);
     require(tile.meta_group_rank() == thread / N && tile.meta_group_size() == (72 + N - 1) / N);
-    if (first + N > 72) return;  // shuffles would read threads that are not there
+    if (first + N > 72) return;  // shuffles would read threads that do not exist
     require(tile.shfl(thread, 0) == first);
     require(tile.shfl_xor(thread, N / 2) == (thread ^ N / 2));
     require(tile.shfl_down(thread, 1) == (rank + 1 < N ? thread + 1 : thread));
@@ -92,7 +92,7 @@ TEST(CooperativeGroups, AThreadThatDoesNotComeIsAFault) {
   EXPECT_NE(fault.find("threads 16-19,21-31 wait in __shfl_xor_sync"), std::string::npos) << fault;
 }
 
-/// Larger than a shuffle carries, and its operation does not commute.
+/// Larger than what one shuffle carries, and its operation does not commute.
 struct Affine {
   double scale, shift;
   unsigned terms;
@@ -177,7 +177,7 @@ TEST(Cub, WarpsAndPartsOfThem) {
 }
 
 TEST(Cub, OtherThreadsGetNothingOfUse) {
-  // On a GPU they get a part of the result; a kernel that leans on it is wrong.
+  // On a GPU the other threads get a part of the result. A kernel that relies on it is wrong.
   std::vector<unsigned> got(64);
   launch(1, 64, [&] { got[threadIdx.x] = __float_as_uint(cub::BlockReduce<float, 64>().Sum(1.0f)); });
   EXPECT_EQ(got[0], __float_as_uint(64.0f));
@@ -188,7 +188,7 @@ TEST(Cub, MisusesAreFaults) {
   EXPECT_NE(fault_of(1, 64, [] { cub::BlockReduce<int, 32>().Sum(1); })
                 .find("cub::BlockReduce of 32 threads in a block of 64"),
             std::string::npos);
-  // Fewer threads than it is for, and no number of those that count.
+  // The block has fewer threads than the reduction is for, and the call does not say how many count.
   EXPECT_NE(
       fault_of(1, 16, [] { cub::BlockReduce<int, 32>().Sum(1); }).find("which has exited or does not exist"),
       std::string::npos);

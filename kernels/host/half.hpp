@@ -1,6 +1,6 @@
-// f16 and bf16 for kernels compiled on the host: CUDA's names, one rounding (to nearest, ties to even) per
-// operation. Exhaustively compared with MPFR in half_test.cpp. Included inside the backend's namespace
-// through words.hpp, so that each host build has its own copy.
+// f16 and bf16 for kernels compiled on the host. The names are CUDA's. Each operation rounds once, to
+// nearest, ties to even. half_test.cpp compares them exhaustively with MPFR. cuda_core.hpp includes this file
+// inside the backend's namespace, so that each host build has its own copy.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace half_bits {
 inline float from_half(std::uint16_t h) {
   const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16;
   const std::uint32_t rest = h & 0x7fff;
-  // The exponent moves from bias 15 to 127 by one exact multiplication, which also normalises subnormals.
+  // One exact multiplication moves the exponent from bias 15 to 127. It also normalises subnormals.
   float f = std::bit_cast<float>(rest << 13) * 0x1p112f;
   if (rest >= 0x7c00) f = std::bit_cast<float>(rest << 13 | 0x7f800000u);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(f) | sign);
@@ -49,7 +49,7 @@ inline std::uint16_t to_bfloat(float f) {
   return static_cast<std::uint16_t>((b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 
-/// x rounded to odd in float: a later rounding to 11 or 8 bits is then as if from x itself.
+/// x rounded to odd in float. Rounding that float to 11 or 8 bits then gives the same as rounding x itself.
 inline float odd_float(double x) {
   const float f = static_cast<float>(x);
   if (static_cast<double>(f) == x || !std::isfinite(f)) return f;
@@ -58,8 +58,8 @@ inline float odd_float(double x) {
   return std::bit_cast<float>(b | 1);
 }
 
-/// a * b + c for values of 16-bit formats, rounded to odd in float. The product is exact in double; the sum
-/// may not be, and its exact error decides the odd bit.
+/// a * b + c for values of 16-bit formats, rounded to odd in float. The product is exact in double. The sum
+/// may be inexact; then its exact error decides the odd bit.
 inline float fused(double a, double b, double c) {
   const double p = a * b;
   const double s = p + c;
@@ -116,8 +116,8 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
   return h;
 }
 
-// A sum, difference, product or quotient of two 16-bit values rounds to float with at most 24 bits, and
-// 24 >= 2 p + 2 for p = 11 and 8: rounding it again to p bits gives the correctly rounded result.
+// The sum, difference, product or quotient of two 16-bit values is first rounded to float, which has 24 bits.
+// For p = 11 and 8, 24 >= 2 p + 2, so rounding it again to p bits gives the correctly rounded result.
 #define ASSAY_HALF_OPERATIONS(T)                                                                    \
   inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                      \
   inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                      \
@@ -125,7 +125,7 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
   inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                      \
   inline T __hneg(T a) { return T(-float(a)); }                                                     \
   inline T __hfma(T a, T b, T c) { return T(half_bits::fused(float(a), float(b), float(c))); }      \
-  /* Equal values have equal bits but for the zeros, and +0 is above -0. */                         \
+  /* Equal values have equal bits, except zeros: +0 is above -0. */                                 \
   inline T __hmax(T a, T b) {                                                                       \
     return float(a) == float(b) ? half_bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
   }                                                                                                 \

@@ -1,12 +1,12 @@
-// What people's kernels say about f16 and bf16 beyond half.hpp: operators, each one rounding, and pairs of
+// What kernels use of f16 and bf16 beyond half.hpp: operators, each of which rounds once, and pairs of
 // values.
 #pragma once
 
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND {
 
-// A conversion to float would let h + h keep 24 bits: as on a GPU, a sum of halves is a half.
+// If halves converted to float here, h + h would keep 24 bits. On a GPU a sum of halves is a half.
 #define ASSAY_HALF_OPERATORS(T)                                                           \
   inline T operator+(T a, T b) { return __hadd(a, b); }                                   \
   inline T operator-(T a, T b) { return __hsub(a, b); }                                   \
@@ -23,7 +23,7 @@ namespace assay::ASSAY_BACKEND {
   inline bool operator>=(T a, T b) { return __hge(a, b); }                                \
   inline bool operator==(T a, T b) { return __heq(a, b); }                                \
   inline bool operator!=(T a, T b) { return !__heq(a, b); }                               \
-  /* A NaN is unequal to anything for the operator alone. */                              \
+  /* For a NaN, operator!= is true and __hne is false. */                                 \
   inline bool __hne(T a, T b) { return __hlt(a, b) || __hgt(a, b); }                      \
   inline int __hisinf(T a) { return std::isinf(float(a)) ? (float(a) > 0 ? 1 : -1) : 0; } \
   inline T __habs(T a) { return T(std::fabs(float(a))); }                                 \

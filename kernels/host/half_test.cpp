@@ -1,5 +1,5 @@
-// f16 and bf16 of the host build: every conversion and every one-argument function exhaustively, the
-// operations on structured and random operands, against exact sums and against MPFR.
+// f16 and bf16 of the host build, compared with exact sums and with MPFR. Conversions and one-argument
+// functions are tested exhaustively, the other operations on structured and random operands.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -14,7 +14,7 @@
 #include "reference/mpfr_value.hpp"
 
 #define ASSAY_BACKEND host_test
-#include "kernels/host/words.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::host_test {
 namespace {
@@ -37,7 +37,7 @@ bool is_finite(T h) {
   return std::isfinite(decode(kDtype<T>, h.x));
 }
 
-/// Bits of the exact value of `v` rounded once; zeros keep their sign.
+/// The bits of the exact value of `v`, rounded once. A zero keeps its sign.
 std::uint64_t rounded(Dtype t, mpfr_srcptr v) {
   const std::uint64_t sign = mpfr_signbit(v) ? format(t).sign_mask() : 0;
   if (mpfr_zero_p(v)) return sign;
@@ -92,10 +92,11 @@ TYPED_TEST(Half, FloatsAreRoundedOnce) {
     ASSERT_NO_FATAL_FAILURE(expect_conversion<T>(std::bit_cast<float>(b)));
     b += 4099;
   } while (b >= 4099);
-  // Midpoints between neighbours are exact floats: ties, and the floats next to them.
+  // Midpoints between neighbours are exact floats. These are the ties; the floats next to them are tested,
+  // too.
   for (std::uint64_t bits = 0; bits < format(kDtype<T>).infinity_bits(); ++bits) {
     const double low = decode(kDtype<T>, bits);
-    const double high = low + ulp(kDtype<T>, low);  // 2^(emax + 1) above the largest
+    const double high = low + ulp(kDtype<T>, low);  // for the largest value: 2^(emax + 1)
     const auto middle = static_cast<float>((low + high) / 2);
     ASSERT_EQ(static_cast<double>(middle), (low + high) / 2);
     for (float f : {middle, std::nextafterf(middle, 0), std::nextafterf(middle, HUGE_VALF)})
@@ -103,8 +104,8 @@ TYPED_TEST(Half, FloatsAreRoundedOnce) {
   }
 }
 
-/// Every finite argument against the MPFR function, whose 160 bits are far past any near-tie of a 16-bit
-/// argument except next to 1, where rounding 1 + tiny to 1 first changes nothing.
+/// Compares every finite argument with the MPFR function. Its 160 bits are far more than any near-tie of a
+/// 16-bit argument needs. The exception is next to 1: there, rounding 1 + tiny to 1 first changes nothing.
 template <class T, class Candidate, class Exact>
 void expect_exhaustive(const char* what, Candidate candidate, Exact exact) {
   MpfrValue x(24), y(160);
@@ -137,7 +138,7 @@ TYPED_TEST(Half, FunctionsAreCorrectlyRounded) {
       [](mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) { return mpfr_ui_div(y, 1, x, r); });
 }
 
-/// Finite operands: uniform patterns, and partners close enough for cancellation and for near-ties.
+/// Finite operands: uniform bit patterns, and partners close enough for cancellation and for near-ties.
 template <class T>
 class Operands {
  public:
@@ -145,7 +146,7 @@ class Operands {
     for (;;)
       if (const T h = of_bits<T>(random_()); is_finite(h)) return h;
   }
-  /// Within a few ulps, or a few binades, of x in magnitude.
+  /// A value within a few ulps, or a few binades, of x in magnitude.
   T near(T x) {
     const int mantissa = format(kDtype<T>).mantissa_bits();
     const auto few = static_cast<int>(random_() % 15) - 7;
@@ -184,14 +185,14 @@ void expect_operations(T a, T b, T c, MpfrValue& x, MpfrValue& y, MpfrValue& z, 
 
 TYPED_TEST(Half, OperationsAgainstMpfr) {
   using T = TypeParam;
-  // 600 bits hold every sum of products exactly (2^-266 to 2^256); a quotient of two 11-bit integers is
-  // farther from a tie than that.
+  // 600 bits hold every sum of products exactly (2^-266 to 2^256). A quotient of two 11-bit integers is
+  // farther from a tie than 600 bits resolve.
   MpfrValue x(24), y(24), z(24), r(600);
   Operands<T> operands;
   for (int i = 0; i < 500000; ++i) {
     const T a = operands.any(), b = operands.next(a);
     const T product = __hmul(a, b);
-    // Next to the product, so that the sum's low bits decide.
+    // Close to the product, so that the low bits of the sum decide.
     const T c = is_finite(product) ? operands.next(product) : operands.any();
     ASSERT_NO_FATAL_FAILURE(expect_operations(a, b, c, x, y, z, r));
   }
@@ -214,7 +215,7 @@ TYPED_TEST(Half, OperationsAgainstDouble) {
   for (int i = 0; i < 3000000; ++i) {
     const T a = operands.any(), b = operands.next(a);
     const double x = decode(t, a.x), y = decode(t, b.x);
-    // Exact in double, or rounded there to more than 2 p + 2 bits, which changes no second rounding.
+    // The double result is exact, or rounded to more than 2 p + 2 bits. That changes no second rounding.
     ASSERT_EQ(__hadd(a, b).x, encode(t, x + y)) << a.x << " " << b.x;
     ASSERT_EQ(__hsub(a, b).x, encode(t, x - y)) << a.x << " " << b.x;
     ASSERT_EQ(__hmul(a, b).x, encode(t, x * y)) << a.x << " " << b.x;

@@ -1,4 +1,4 @@
-// The executor's state: a CUDA thread, a warp, the fibers and the shared memory of a block; and the text that
+// The executor's state: a CUDA thread, a warp, the fibers and shared memory of a block. Also the text that
 // says where a block's threads are.
 #pragma once
 
@@ -18,33 +18,34 @@ namespace assay::executor {
 
 namespace context = boost::context;
 
-// Under ThreadSanitizer a block and the next run on different fibers, and nothing orders the two: a race
-// between blocks is then a race between threads.
+// Under ThreadSanitizer, consecutive blocks run on different fibers, and nothing orders them. So a race
+// between blocks shows as a race between threads.
 inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
 
-/// Something that can be switched to: a CUDA thread's fiber, or the scheduler on the OS thread's own stack.
-struct Context {
-  context::fiber fiber;  // where it goes on, while it is suspended
+/// Something that can be switched to: the fiber of a CUDA thread, or the scheduler on the OS thread's own
+/// stack.
+struct SwitchTarget {
+  context::fiber fiber;  // where it continues while it is suspended
   sanitizers::Stack stack;
 };
 
-struct Lane : Context {
+struct Lane : SwitchTarget {
   Identity identity;
   unsigned index = 0;     // linear thread index in the block
-  unsigned position = 0;  // in its warp's running order
-  bool begun = false;     // has run any of the kernel in this block
+  unsigned position = 0;  // its place in the order in which its warp runs
+  bool begun = false;     // has run some of the kernel in this block
   bool done = true;
   Collective op = Collective::sync;  // where it waits, for the text of a fault
   Barrier barrier = Barrier::plain;
   const Site* site = nullptr;
-  char arrival_edge = 0, wake_edge = 0;  // addresses of __syncwarp's happens-before edges
+  char arrival_edge = 0, wake_edge = 0;  // addresses of the happens-before edges of __syncwarp
 };
 
 /// A warp's threads as bit masks, and the collectives they wait in.
 struct Warp {
   unsigned alive = 0, runnable = 0, at_barrier = 0;
-  // Lanes waiting in a collective, grouped by their mask but for lanes that are not alive. Almost always one
-  // group, never more than lanes.
+  // Lanes that wait in a collective, grouped by their mask. Masks that differ only in lanes that are not
+  // alive form one group. There is almost always one group, and never more groups than lanes.
   struct Group {
     unsigned mask = 0, arrived = 0;
     Collective op = Collective::sync;
@@ -54,19 +55,19 @@ struct Warp {
   unsigned group_count = 0;
   std::uint64_t offered[32] = {};  // what each lane brought to the collective it is in
   int arguments[32] = {};
-  std::uint64_t results[32] = {};  // what each lane takes from the collective it was last in
+  std::uint64_t results[32] = {};  // what each lane takes from its last collective
 };
 
-/// Fibers, shared memory and edges of one block.
+/// Fibers, shared memory and happens-before edges of one block.
 struct Pool {
   std::vector<std::unique_ptr<Lane>> lanes;
   SharedMemory memory;
-  // Addresses of happens-before edges. Two for barriers, in turn: a thread may arrive at the next barrier
-  // before another has left this one, and what it did in between must not be handed to that one.
+  // Addresses of happens-before edges. Barriers use two in turn: a thread may arrive at the next barrier
+  // before another has left this one, and what it did in between must not become visible to that one.
   char start_edge = 0, end_edge = 0, barrier_edge[2] = {};
 };
 
-/// `what`, the block, and each thread's state: the call and source line it waits in, elsewhere, or exited.
+/// `what`, the block, and where each thread is: the call and source line it waits in, elsewhere, or exited.
 std::string fault_text(const std::string& what, const std::vector<std::unique_ptr<Lane>>& lanes,
                        const std::vector<Warp>& warps, unsigned threads);
 

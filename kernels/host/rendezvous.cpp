@@ -1,4 +1,4 @@
-// Where threads wait for each other: block barriers, warp collectives, and the faults of both.
+// Where threads wait for each other: block barriers and warp collectives, and the faults of both.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -41,7 +41,7 @@ int Executor::barrier(Barrier kind, int predicate, const Site& site) {
   else
     yield(lane);
   sanitizers::acquire(edge);
-  // The next barrier cannot open before this thread arrives there: the result is still this one's.
+  // The next barrier cannot open before this thread arrives there, so the result is still this barrier's.
   return barrier_result_;
 }
 
@@ -57,40 +57,13 @@ void Executor::open_barrier() {
   barrier_turn_ ^= 1;
 }
 
-std::uint64_t Executor::collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
-                                   int width, const Site& site) {
-  Lane& lane = *running_;
-  const unsigned self = lane.index % 32;
-  const unsigned bit = 1u << self;
-  Warp& warp = warps_[lane.index / 32];
-  lane.op = kind;
-  lane.site = &site;
-  warp.runnable &= ~bit;
-  if (!(mask & bit)) fail("a thread calls a warp collective with a mask that does not name it");
-  // Only __syncwarp orders memory: a kernel that leans on a shuffle or a vote for that has a race.
-  if (kind == Collective::sync) sanitizers::release(&lane.arrival_edge);
-  warp.offered[self] = value;
-  warp.arguments[self] = argument;
-  Warp::Group* const end = warp.groups.data() + warp.group_count;
-  // Lanes that have exited, or are past the block's end, are not waited for: masks that differ by those
-  // alone, as __activemask() gives them before and after an exit, are one.
-  Warp::Group* group = std::find_if(
-      warp.groups.data(), end, [&](const Warp::Group& g) { return ((g.mask ^ mask) & warp.alive) == 0; });
-  if (group == end) {
-    if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) fail_width(width);
-    *group = {mask, 0, kind, width};
-    ++warp.group_count;
+void Executor::order_memory([[maybe_unused]] unsigned base, [[maybe_unused]] unsigned mask) {
+  if constexpr (sanitizers::kThreads) {
+    for (unsigned rest = mask; rest; rest &= rest - 1)
+      sanitizers::acquire(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).arrival_edge);
+    for (unsigned rest = mask; rest; rest &= rest - 1)
+      sanitizers::release(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).wake_edge);
   }
-  if (group->op != kind || group->width != width) fail("lanes of one mask are in different warp collectives");
-  group->arrived |= bit;
-  if (!complete(warp, *group)) yield(lane);
-  // Who arrives last closes the group; where an exit completed it, a lane that waited.
-  if (Warp::Group* const open = group_of(warp, bit)) {
-    warp.runnable &= ~bit;
-    close(warp, *open, lane.index - self);
-  }
-  if (kind == Collective::sync) sanitizers::acquire(&lane.wake_edge);
-  return warp.results[self];
 }
 
 void Executor::close(Warp& warp, Warp::Group& open, unsigned base) {
@@ -103,13 +76,40 @@ void Executor::close(Warp& warp, Warp::Group& open, unsigned base) {
   warp.runnable |= group.arrived;
 }
 
-void Executor::order_memory([[maybe_unused]] unsigned base, [[maybe_unused]] unsigned mask) {
-  if constexpr (sanitizers::kThreads) {
-    for (unsigned rest = mask; rest; rest &= rest - 1)
-      sanitizers::acquire(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).arrival_edge);
-    for (unsigned rest = mask; rest; rest &= rest - 1)
-      sanitizers::release(&lane_at(base + static_cast<unsigned>(std::countr_zero(rest))).wake_edge);
+std::uint64_t Executor::collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                                   int width, const Site& site) {
+  Lane& lane = *running_;
+  const unsigned self = lane.index % 32;
+  const unsigned bit = 1u << self;
+  Warp& warp = warps_[lane.index / 32];
+  lane.op = kind;
+  lane.site = &site;
+  warp.runnable &= ~bit;
+  if (!(mask & bit)) fail("a thread calls a warp collective with a mask that does not name it");
+  // Only __syncwarp orders memory: a kernel that relies on a shuffle or a vote for that has a race.
+  if (kind == Collective::sync) sanitizers::release(&lane.arrival_edge);
+  warp.offered[self] = value;
+  warp.arguments[self] = argument;
+  Warp::Group* const end = warp.groups.data() + warp.group_count;
+  // Nobody waits for lanes that have exited or lie past the block's end. So masks that differ only in such
+  // lanes are one mask. Example: __activemask() before and after a lane exits.
+  Warp::Group* group = std::find_if(
+      warp.groups.data(), end, [&](const Warp::Group& g) { return ((g.mask ^ mask) & warp.alive) == 0; });
+  if (group == end) {
+    if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) fail_width(width);
+    *group = {mask, 0, kind, width};
+    ++warp.group_count;
   }
+  if (group->op != kind || group->width != width) fail("lanes of one mask are in different warp collectives");
+  group->arrived |= bit;
+  if (!complete(warp, *group)) yield(lane);
+  // The lane that arrives last closes the group. If an exit completed the group, a waiting lane closes it.
+  if (Warp::Group* const open = group_of(warp, bit)) {
+    warp.runnable &= ~bit;
+    close(warp, *open, lane.index - self);
+  }
+  if (kind == Collective::sync) sanitizers::acquire(&lane.wake_edge);
+  return warp.results[self];
 }
 
 void Executor::fail(const char* what, FaultKind kind) {

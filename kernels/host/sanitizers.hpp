@@ -1,5 +1,5 @@
-// What the sanitizers must be told about fibers and about memory the executor hands out. Every function is
-// empty in an ordinary build.
+// What the sanitizers must be told about fibers and about the memory that the executor hands out. Every
+// function is empty in an ordinary build.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ inline void allow([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n
 #endif
 }
 
-/// What happened before release(x) is visible after acquire(x): the edges of barriers and __syncwarp.
+/// What happened before release(x) is visible after acquire(x). Barriers and __syncwarp use these edges.
 inline void release([[maybe_unused]] void* x) {
 #if defined(ASSAY_TSAN)
   __tsan_release(x);
@@ -45,7 +45,8 @@ inline void acquire([[maybe_unused]] void* x) {
 #endif
 }
 
-/// While it lives, ThreadSanitizer does not see this thread's writes: memset is watched in any code.
+/// While it lives, ThreadSanitizer ignores this thread's writes. It watches memset even in code that is not
+/// instrumented.
 struct Unseen {
 #if defined(ASSAY_TSAN)
   Unseen() { AnnotateIgnoreWritesBegin(__FILE__, __LINE__); }
@@ -56,7 +57,7 @@ struct Unseen {
 #endif
 };
 
-/// One stack known to the sanitizers: a fiber's, or the scheduler's own.
+/// A stack that the sanitizers know: a fiber's, or the scheduler's own.
 struct Stack {
   const void* bottom = nullptr;
   std::size_t size = 0;
@@ -81,8 +82,8 @@ struct Stack {
   }
 };
 
-/// Call on the stack that is left, before the jump. The TSan switch carries no synchronisation: two fibers
-/// are two threads, and only the edges added by release and acquire order them.
+/// Call it before the jump, on the stack that is left. To TSan two fibers are two threads, and the switch
+/// does not synchronize them: only the edges of release and acquire do.
 inline void before_switch([[maybe_unused]] Stack& from, [[maybe_unused]] const Stack& to) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.size);
@@ -91,7 +92,7 @@ inline void before_switch([[maybe_unused]] Stack& from, [[maybe_unused]] const S
   __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);
 #endif
 }
-/// The same from a stack that is never entered again.
+/// The same for a stack that is never entered again.
 inline void before_last_switch([[maybe_unused]] const Stack& to) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(nullptr, to.bottom, to.size);
@@ -100,7 +101,8 @@ inline void before_last_switch([[maybe_unused]] const Stack& to) {
   __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);
 #endif
 }
-/// Call on the stack that was entered, after the jump. `from` learns the bounds of the stack left.
+/// Call it after the jump, on the stack that was entered. `from` learns the bounds of the stack that was
+/// left.
 inline void after_switch([[maybe_unused]] Stack& here, [[maybe_unused]] Stack& from) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(here.fake, &from.bottom, &from.size);

@@ -1,5 +1,5 @@
-// The executor of one OS thread: the fibers that a kernel's threads run on, and whose turn it is.
-// executor.cpp runs blocks and warps, rendezvous.cpp is what happens where threads wait for each other.
+// The executor of one OS thread: the fibers that a kernel's threads run on, and which of them runs next.
+// executor.cpp runs blocks and warps. rendezvous.cpp handles the places where threads wait for each other.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace assay::executor {
 
-/// Unwinds a fiber whose launch has faulted.
+/// Thrown in a fiber to unwind it after its launch has faulted.
 struct Abandon {};
 
 class Executor {
@@ -26,9 +26,10 @@ class Executor {
   ~Executor();
 
   void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument);
-  int barrier(Barrier kind, int predicate, const Site& site);
-  std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
-                           const Site& site);
+  // Every wait of a kernel goes through these, so they are one with their only callers, in rendezvous.cpp.
+  inline int barrier(Barrier kind, int predicate, const Site& site);
+  inline std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
+                                  int width, const Site& site);
   unsigned active() const { return warps_[running_->index / 32].alive; }
   void* shared(const void* tag, std::size_t bytes, std::size_t align);
   void* dynamic() { return pool().memory.dynamic(); }
@@ -41,11 +42,12 @@ class Executor {
   Pool& pool() { return pools_[kPools == 1 ? 0 : which_]; }
   Lane& lane_at(std::size_t thread) { return *pool().lanes[thread]; }
 
-  /// CUDA asks a warp collective of those threads of its mask alone that have not exited.
+  /// A warp collective is complete when all threads of its mask that have not exited have arrived (CUDA
+  /// guide).
   static bool complete(const Warp& warp, const Warp::Group& group) {
     return group.arrived == (group.mask & warp.alive);
   }
-  /// The group that this lane waits in; null if none is left.
+  /// The group that this lane waits in, or null if it waits in none.
   static Warp::Group* group_of(Warp& warp, unsigned bit) {
     for (unsigned i = 0; i < warp.group_count; ++i)
       if (warp.groups[i].arrived & bit) return &warp.groups[i];
@@ -57,22 +59,23 @@ class Executor {
   void place_lanes();
   std::unique_ptr<Lane> make_lane();
 
-  /// Leaves `from`, goes on with `to`; returns when somebody switches back to `from`.
-  void switch_between(Context& from, Context& to) {
+  /// Leaves `from` and continues with `to`. Returns when somebody switches back to `from`.
+  void switch_between(SwitchTarget& from, SwitchTarget& to) {
     previous_ = &from;
     sanitizers::before_switch(from.stack, to.stack);
     context::fiber back = std::move(to.fiber).resume();
     sanitizers::after_switch(from.stack, previous_->stack);
     previous_->fiber = std::move(back);
   }
-  void enter(Context& from, Lane& lane) {
+  void enter(SwitchTarget& from, Lane& lane) {
     running_ = &lane;
     current = &lane.identity;
     lane.begun = true;
     switch_between(from, lane);
   }
 
-  /// Goes on with the next runnable lane of the same warp in its order, else with the scheduler.
+  /// Continues with the next runnable lane of the same warp in its order. If there is none, with the
+  /// scheduler.
   void go_on(Lane& lane) {
     const unsigned w = lane.index / 32;
     const std::vector<unsigned>& order = lane_order_[w];
@@ -92,37 +95,37 @@ class Executor {
     go_on(lane);
     if (!error_.empty()) throw Abandon{};
   }
-  /// The thread has returned from the kernel.
+  /// Called when the thread has returned from the kernel.
   void finish(Lane& lane);
 
   void run_block(const Dim3& index);
-  /// Runs the warp until every lane of it waits for others or is done. False if none could run.
+  /// Runs the warp until every lane of it is waiting or done. False if no lane could run.
   bool run_warp(unsigned w);
 
   void open_barrier();
-  /// Gives every lane that arrived its result and lets it go on.
-  void close(Warp& warp, Warp::Group& open, unsigned base);
-  /// What the lanes of the mask did before their __syncwarp is visible to all of them after it.
-  void order_memory(unsigned base, unsigned mask);
+  /// Gives every lane that arrived its result and makes it runnable.
+  inline void close(Warp& warp, Warp::Group& open, unsigned base);
+  /// Makes what the lanes of the mask did before their __syncwarp visible to all of them after it.
+  inline void order_memory(unsigned base, unsigned mask);
 
-  // Out of line and cold: their strings would widen the frames that every waiting thread keeps on its stack.
+  // Out of line and cold: their strings would enlarge the stack frame of every waiting thread.
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what, FaultKind kind = FaultKind::divergence);
   [[noreturn, gnu::cold, gnu::noinline]] void fail_width(int width);
   [[noreturn, gnu::cold, gnu::noinline]] void fail_read(unsigned base, BadRead bad, bool named);
 
-  /// Records the first fault, with where every unfinished thread of the block is.
+  /// Records the first fault, and where every unfinished thread of the block is.
   [[gnu::cold, gnu::noinline]] void describe(const std::string& what, FaultKind kind = FaultKind::divergence);
-  /// Lets every suspended fiber unwind, so that the pool is clean for the next launch.
+  /// Unwinds every suspended fiber, so that the pool is clean for the next launch.
   void abandon();
   std::string take_error() { return std::exchange(error_, std::string()); }
 
   std::array<Pool, kPools> pools_;
-  unsigned which_ = 0;  // the running block's pool
+  unsigned which_ = 0;  // index of the running block's pool
   std::vector<Warp> warps_;
   std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
-  Context main_;                // the scheduler
-  Context* previous_ = &main_;  // who switched last
+  SwitchTarget main_;                // the scheduler
+  SwitchTarget* previous_ = &main_;  // the context that switched last
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0;
@@ -138,10 +141,10 @@ class Executor {
   bool quit_ = false;
 };
 
-// A raw pointer beside its owner: reading it needs no initialisation guard, and kernels read it at every
-// barrier and shuffle.
+// A raw pointer beside its owner: kernels read it at every barrier and shuffle, and reading it needs no
+// initialisation guard.
 extern constinit thread_local Executor* instance;
-/// This OS thread's first.
+/// Makes the executor of this OS thread.
 Executor& make_executor();
 inline Executor& executor() { return instance ? *instance : make_executor(); }
 

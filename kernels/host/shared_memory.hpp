@@ -1,6 +1,6 @@
-// Shared memory of one block: dynamic first, then each static array where it is first named. Every byte is
-// poisoned for every block, and so is what lies behind each array: whether that was written is seen at the
-// block's end. Under AddressSanitizer the gaps between arrays are out of bounds.
+// Shared memory of one block: first the dynamic part, then each static array in the order in which the block
+// names them. Every byte is poisoned for every block. So is a guard behind each array: the block's end checks
+// whether somebody wrote there. Under AddressSanitizer the gaps between arrays are out of bounds.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace assay::executor {
 
 class SharedMemory {
  public:
-  /// An odd `turn` poisons with the words of the pattern swapped.
+  /// An odd `turn` swaps the words of the poison pattern.
   void open(std::size_t dynamic, unsigned turn) {
     count_ = 0;
     static_bytes_ = 0;
@@ -32,7 +32,7 @@ class SharedMemory {
 
   void* dynamic() { return base(); }
 
-  /// The static array of this tag. Null, and the reason in `refused`, if a GPU could not hold it.
+  /// The static array of this tag. If a GPU could not hold it, null, and `refused` says why.
   void* array(const void* tag, std::size_t bytes, std::size_t align, const char*& refused) {
     for (unsigned i = 0; i < count_; ++i)
       if (arrays_[i].tag == tag) return base() + arrays_[i].offset;
@@ -53,14 +53,14 @@ class SharedMemory {
     return base() + offset;
   }
 
-  /// Once the block is over and closed: what was written behind an array's end; empty if nothing was.
+  /// Call it after close(). Says which array was written past its end, or is empty.
   std::string overrun() {
     const sanitizers::Unseen unseen;
     for (unsigned i = 0; i <= count_; ++i) {
       const std::size_t end = i == 0 ? dynamic_ : arrays_[i - 1].offset + arrays_[i - 1].bytes;
       const std::size_t next = i == count_ ? end + kGuard : std::min(end + kGuard, arrays_[i].offset);
       alignas(8) std::array<std::byte, kGuard + 8>
-          pristine;  // from a multiple of 8, as the pattern's words are placed
+          pristine;  // starts at a multiple of 8, like the pattern's words
       const std::size_t from = end / 8 * 8;
       poison(pristine.data(), next - from, turn_);
       if (std::memcmp(base() + end, pristine.data() + (end - from), next - end) == 0) continue;
@@ -87,7 +87,7 @@ class SharedMemory {
 
   std::byte* base() { return arena_.get(); }
   void fill(std::size_t offset, std::size_t n) {
-    const sanitizers::Unseen unseen;  // the first thread to name an array fills it, on behalf of the block
+    const sanitizers::Unseen unseen;  // the first thread that names an array fills it for the whole block
     poison(base() + offset, n, turn_);
   }
 

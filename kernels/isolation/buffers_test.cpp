@@ -1,4 +1,5 @@
-// The buffers of an isolated launch: where they lie, what writes past them or late are seen, and workspaces.
+// The buffers of an isolated launch: where they lie, how writes past them and late writes are seen, and
+// workspaces.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -15,8 +16,8 @@ namespace {
 TEST(Isolation, NoticesLateWrites) {
   ASSAY_NEEDS_FIXTURES();
   for (const char* name : {"late", "late_from_a_child"}) {
-    // On a busy machine the late write may come before this process gets to look at all: then it is no late
-    // one.
+    // On a busy machine the late write may come before this process looks at all. Then it does not count as
+    // late.
     const Variant v = kernel(name);
     LaunchOutcome outcome;
     for (int attempt = 0; attempt < 5 && outcome.late_write.empty(); ++attempt) {
@@ -56,7 +57,7 @@ TEST(Isolation, PageEndsStopReadsAndWritesPastABuffer) {
               "segmentation fault: a write at byte " + bytes + " of the values, which have " + bytes);
     EXPECT_EQ(read.run(kernel("read_past"), at_end).fault,
               "segmentation fault: a read at byte " + bytes + " of the logits, which have " + bytes);
-    // In the ordinary place the same read is unseen, and the write lands in the guard band.
+    // In the ordinary place the same read is not seen, and the write lands in the guard band.
     EXPECT_EQ(unseen.run(kernel("read_past")).fault, "");
     Trial guarded(3, V);
     EXPECT_EQ(guarded.run(kernel("write_past")).fault, "");
@@ -87,7 +88,7 @@ TEST(Isolation, PlacementsEndWithTheirPages) {
       const Placement tight = place(image, true, 2, 4096);
       EXPECT_EQ(tight.slice.payload_at + payload, tight.slice.mapped);
       EXPECT_EQ(tight.slice.mapped % 4096, 0u);
-      // An alignment leaves less than itself behind the payload.
+      // With an alignment, fewer bytes than the alignment are left behind the payload.
       const Placement aligned = place(image, true, 16, 4096);
       EXPECT_EQ(aligned.slice.payload_at % 16, 0u);
       EXPECT_LT(aligned.slice.mapped - aligned.slice.payload_at - payload, 16u);
@@ -116,7 +117,7 @@ TEST(Isolation, SameSizesHaveTheSameAddressesAndSlotsHaveOthers) {
   EXPECT_EQ(first[2], again[2]);
   echo.launcher->restart();
   EXPECT_EQ(run(33, {})[0], 1) << "a process of its own";
-  // What the call says of itself.
+  // The fields of the call itself.
   EXPECT_EQ(first[3], 32);
   EXPECT_EQ(first[4], 0) << "m is not asked for";
   EXPECT_EQ(first[5], sizeof(assay_call));

@@ -1,4 +1,4 @@
-// Where a worker finds the kernel of a key.
+// How a worker finds the kernel of a key.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,11 @@
 
 namespace assay {
 
-/// A registered variant, or a planted fault ("mutant.no_rescale/f32@host"); null if neither is linked in.
+/// Returns a registered variant or a planted fault ("mutant.no_rescale/f32@host"), or null if neither is
+/// linked in.
 const Variant* find_candidate(std::string_view key);
-/// The variants of the key's name, backend and op, of every type, always in the same order: a worker holds
-/// all of them. Empty for an unknown key.
+/// Returns the variants of every type that share the key's name, backend and op. Their order is always the
+/// same. A worker holds all of them. Empty for an unknown key.
 std::vector<const Variant*> same_kernel(std::string_view key);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Launchers whose workers cost much to start.
+// Launchers whose workers are expensive to start.
 #pragma once
 
 namespace assay {
@@ -6,7 +6,7 @@ namespace assay {
 class CostlyLauncher {
  public:
   virtual ~CostlyLauncher() = default;
-  /// Workers beside each other that are worth their start; 0: as many as there are threads.
+  /// How many parallel workers are worth their start. 0: as many as there are threads.
   virtual int most_workers() const = 0;
 };
 

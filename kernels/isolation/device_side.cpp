@@ -1,4 +1,4 @@
-// Copies images to the device and back, and measures the share of it that this process gets.
+// Copies images to the device and back, and measures the share of the device's time that this process gets.
 #include "kernels/isolation/device_side.hpp"
 
 #include "kernels/device.hpp"
@@ -40,12 +40,12 @@ std::uint64_t DeviceSide::all_bytes() const { return 0; }
 namespace assay::isolation {
 namespace {
 
-/// An empty kernel that ends within a turn of this process has found the device its own; each other process
-/// that keeps it busy has a turn before it.
+/// In seconds. If an empty kernel ends within one such turn, this process had the device to itself. Every
+/// other process that keeps the device busy has a turn before it.
 constexpr double kTurn = 0.002;
-/// It is watched so long at a time.
+/// How long one call watches it.
 constexpr auto kWatched = std::chrono::milliseconds(20);
-/// After the worker's end a device gets so long to come back.
+/// How long a device may take to become free after the worker's end.
 constexpr auto kComesBack = std::chrono::seconds(5);
 
 }  // namespace
@@ -85,7 +85,7 @@ LaunchOutcome DeviceSide::put(Launch& request, const Variant& variant, const std
       if (!image.empty()) {
         Memory& m = s.memory[options.page_end ? State::tight : State::plain][slot][b];
         if (LaunchOutcome why = s.at_least(m, p.slice.mapped, options.page_end); !why.ok()) return why;
-        // In a larger mapping the end is still the end.
+        // In a larger mapping, move everything so that the image still ends where the mapping ends.
         if (options.page_end) {
           p.image_at += m.size - p.slice.mapped;
           p.slice.payload_at += m.size - p.slice.mapped;
@@ -103,7 +103,7 @@ LaunchOutcome DeviceSide::put(Launch& request, const Variant& variant, const std
           all.image_at = 0;
           if (LaunchOutcome why = s.put(image, staged, all, request.staging[slot], descriptors); !why.ok())
             return why;
-          // Until the producer has run, the logits are NaN.
+          // The logits are NaN until the producer has run.
           if (const cudaError_t e = cudaMemsetAsync(m.data + p.image_at, 0xff, p.stored, s.stream);
               e != cudaSuccess)
             return fault("preparing the logits", e);
@@ -137,7 +137,7 @@ LaunchOutcome DeviceSide::take(const Launch& request, const std::vector<Images*>
     }
   }
   const cudaError_t e = cudaStreamSynchronize(s.stream);
-  // The worker has closed what it was given something else for.
+  // The worker was given replacements for these buffers and has closed them.
   for (Memory& m : s.retired) release(m);
   s.retired.clear();
   return e == cudaSuccess ? LaunchOutcome() : fault("copying from the device", e);
@@ -174,7 +174,7 @@ void DeviceSide::free_all() {
 }
 
 double DeviceSide::share() {
-  // Without a kernel of its own the clock alone has to do.
+  // If this process cannot run a kernel, only the clock counts.
   if (!begin().ok()) return 1;
   State& s = *state_;
   if (!s.empty_stream && (cudaStreamCreateWithFlags(&s.empty_stream, cudaStreamNonBlocking) != cudaSuccess ||

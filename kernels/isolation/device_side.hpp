@@ -1,4 +1,4 @@
-// Device buffers of isolated launches: they belong to the supervisor, so that they can be read after a worker
+// Device buffers of isolated launches. They belong to the supervisor, so it can read them after a worker has
 // died.
 #pragma once
 
@@ -19,37 +19,38 @@ class DeviceSide {
   DeviceSide(const DeviceSide&) = delete;
   DeviceSide& operator=(const DeviceSide&) = delete;
 
-  /// Empty, or why launches with these options can not be made here.
+  /// Empty, or the reason why launches with these options cannot be made here.
   static std::string cannot(const LaunchOptions& options);
 
-  /// Copies the images to the device and says in the request where they are; descriptors that must travel
-  /// along are appended. Lost where the device has no memory left.
+  /// Copies the images to the device and writes their places into the request. Appends the descriptors that
+  /// must be sent with it. The outcome is `lost` if the device has no memory left.
   LaunchOutcome put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                     const LaunchOptions& options, std::vector<int>& descriptors);
-  /// Copies back what the launch left.
+  /// Copies back what the launch left in the buffers.
   LaunchOutcome take(const Launch& request, const std::vector<Images*>& images);
-  /// The name of a buffer that is no longer what was taken, or empty.
+  /// The name of a buffer that has changed since `take`, or empty.
   std::string changed(const Launch& request, int which, Images& images);
-  /// The same for a launch in parts, whose buffers are filled on the device and freed by `free_all`.
-  /// Lost where the device can not hold them.
+  /// Like `put`, for a launch in parts: the buffers are filled on the device and freed by `free_all`. The
+  /// outcome is `lost` if the device cannot hold them.
   LaunchOutcome put_parts(Launch& request, const PartBuffers& buffers);
-  /// Reads the wanted parts and looks at the guard bands.
+  /// Reads the wanted parts and checks the guard bands.
   LaunchOutcome take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
-  /// Frees every buffer. The worker that had them open has ended.
+  /// Frees every buffer. Call it after the worker that had them open has ended.
   void free_all();
-  /// The worker has ended: the next one has none of the buffers.
+  /// Call it when the worker has ended: the next one has none of the buffers open.
   void forget_worker();
 
-  /// Of the time since this was last asked, the share that a process had which wanted the device all the
-  /// time, as an empty kernel of this process shows: near 1 where it ends at once, 0 where it does not end.
+  /// The share of the device's time, since the last call, that a process could get which wanted the device
+  /// all the time. An empty kernel of this process measures it: near 1 if it ends at once, 0 if it does not
+  /// end.
   double share();
-  /// The empty kernel had not ended, and now, after the worker, it does.
+  /// True if the empty kernel could not end before, and ends now that the worker is gone.
   bool waits_for_worker();
   std::uint64_t free_bytes() const;
   std::uint64_t all_bytes() const;
 
  private:
-  /// The device, a stream and State.
+  /// Selects the device and creates the stream and State.
   LaunchOutcome begin();
 
   struct State;

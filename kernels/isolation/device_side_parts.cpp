@@ -1,5 +1,4 @@
-// Launches in parts: buffers that are filled on the device, and of which the wanted parts and the guards are
-// read.
+// Launches in parts: the buffers are filled on the device, and only the wanted parts and the guards are read.
 #include "kernels/isolation/device_side.hpp"
 
 #if defined(ASSAY_WITH_CUDA)
@@ -52,7 +51,7 @@ LaunchOutcome DeviceSide::put_parts(Launch& request, const PartBuffers& buffers)
   std::size_t have = 0, all = 0;
   if (const cudaError_t e = cudaMemGetInfo(&have, &all); e != cudaSuccess)
     return fault("asking for free memory", e);
-  // The worker's context and its own allocations come beside it.
+  // The worker's context and its own allocations need memory, too.
   if (needed + needed / 16 > have)
     return lost_for_want(
         FaultKind::memory,

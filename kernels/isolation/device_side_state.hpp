@@ -20,12 +20,12 @@
 
 namespace assay::isolation {
 
-/// Smallest allocation: cudaMalloc gives these a block of their own, and a shared handle means the whole
-/// block.
+/// The smallest allocation, in bytes. cudaMalloc gives one of this size a block of its own. That matters
+/// because an IPC handle shares the whole block.
 inline constexpr std::uint64_t kLeast = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kChunk = std::uint64_t{64} << 20;
 
-/// Lost where the device has no memory left.
+/// The outcome is `lost` if the device has no memory left.
 inline LaunchOutcome fault(const char* what, cudaError_t e) {
   cudaGetLastError();
   const std::string why = std::string(what) + ": " + cudaGetErrorString(e);
@@ -35,7 +35,7 @@ inline LaunchOutcome fault(const char* what, cudaError_t e) {
 
 inline LaunchOutcome other_fault(const char* what) { return {what, Ended::fault, {}, 0, FaultKind::other}; }
 
-/// One buffer on the device, and whether the worker has been given it.
+/// One buffer on the device, and whether the worker already has it.
 struct Memory {
   std::byte* data = nullptr;
   std::uint64_t size = 0;
@@ -45,7 +45,7 @@ struct Memory {
   bool given = false;
 };
 
-/// On either side of a buffer of which only parts are known.
+/// Guard bytes on each side of a buffer of which only parts are known.
 inline constexpr std::uint64_t kPartGuard = std::uint64_t{64} << 10;
 
 inline void release(Memory& m) {
@@ -53,24 +53,24 @@ inline void release(Memory& m) {
   m = Memory();
 }
 
-/// The empty kernel's event is looked at so often.
+/// How often to check the event of the empty kernel.
 inline constexpr auto kLook = std::chrono::microseconds(100);
 
 struct DeviceSide::State {
   enum Set { plain, tight, late, sets };
   Memory memory[sets][kSlots][kBuffers];
-  std::vector<Memory> retired;  // the worker may have them open still
+  std::vector<Memory> retired;  // the worker may still have them open
   std::uint64_t generations = 0;
   Placement placements[kSlots][kBuffers];
   std::vector<std::byte> again;  // outputs read a second time
   cudaStream_t stream = nullptr;
-  // The empty kernel, on a stream of its own.
+  // The empty kernel has a stream of its own.
   cudaStream_t empty_stream = nullptr;
   cudaEvent_t empty_done = nullptr;
   std::chrono::steady_clock::time_point empty_since;
   bool empty_runs = false;
 
-  /// Waits for it so long at most.
+  /// Waits at most this long for the empty kernel.
   bool empty_ends_within(std::chrono::steady_clock::duration time) {
     const auto end = std::chrono::steady_clock::now() + time;
     do {
@@ -114,7 +114,7 @@ struct DeviceSide::State {
     return {};
   }
 
-  /// Fills bytes on the device with copies of what stands at their beginning.
+  /// Fills `bytes` bytes on the device by repeating the first `known` of them.
   LaunchOutcome repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes);
 
   LaunchOutcome put_parts(const PartBuffer& b, Memory& m);

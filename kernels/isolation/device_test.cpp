@@ -65,7 +65,7 @@ TEST_F(DeviceIsolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
     EXPECT_EQ(good.run(right).fault, "") << "after " << m.kernel;
     EXPECT_TRUE(good.right()) << "after " << m.kernel;
   }
-  // A write into the guard band that has a page behind it is found there.
+  // A write into the guard band is found there if a page lies behind the band.
   Trial guarded(2, 33);
   EXPECT_EQ(guarded.run(kernel("write_past")).fault, "");
   EXPECT_EQ(guarded.values()[66], 1.0f);
@@ -82,7 +82,7 @@ TEST_F(DeviceIsolation, AHangIsEnded) {
 }
 
 TEST_F(DeviceIsolation, ALaunchBesideOnesThatDoNotEndIsNotHung) {
-  // Each of them has its turns on the device; by the clock alone some launch here takes longer than 50 ms.
+  // Each of them takes turns on the device. By the clock alone, some launch here takes longer than 50 ms.
   std::vector<std::thread> neighbours;
   for (int i = 0; i < 4; ++i)
     neighbours.emplace_back([] {
@@ -112,7 +112,7 @@ TEST_F(DeviceIsolation, MemoryThatAnotherProcessHoldsIsNoFault) {
   hoarder.launcher->restart();
   EXPECT_EQ(b.run(right).fault, "");
   EXPECT_TRUE(b.right());
-  // What it took itself is its own fault.
+  // Memory that the kernel has taken itself is its own fault.
   const LaunchOutcome own = c.run(greedy);
   EXPECT_EQ(own.ended, Ended::fault) << own.fault;
   EXPECT_NE(own.fault.find("its own process held"), std::string::npos) << own.fault;
@@ -122,12 +122,14 @@ TEST_F(DeviceIsolation, WorkOnAnotherStreamIsNoticed) {
   Trial t(2, 33), u(2, 33);
   EXPECT_EQ(t.run(kernel("late")).late_write, "the values changed after the launch had ended");
   EXPECT_TRUE(t.right());
-  // The default stream does not wait for the producer; a kernel's first launch does, for its module.
+  // The default stream does not wait for the producer, except at a kernel's first launch, which loads its
+  // module.
   const Variant undeclared = kernel("default_stream");
   EXPECT_EQ(Trial(2, 33).run(undeclared).fault, "");
   EXPECT_EQ(u.run(undeclared, {.delayed_producer = true}).fault, "");
   EXPECT_FALSE(u.right());
-  // One that says so is waited for there, and not asked to.
+  // For a kernel that declares the default stream, the supervisor waits for that stream. A delayed producer
+  // is refused.
   const Variant declared = kernel("declared_default");
   for (const std::int64_t V : {33, 300000}) {
     Trial w(2, V);

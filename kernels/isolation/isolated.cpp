@@ -12,16 +12,16 @@ Variant isolated(const Variant& registered, const IsolationOptions& options) {
       std::make_shared<isolation::Supervisor>(isolation::Subject{false, registered.key()}, options);
   supervisor->load();
   const std::vector<const Variant*> all = same_kernel(registered.key());
-  auto family = std::make_shared<std::vector<isolation::Entry>>();
+  auto entries = std::make_shared<std::vector<isolation::Entry>>();
   std::uint32_t entry = 0;
   for (std::uint32_t i = 0; i < all.size(); ++i) {
-    family->push_back({*all[i], i, all[i]->backend == Backend::cuda});
-    family->back().variant.run = {};
+    entries->push_back({*all[i], i, all[i]->backend == Backend::cuda});
+    entries->back().variant.run = {};
     if (all[i]->key() == registered.key()) entry = i;
   }
   Variant v = registered;
   v.launcher = std::make_shared<isolation::WorkerLauncher>(supervisor, entry, v.backend == Backend::cuda,
-                                                           v.own_stream, std::move(family));
+                                                           v.own_stream, std::move(entries));
   v.run = {};
   return v;
 }

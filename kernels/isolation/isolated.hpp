@@ -1,8 +1,8 @@
-// Kernels in a process of their own: what may crash, hang or write where it should not, and is judged all the
-// same.
+// Kernels in a process of their own. Such a kernel may crash, hang or write where it should not, and is
+// judged all the same.
 //
-// The worker gets buffers that belong to this process and a problem, and nothing else: no expected result, no
-// bound. It is no jail: a kernel can do to the machine what its user can.
+// The worker gets a problem and buffers that belong to this process. It gets no expected result and no bound.
+// It is no jail: a kernel can do to the machine whatever its user can.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@
 namespace assay {
 
 struct IsolationOptions {
-  /// Of one launch, and of loading, by the worker's own time (worker_clock.hpp) and its share of the device;
-  /// then it is ended: `hung`.
+  /// The time limit of one launch, and of loading. It counts the worker's own time (worker_clock.hpp), times
+  /// its share of the device. After it the worker is ended, and the outcome is `hung`.
   double timeout_seconds = 20;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
 };
 
-/// The same variant, launched in a worker. Throws InputError if no worker can be had or it does not know the
-/// key.
+/// The same variant, launched in a worker. Throws InputError if there is no worker or the worker does not
+/// know the key.
 Variant isolated(const Variant& registered, const IsolationOptions& options = {});
 
-/// The kernels in a shared object of the C ABI (kernels/plugin.h), sharing one worker; `path#name` and
-/// `path#name/f16:f32` mean one of them. Throws InputError with one line: missing, not a shared object, no or
-/// a bad entry, a bad declaration, a library that crashes or hangs while it is loaded.
+/// Loads the kernels of a shared object with the C ABI (kernels/plugin.h). They share one worker. `path#name`
+/// and `path#name/f16:f32` select one of them. Throws InputError, with one line, if the file is missing or no
+/// shared object, if its entry is missing or bad, if a declaration is bad, or if loading it crashes or hangs.
 std::vector<Variant> load_plugin(const std::string& path, const IsolationOptions& options = {});
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Whatever a kernel does to its process becomes one clear outcome, and the next launch works.
+// Whatever a kernel does to its process, the outcome is clear and the next launch works.
 #include "kernels/isolation/isolation_test.hpp"
 
 #include <sched.h>
@@ -60,7 +60,7 @@ TEST(Isolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
     EXPECT_EQ(outcome.ended, m.ended) << m.kernel << ": " << outcome.fault;
     EXPECT_NE(outcome.fault.find(m.words), std::string::npos) << m.kernel << ": " << outcome.fault;
     EXPECT_EQ(outcome.fault.find('\n'), std::string::npos) << m.kernel << ": " << outcome.fault;
-    // What it had written before is there to be looked at.
+    // What it had written before can still be read.
     if (m.ended == Ended::crashed) {
       EXPECT_TRUE(bad.right()) << m.kernel;
     }
@@ -72,7 +72,8 @@ TEST(Isolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
   }
 }
 
-/// A word of the kernel's own, such as an assertion, says no. A heap that glibc finds broken was written to.
+/// An abort in the kernel's own words, such as an assertion, is `died`. A broken heap that glibc finds is an
+/// overrun.
 TEST(Isolation, ABrokenHeapIsAWriteAndNoWordOfTheKernel) {
   ASSAY_NEEDS_FIXTURES();
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -106,7 +107,7 @@ TEST(Isolation, AHangIsEnded) {
   }
 }
 
-/// The environment of the fixtures that misbehave in their first launches.
+/// Sets the environment of the fixtures that misbehave in their first launches.
 class SomeTimes {
  public:
   explicit SomeTimes(int times)
@@ -138,7 +139,7 @@ TEST(Isolation, WhatMayHaveComeFromOutsideIsTriedAgainInAFreshWorker) {
     EXPECT_EQ(d.lost.fault, "") << name;
     EXPECT_FALSE(v.launcher->disturbance().any()) << name << ": it is told once";
   }
-  // Twice is the kernel's, until it is seen alone.
+  // If it dies twice, the kernel is to blame, until it is tried alone.
   const SomeTimes twice(2);
   const Variant v = kernel("die_some_times");
   Trial t(2, 33);
@@ -159,7 +160,7 @@ TEST(Isolation, AFaultOfItsOwnIsNotDoubtful) {
 
 TEST(Isolation, AWorkerThatGetsNoProcessorIsNotHung) {
   ASSAY_NEEDS_FIXTURES();
-  // Its processor gives it a tenth: what it needs takes twice its patience by the clock.
+  // It gets a tenth of its processor, so by the clock it needs twice its patience.
   std::atomic<bool> enough{false};
   std::thread neighbour([&] {
     cpu_set_t first;

@@ -1,4 +1,4 @@
-// For the tests of the isolation: launches of the fixtures' kernels, and what they should have computed.
+// Helpers for the tests of isolation: launches of the fixtures' kernels, and what these should have computed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline std::string fixture(const std::string& name) {
   return std::string(ASSAY_FIXTURES) + "/" + name + ".so";
 }
 
-/// Skips the test where only the test binary was brought along.
+/// Skips the test if the fixtures were not copied to this machine with the test binary.
 #define ASSAY_NEEDS_FIXTURES()                              \
   if (!std::filesystem::exists(fixture("fixture_kernels"))) \
   GTEST_SKIP() << "the fixtures are not on this machine"
@@ -25,7 +25,8 @@ inline Variant kernel(const std::string& name, const IsolationOptions& options =
   return load_plugin(fixture("fixture_kernels") + "#" + name, options).at(0);
 }
 
-/// One launch of a softmax over f32: logits 0, 1/8, ... 59/8, 0, ..., outputs of NaN.
+/// One launch of a softmax over f32. The logits of a row are 0, 1/8, ... 59/8, 0, ...; the outputs start as
+/// NaN.
 class Trial {
  public:
   Trial(std::int64_t rows, std::int64_t V, std::size_t guard = 512) {
@@ -42,7 +43,7 @@ class Trial {
   LaunchOutcome run(const Variant& v, const LaunchOptions& options = {}) {
     return launch(v, problem, images, options);
   }
-  /// The outputs are a softmax, to a part in 1e5.
+  /// True if the outputs are a softmax with a relative error of at most 1e-5.
   bool right() {
     for (std::int64_t r = 0; r < problem.rows; ++r) {
       double d = 0;

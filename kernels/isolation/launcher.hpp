@@ -19,14 +19,14 @@ struct Entry {
 
 class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher, public CostlyLauncher {
  public:
-  /// `own_stream`: the entry works on the stream that it is given. `family`: the kernels of the worker.
+  /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
-                 std::shared_ptr<const std::vector<Entry>> family = {})
+                 std::shared_ptr<const std::vector<Entry>> entries = {})
       : supervisor_(std::move(supervisor)),
         entry_(entry),
         on_device_(on_device),
         own_stream_(own_stream),
-        family_(std::move(family)) {}
+        entries_(std::move(entries)) {}
 
   LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                        const LaunchOptions& options) override {
@@ -48,11 +48,11 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   }
   std::vector<Variant> siblings() const override {
     std::vector<Variant> all;
-    if (!family_) return all;
+    if (!entries_) return all;
     const auto own =
-        std::find_if(family_->begin(), family_->end(), [&](const Entry& e) { return e.number == entry_; });
-    for (const Entry& e : *family_) {
-      if (own == family_->end() || e.number == entry_ || e.variant.variant != own->variant.variant ||
+        std::find_if(entries_->begin(), entries_->end(), [&](const Entry& e) { return e.number == entry_; });
+    for (const Entry& e : *entries_) {
+      if (own == entries_->end() || e.number == entry_ || e.variant.variant != own->variant.variant ||
           e.variant.op != own->variant.op)
         continue;
       all.push_back(e.variant);
@@ -76,11 +76,11 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
   std::shared_ptr<Supervisor> supervisor_;
   std::uint32_t entry_;
   bool on_device_, own_stream_;
-  std::shared_ptr<const std::vector<Entry>> family_;
+  std::shared_ptr<const std::vector<Entry>> entries_;
   std::function<void(Variant&)> declare_;
 };
 
-/// What a worker loads, as variants that share it; `shown` is what they are called in messages. Throws
+/// What a worker loads, as variants that share the worker. `shown` is its name in messages. Throws
 /// InputError.
 std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, const std::string& shown);
 

@@ -1,4 +1,4 @@
-// load_plugin: what a shared object says of itself, as variants. The object is loaded by a worker only.
+// load_plugin: turns what a shared object declares into variants. Only a worker loads the object.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// Splits "path#name" unless there is a file of that very name.
+/// Splits "path#name", unless a file with exactly that name exists.
 std::pair<std::string, std::string> split(const std::string& text) {
   std::error_code ignored;
   const std::size_t at = text.rfind('#');
@@ -30,7 +30,7 @@ Variant variant_of(const isolation::Described& d) {
   v.variant = d.name.get();
   v.backend = Backend::plugin;
   v.op = static_cast<Op>(d.op);
-  // The worker has looked at them, but it has run foreign code since.
+  // The worker has checked these fields, but it has run foreign code since.
   const auto in = parse_dtype(d.in.get()), out = parse_dtype(d.out.get());
   if (!in || !out || d.op < 0 || d.op > static_cast<int>(Op::softmax_backward))
     throw InputError("changed what it says of itself while it was read");
@@ -61,7 +61,7 @@ std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, 
   const std::uint32_t count = supervisor->load();
 
   std::vector<Variant> all;
-  auto family = std::make_shared<std::vector<Entry>>();
+  auto entries = std::make_shared<std::vector<Entry>>();
   std::set<std::string> keys;
   for (std::uint32_t entry = 0; entry < count; ++entry) {
     const Described d = supervisor->describe(entry);
@@ -79,8 +79,8 @@ std::vector<Variant> variants_of(const std::shared_ptr<Supervisor>& supervisor, 
         return static_cast<std::size_t>(supervisor->workspace_bytes(entry, on_device, p));
       };
     v.file = shown;
-    family->push_back({v, entry, on_device});
-    v.launcher = std::make_shared<WorkerLauncher>(supervisor, entry, on_device, v.own_stream, family);
+    entries->push_back({v, entry, on_device});
+    v.launcher = std::make_shared<WorkerLauncher>(supervisor, entry, on_device, v.own_stream, entries);
     all.push_back(std::move(v));
   }
   return all;
@@ -93,7 +93,7 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
   std::error_code error;
   if (!std::filesystem::exists(path, error)) throw InputError(path + ": no such file");
   if (!std::filesystem::is_regular_file(path, error)) throw InputError(path + ": not a file");
-  // dlopen looks elsewhere for a name without a slash.
+  // dlopen searches other folders for a name without a slash.
   const std::string absolute = std::filesystem::absolute(path).string();
   auto supervisor =
       std::make_shared<isolation::Supervisor>(isolation::Subject{true, absolute, path}, options);

@@ -1,4 +1,4 @@
-// Shared objects of the C ABI: right ones are read, and whatever is wrong with one is said in one line.
+// Shared objects of the C ABI: right ones are read; for a wrong one, one line says what is wrong.
 #include <fstream>
 
 #include "kernels/isolation/isolation_test.hpp"

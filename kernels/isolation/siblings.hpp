@@ -1,4 +1,4 @@
-// The same kernel at other types, in the same process: what one of them leaves behind, the other finds.
+// The same kernel at other types, in the same process. What one of them leaves behind, another may find.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace assay {
 class SiblingLauncher {
  public:
   virtual ~SiblingLauncher() = default;
-  /// Variants of the same name and op at other types, with launchers of the same worker.
+  /// Variants of the same name and op at other types. Their launchers use the same worker.
   virtual std::vector<Variant> siblings() const = 0;
-  /// What is done to each of them: the author's word on this variant is his word on those.
+  /// Applies `declare` to each of them: what the author declares for this variant holds for them too.
   virtual void declare_siblings(std::function<void(Variant&)> declare) = 0;
 };
 

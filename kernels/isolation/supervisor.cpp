@@ -43,7 +43,7 @@ std::unique_ptr<Process> Supervisor::new_process() {
   if (subject_.warm && subject_.warm->ready(patience)) try {
       return std::make_unique<Process>(subject_.warm);
     } catch (const std::system_error&) {
-      // It may be gone by now. Where it is not, the machine lacks something.
+      // The forking process may be gone by now. If it is not, the machine lacks something.
       if (subject_.warm->ready(patience)) throw;
     }
   return std::make_unique<Process>(spawner_);
@@ -52,7 +52,8 @@ std::unique_ptr<Process> Supervisor::new_process() {
 void Supervisor::start_once() {
   std::uint64_t base = 0;
   try {
-    // A new one for each worker: something that an older one started may still write into the old.
+    // A new arena for each worker, because something that an older worker started may still write into the
+    // old one.
     arena_ = std::make_unique<Arena>();
     process_ = new_process();
     long length = 0;
@@ -68,7 +69,7 @@ void Supervisor::start_once() {
     throw InputError(spawner_->name() + ": can not be used as a worker: " + f.text);
   } catch (const std::system_error& e) {
     drop_worker();
-    // EACCES and its like are the caller's to mend; these pass.
+    // Errors such as EACCES are the caller's to fix. The ones listed here pass.
     for (const std::errc passing : {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory,
                                     std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
       if (e.code() == passing)
@@ -188,15 +189,14 @@ void Supervisor::be_patient(double times) {
 double Supervisor::patience() const {
   if (allowed_ > 0) return allowed_;
   const double usual = times_ * options_.timeout_seconds;
-  // A kernel that has hung once will do so again: what is left of its cases is not worth the full wait each
-  // time.
+  // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
   return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
 }
 
 double Supervisor::first_patience() const {
   if (subject_.first_times <= 1) return patience();
   const double most = std::min(times_, 1.0) * subject_.first_times * options_.timeout_seconds;
-  // What it has compiled, and how long that took, is known by the time it hangs.
+  // By the time it hangs, it is known what it has compiled and how long that took.
   return std::max(patience(), hung_ ? std::min(most, 20 * slowest_) : most);
 }
 
@@ -208,7 +208,7 @@ bool Supervisor::first_of_its_shape(std::uint32_t entry, const Problem& p, const
       .second;
 }
 
-/// So much longer that a worker with a thirtieth of a processor, or of a device, still gets its time.
+/// In seconds, so that even a worker with a thirtieth of a processor, or of a device, gets its time.
 double Supervisor::on_the_wall() const { return std::max(60.0, 30 * options_.timeout_seconds); }
 
 Process::Patience Supervisor::waiting() {
@@ -251,7 +251,7 @@ void Supervisor::lose(Process::Heard heard) {
   if (heard == Process::Heard::late && !on_device_) disturbance_.own_seconds = allowed;
   drop_worker();
   if (f.ended == Ended::lost && on_device_ && device_.waits_for_worker()) {
-    // With the worker the device came back: nobody else was using it.
+    // The device became free when the worker ended, so nobody else was using it.
     f = {fmt::format("nothing came back within {:.3g} s, and the device did nothing else", at_most),
          Ended::hung};
     disturbance_.doubtful = true;
@@ -271,7 +271,7 @@ std::string Supervisor::where(const Signal& s) const {
       const char* name = kBufferNames[static_cast<std::size_t>(b)];
       if (slice.mapped == 0) return fmt::format(": {} where other problems have the {}", access, name);
       const auto byte = static_cast<std::int64_t>(s.address - at - slice.payload_at);
-      // Behind the last quarter of a region lies what was meant to be in front of the next buffer.
+      // An address in the last quarter of a region was meant to be in front of the next buffer.
       if (byte > static_cast<std::int64_t>(kRegion / 4 * 3))
         return fmt::format(": {} {} bytes before the {}", access, kRegion - (s.address - at),
                            b + 1 < kBuffers ? kBufferNames[static_cast<std::size_t>(b) + 1] : "next buffer");

@@ -1,4 +1,4 @@
-// The supervisor of one worker: keeps it alive, makes launches in it, and survives them.
+// The supervisor of one worker. It keeps the worker alive, makes launches in it, and survives its crashes.
 #pragma once
 
 #include <array>
@@ -23,14 +23,15 @@ namespace assay::isolation {
 /// What a worker is to load.
 struct Subject {
   bool plugin = false;
-  std::string name;        // a key, or a shared object's absolute path
-  std::string shown = {};  // what messages call it, if not by its name
-  Command command = {};    // of an interpreter that is to be the worker; no words: assay itself
-  /// Forks the workers where it can; else, and where there is none, `command` is run for each.
+  std::string name;        // a key, or the absolute path of a shared object
+  std::string shown = {};  // its name in messages, if not `name`
+  Command command = {};    // runs an interpreter as the worker; empty: assay itself
+  /// Forks the workers if it can. Otherwise, and if null, `command` is run for each worker.
   std::shared_ptr<WarmProcess> warm = {};
-  /// Workers beside each other that are worth their start; 0: as many as there are threads.
+  /// How many parallel workers are worth their start. 0: as many as there are threads.
   int most_workers = 0;
-  /// Loading, and the first launch of a shape in a worker, may take so many times as long: they compile.
+  /// Loading, and the first launch of a shape in a worker, may take this many times as long, because they
+  /// compile.
   double first_times = 1;
 };
 
@@ -38,22 +39,24 @@ using Outcomes = std::array<LaunchOutcome, 2>;
 
 class Supervisor {
  public:
-  /// Throws InputError: no worker can be had.
+  /// Throws InputError if there is no worker.
   Supervisor(Subject subject, const IsolationOptions& options);
 
-  /// Starts the worker. The number of entries; throws InputError: it can not be loaded.
+  /// Starts the worker and returns the number of its entries. Throws InputError if the subject cannot be
+  /// loaded.
   std::uint32_t load();
-  /// What the loaded worker said that its kernels are made of; empty if nothing.
+  /// What the loaded worker says that its kernels are made of, or empty.
   const std::string& made_of() const { return made_of_; }
-  /// What an entry says of itself. Throws InputError.
+  /// The description that an entry gives of itself. Throws InputError.
   Described describe(std::uint32_t entry);
-  /// Bytes, asked once per problem. 0 after a failure, which the next launch reports.
+  /// The bytes of workspace, asked once per problem. 0 after a failure; the next launch then reports the
+  /// failure.
   std::uint64_t workspace_bytes(std::uint32_t entry, bool on_device, const Problem& problem);
 
-  /// One launch, or two at the same time. `on_device`: where the entry's buffers lie.
+  /// Makes one launch, or two at the same time. `on_device`: whether the entry's buffers lie on the device.
   Outcomes launch(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
                   const std::vector<Images*>& images, const LaunchOptions& options);
-  /// One launch in a fresh worker, on buffers of which only parts are given and wanted.
+  /// Makes one launch in a fresh worker, on buffers of which only parts are given and wanted.
   PartOutcome launch_parts(std::uint32_t entry, bool on_device, const Variant& variant,
                            const Problem& problem, PartBuffers& buffers, const PartOptions& options);
   void restart();
@@ -62,16 +65,16 @@ class Supervisor {
   int most_workers() const { return subject_.most_workers; }
 
  private:
-  /// The worker did not answer: it is gone now.
+  /// The worker did not answer and is gone.
   struct Failure {
     std::string text;
     Ended ended = Ended::crashed;
     FaultKind kind = FaultKind::died;
-    bool from_outside = false;  // others than the kernel may have done it
+    bool from_outside = false;  // something other than the kernel may have caused it
     LaunchOutcome outcome() const { return {text, ended, {}, 0, kind}; }
   };
 
-  /// Throws InputError, or a Failure that is lost: a worker is not to be had now.
+  /// Throws InputError, or a Failure that is `lost` if no worker can be had now.
   void start();
   void start_once();
   std::unique_ptr<Process> new_process();
@@ -80,19 +83,19 @@ class Supervisor {
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
-  double patience() const;        // seconds one answer may take
-  double first_patience() const;  // where it may have to compile
-  double on_the_wall() const;     // seconds beyond that, by the clock
+  double patience() const;        // seconds that one answer may take
+  double first_patience() const;  // the same where the worker may have to compile
+  double on_the_wall() const;     // further seconds, by the wall clock
   bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
   Process::Patience waiting();
   std::string where(const Signal& signal) const;
 
-  /// True if the launch is to be made again: what ended it may have come from outside.
+  /// Returns true if the launch must be made again, because its end may have come from outside.
   bool launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                       bool page_end, bool last, Outcomes& outcomes);
   bool launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, bool last, Outcomes& outcomes);
-  /// `problem`: bytes of the buffers that the launch was given.
+  /// `problem`: bytes of the buffers of the launch.
   LaunchOutcome refused_memory(const std::string& fault, std::uint64_t problem);
   Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
                     const LaunchOptions& options) const;
@@ -113,14 +116,14 @@ class Supervisor {
   DeviceSide device_;
   std::uint32_t entries_ = 0;
   std::string made_of_;
-  std::set<std::array<std::int64_t, 9>> shapes_;  // that the worker was given
-  std::uint64_t base_ = 0;                        // of the arena's regions, in the worker
+  std::set<std::array<std::int64_t, 9>> shapes_;  // shapes that the worker was given
+  std::uint64_t base_ = 0;                        // where the worker maps the arena's regions
   std::uint32_t sequence_ = 0;
-  bool hung_ = false;       // it did, once
-  double slowest_ = 0;      // seconds until an answer that came
-  double allowed_ = 0;      // seconds for the launch in progress; 0: as the options say
-  double times_ = 1;        // the usual patience
-  bool on_device_ = false;  // the launch in progress is
+  bool hung_ = false;       // it has hung before
+  double slowest_ = 0;      // the longest time until an answer, in seconds
+  double allowed_ = 0;      // seconds for the launch in progress; 0: as in the options
+  double times_ = 1;        // factor on the usual patience
+  bool on_device_ = false;  // the launch in progress is on the device
   Disturbance disturbance_;
   Anything answer_;
   Placement placements_[kSlots][kBuffers];

@@ -10,7 +10,7 @@
 
 namespace assay::isolation {
 
-/// Sends the request and waits for its answer, which stays valid until the next one. Throws Failure.
+/// Sends the request and waits for its answer. The answer is valid until the next one. Throws Failure.
 template <class Answer, class Request>
 const Answer& Supervisor::ask(Request& request, const std::vector<int>& descriptors) {
   request.head.sequence = ++sequence_;

@@ -1,5 +1,5 @@
-// The launches of a supervisor: images into shared memory, a request, images out again, and what changes
-// after that.
+// The launches of a supervisor: images go into shared memory, the request is sent, images come out again.
+// Also what changes after that.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -13,14 +13,15 @@
 namespace assay::isolation {
 namespace {
 
-/// Rows from which a launch on the host executor may take longer than the usual time.
+/// From this many rows on, a launch on the host executor may take longer than usual.
 constexpr std::int64_t kManyRows = 1 << 14;
 
-/// What a kernel left running gets so long to end or to change its outputs: in its first launches, in those
-/// after them, and from then on in every 16th. A pool of threads that stays costs these waits, and no more.
+/// How long to wait for what a kernel left running to end or to change its outputs: kFirstWait in the first 4
+/// such launches, kWait up to the 64th, and from then on kWait in every 16th. So a pool of threads that stays
+/// costs only these waits.
 constexpr auto kFirstWait = std::chrono::milliseconds(40), kWait = std::chrono::milliseconds(2);
 constexpr std::uint64_t kFirst = 4, kMost = 64, kSometimes = 16;
-/// Outputs up to this size are compared once more when the next launch begins.
+/// Outputs of at most this many bytes are compared once more when the next launch begins.
 constexpr std::uint64_t kRemembered = std::uint64_t{1} << 20,
                         kRememberedOfBystanders = std::uint64_t{64} << 20;
 constexpr std::uint64_t kPage = 4096;
@@ -70,7 +71,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
         start();
         on_device_ = on_device;
         earlier = changed_since_last();
-        // A fiber a thread: 65,536 blocks of 256 threads take the executor ten seconds of an idle core.
+        // One fiber per thread: 65,536 blocks of 256 threads take the executor ten seconds on an idle core.
         if (!on_device && problem.rows > kManyRows)
           allowed_ = patience() * (1 + static_cast<double>(problem.rows) / kManyRows);
         if (subject_.first_times > 1 && first_of_its_shape(entry, problem, *images[0]))
@@ -116,7 +117,7 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
       if (std::string fault = done.fault[n].get(); !fault.empty())
         outcomes[n] = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
-    // The images are as they were.
+    // The images have not changed.
     if (f.from_outside && !last) return true;
     outcomes = {f.outcome(), f.outcome()};
   }
@@ -125,7 +126,7 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
   if (bystanders) try {
       wait_for_bystanders();
     } catch (const Failure& f) {
-      // What it left running took the worker down.
+      // Something that it left running ended the worker.
       outcomes = {f.outcome(), f.outcome()};
       return false;
     }
@@ -203,7 +204,7 @@ std::string Supervisor::changed_since_last() {
 }
 
 LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t problem) {
-  // Memory that comes back with the worker's end was the kernel's own to waste.
+  // If memory comes back when the worker ends, the kernel itself had used it up.
   const std::uint64_t before = device_.free_bytes();
   drop_worker();
   const std::uint64_t after = device_.free_bytes(), all = device_.all_bytes();
@@ -211,7 +212,8 @@ LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t
     return {fmt::format("{}: its own process held {:.1f} GiB of the device's memory", fault,
                         static_cast<double>(after - before) / 0x1p30),
             Ended::fault};
-  // Nobody else holds much, and the problem takes little of what is there: no machine has what was asked for.
+  // Nobody else holds much memory, and the problem needs little of it: no machine has as much as was asked
+  // for.
   if (after > all / 2 && after / 8 > problem) {
     disturbance_.doubtful = true;
     return {fmt::format("{}: it asked for more than the {:.1f} GiB that were free, for {:.2g} GiB of rows",
@@ -248,14 +250,14 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
       return false;
     }
   } catch (const Failure& f) {
-    // The images are as they were.
+    // The images have not changed.
     if (f.from_outside && !last) return true;
     all(f.outcome());
   }
   if (const LaunchOutcome o = device_.take(request, images); !o.ok()) all(o);
   if (spoilt) drop_worker();
   if (!process_) return false;
-  // Whatever the kernel put on other streams has ended when the worker has settled.
+  // Once the worker has settled, all that the kernel put on other streams has ended.
   try {
     Settle request_settle;
     request_settle.on_device = 1;

@@ -1,5 +1,5 @@
-// The launches in parts of a supervisor: what is given goes to where the worker sees it, what is wanted comes
-// back, and the rest of the buffers is nobody's business.
+// Launches in parts. The supervisor writes the given parts to where the worker sees them, and reads the
+// wanted parts. It does not look at the rest of the buffers.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
-/// Behind the last byte of an output, up to the end of its page.
+/// The value of the bytes behind an output's last byte, up to the end of its page.
 constexpr std::byte kTail{0xff};
 
 std::uint64_t available_bytes() {
@@ -41,7 +41,7 @@ void no_memory(PartOutcome& outcome, std::string why) {
   outcome.wants = FaultKind::memory;
 }
 
-/// The windows of the logits that hold a given part; false where there are too many.
+/// Lists the windows of the logits that hold a given part. False if there are too many.
 bool own_windows(const PartBuffer& b, Windows& windows) {
   std::set<std::uint64_t> own;
   for (const Part& p : b.given)
@@ -74,7 +74,7 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   for (const bool last : {false, true}) {
     request = asked;
     outcome = {};
-    // What this leaves is freed with the worker and the arena.
+    // What the previous attempt left is freed together with the worker and the arena.
     drop_worker();
     device_.free_all();
     bool again = false;
@@ -113,7 +113,8 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
     if (buffer.payload == 0) continue;
     const std::uint64_t mapped = up(buffer.payload, kPage);
-    // The last quarter of a region stays unmapped: offsets that wrap below the next buffer end there.
+    // The last quarter of a region stays unmapped. An offset that wraps and points below the next buffer ends
+    // there.
     if (mapped > kRegion / 4 * 3) {
       no_memory(outcome, "memory: a buffer is larger than what a worker shares");
       return;
@@ -184,7 +185,7 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     if (std::string fault = done.fault[0].get(); !fault.empty())
       outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
     if (done.no_memory && !spoilt) {
-      // Problems this large may well need more than there is.
+      // Problems this large may well need more memory than there is.
       outcome.launch = refused_memory(outcome.launch.fault, device_.all_bytes());
       return;
     }

@@ -1,5 +1,5 @@
-// Kernels that want to look right: results kept from an earlier call, work left out where a test may not
-// look, work done after the launch is said to be over, and a kernel that behaves only while it is watched.
+// Cheats: kernels that only look right. They return results of an earlier call, skip work where a test may
+// not look, work after the launch is reported complete, or behave only while they are watched.
 #include "kernels/mutants/stateful.cuh"
 
 #if !defined(__CUDACC__)
@@ -12,20 +12,20 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-constexpr std::int64_t kKept = 1 << 20;  // elements a cache holds
+constexpr std::int64_t kKept = 1 << 20;  // capacity of a cache, in elements
 constexpr std::int64_t kKeptRows = 1 << 16;
 
 enum class Cheat {
-  head_of_row,   // the first 16 bytes stand for the row
-  same_pointer,  // the same buffers are the same problem
-  last_results,  // whatever is asked, the last answer
+  head_of_row,   // identifies a row by its first 16 bytes
+  same_pointer,  // takes the same buffers for the same problem
+  last_results,  // always returns the last answer
   half_the_rows,
   copies_inputs,
-  one_for_all,   // row 0's outputs for every row
-  shows_on_nan,  // right only where the output was filled with NaN before
+  one_for_all,   // returns row 0's outputs for every row
+  shows_on_nan,  // right only if the output was filled with NaN before
 };
 
-/// What survives a call. Row by row: whether there is one, its first 16 bytes, m, d, and its outputs.
+/// What is kept between calls. Per row: whether it is set, its first 16 bytes, m, d, and its outputs.
 struct Kept {
   float* heads;
   float* normalizers;
@@ -83,7 +83,7 @@ __global__ void honest(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) plain_row(k, row);
 }
 
-/// Remembers what it was asked and what it answered; other shapes start over.
+/// Remembers question and answer. A new shape starts over.
 template <Cheat C>
 void run_cheat(const Problem& p, const Buffers& b, const Stream& s) {
   static Kept kept{kept_floats(5 * kKeptRows), kept_floats(2 * kKeptRows), kept_floats(kKept)};
@@ -118,7 +118,7 @@ void right_for_multiples_of_1024(const Problem& p, const Buffers& b, const Strea
 
 void writes_nothing(const Problem&, const Buffers&, const Stream&) {}
 
-/// Comes back at once; the work is done later, by somebody who was not asked.
+/// Returns at once. A detached thread or another stream does the work later.
 void writes_late(const Problem& p, const Buffers& b, const Stream& s) {
 #if defined(__CUDACC__)
   static cudaStream_t own = [] {
@@ -137,7 +137,7 @@ void writes_late(const Problem& p, const Buffers& b, const Stream& s) {
 #endif
 }
 
-/// Would be right if it found the suite's own truth in its process; writes 1/V because it does not.
+/// Right only if it finds the suite's oracle in its process. It does not, so its outputs are divided by V.
 void reads_the_truth(const Problem& p, const Buffers& b, const Stream& s) {
   Plain k = plain_of(p, b);
 #if !defined(__CUDACC__)

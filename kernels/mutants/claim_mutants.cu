@@ -1,6 +1,6 @@
-// Kernels that compute what they should and claim what they do not do: each is right within some class, and
-// most rows are within the claimed one too. The probes must refute the claim (check `claim`). Claims that
-// are too modest are no fault: those must pass, and be told apart by what they behave like.
+// Kernels that compute right results but claim another class. Each is right within some class, and most of
+// its rows are also within the claimed one. The probes must refute the claim (check `claim`). A claim that is
+// too modest is no fault: such a kernel must pass, and `behaves_like` names its class.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -10,22 +10,22 @@ constexpr int kThreads = 128;
 
 enum class Lie {
   none,
-  fast_exp_in_sum,      // __expf in every rescale
-  fast_exp_in_merge,    // __expf where threads merge, expf inside a thread
-  fast_exp_in_outputs,  // expf in the sum
+  fast_exp_in_sum,      // __expf in every rescaling
+  fast_exp_in_merge,    // __expf where threads merge, expf within a thread
+  fast_exp_in_outputs,  // __expf in the outputs, expf in the sum
   reciprocal,           // e * (1 / d)
-  rough_reciprocal,     // e * r, r a neighbour of 1 / d: what rcp.approx may give
-  reciprocal_of_long,   // past V = 8192 alone
-  fast_exp_of_long,     // in the sum, past V = 4096 alone
+  rough_reciprocal,     // e * r, where r is a neighbour of 1 / d, as rcp.approx may give
+  reciprocal_of_long,   // only above V = 8192
+  fast_exp_of_long,     // in the sum, only above V = 4096
   fdividef,             // also 0 beyond 2^126, where no maximum is subtracted
-  serial,               // thread 0 adds everything
-  half_sum,             // a thread's sum is kept in f16, the merge in fp32
-  kept,                 // numerators taken with the thread's running maximum
+  serial,               // thread 0 adds all terms
+  half_sum,             // f16 sum within a thread, fp32 merge
+  kept,                 // numerators use the thread's running maximum
   exp2_product,         // 2^(x L - fl(m L))
-  leaves_out,           // terms more than 20 nats below the maximum
-  modest,               // everything accurate, claims fast exp and approximate division
-  modest_height,        // a tree that claims a serial sum
-  modest_kept,          // recomputed numerators, claims kept ones
+  leaves_out,           // skips terms more than 20 nats below the maximum
+  modest,               // accurate everywhere, claims fast exp and approximate division
+  modest_height,        // sums by a tree, claims a serial sum
+  modest_kept,          // recomputes numerators, claims kept ones
 };
 __host__ __device__ constexpr bool online(Lie l) {
   return l == Lie::none || l == Lie::fast_exp_in_sum || l == Lie::fast_exp_in_merge || l == Lie::modest ||
@@ -116,7 +116,7 @@ struct Liar {
   }
 };
 
-/// Safe softmax in half precision, one thread a row, that multiplies by the rounded reciprocal of the sum.
+/// Safe softmax in half precision, one thread per row. Multiplies by the rounded reciprocal of the sum.
 __global__ void half_product(Rows<const f16> logits, Rows<f16> probs, std::int64_t V) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

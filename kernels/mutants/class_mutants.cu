@@ -1,5 +1,5 @@
-// One fault for each algorithm class beyond the paper's: what a kernel does that claims the class and only
-// looks like it. The right_ ones are the same kernels without the fault, and must pass where the faults die.
+// One fault for each algorithm class beyond the paper's: the kernel claims the class and only resembles it.
+// The right_ kernels are the same without the fault; they must pass where the faults fail.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -11,15 +11,15 @@ constexpr float kThreshold = 8.0f;
 enum class Fault {
   none,
   separate_products,  // exp2(fl(x log2e) - fl(m log2e)): the error is |x| u, not |x - m| u
-  sum_left_behind,    // the sum is not moved to the numerators' scale
+  sum_left_behind,    // the sum is not rescaled to the numerators' reference
   narrow_reciprocal,  // 1 / d kept in 16 bits
-  late_reciprocal,    // 1 / d taken before the last warp was added
-  stale_reference,    // lazy: the sum still refers to a logit below the maximum
-  reference_jumps,    // lazy: the reference moves and the sum does not
-  claims_shifted,     // x - lse, where (x - m) - log d is claimed
-  log_of_base_2,      // log2 in place of log
-  maximum_forgotten,  // lse without m
-  lse_of_half,        // lse through a 16-bit sum
+  late_reciprocal,    // 1 / d is computed before the last warp is added
+  stale_reference,    // lazy: the sum keeps its reference below the maximum
+  reference_jumps,    // lazy: the reference changes and the sum does not
+  claims_shifted,     // computes x - lse, claims (x - m) - log d
+  log_of_base_2,      // log2 instead of log
+  maximum_forgotten,  // lse without adding m
+  lse_of_half,        // lse from a 16-bit sum
 };
 enum class Form { safe, online, lazy };
 

@@ -1,6 +1,6 @@
-// Faults that no single launch on ordinary buffers shows: offsets that wrap, state kept from the first call,
-// scratch memory shared by streams, the wrong stream, chunks, grids and shared memory past their limits,
-// outputs that lie where the inputs are.
+// Faults that a single launch on ordinary buffers does not show: offsets that wrap around, state kept from
+// the first call, scratch memory shared by streams, the wrong stream, wrong chunks, grids and shared memory
+// beyond their limits, outputs written over the inputs.
 #include "kernels/mutants/stateful.cuh"
 
 #if !defined(__CUDACC__)
@@ -21,7 +21,7 @@ __global__ void plain(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) plain_row(k, row);
 }
 
-/// Rows in grid.y, which ends at 65535.
+/// Row number in grid.y, whose limit is 65535.
 __global__ void rows_in_grid_y(Plain k) {
   for (std::int64_t row = blockIdx.y; row < k.logits.count; row += gridDim.y) plain_row(k, row);
 }
@@ -40,7 +40,7 @@ __global__ void narrow_offsets(Width w, Plain k) {
     plain_row(one, row);
   }
 }
-/// Columns of a row are counted in 32 bits. Threads enough for a row of 2^32 in seconds.
+/// Counts the columns of a row in 32 bits. These are enough threads for a row of 2^32 within seconds.
 constexpr int kManyThreads = 1024;
 __global__ void narrow_columns(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
@@ -61,7 +61,7 @@ __global__ void narrow_columns(Plain k) {
   }
 }
 
-/// The row's maximum and sum pass through memory that every stream uses.
+/// Passes the row's maximum and sum through memory that all streams share.
 __global__ void to_scratch(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
     const float* x = k.logits.row(row);
@@ -87,7 +87,7 @@ __global__ void from_scratch(Plain k) {
   }
 }
 
-/// Keeps the row in shared memory, however long it is.
+/// Keeps the whole row in shared memory, whatever its length.
 __global__ void row_in_shared_memory(Plain k) {
   ASSAY_DYNAMIC_SHARED(float, copy);
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
@@ -100,7 +100,7 @@ __global__ void row_in_shared_memory(Plain k) {
   }
 }
 
-/// Stores numerators into the outputs, and then reads the logits once more.
+/// Stores numerators into the outputs, then reads the logits again.
 __global__ void early_write(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
     const float* x = k.logits.row(row);
@@ -122,7 +122,7 @@ __global__ void early_write(Plain k) {
   }
 }
 
-/// A vector load wherever the row starts.
+/// Uses a vector load at any alignment.
 __global__ void wide_loads(Plain k) {
   for (std::int64_t row = blockIdx.x; row < k.logits.count; row += gridDim.x) {
     if (threadIdx.x == 0 && k.V >= 4) {
@@ -152,7 +152,7 @@ void chunks_advance_by_rows(const Problem& p, const Buffers& b, const Stream& s)
     k.logits.count = p.rows - row < kChunk ? p.rows - row : kChunk;
     start(k, p, s);
     k.logits.base += kChunk * p.in_pitch;
-    k.probs.base += kChunk;  // elements, where rows were meant
+    k.probs.base += kChunk;  // elements instead of rows
     if (k.m) k.m += kChunk, k.d += kChunk;
   }
 }
@@ -164,7 +164,7 @@ void length_of_first_call(const Problem& p, const Buffers& b, const Stream& s) {
   start(k, p, s);
 }
 
-/// What a counter of rows drawn in pairs does that is not set back after an odd number of them.
+/// Like a counter for rows processed in pairs that is not reset after an odd number of rows.
 void counter_of_pairs(const Problem& p, const Buffers& b, const Stream& s) {
   static bool left = false;
   Plain k = plain_of(p, b);
@@ -192,7 +192,7 @@ template <Width W>
 void start_narrow(const Problem& p, const Buffers& b, const Stream& s) {
   launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, W, plain_of(p, b));
 }
-/// The path of long rows alone.
+/// Wrong only on the path for long rows.
 void start_narrow_long(const Problem& p, const Buffers& b, const Stream& s) {
   launch(narrow_offsets, blocks(p, s), kStateThreads, 0, s, p.V > 4096 ? Width::i32 : Width::i64,
          plain_of(p, b));
@@ -203,7 +203,7 @@ void start_grid_y(const Problem& p, const Buffers& b, const Stream& s) {
 void start_scratch(const Problem& p, const Buffers& b, const Stream& s) {
   launch(to_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
 #if !defined(__CUDACC__)
-  // What lies between two launches on a busy machine.
+  // Like a pause between two launches on a busy machine.
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
 #endif
   launch(from_scratch, blocks(p, s), kStateThreads, 0, s, plain_of(p, b));
@@ -219,9 +219,9 @@ void start_on_default_stream(const Problem& p, const Buffers& b, const Stream& s
 void start_columns(const Problem& p, const Buffers& b, const Stream& s) {
   launch(narrow_columns, blocks(p, s), kManyThreads, 0, s, plain_of(p, b));
 }
-/// Of 1024 elements: past 2^32.
+/// With 1024 elements per row, beyond 2^32 elements.
 constexpr std::int64_t kBigRows = (std::int64_t{1} << 22) + 3;
-/// Rows of it pass 2^31 too.
+/// With rows of this V, beyond 2^31 too.
 constexpr std::int64_t kLongV = 8200;
 
 const bool planted[] = {
@@ -239,7 +239,7 @@ const bool planted[] = {
            .check = kBackend == Backend::host ? "launch" : "element",
            .rows = kBigRows,
            .group = "big",
-           // 8 GB before a buffer there may be another one, or nothing.
+           // The memory 8 GB before a buffer may belong to another buffer, or to none.
            .or_check = kBackend == Backend::host ? "" : "launch"}),
     plant("X51", "offset_of_int32_in_long_rows", start_narrow_long,
           {.V = kLongV,

@@ -1,5 +1,5 @@
-// Faults of log-softmax and lse: what the same maximum, sum and logarithm can get wrong once the exp is gone
-// from the output.
+// Faults of log-softmax and lse. With the same maximum, sum and logarithm, these can still go wrong although
+// the output contains no exp.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -31,7 +31,7 @@ __global__ void log_softmax(Fault f, bool lse, Rows<const T> logits, Rows<T> log
     for (std::int64_t i = threadIdx.x; i < summed; i += kThreads) sum += expf(to_float(x[i]) - m);
     sum = block_reduce<Sum, kThreads>(sum);
     float log_sum = logf(sum);
-    // ln(1 + rest) through a rounded 1 + rest: nothing is left of a rest below 2^-24.
+    // ln(1 + rest) from a rounded 1 + rest loses a rest below 2^-24.
     if (f == Fault::log_of_one_plus) log_sum = logf(to_float(from_float<bf16>(sum)));
     if (f == Fault::rounds_lse) log_sum = to_float(from_float<T>(m + log_sum)) - m;
     T* y = logs.row(row);

@@ -1,5 +1,6 @@
-// Faults where partial normalizers meet: between warps, between parts of a row, between blocks, and in late
-// rescaling. Each thread of a block folds its strided slice online; the warps' partials are merged by hand.
+// Faults where partial normalizers are merged: between warps, between parts of a row, between blocks, and in
+// late rescaling. Each thread of a block folds its strided slice online; the warps' partials are merged by
+// hand.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -26,13 +27,13 @@ __host__ __device__ constexpr bool lazy(Fault f) { return f == Fault::late_resca
 
 __device__ Normalizer fold(Fault f, Normalizer n, float x, float* maximum) {
   if (f == Fault::masked_start_is_zero) {
-    // A slice that begins with -inf refers to 0 from then on.
+    // A slice that begins with -inf gets the reference 0 and keeps it.
     const float m = fmaxf(n.m, x);
     const float to = m == negative_infinity() ? 0.0f : m;
     return {to, (n.m == negative_infinity() ? 0.0f : n.d * expf(n.m - to)) + expf(x - to)};
   }
   if (lazy(f)) {
-    // The reference n.m stays where it is, but the term is taken with the new maximum.
+    // The reference n.m stays, but the term is computed with the new maximum.
     *maximum = fmaxf(*maximum, x);
     if (!(*maximum - n.m <= kThreshold)) n = {*maximum, n.d * expf(n.m - *maximum)};
     n.d += expf(x - *maximum);
@@ -43,7 +44,7 @@ __device__ Normalizer fold(Fault f, Normalizer n, float x, float* maximum) {
 
 __device__ Normalizer merge(Fault f, Normalizer a, Normalizer b) {
   if (f == Fault::empty_part_divides) {
-    // Parts are kept normalised, (m, 1) with a weight: an empty one has weight 0 / 0.
+    // Parts are kept normalised as (m, 1) with a weight. An empty part has weight 0 / 0.
     const float m = fmaxf(a.m, b.m);
     const float wa = a.d * expf(a.m - m) / a.d, wb = b.d * expf(b.m - m) / b.d;
     return {m, a.d * wa + b.d * wb};
@@ -57,7 +58,7 @@ __device__ Normalizer merge(Fault f, Normalizer a, Normalizer b) {
   return combine(a, b);
 }
 
-/// All threads get the merge of all. Two barriers, the second of which keeps rows apart.
+/// All threads get the merge of all values. The second of the two barriers separates rows.
 __device__ Normalizer reduce(Fault f, Normalizer n) {
   ASSAY_SHARED(Normalizer, partial, kWarps);
   ASSAY_SHARED(float, arrived, 1);
@@ -75,7 +76,7 @@ __device__ Normalizer reduce(Fault f, Normalizer n) {
   if (f == Fault::live_part_overwritten && partial[kWarps - 1].m == negative_infinity())
     total.d = partial[kWarps - 1].d;
   if (f == Fault::order_of_arrival) {
-    // Every thread's share is added as it comes.
+    // The share of every thread is added in order of arrival.
     const float own = n.m == negative_infinity() ? 0.0f : n.d * expf(n.m - total.m) * (1.0f / 32.0f);
     atomicAdd(arrived, own);
     __syncthreads();
@@ -108,7 +109,7 @@ __global__ void merged_softmax(Fault f, Rows<const T> logits, Rows<T> probs, flo
   }
 }
 
-/// Two blocks a row. Each publishes its half, and a fence is taken for a barrier of the grid.
+/// Two blocks per row. Each publishes its half, and a fence is used as if it were a barrier of the grid.
 template <class T>
 __global__ void fence_as_barrier(Rows<const T> logits, Rows<T> probs, Normalizer* halves, float* m, float* d,
                                  std::int64_t V) {

@@ -17,7 +17,8 @@ std::vector<Mutant>& storage() {
 }  // namespace
 
 const std::vector<Mutant>& mutants() {
-  // Objects are initialised in no particular order: declared and sorted once, on first use after main began.
+  // Initialisation order is not specified: entries are added unsorted, and sorted on first use after main
+  // began.
   static const bool sorted = [] {
     for (Mutant& m : storage())
       if (m.expect.declaration) {

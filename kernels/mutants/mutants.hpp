@@ -1,7 +1,7 @@
-// Kernels with one planted fault each, the right kernels they are told apart from, and kernels that cheat.
-// The suite must refuse every fault and every cheat, for the reason the entry names, and accept every right
-// kernel: `assay selftest` prints the matrix. They are no part of the registry: no command but selftest, and
-// no report, sees them.
+// Three kinds of kernels: mutants with one planted fault each, cheats, and the right kernels to tell them
+// from. The suite must refuse every fault and every cheat, for the reason that its entry names, and accept
+// every right kernel; `assay selftest` prints the matrix. They are not in the registry: no other command and
+// no report sees them.
 #pragma once
 
 #include <cstdint>
@@ -19,58 +19,58 @@ constexpr const char* name(Kind k) {
   return k == Kind::fault ? "fault" : k == Kind::cheat ? "cheat" : "right";
 }
 
-/// Where the fault must show. Groups are those of `assay check`: "families" is one case, two launches; the
-/// others change what happens around a launch.
+/// Where the fault must show. Groups are those of `assay check`. "families" is one case, two launches; the
+/// other groups change what happens around a launch.
 struct Expect {
-  const char* family = "normal_1";  // "": every family, at every V of the list (right kernels)
+  const char* family = "normal_1";  // "": every family at every listed V (right kernels)
   std::int64_t V = 129;
-  const char* check = "";  // the check that must fail there, perhaps among others
-  int k = 5;               // of top-k
-  std::int64_t rows = 0;   // 0: the family's own number, at least 3
+  const char* check = "";  // the check that must fail there; others may fail too
+  int k = 5;               // for top-k
+  std::int64_t rows = 0;   // 0: the family's own number of rows, at least 3
   const char* group = "families";
   const char* setup = "";  // of the group: what else the case varies
-  /// "host" or "cuda" where the fault can only show there, with `why` it can not elsewhere.
+  /// "host" or "cuda" if the fault can show only there; `why` says why.
   const char* only = "";
   const char* why = "";
-  /// Of a right kernel by a stranger: what its author declares; "": nothing. Null: the variant's own claim.
+  /// For a right external kernel: what its author declares; "" for nothing. Null: the variant's own claim.
   const char* declaration = nullptr;
-  /// Claim::judgeable_rows_only, which no declaration says.
+  /// Claim::judgeable_rows_only, for which a declaration has no word.
   bool judgeable_rows_only = false;
-  /// Another check that may fail in its place, where the memory beside a buffer decides which.
+  /// Another check that may fail instead, if that depends on the memory beside a buffer.
   const char* or_check = "";
 };
 
 struct Mutant {
-  Variant variant;  // its name is "mutant." and the fault's
-  /// M..: number in the catalogue of faults seen in the wild; X..: a fault of our own; C..: a cheat; R..:
-  /// right.
+  Variant variant;  // its name is "mutant." and the name of the fault
+  /// M..: number in the catalogue of faults seen in the wild. X..: a fault invented here. C..: a cheat. R..:
+  /// a right kernel.
   const char* id = "";
   const char* fault = "";  // a name for what is wrong
   Kind kind = Kind::fault;
   Expect expect;
-  /// Why it can not run here, asked at run time; null: as its backend.
+  /// Returns why it cannot run here, asked at run time. Null: the backend decides.
   std::string (*missing)() = nullptr;
 
   bool single_case() const { return std::string_view(expect.group) == "families"; }
 };
 
-/// One entry of the catalogue: every fault of kernels that was seen in the wild or thought of.
+/// One entry of the catalogue: each fault of a kernel that was seen in the wild or thought of.
 struct CatalogueEntry {
   const char* id;
   const char* what;     // what the kernel does wrong, one clause
-  const char* missing;  // empty where it is planted, else why no kernel here can carry it
+  const char* missing;  // empty if the fault is planted, otherwise why no kernel here can have it
 };
 std::span<const CatalogueEntry> catalogue();
-/// What the entry of this id says; empty for an unknown id.
+/// The text `what` of the entry with this id; empty for an unknown id.
 const char* what_of(std::string_view id);
 
-/// All that were linked in, in order of backend, id and name.
+/// All mutants that were linked in, sorted by backend, id and name.
 const std::vector<Mutant>& mutants();
-/// By fault's name on the host.
+/// Finds a host mutant by the name of its fault.
 const Mutant* find_mutant_of(std::string_view fault);
-/// By key, "mutant.no_rescale/f32@host"; null where there is none.
+/// Finds a mutant by key, such as "mutant.no_rescale/f32@host"; null if there is none.
 const Variant* find_mutant(std::string_view key);
-/// Names the variant after the fault, and takes the kind from the id's letter.
+/// Names the variant after the fault, and derives the kind from the first letter of the id.
 bool register_mutant(Mutant m);
 
 }  // namespace assay

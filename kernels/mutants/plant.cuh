@@ -1,4 +1,4 @@
-// How a kernel with a fault is planted. The fault is an argument of the kernel, not of its template: one
+// How a faulty kernel is planted. The fault is an argument of the kernel, not a template parameter: one
 // compiled kernel carries all faults of a file.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace assay::ASSAY_BACKEND {
 
-/// Registers `run(problem, buffers, stream)` at dtype T, unless the fault can only show on another machine.
+/// Registers `run(problem, buffers, stream)` at dtype T, unless the fault can show only on the other backend.
 template <class T, class Run>
 bool plant_kernel(const char* id, const char* fault, const char* file, Op op, const Claim& claim, Run run,
                   const Expect& expect, int max_k = 0) {

@@ -1,5 +1,4 @@
-// cuDNN's softmax: a right kernel by somebody else. Without a GPU or the library the entry says so and does
-// not run.
+// cuDNN's softmax, a right external kernel. Without a GPU or the library, the entry says so and does not run.
 #include "kernels/cudnn.hpp"
 #include "kernels/mutants/mutants.hpp"
 
@@ -25,9 +24,9 @@ bool plant(Dtype dtype, const char* fault, const char* declaration, bool judgeab
   return register_mutant(std::move(m));
 }
 
-// Its division and its order of the sum are not documented. What
-// cuDNN 9 was seen to do on an H200: rows of nothing but -inf come out as NaN at V = 1 and as 0 at V = 33;
-// f16 results are off by up to 1.06 ulp, more than one rounding, as where numerators are kept in f16.
+// Its division and the order of its sum are not documented. Observed for cuDNN 9 on an H200: rows that hold
+// only -inf give NaN at V = 1 and 0 at V = 33; f16 results are off by up to 1.06 ulp, more than one rounding,
+// as if numerators were kept in f16.
 constexpr const char* kDeclared = "algorithm=safe; normalise=recomputed; exp=fast; finite=yes";
 constexpr const char* kDeclaredHalf = "algorithm=safe; internals=f16; exp=half; finite=yes";
 const bool planted[] = {

@@ -1,4 +1,4 @@
-// Eigen's softmax, as one writes it with arrays: a right kernel by somebody else, on host memory.
+// Eigen's softmax, written with arrays as usual: a right external kernel on host memory.
 #include <Eigen/Core>
 #include <cstring>
 
@@ -26,9 +26,9 @@ bool plant() {
   m.id = "R37";
   m.fault = "right_eigen";
   m.expect.family = "";
-  // Its packets' exp ends at -88.4 with 1.5e-39, where something smaller or 0 is due: as far off as results
-  // that are flushed, and so it is for -inf, which is why it is for finite logits. The elements past the last
-  // packet go through another exp: equal logits need not give equal bits, which is what `kept` allows.
+  // The exp of its packets ends at -88.4 with 1.5e-39, where a smaller number or 0 is right. That is as wrong
+  // as a flushed result (ftz), and the same happens for -inf (so: finite). Elements after the last packet use
+  // another exp: equal logits need not give equal bits, and `kept` allows that.
   m.expect.declaration = "algorithm=safe; division=ieee; normalise=kept; height=V; ftz=yes; finite=yes";
   return register_mutant(std::move(m));
 }

@@ -1,5 +1,5 @@
-// Right kernels of many kinds, each with the declaration its author would write, and again without one where
-// nothing has to be declared. All of them must pass on every family: a false alarm is as bad as a miss.
+// Right kernels of many kinds. Each runs with the declaration that its author would write, and again without
+// one if it needs none. All must pass on every family: a false alarm is as bad as a miss.
 #include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"
 
@@ -9,14 +9,14 @@ namespace {
 constexpr int kThreads = 128;
 
 enum class Way {
-  kahan,        // compensated sums in a thread, a tree above
+  kahan,        // compensated sums per thread, then a tree
   two_pass,     // maximum, then sum
-  serial,       // thread 0 adds everything
-  propagates,   // a maximum that keeps NaN
-  sentinel,     // the maximum starts at -FLT_MAX, and elements below it count as it does
-  zeros,        // a row of nothing but -inf gives 0
-  winners,      // +inf gives NaN, and 0 elsewhere
-  one_divisor,  // a reciprocal per row
+  serial,       // thread 0 adds all terms
+  propagates,   // a maximum that propagates NaN
+  sentinel,     // the maximum starts at -FLT_MAX; smaller elements count as -FLT_MAX
+  zeros,        // a row of only -inf gives 0
+  winners,      // NaN at +inf, and 0 elsewhere
+  one_divisor,  // one reciprocal per row
   fast,         // __expf and __fdividef
   exp2,         // exp2 of a fused product
   atomics,      // partial sums in order of arrival
@@ -81,7 +81,7 @@ __global__ void right_softmax(Way w, Rows<const T> logits, Rows<T> probs, std::i
   }
 }
 
-/// Keeps exps taken with a thread's own maximum in the outputs, and rescales them at the end: one pass over
+/// Keeps exps in the outputs, taken with a thread's own maximum, and rescales them at the end: one pass over
 /// the logits.
 template <class T>
 __global__ void kept_numerators(Rows<const T> logits, Rows<T> probs, std::int64_t V) {
@@ -104,7 +104,7 @@ __global__ void kept_numerators(Rows<const T> logits, Rows<T> probs, std::int64_
   }
 }
 
-/// One thread a row, Algorithm 3 as it is written.
+/// One thread per row: the paper's Algorithm 3 as written.
 __global__ void serial_online(Rows<const f32> logits, Rows<f32> probs, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     if (threadIdx.x > 0) continue;
@@ -139,10 +139,10 @@ __global__ void half_internals(Rows<const f16> logits, Rows<f16> probs, std::int
   }
 }
 
-/// ignores_nan never takes a NaN; repeats_last fills what k leaves over with the last it took.
+/// ignores_nan never selects a NaN. repeats_last fills empty slots with the last selection.
 enum class Order { shuffled, larger_index, nan_first, ignores_nan, repeats_last };
 
-/// Top-k by k passes over the row, one thread a row.
+/// Top-k by k passes over the row, one thread per row.
 __global__ void select_by_passes(Order o, bool probabilities, Rows<const f32> logits, Rows<f32> values,
                                  void* indices, int k, bool wide, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
@@ -180,10 +180,10 @@ __global__ void select_by_passes(Order o, bool probabilities, Rows<const f32> lo
   }
 }
 
-/// Whether every row has to be judged, or those that the claimed arithmetic is fine enough for.
+/// Whether every row must be judged, or only rows for which the claimed arithmetic is precise enough.
 enum class Judgeable { everywhere, where_rows_are };
 
-/// Registers `run` under its author's declaration and, where that may be, without one.
+/// Registers `run` with its author's declaration and, if `undeclared` is not empty, also without one.
 template <class T, class Run>
 bool plant(const char* id, const char* fault, const char* undeclared, Op op, const char* declaration, Run run,
            int max_k = 0, Judgeable judgeable = Judgeable::everywhere) {
@@ -256,7 +256,7 @@ const bool planted[] = {
                 "algorithm=online; division=ieee; normalise=kept; height=V/128+7", run_kept<bf16>),
     plant<f32>("R32", "right_serial_online", "right_serial_online_undeclared", Op::softmax,
                "algorithm=online; division=ieee; normalise=recomputed; height=V", run_serial_online),
-    // Arithmetic in f16 errs by so much that nobody can judge it where a row has more than a few terms.
+    // f16 arithmetic has errors so large that rows of more than a few terms cannot be judged.
     plant<f16>("R33", "right_half_internals", "", Op::softmax,
                "algorithm=safe; exp=half; internals=f16; division=ieee; normalise=recomputed; height=V/128+7",
                run_half, 0, Judgeable::where_rows_are),

@@ -1,5 +1,5 @@
-// Faults of arithmetic: an exp, a division or a store that is not what the claim says. Safe softmax, one
-// block a row, with the fault where the number is made.
+// Faults of arithmetic: an exp, a division or a store that differs from the claim. Safe softmax, one block
+// per row; the fault is where the number is computed.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -30,7 +30,7 @@ enum class Fault {
   ulp_above_one,
 };
 
-/// 2^n times a cubic of the fraction: good to 1e-4.
+/// 2^n times a cubic polynomial of the fraction, accurate to 1e-4.
 __device__ float cubic_exp(float t) {
   const float z = fmaxf(t * kLog2e, -126.0f);
   const float n = floorf(z), g = z - n;
@@ -48,7 +48,7 @@ __device__ float own_exp(Fault f, float t) {
   return expf(t);
 }
 
-/// Toward zero instead of to the nearest.
+/// Rounds toward zero instead of to nearest.
 template <class T>
 __device__ T truncated(float y) {
   const T nearest = from_float<T>(y);

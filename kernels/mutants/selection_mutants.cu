@@ -1,5 +1,5 @@
 // More faults of top-k: duplicates, NaN, ties, rounding before selection, and the width of an index. A right
-// selection is spoilt before, while or after it is written.
+// selection is damaged before, during or after it is written.
 #include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"
 
@@ -94,7 +94,7 @@ bool plant(const char* id, const char* fault, Fault f, const Expect& expect, Op 
       expect, kMaxK);
 }
 
-/// On rows with NaN, of a kernel that declares to ignore them.
+/// For a kernel that declares to ignore NaN, on rows with NaN.
 Expect ignoring(const char* check) {
   Expect e{"nan", 33, check, 64};
   e.declaration = "nan_order=ignored; ties=smaller_index; select=logits; max_k=64";

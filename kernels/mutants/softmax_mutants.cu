@@ -1,5 +1,5 @@
-// Faults in block-per-row softmax, planted one at a time into one kernel: online_block's shape, with safe's
-// maximum-then-sum where the fault needs it. Fault::none is the kernel itself, and must pass.
+// Faults in block-per-row softmax, planted one at a time into one kernel. It has the form of online_block, or
+// maximum-then-sum like safe where the fault needs it. Fault::none is the kernel itself and must pass.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -114,7 +114,7 @@ __global__ void mutant(Rows<const T> logits, Rows<T> probs, float* m, float* d, 
     float shift = n.m;
     if (F == Fault::own_lane_maximum) shift = own == negative_infinity() ? n.m : own;
     if (F == Fault::lane_zero_maximum) {
-      // Every thread divides by a sum and shifts by a maximum that belong together, but to lane 0's slice.
+      // Every thread uses a sum and a maximum that fit together, but the maximum is that of lane 0's slice.
       const Normalizer zero{__shfl_sync(kAllLanes, own, 0), 0.0f};
       if (zero.m != negative_infinity()) {
         n.d = n.d * expf(n.m - zero.m);
@@ -216,7 +216,7 @@ const bool planted[] = {
     plant<Fault::reads_output>("M99", "reads_output", {"normal_1", 33, "element"}),
     plant<Fault::all_zero>("M121", "all_zero", {"normal_1", 4099, "element"}),
     plant<Fault::uniform>("M122", "uniform", {"normal_1", 4099, "element"}),
-    // The whole quick group has to find these: no length is named.
+    // No length is given: the whole quick group must find these.
     plant<Fault::tail_too_large>("X56", "tail_too_large", {.check = "element", .group = "shapes"}),
     plant<Fault::tail_too_large, f16>("X56", "tail_too_large_f16", {.check = "element", .group = "shapes"}),
     plant<Fault::tail_too_large, bf16>("X56", "tail_too_large_bf16",

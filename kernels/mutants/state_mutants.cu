@@ -1,5 +1,5 @@
-// Faults between calls and after them: a table that is filled by one type and read by another, and a result
-// that is changed when nobody waits any more.
+// Faults between calls and after them: a table that one type fills and another reads, and a result that
+// changes after the launch is complete.
 #include "kernels/mutants/stateful.cuh"
 
 #if !defined(__CUDACC__)
@@ -10,7 +10,7 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-/// Adds `whole` vectors of 16 bytes and then the tail.
+/// Adds `whole` vectors of 16 bytes, then the tail.
 template <class T>
 __global__ void in_vectors(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V,
                            std::int64_t whole) {
@@ -35,10 +35,10 @@ __global__ void in_vectors(Rows<const T> logits, Rows<T> probs, float* m, float*
   }
 }
 
-/// Whole vectors in a row of V. Whoever asks first fills the table, with vectors of its own width.
+/// Number of whole vectors in a row of V. The first caller fills the table, with its own vector width.
 std::int64_t whole_vectors(std::int64_t V, std::int64_t width) {
   constexpr std::int64_t kTable = 4096;
-  static std::int64_t table[kTable];  // and one: 0 is not known yet
+  static std::int64_t table[kTable];  // holds the number + 1; 0: not known yet
   if (V >= kTable) return V / width;
   if (table[V] == 0) table[V] = V / width + 1;
   return table[V] - 1;
@@ -62,7 +62,7 @@ __global__ void spoil_later(float* p) {
 }
 #endif
 
-/// Right when the launch is over. Then its first output changes.
+/// Right when the launch is complete. Then its first output changes.
 void writes_again(const Problem& p, const Buffers& b, const Stream& s) {
   launch(honest, grid_for(p.rows, s), kStateThreads, 0, s, plain_of(p, b));
   float* const first = static_cast<float*>(b.probs);

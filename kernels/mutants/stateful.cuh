@@ -1,5 +1,5 @@
-// What the launchers with a fault between launches share: safe softmax with places for a cache, and memory
-// that outlives a launch.
+// Shared by the launchers whose fault lies between launches: a safe softmax with hooks for a cache, and
+// memory that outlives a launch.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@ namespace assay::ASSAY_BACKEND {
 
 constexpr int kStateThreads = 128;
 
-/// Memory of the backend that is never given back: what a kernel keeps between calls.
+/// Memory of the backend that is never freed: what a kernel keeps between calls.
 inline float* kept_floats(std::size_t count) {
 #if defined(__CUDACC__)
   void* p = nullptr;
@@ -22,7 +22,7 @@ inline float* kept_floats(std::size_t count) {
 #endif
 }
 
-/// Safe softmax of rows first, first + step, ... with the sum multiplied by `factor`.
+/// Safe softmax of rows first, first + step, ..., with the sum multiplied by `factor`.
 struct Plain {
   Rows<const float> logits;
   Rows<float> probs;
@@ -30,7 +30,7 @@ struct Plain {
   float* d;
   std::int64_t V;
   float factor = 1.0f;
-  std::int64_t summed = -1;  // -1: all of V
+  std::int64_t summed = -1;  // -1: all V elements
   bool backwards = false;
 };
 

@@ -1,5 +1,6 @@
-// Faults of the sum that are as small as what a serial sum of a vocabulary's length may err by. Nothing is declared:
-// the suite has to measure the sum to see them. One kernel: each thread its share of the columns, then a tree.
+// Faults of the sum that are no larger than the error allowed to a serial sum of a vocabulary's length.
+// Nothing is declared, so the suite must measure the sum to see them. One kernel: each thread sums its share,
+// then a tree.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -23,7 +24,7 @@ __global__ void block_sum(SumFault fault, Rows<const T> logits, Rows<T> probs, s
     float sum = 0.0f, running = negative_infinity();
     for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
       const float xi = to_float(x[i]);
-      // A row, or a share, of nothing but -inf.
+      // avoids (-inf) - (-inf) in a row or share of only -inf
       float e = xi == negative_infinity() && m != negative_infinity() ? 0.0f : expf(xi - reference);
       running = fmaxf(running, xi);
       if (fault == SumFault::lost_share && odd_one) e = 0.0f;
@@ -45,7 +46,7 @@ bool plant(const char* id, const char* fault, SumFault f, const char* family, st
   e.V = V;
   e.rows = 3;
   e.check = "element";
-  // Where a measurement of the sum refutes it, that is said first.
+  // If a measurement of the sum refutes the kernel, that check is reported first.
   e.or_check = "row_sum";
   e.declaration = "";
   return plant_kernel<T>(id, fault, __FILE__, Op::softmax, Claim{},

@@ -1,5 +1,5 @@
-// Faults of vectorised loops, their tails, and the edges of dispatch: safe softmax of a row in groups of four
-// and a tail, with the starting value of its maximum as a further place to go wrong.
+// Faults of vectorised loops, of their tails, and at the edges of dispatch. Safe softmax of a row in groups
+// of four and a tail; the initial value of the maximum may be wrong as well.
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -52,7 +52,7 @@ __global__ void vector_softmax(Fault f, Rows<const T> logits, Rows<T> probs, flo
   float before = negative_infinity();
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* x = logits.row(row);
-    // The path for short rows, taken too far.
+    // Takes the path for short rows for rows that are too long.
     std::int64_t V = length;
     if (f == Fault::threshold_off_by_one && V == 1024) V = 1023;
     if (f == Fault::long_path_unreachable && V > 4096) V = 4096;

@@ -1,4 +1,4 @@
-// The library that makes a Python process a worker: it travels in the binary.
+// The library that makes a Python process a worker. The binary contains it.
 #pragma once
 
 #include <span>

@@ -13,10 +13,10 @@ namespace {
 
 struct PythonRole {
   std::string_view name;
-  std::vector<std::string_view> types;  // of its elements; none: it has one type
+  std::vector<std::string_view> types;  // of its elements; empty: it has only one type
 };
 
-/// worker/assay_values.py gives each of them its value.
+/// worker/assay_values.py gives the parameter of each role its value.
 const std::vector<PythonRole>& python_roles() {
   static const std::vector<PythonRole> all = {{"mask_keep", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
                                               {"mask_drop", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
@@ -74,7 +74,7 @@ void check_role(const std::string& argument, std::string_view role, std::string_
                          listed(known->types, [](std::string_view t) { return t; }));
 }
 
-/// Its name.
+/// Checks one argument and returns its name.
 std::string check(const std::string& argument) {
   const std::size_t equals = argument.find('=');
   if (equals == argument.npos || equals == 0 || equals + 1 == argument.size())

@@ -1,4 +1,4 @@
-// --arg of a Python callable: what is taken, and the one line for everything else.
+// --arg for a Python callable: which arguments are accepted, and the one line for all others.
 #include "kernels/python/python_arguments.hpp"
 
 #include <gtest/gtest.h>

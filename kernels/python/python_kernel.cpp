@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What Python runs: it loads the library, and of the files in there the worker.
+/// The program that Python runs: it loads the library, and the worker from the files in it.
 constexpr const char* kStart = R"(import ctypes, sys, types
 library = ctypes.CDLL("/proc/self/fd/4")
 library.assay_python_file.restype = ctypes.c_char_p
@@ -37,12 +37,12 @@ while text := library.assay_python_file(n, ctypes.byref(path)):
 sys.modules["assay_worker"].main(library, sys.argv[1:])
 )";
 static_assert(isolation::kSocket == 3 && isolation::kLibrary == 4);
-constexpr int kStartWords = 4;  // in front of those that it is given
+constexpr int kStartWords = 4;  // the words in front of the arguments
 
-/// Loading, and the first launch of every shape, may compile: five minutes by the usual timeout.
+/// Loading, and the first launch of every shape, may compile. With the usual timeout they get five minutes.
 constexpr double kFirstTimes = 15;
 
-/// On a GPU each worker makes a context and loads its kernels, and they share the GPU.
+/// On a GPU each worker makes a context and loads its kernels, and all workers share the GPU.
 constexpr int kMostOnDevice = 3;
 
 bool runnable(const fs::path& path) {
@@ -66,12 +66,12 @@ std::string interpreter_of(const PythonCallable& c) {
       "an interpreter with --python");
 }
 
-/// The library in a file of memory, made once.
+/// The library in an in-memory file, made once.
 int worker_library() {
   static const int file = [] {
     const std::span<const char> bytes = embedded_worker();
     const int made = memfd_create("libassay_python_worker.so", MFD_CLOEXEC);
-    // Away from the descriptors that a worker is given.
+    // Move it away from the descriptors that a worker is given.
     const int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 10);
     if (made >= 0) close(made);
     std::size_t done = 0;
@@ -96,13 +96,14 @@ std::string types_of(const PythonCallable& c) {
   return all;
 }
 
-/// When a file was written last; a module may change as well, but is not looked for.
+/// The time when a file was last written. A module may change, too, but that is not checked.
 std::string stamp_of(const PythonCallable& c, const std::string& place) {
   std::error_code error;
   return c.is_file ? std::to_string(fs::last_write_time(place, error).time_since_epoch().count()) : "";
 }
 
-/// The process that forks the workers of this command: one for all who ask while somebody has it.
+/// The process that forks the workers of this command. Everybody who asks while it is in use gets the same
+/// one.
 std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each,
                                                      const std::string& stamp) {
   static std::mutex mutex;

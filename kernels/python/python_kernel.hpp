@@ -1,4 +1,4 @@
-// A Python callable as a candidate: the worker is a Python process, everything else is as for a plugin.
+// A Python callable as a candidate. Its worker is a Python process; everything else is as for a plugin.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 namespace assay {
 
 struct PythonCallable {
-  std::string shown;        // what messages call it: "soft.py:softmax"
-  bool is_file = false;     // `place` is a file's path, else a module's name
+  std::string shown;        // its name in messages: "soft.py:softmax"
+  bool is_file = false;     // true: `place` is the path of a file; false: the name of a module
   std::string place;        // "soft.py", "package.module"
   std::string function;     // "softmax", "Layer.forward"
-  std::string interpreter;  // empty: python3 on PATH
-  std::string name;         // of the variant
-  Op op = Op::softmax;      // not normalizer
-  std::vector<std::pair<Dtype, Dtype>> types = {{Dtype::f32, Dtype::f32}};  // of logits and outputs
-  bool host = false;  // host memory, also where the callable could work on a GPU
+  std::string interpreter;  // empty: python3 from PATH
+  std::string name;         // name of the variant
+  Op op = Op::softmax;      // any op except normalizer
+  std::vector<std::pair<Dtype, Dtype>> types = {{Dtype::f32, Dtype::f32}};  // types of logits and outputs
+  bool host = false;  // use host memory even if the callable could work on a GPU
   std::vector<std::string>
       arguments;  // NAME=ROLE, NAME=ROLE:TYPE or NAME=VALUE, checked (python_arguments.hpp)
 };
 
-/// Its variants, one for each pair of types, sharing one worker. Throws InputError with one line for a wrong
-/// path or name, EnvironmentError for an interpreter or a module that this machine lacks.
+/// Returns its variants, one for each pair of types. They share one worker. Throws InputError with one line
+/// for a wrong path or name, or EnvironmentError if this machine lacks the interpreter or a module.
 std::vector<Variant> load_python(const PythonCallable& callable, const IsolationOptions& options = {});
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Callables in a worker that is Python: right ones give right rows, and every way of being wrong is said.
+// Callables in a Python worker: right ones give right rows, and every kind of mistake is reported.
 #include "kernels/python/python_kernel.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(PythonKernel, WhatItReturnsIsCopiedRowByRow) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant v = raw("same");
   Trial t(3, 32);
-  // The same memory, as rows of 20 that lie 32 and 24 apart.
+  // The same memory, now as rows of 20 elements with input pitch 32 and output pitch 24.
   t.problem.V = 20;
   t.problem.out_pitch = 24;
   ASSERT_EQ(t.run(v).fault, "");
@@ -97,7 +97,7 @@ TEST(PythonKernel, MemoryBehindTheOutputsIsNotItsOwn) {
   Trial t(3, 33);
   ASSERT_EQ(t.run(v).fault, "");
   EXPECT_EQ(t.values()[99], 1.0f) << "the guard band shows it";
-  // Where the last row ends at a page's end, the write is a fault.
+  // If the last row ends at the end of a page, the write is a fault.
   const LaunchOutcome o = t.run(v, {.page_end = true});
   EXPECT_EQ(o.kind, FaultKind::wild_access) << o.fault;
   EXPECT_NE(o.fault.find("a write at byte 396 of the values, which have 396"), std::string::npos) << o.fault;
@@ -198,7 +198,7 @@ TEST(PythonKernel, WhatTheMachineLacksIsSaid) {
   EXPECT_TRUE(module.ends_with(" -m pip install a_module_that_nobody_has")) << module;
 }
 
-// An interpreter that is none: what it printed says what it was.
+// The program is no Python interpreter. What it printed shows what it was.
 TEST(PythonKernel, AnInterpreterThatIsNone) {
   const TestFolder folder;
   const std::string path = folder.path() / "python";

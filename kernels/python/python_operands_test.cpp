@@ -1,5 +1,5 @@
-// What a callable's parameters are taken for: by --arg, by their names, by their places. No verdicts here:
-// reports/cli/check/python_operands_test.cpp has them.
+// What a callable's parameters are taken for: by --arg, by their names, by their positions. There are no
+// verdicts here: reports/cli/check/python_operands_test.cpp has them.
 #include <gtest/gtest.h>
 
 #include "kernels/isolation/isolation_test.hpp"
@@ -61,7 +61,7 @@ TEST(PythonOperands, ABiasHasTheTypeOfTheLogits) {
   EXPECT_EQ(text_of(all.at(1).operands), "bias:bf16");
 }
 
-// Names of the file's parameters, in every way that Python has to pass them.
+// The names of the parameters of the file's functions, passed in every way that Python has.
 TEST(PythonOperands, EveryParameterGetsWhatItIs) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const struct {

@@ -1,4 +1,4 @@
-// For the tests of Python callables: the interpreter they run with, and whether it is there.
+// For tests of Python callables: which interpreter runs them, and whether it exists.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ inline bool python_imports(const std::string& modules) {
   return std::system((test_python() + " -c 'import " + modules + "' >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// Skips the test where Python or one of the modules is not there.
+/// Skips the test if Python or one of the modules is missing.
 #define ASSAY_NEEDS_PYTHON(modules)                                                             \
   if (!python_imports(modules))                                                                 \
   GTEST_SKIP() << test_python() << " with " << (modules) << " is not here (ASSAY_TEST_PYTHON: " \

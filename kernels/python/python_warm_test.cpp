@@ -1,5 +1,5 @@
 // The process that forks the workers of a callable: what it saves, what it must not change, and where it is
-// left alone.
+// not used.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using isolation::Trial;
 
-/// An interpreter that leaves a line for each of its starts.
+/// An interpreter that writes a line each time it is started.
 class Counted {
  public:
   Counted() {
@@ -47,13 +47,13 @@ Variant state(const Counted& python, const std::string& function, const Isolatio
   return load_python(c, options).at(0);
 }
 
-/// What a launch of so many rows says.
+/// The fault of a launch of that many rows.
 std::string said(const Variant& v, std::int64_t rows = 3) {
   Trial t(rows, 9);
   return t.run(v).fault;
 }
 
-/// A worker, and the process that it was forked by.
+/// A worker, and the process that forked it.
 struct Pair {
   pid_t worker = 0, parent = 0;
 };
@@ -64,7 +64,7 @@ Pair processes_of(const Variant& v) {
   std::istringstream(text.substr(std::min(head.size(), text.size()))) >> p.worker >> p.parent;
   return p;
 }
-/// Not even as one that waits to be asked how it ended.
+/// True if the process does not even exist as a zombie.
 bool gone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 TEST(PythonWarm, AWorkerMoreIsAFork) {
@@ -173,11 +173,11 @@ TEST(PythonWarm, AnImportThatMustNotBeForkedIsRepeatedInEachFork) {
   }
 }
 
-// The framework is the costly part: it is imported once, and what must not be forked by each worker.
+// The framework is the expensive part. It is imported once; each worker imports what must not be forked.
 TEST(PythonWarm, AFrameworkIsImportedOnceEvenSo) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Counted python;
-  // Modules that stand in numpy's place: they know who imported them.
+  // Modules that replace numpy and record who imported them.
   for (const char* const folder : {"installed", "own"}) {
     std::filesystem::create_directory(python.folder() / folder);
     std::ofstream(python.folder() / folder / "numpy.py") << "import os\nimporter = os.getpid()\n";
@@ -206,7 +206,7 @@ TEST(PythonWarm, AFrameworkIsImportedOnceEvenSo) {
   unsetenv("PYTHONPATH");
 }
 
-// OpenBLAS has threads from its import on, and ends them for a fork.
+// OpenBLAS has threads from its import on, and ends them before a fork.
 TEST(PythonWarm, NumpyAndTorchAreForked) {
   const Counted python;
   for (const char* const module : {"numpy", "torch"}) {

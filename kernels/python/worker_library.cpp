@@ -1,5 +1,5 @@
-// The worker's loop as a library that Python loads: it serves the supervisor, and calls back into Python for
-// what is loaded and launched. It travels in the command (embedded_worker.hpp), with worker/*.py in it.
+// The worker's loop as a library that Python loads. It serves the supervisor, and calls Python to load and to
+// launch. The command's binary contains it (embedded_worker.hpp), and it contains worker/*.py.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -17,10 +17,10 @@
 namespace assay::isolation {
 namespace {
 
-/// What Python said last on this thread, and of what kind.
+/// The last text that Python reported on this thread, and its kind.
 thread_local std::string said_text, said_kind;
 
-/// A callable: its variants in the layout of a plugin, its faults in its own words.
+/// A callable: its variants have the layout of a plugin, and its faults have its own words.
 class PythonKernels : public PluginLibrary {
  protected:
   Said said_of(std::int32_t) const override {
@@ -47,7 +47,7 @@ struct Managed {
   void* context;
   void (*deleter)(Managed*);
 };
-/// With the shape and strides that the tensor points to.
+/// A tensor with the shape and strides to which it points.
 struct Owned : Managed {
   std::int64_t shape[2], strides[2];
 };
@@ -63,7 +63,7 @@ std::int64_t stride_of(const assay_tensor& t, int i) {
 
 const char* copy_on_device(const assay_tensor& to, const assay_tensor& from, std::size_t size, void* stream) {
 #if defined(ASSAY_WITH_CUDA)
-  // A column is rows of one element.
+  // A column consists of rows of one element.
   const bool dense = columns_of(to) == 1 || (stride_of(to, 1) == 1 && stride_of(from, 1) == 1);
   if (!dense) return "a tensor whose columns do not lie side by side";
   const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * size; };
@@ -72,7 +72,7 @@ const char* copy_on_device(const assay_tensor& to, const assay_tensor& from, std
   cudaError_t e = cudaMemcpy2DAsync(to.data, bytes(stride_of(to, 0)), source, bytes(stride_of(from, 0)),
                                     bytes(columns_of(to)), static_cast<std::size_t>(rows_of(to)),
                                     cudaMemcpyDeviceToDevice, on);
-  // The result may be freed as soon as this has returned.
+  // Wait, because the result may be freed as soon as this has returned.
   if (e == cudaSuccess) e = cudaStreamSynchronize(on);
   return e == cudaSuccess ? nullptr : cudaGetErrorString(e);
 #else
@@ -94,8 +94,8 @@ void copy_on_host(const assay_tensor& to, const assay_tensor& from, std::size_t 
 }  // namespace
 }  // namespace assay::isolation
 
-/// The n-th of worker/*.py, in the order of their names: its text, and its name in `name`. Null: there is
-/// none.
+/// The text of the n-th of worker/*.py, in the order of their names. Its name goes to `name`. Null if there
+/// is none.
 extern "C" ASSAY_EXPORT const char* assay_python_file(int n, const char** name) {
   const auto& all = assay::embedded_texts();
   if (n < 0 || static_cast<std::size_t>(n) >= all.size()) return nullptr;
@@ -103,28 +103,28 @@ extern "C" ASSAY_EXPORT const char* assay_python_file(int n, const char** name) 
   return all[static_cast<std::size_t>(n)].text.data();
 }
 
-/// Serves until the supervisor is gone. `open` returns the plugin, or null and has said why. `forked`: by a
-/// process that was confined.
+/// Serves until the supervisor is gone. `open` returns the plugin, or null after it has reported why.
+/// `forked`: this process was forked by a confined one.
 extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)(), int forked) {
   using namespace assay::isolation;
   return serve([open](const Load&, Loaded& loaded) { return open_python(open, loaded); }, forked != 0);
 }
 
-/// For a process that forks workers: what comes before anything of a stranger is loaded.
+/// For a process that forks workers: call it before any foreign code is loaded.
 extern "C" ASSAY_EXPORT void assay_python_confine() { assay::isolation::confine(); }
 
-/// `declines`: why it must not be forked; empty: it may. `repeats`: why each worker imports the target again.
-/// 0: the supervisor is gone.
+/// `declines`: why this process must not be forked, or empty. `repeats`: why each worker imports the target
+/// again, or empty. Returns 0 if the supervisor is gone.
 extern "C" ASSAY_EXPORT int assay_python_warm(const char* declines, const char* repeats) {
   return assay::isolation::say_warm(declines, repeats);
 }
 
-/// Waits until a worker is wanted. 0: the supervisor is gone.
+/// Waits until a worker is wanted. Returns 0 if the supervisor is gone.
 extern "C" ASSAY_EXPORT int assay_python_wanted(assay::isolation::Wanted* wanted) {
   return assay::isolation::next_wanted(*wanted);
 }
 
-/// After the fork, in the parent (0: the supervisor is gone) and in the worker.
+/// Called after a fork: in the parent, where 0 means that the supervisor is gone, and in the worker.
 extern "C" ASSAY_EXPORT int assay_python_forked(const assay::isolation::Wanted* wanted, int pid, int error) {
   return assay::isolation::say_forked(*wanted, pid, error);
 }
@@ -132,13 +132,14 @@ extern "C" ASSAY_EXPORT void assay_python_become_worker(const assay::isolation::
   assay::isolation::become_worker(*wanted);
 }
 
-/// Why the calling thread's `open` or `run` is about to fail; of an `open` that does not: what it is made of.
+/// Reports why `open` or `run` is about to fail on this thread. After an `open` that succeeds: what it is
+/// made of.
 extern "C" ASSAY_EXPORT void assay_python_say(const char* text, const char* kind) {
   assay::isolation::said_text = text;
   assay::isolation::said_kind = kind;
 }
 
-/// A DLManagedTensor of the tensor, which frees itself and never the memory.
+/// Makes a DLManagedTensor of the tensor. Its deleter frees the struct, but never the memory of the tensor.
 extern "C" ASSAY_EXPORT void* assay_python_dlpack(const assay_tensor* tensor) {
   using namespace assay::isolation;
   auto* const m = static_cast<Owned*>(std::malloc(sizeof(Owned)));
@@ -155,7 +156,7 @@ extern "C" ASSAY_EXPORT void* assay_python_dlpack(const assay_tensor* tensor) {
   return static_cast<Managed*>(m);
 }
 
-/// Copies a result, a DLManagedTensor, where the output lies. Null, or why not.
+/// Copies a result, a DLManagedTensor, to the output. Returns null, or the reason why it cannot.
 extern "C" ASSAY_EXPORT const char* assay_python_copy(const assay_tensor* to, const void* result,
                                                       void* stream) {
   using namespace assay::isolation;
@@ -173,10 +174,10 @@ extern "C" ASSAY_EXPORT const char* assay_python_copy(const assay_tensor* to, co
   return nullptr;
 }
 
-/// Waits for what the stream was given so far.
+/// Waits for all work that the stream has now.
 extern "C" ASSAY_EXPORT void assay_python_wait(void* stream) {
 #if defined(ASSAY_WITH_CUDA)
-  // What is wrong with the device is told by whoever asks for the launch's end.
+  // Errors are ignored here: the supervisor learns of them when it asks for the launch's end.
   (void)cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 #else
   (void)stream;

@@ -1,5 +1,5 @@
-// Many trees at once, each judged by the bound of that very tree: every shape of up to 8 leaves, every order
-// of up to 6, and thousands of random trees in one launch.
+// Many trees at once, each judged by its own bound: every shape of up to 8 leaves, every order of up to 6,
+// and thousands of random trees in one launch.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ class Trees {
     trees_.push_back({row, std::move(merges), std::move(what)});
   }
 
-  /// Judges every tree: the maximum, d by its bound, 1 <= d <= j at every node. The failure of the smallest
-  /// tree, or nothing.
+  /// Judges every tree: the maximum, d by its bound, 1 <= d <= j at every node. Returns the failure of the
+  /// smallest tree, or nothing.
   std::string judge_all() {
     std::vector<Pair> values(forest_.merges.size());
     algebra_.evaluate(forest_, values.data());
@@ -133,11 +133,12 @@ TEST_P(Forests, EveryTreeShapeOfUpTo8LeavesIsWithinItsBound) {
   EXPECT_EQ(trees.judge_all(), "");
   std::printf("%s: %zu trees, largest utilisation of a bound %.3f\n", name_of(algebra()).c_str(),
               trees.size(), trees.largest_utilisation());
-  EXPECT_EQ(trees.size(), 626u * 10 - 1);  // but for the one leaf of "masked", which is -inf
+  EXPECT_EQ(trees.size(), 626u * 10 - 1);  // all trees but the one-leaf tree of "masked", whose leaf is -inf
   EXPECT_GT(trees.largest_utilisation(), 0.05) << "the bounds are too loose to test anything";
 }
 
-/// In every shape for up to 5 leaves; for 6 in every shape over two of the sets, left and balanced over all.
+/// Up to 5 leaves in every shape. 6 leaves in every shape for two of the sets, left and balanced for all
+/// sets.
 TEST_P(Forests, EveryOrderOfUpTo6LeavesIsWithinItsBound) {
   Trees trees(algebra());
   for (std::size_t n = 2; n <= 6; ++n) {

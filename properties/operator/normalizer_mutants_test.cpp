@@ -1,4 +1,4 @@
-// The properties, tested: each planted fault in ⊕ must lose at least the property named beside it.
+// Tests the properties: each planted fault in ⊕ must lose at least the property named beside it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Pair rescales_the_larger(Pair a, Pair b) {
   if (b.m == -kInfinity) return a;
   return {a.m, a.d * std::exp(b.m - a.m) + b.d + (a.m - a.m)};
 }
-/// The identity case returns the other side, one term heavier.
+/// The identity case returns the other side with one term added.
 Pair identity_counts(Pair a, Pair b) {
   Pair r = right(a, b);
   if (is_identity(a) != is_identity(b)) r.d += 1;
@@ -79,14 +79,14 @@ Pair two_exps_contracted(Pair a, Pair b) {
   if (m == -kInfinity) return kIdentity;
   return {m, std::fma(a.d, std::exp(a.m - m), b.d * std::exp(b.m - m))};
 }
-/// Rounds to 12 bits: invisible where terms are equal, but every order and every tile of a row differs.
+/// Rounds to 12 bits. Equal terms hide it, but every order and every tiling of a row differs.
 Pair narrow_sum(Pair a, Pair b) {
   Pair r = right(a, b);
   if (std::isfinite(r.d) && !is_identity(a) && !is_identity(b))
     r.d = std::bit_cast<float>(std::bit_cast<std::uint32_t>(r.d) & ~0xfffu);
   return r;
 }
-/// Past 2^23 the count may only creep up.
+/// Adds a little too much once the count is beyond 2^23.
 Pair overcounts_late(Pair a, Pair b) {
   Pair r = right(a, b);
   if (r.d > 0x1p23f) r.d = std::nextafter(r.d, kInfinity);
@@ -108,7 +108,7 @@ Pair exp_above_one_combine(Pair a, Pair b) {
 Pair leaf_counts_minus_infinity(float x) { return {x, x == -kInfinity ? 1 : 1.0f + (x - x)}; }
 Pair leaf_forgives_infinity(float x) { return x == -kInfinity ? kIdentity : Pair{x, 1}; }
 
-/// An algebra of plain functions.
+/// An algebra made of plain functions.
 template <Pair (*combine)(Pair, Pair), Pair (*leaf)(float) = right_leaf, float (*exp_of)(float) = right_exp>
 constexpr Algebra algebra(const char* name) {
   return {name,

@@ -28,7 +28,7 @@ void identity_from_both_sides(const Algebra& a) {
   RC_ASSERT(same_bits(a.combine(x, a.identity), x));
 }
 
-/// The class, and within it what a poor generator would leave out.
+/// Tags the class, and within it the cases that a poor generator would leave out.
 void classify(Float x) {
   const Format f = format(x.format);
   const std::uint64_t magnitude = x.bits & ~f.sign_mask();
@@ -76,7 +76,7 @@ void maximum_is_exact_and_associative(const Algebra& a) {
   RC_ASSERT(same_maximum(a.combine(v[0], a.combine(v[1], v[2]))));
 }
 
-/// Whatever its d was: +inf - +inf is no exponent, and NaN spreads.
+/// d becomes NaN whatever it was: +inf - +inf is NaN, and NaN propagates.
 void special_maximum_spoils_d(const Algebra& a) {
   const auto v = *pairs(2, Carrier::any, a.format);
   RC_PRE(!is_identity(v[0]) && !is_identity(v[1]));
@@ -86,7 +86,7 @@ void special_maximum_spoils_d(const Algebra& a) {
   if (special) RC_ASSERT(std::isnan(a.combine(v[0], v[1]).d));
 }
 
-/// Counts far beyond any row: the claim ends exactly at 2^p.
+/// Counts far beyond any row length: the claim ends exactly at 2^p.
 void merged_counts_stay_within_their_sum(const Algebra& a) {
   auto v = *pairs(2, Carrier::counts, a.format);
   for (Pair& p : v) p.d = std::floor(p.d);

@@ -1,5 +1,5 @@
-// What ⊕ promises, as properties of an algebra: the kernels' own must have them all, the mutants in
-// normalizer_mutants_test.cpp must each lack one.
+// What ⊕ promises, as properties of an algebra. The kernels' own algebra must have them all; each mutant in
+// normalizer_mutants_test.cpp must lack one.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// ⊕ as the kernels use it, in every format and on every backend of this build: the properties, each a test of
-// its own, with its coverage.
+// ⊕ as the kernels use it, in every format and on every backend of this build. Each property is one test and
+// reports its coverage.
 #include "properties/operator/normalizer_properties.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ ON(NormalizerCudaBf16, cuda::narrow_bf16);
 class NormalizerAlgebra : public OnAlgebra {};
 INSTANTIATE_TEST_SUITE_P(, NormalizerAlgebra, testing::ValuesIn(select_forms()), kAlgebraName);
 
-/// Every 16-bit value against partners of every class.
+/// Every 16-bit value, each with partners of every class.
 TEST_P(NormalizerAlgebra, EveryNarrowLeafCommutesWithEveryPartner) {
   const Dtype format = algebra().format;
   std::vector<Pair> partners;
@@ -98,8 +98,8 @@ TEST_P(NormalizerAlgebra, EveryNarrowLeafCommutesWithEveryPartner) {
   }
 }
 
-/// exp(t) of every non-positive 16-bit value: at most 1, exactly 1 at 0. With the tree properties this
-/// carries 1 <= d <= j.
+/// exp(t) of every non-positive 16-bit value is at most 1, and exactly 1 at 0. With the tree properties this
+/// implies 1 <= d <= j.
 TEST_P(NormalizerAlgebra, ExpOfEveryNarrowArgumentIsAtMostOne) {
   const Dtype format = algebra().format;
   for (Dtype t : {Dtype::f16, Dtype::bf16}) {

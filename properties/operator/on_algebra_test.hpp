@@ -1,4 +1,5 @@
-// Test fixture over the algebras of this build; a backend this machine lacks is skipped with the reason.
+// Test fixture over the algebras of this build. A test is skipped, with the reason, if this machine lacks the
+// backend.
 #pragma once
 
 #include <gtest/gtest.h>

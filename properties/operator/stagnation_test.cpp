@@ -1,5 +1,6 @@
-// Where ⊕ stops counting: shown for every format and backend, serially and for the trees kernels use, and
-// what becomes of 1 <= d <= j there. And why the select form: the textbook's two-exp form, under FMA.
+// Where ⊕ stops counting, in every format and backend, serially and for the trees of kernels, and what
+// happens to 1 <= d <= j there. Also why kernels use the select form: the textbook's two-exp form fails under
+// FMA.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +18,7 @@ namespace {
 class Stagnation : public OnAlgebra {
  protected:
   std::uint32_t limit() const { return static_cast<std::uint32_t>(exact_count(algebra().format)); }
-  /// d of n equal leaves by the tree.
+  /// d of n equal leaves, by the tree.
   float d_of_ones(Tree tree, std::size_t n) const {
     const std::vector<Pair> leaves(n, algebra().leaf(3.0f));
     return values_of(algebra(), leaves, merges_of(tree, n)).back().d;
@@ -25,7 +26,7 @@ class Stagnation : public OnAlgebra {
 };
 INSTANTIATE_TEST_SUITE_P(, Stagnation, testing::ValuesIn(select_forms()), kAlgebraName);
 
-/// 2048 in f16, 256 in bf16, 16777216 in f32: exact up to there, stuck from there on.
+/// The count is exact up to 2048 in f16, 256 in bf16 and 16777216 in f32, and does not grow beyond.
 TEST_P(Stagnation, SerialCountOfOnesSticksAtTwoToThePrecision) {
   const std::uint32_t p = limit();
   const double expected = algebra().format == Dtype::f16    ? 2048
@@ -40,15 +41,15 @@ TEST_P(Stagnation, SerialCountOfOnesSticksAtTwoToThePrecision) {
               name_of(algebra()).c_str(), p, p);
 }
 
-/// Equal halves are exact doublings, so a balanced tree of ones never sticks; one more leaf is lost all the
-/// same. A kernel's tree (serial slices, then pairwise) sticks only where a slice does.
+/// Equal halves double exactly, so a balanced tree of ones never stagnates; one leaf more is lost all the
+/// same. A kernel's tree (serial slices, then pairwise) stagnates only where a slice does.
 TEST_P(Stagnation, TreesCountOnWhereTheSerialSumSticks) {
   Pair ones = algebra().leaf(3.0f);
   for (std::uint32_t n = 1; n < limit(); n *= 2) ones = algebra().combine(ones, ones);
   EXPECT_EQ(ones.d, static_cast<float>(limit()));
   EXPECT_EQ(algebra().combine(ones, algebra().leaf(3.0f)).d, ones.d) << "2^p + 1 is no value of the format";
   EXPECT_EQ(algebra().combine(ones, ones).d, 2 * ones.d) << "a balanced tree counts on";
-  if (algebra().format == Dtype::f32) return;  // 2^24 leaves; what follows needs a multiple of them
+  if (algebra().format == Dtype::f32) return;  // 2^24 leaves; the rest needs a multiple of that
   const std::size_t n = 4 * limit();
   const float left = d_of_ones({Shape::left}, n), right = d_of_ones({Shape::right}, n);
   const float balanced = d_of_ones({Shape::balanced}, n), strided = d_of_ones({Shape::strided}, n);
@@ -67,22 +68,22 @@ TEST_P(Stagnation, TreesCountOnWhereTheSerialSumSticks) {
   EXPECT_EQ(balanced, static_cast<float>(n));
   EXPECT_EQ(strided, static_cast<float>(n)) << "slices of 2^p / 8 ones do not stick";
   EXPECT_LT(least, static_cast<float>(n)) << "no skewed tree stuck";
-  // 64 times 2^p leaves are slices of twice 2^p: now every slice sticks.
+  // 64 times 2^p leaves make slices of twice 2^p: now every slice stagnates.
   if (algebra().format == Dtype::bf16) {
     EXPECT_EQ(d_of_ones({Shape::strided}, 64 * limit()), 32 * static_cast<float>(limit()));
   }
 }
 
-/// d <= j ends at 2^p: two odd halves round up past their number of terms.
+/// d <= j ends at 2^p: the sum of two odd halves rounds up beyond the number of terms.
 TEST_P(Stagnation, RoundingMayPassTheNumberOfTermsBeyondTwoToThePrecision) {
   const float half = static_cast<float>(limit()) / 2;
-  const float a = half + 1, b = half + 2;  // their sum needs p + 1 bits, and its even neighbour is above
+  const float a = half + 1, b = half + 2;  // their sum needs p + 1 bits and is rounded up to even
   const float d = algebra().combine({3, a}, {3, b}).d;
   EXPECT_EQ(d, 2 * half + 4) << "of " << a << " + " << b << " terms";
   EXPECT_GT(d, a + static_cast<double>(b));
 }
 
-/// Differing pairs among `tries`, and the first of them.
+/// Number of pairs x, y among `tries` for which x ⊕ y and y ⊕ x differ, and the first of them.
 int count_differing(const Algebra& a, int tries, std::string& first) {
   const auto gen = pairs(2, Carrier::counts, a.format);
   rc::Random random(1);
@@ -102,7 +103,8 @@ int count_differing(const Algebra& a, int tries, std::string& first) {
   return differing;
 }
 
-/// Warps whose lanes, each with the partial sum of a slice, do not all hold the same after the butterfly.
+/// Number of warps whose lanes do not all hold the same after the butterfly. Each lane starts with the
+/// partial sum of a slice.
 int count_torn(const Algebra& a, int warps) {
   Draw draw{rc::Random(2)};
   const auto rounded = [&](double x) { return static_cast<float>(round_to(a.format, x)); };

@@ -30,7 +30,7 @@ double log_ratio(Pair a, Pair b) {
   return std::fabs(std::log(static_cast<double>(a.d) / static_cast<double>(b.d)));
 }
 
-/// |ln(computed d / exact d)|, the exact one by doubles: 2^29 finer than what is judged.
+/// |ln(computed d / exact d)|. The exact d is in double: 2^29 times finer than what is judged.
 double log_error(Pair computed, double exact) {
   return std::fabs(std::log(static_cast<double>(computed.d) / exact));
 }
@@ -70,7 +70,8 @@ void any_tree_within_bounds(const Algebra& a) {
   RC_ASSERT(r.verdict.within);
 }
 
-/// The same row in two orders, by the same tree shape: apart by no more than both bounds.
+/// The same row in two orders, with the same tree shape. The results differ by at most the sum of both
+/// bounds.
 void any_order_within_bounds(const Algebra& a) {
   const Row row = *rows(with_finite_maximum(), formats_exact_in(a.format));
   Tree tree = *trees();
@@ -86,7 +87,7 @@ void any_order_within_bounds(const Algebra& a) {
   RC_ASSERT(in_order.verdict.within && permuted.verdict.within);
 }
 
-/// Tiles first, then their results, against the row in one serial pass.
+/// Compares a row reduced in tiles, whose results are merged, with the row in one serial pass.
 void any_tiling_within_bounds(const Algebra& a) {
   const Row row = *rows(with_finite_maximum(), formats_exact_in(a.format));
   const Tree tiles = *trees({Shape::tiled});
@@ -117,7 +118,7 @@ void between_one_and_count(const Algebra& a) {
   }
 }
 
-/// Leaves that already are counts, so that trees reach and pass the 2^p to which a format counts exactly.
+/// The leaves already are counts, so that trees reach and pass 2^p, up to which a format counts exactly.
 void weighted_counts_around_two_to_the_p(const Algebra& a) {
   const auto n = static_cast<std::size_t>(*rc::gen::inRange(2, 12));
   auto leaves = *pairs(static_cast<int>(n), Carrier::counts, a.format);
@@ -162,7 +163,7 @@ ExactRow exact_row(const Row& row) {
 Verdict judge(const Algebra& a, Pair computed, const Counts& counts, const ExactRow& exact) {
   const double bound = log_error_bound(a, counts, exact.lo);
   const double error = std::max(log_error(computed, exact.lo.sum), log_error(computed, exact.hi.sum));
-  // max() drops a NaN in second place: ask both.
+  // max() ignores a NaN in second place, so both are tested.
   const bool within =
       log_error(computed, exact.lo.sum) <= bound && log_error(computed, exact.hi.sum) <= bound;
   return {error / bound, within};

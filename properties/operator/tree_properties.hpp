@@ -1,5 +1,5 @@
-// What ⊕ promises of whole reductions: any shape, order and tiling of a row within the bound of that very
-// tree, and 1 <= d <= j at every node.
+// What ⊕ promises of whole reductions. Any shape, order and tiling of a row stays within the bound of that
+// very tree, and 1 <= d <= j at every node, where j is the number of its leaves.
 #pragma once
 
 #include <span>
@@ -13,28 +13,28 @@ namespace assay {
 
 const std::vector<Property>& tree_properties();
 
-/// The formats whose logits are exact in `arithmetic`: all three for f32, itself for a 16-bit one.
+/// The formats whose logits are exact in `arithmetic`: all three for f32, only itself for a 16-bit format.
 std::vector<Dtype> formats_exact_in(Dtype arithmetic);
 std::vector<Structure> with_finite_maximum();
 std::vector<Pair> leaves_of(const Algebra& a, const Row& row);
 
-/// A row with a finite maximum, by the oracle.
+/// A row with a finite maximum and its exact sum, by the oracle.
 struct ExactRow {
   double m = 0;
   ExactSum lo, hi;  // the two ends of the sum's enclosure
 };
 ExactRow exact_row(const Row& row);
 
-/// Where a computed d is, in bounds of its tree: |ln(d / exact)| / bound, and whether it is at most 1. NaN is
-/// not.
+/// Error of a computed d as a share of its tree's bound: |ln(d / exact)| / bound, and whether it is at most
+/// 1. For NaN it is not.
 struct Verdict {
   double utilisation = 0;
   bool within = false;
 };
 Verdict judge(const Algebra& a, Pair computed, const Counts& counts, const ExactRow& exact);
 
-/// 1 <= d <= j at every node of the tree, exactly while j <= 2^p and up to j (1 + u)^h past it; the identity
-/// where nothing was summed. Empty, or what is wrong where.
+/// Checks 1 <= d <= j at every node of the tree: exactly while j <= 2^p, and up to j (1 + u)^h above. A node
+/// over no finite leaf must be the identity. Empty, or what is wrong and where.
 std::string d_outside_its_count(const Algebra& a, std::span<const Merge> merges, std::span<const Pair> values,
                                 const Counts& counts);
 

@@ -1,5 +1,5 @@
-// Properties of a row among others: what stands beside it, where it stands, how the launch is scheduled and
-// where it writes must not show in its outputs. All of it bit for bit.
+// Properties of a row among other rows. Its outputs must not depend on its neighbours, its position, the
+// schedule of the launch or the place of the outputs. All are checked bit for bit.
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -38,8 +38,9 @@ Row neighbour_of(const Row& row, Structure s, Draw& draw) {
 
 Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))}; }
 
-/// A row's outputs depend on the row alone. Whoever sums in vectors from the first aligned element on sums a
-/// row that starts elsewhere in another order, and rightly: of such a kernel only the bounds are asked.
+/// A row's outputs depend on the row alone. A kernel that sums in vectors from the first aligned element on
+/// may sum a row in another order if it starts elsewhere. Such a kernel says so, and only its bounds are
+/// checked.
 bool claims_batch(const Variant& v) { return v.claim.batch_invariant; }
 bool claims_the_row_alone(const Variant& v) {
   return claims_batch(v) && v.claim.determinism != Determinism::not_guaranteed;
@@ -55,7 +56,7 @@ void duplicated_rows(const Variant& v) {
   RC_ASSERT(same_row(a, 0, a, 3));
 }
 
-/// Rows of NaN and infinities on either side: the same bits as between ordinary rows.
+/// Rows of NaN and infinities on either side give the same bits as ordinary rows on either side.
 void neighbours_do_not_leak(const Variant& v) {
   const Row row = draw_row(v);
   const int k = draw_k(v, row);
@@ -69,12 +70,12 @@ void neighbours_do_not_leak(const Variant& v) {
   RC_ASSERT(same_row(among_calm, 3, among_poison, 3));
 }
 
-/// Alone, and at any place in a batch of any size, with gaps between the rows and few blocks.
+/// A row alone, and at any place in a batch of any size, with gaps between the rows and few blocks.
 void any_batch(const Variant& v) {
   const Row row = draw_row(v);
   const int k = draw_k(v, row);
   Draw draw = draw_more();
-  // A block may hold 64 rows or 8: beyond that the next block begins.
+  // A block may hold 8 or 64 rows; more rows need the next block.
   const std::size_t size = draw.one_in(6) ? 65 + draw.below(16) : 2 + draw.below(9);
   const std::size_t place = draw.one_in(3) ? size - 1 : draw.below(size);
   RC_CLASSIFY(size > 64, "more than 64 rows");
@@ -102,7 +103,7 @@ void in_place(const Variant& v) {
 }
 
 bool claims_run_to_run(const Variant& v) { return v.claim.determinism != Determinism::not_guaranteed; }
-/// On the host the schedule of threads, warps and blocks is a seed; on a GPU it is another launch.
+/// On the host the schedule of threads, warps and blocks is a seed. On a GPU it is just another launch.
 void any_schedule(const Variant& v) {
   const Row row = draw_row(v);
   const int k = draw_k(v, row);

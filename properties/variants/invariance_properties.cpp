@@ -1,5 +1,5 @@
-// Properties of a row and its image: shifted, permuted, with -inf inserted, split in two. Bit-equal where the
-// arithmetic is the same, within the sum of the two bounds else.
+// Properties of a row and its image: shifted, permuted, with -inf inserted, split in two. The results are
+// bit-equal if the arithmetic is the same; otherwise they differ by at most the sum of the two bounds.
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
@@ -15,8 +15,7 @@ namespace {
 
 Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))}; }
 
-/// Column `from` of the row is column `to` of its image; both judged, and each against the other. Empty, or
-/// what is wrong.
+/// Judges column `from` of the row and column `to` of its image, then compares them. Empty, or what is wrong.
 std::string differ(const Answer& a, const RowLimits& of_a, std::int64_t from, const Answer& b,
                    const RowLimits& of_b, std::int64_t to) {
   const Interval &i = of_a.value[static_cast<std::size_t>(from)],
@@ -32,14 +31,14 @@ std::string differ(const Answer& a, const RowLimits& of_a, std::int64_t from, co
 
 bool gives_rows(const Variant& v) { return v.op == Op::softmax || v.op == Op::log_softmax; }
 
-/// A right kernel's differences x_i - m are the same numbers after an exact shift.
+/// A right kernel computes the same differences x_i - m after an exact shift.
 bool sees_differences_only(const Variant& v) {
   return v.claim.shift == Shift::subtract && v.claim.exp != Exp::exp2_fma &&
          v.claim.determinism != Determinism::not_guaranteed &&
          !(v.op == Op::log_softmax && v.claim.log_form != LogForm::shifted);
 }
 
-/// A row on a grid and a shift on the same grid: every x_i + c is exact. `exact` tells.
+/// A row on a grid and a shift on the same grid, so that x_i + c can be exact. `exact` says whether all are.
 Row shifted(const Row& row, double c, bool& exact) {
   Row image = row;
   exact = true;
@@ -57,7 +56,7 @@ void shift(const Variant& v) {
   const Dtype t = v.dtype;
   double c = round_to(t, draw.between(-30, 30));
   if (draw.one_in(2)) {
-    // Multiples of one unit, at most a quarter of the significand: sums of two are exact.
+    // Multiples of one unit, of at most a quarter of the significand: the sum of two is exact.
     const int p = format(t).precision;
     const double unit = exp2i(static_cast<int>(draw.below(6)) - p + 3), most = std::ldexp(1.0, p - 2);
     for (Float& x : row.logits)
@@ -80,7 +79,7 @@ void shift(const Variant& v) {
   const RowLimits of_a = limits_of(v, v.op, row), of_b = limits_of(v, v.op, image);
   if (!of_a.outside.empty() || !of_b.outside.empty()) return;
   RC_TAG(std::string("within both bounds"));
-  // Where x + c was rounded the image is another row: its own bound is what it must meet.
+  // If x + c was rounded, the image is another row and must meet its own bound.
   for (std::int64_t j = 0; j < a.problem.V; ++j) {
     const std::string wrong = exact ? differ(a, of_a, j, b, of_b, j) : differ(b, of_b, j, b, of_b, j);
     if (!wrong.empty()) RC_FAIL(wrong);
@@ -110,14 +109,14 @@ void permutation(const Variant& v) {
   RC_CLASSIFY(visible, "the order is visible");
 }
 
-/// -inf between the logits changes nothing but the row's length: exactly 0 there, the rest within both
-/// bounds.
+/// -inf between the logits changes only the row length: there the output is exactly 0, and the rest agrees
+/// within both bounds.
 void inserted_minus_infinity(const Variant& v) {
   const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
   Draw draw = draw_more();
   const Format f = format(v.dtype);
   const Float absent{v.dtype, f.sign_mask() | f.infinity_bits()};
-  // A run in front, single ones between, or a stretch longer than a block.
+  // A run at the front, single ones in between, or a stretch longer than a block.
   Row image{Structure::masked, {}};
   std::vector<std::int64_t> place;
   const std::uint64_t kind = draw.below(3);
@@ -139,15 +138,15 @@ void inserted_minus_infinity(const Variant& v) {
     const std::string wrong = differ(a, of_row, static_cast<std::int64_t>(j), b, of_image, place[j]);
     if (!wrong.empty()) RC_FAIL(wrong);
   }
-  const std::string wrong = outside_limits(b, 0, of_image);  // exactly 0 (or -inf) at the inserted ones
+  const std::string wrong = outside_limits(b, 0, of_image);  // exactly 0 (or -inf) at the inserted columns
   if (!wrong.empty()) RC_FAIL(wrong);
 }
 
 bool splits(const Variant& v) {
   return v.does(Op::normalizer) && v.claim.exp != Exp::exp2_fma && v.claim.epsilon == 0;
 }
-/// (m, d) of two parts, merged by ⊕, against (m, d) of the whole row: m exactly, d within the bounds of both
-/// parts, of the merge and of the whole.
+/// Merges (m, d) of two parts by ⊕ and compares with (m, d) of the whole row: m exactly, d within the bounds
+/// of both parts, of the merge and of the whole.
 void split_against_whole(const Variant& v) {
   const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
   RC_PRE(row.logits.size() >= 2);

@@ -14,15 +14,15 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// The exponent is formed first: on far rows p is 0 and e^A infinite.
+/// The exponent is computed first: on far rows p is 0 and e^A is infinite.
 Interval probability(const RowLimits& l, std::size_t j) {
   if (std::isinf(l.truth.d[j])) return {0, 0};
-  const double A = l.bounds.A[j] * (1 + 0x1p-40) + 0x1p-48;  // and this function's own rounding
+  const double A = l.bounds.A[j] * (1 + 0x1p-40) + 0x1p-48;  // plus this function's own rounding
   return {std::exp(l.truth.d[j] - A) / l.truth.s.hi - l.bounds.w,
           std::exp(l.truth.d[j] + A) / l.truth.s.lo + l.bounds.w};
 }
 
-/// An absolute bound around y, then the rounding to the output's format; past its range, infinity.
+/// An absolute bound around y, then the rounding to the output format; infinity beyond its range.
 Interval logarithm(const RowLimits& l, Dtype out, Enclosure y, double bound) {
   if (std::isinf(y.lo)) return {y.lo, y.hi};
   const double size = std::max(std::fabs(y.lo), std::fabs(y.hi)) + bound;

@@ -1,5 +1,5 @@
-// Properties of selection: the prefix of the full stable sort, a prefix of any longer selection, and the
-// probabilities softmax gives.
+// Properties of selection: it equals the prefix of the full stable sort and the prefix of any longer
+// selection, and its probabilities are those of softmax.
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
@@ -17,8 +17,8 @@ bool by_probs(const Variant& v) { return selects(v.op) && v.claim.select == Sele
 bool any_selection(const Variant& v) { return selects(v.op); }
 bool with_probabilities(const Variant& v) { return v.op == Op::softmax_topk; }
 
-/// Positions in descending order of the stored logit, equal logits (-0 = +0) by smaller index, NaN where the
-/// policy says: nowhere, where it is ignored.
+/// Positions in descending order of the stored logit; of equal logits (-0 = +0) the smaller index first. NaN
+/// is placed by the policy, or left out if it is ignored.
 std::vector<std::int64_t> sorted(const Row& row, NanOrder nan_order) {
   std::vector<std::int64_t> order(row.logits.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -67,8 +67,8 @@ void prefix_of_the_sort(const Variant& v) {
   RC_CLASSIFY(ties, "equal logits among the chosen");
 }
 
-/// Ranking by computed probabilities may swap logits that are closer than the errors of their two exps and
-/// divisions, and no others.
+/// Ranking by computed probabilities may swap only logits that are closer than the errors of their two exps
+/// and divisions.
 void prefix_but_for_close_logits(const Variant& v) {
   const Row row = *variant_rows(
       {Structure::moderate, Structure::equal_runs, Structure::ascending, Structure::ramp, Structure::masked},
@@ -122,12 +122,12 @@ void shorter_selection(const Variant& v) {
   }
 }
 
-/// Softmax variants of the same type: of the same backend, or beside somebody else's kernel the host's.
+/// Softmax variants of the same type: those of the same backend or, for an external kernel, of the host.
 std::vector<const Variant*> softmaxes_beside(const Variant& v) {
   const Backend beside = v.backend == Backend::plugin ? Backend::host : v.backend;
   std::vector<const Variant*> those;
   for (const Variant& s : registry())
-    // A causal one sees a part of a row.
+    // A causal variant reads only a part of a row.
     if (s.op == Op::softmax && s.claim.causal == Causal::no && s.backend == beside && s.dtype == v.dtype)
       those.push_back(&s);
   return those;

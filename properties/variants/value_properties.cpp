@@ -1,4 +1,4 @@
-// Properties of one row: within the bound whatever is in it, order kept, sum 1, counts, special values.
+// Properties of one row: every output within its bound, order kept, sum 1, counts, special values.
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
@@ -15,7 +15,7 @@ bool has_values(const Variant& v) { return v.op != Op::topk; }
 bool is_softmax(const Variant& v) { return v.op == Op::softmax; }
 bool has_normalizer(const Variant& v) { return v.does(Op::normalizer); }
 
-/// One row through one key, every value in its interval. Rows outside the key's domain are run all the same.
+/// Runs one row with one key; every value must be in its interval. Rows outside the key's domain are run too.
 void within_bound(const Variant& v, const std::vector<Structure>& structures) {
   const Row row = *variant_rows(structures, v.dtype);
   const int k = draw_k(v, row);
@@ -37,8 +37,8 @@ void ordinary_rows(const Variant& v) {
                    Structure::masked});
 }
 
-/// Larger logit, no smaller output, but for the errors of both exps and an approximate division; the same
-/// logit, the same bits.
+/// A larger logit gives no smaller output, except for the errors of both exps and of an approximate division.
+/// Equal logits give equal bits.
 void monotone(const Variant& v) {
   const Row row = *variant_rows(
       {Structure::moderate, Structure::equal_runs, Structure::ramp, Structure::mixed, Structure::masked},
@@ -68,7 +68,7 @@ void monotone(const Variant& v) {
     const double slack =
         order_slack(l.terms, eps(above) + eps(below), l.truth.d[static_cast<std::size_t>(below)]);
     const double g = value(below);
-    // Exactly ordered where the exp was found monotone and the division is correctly rounded.
+    // Exactly ordered if the exp was found monotone and the division is correctly rounded.
     RC_ASSERT(value(above) >= (slack == 0 ? g : g * (1 - slack) - 2 * l.bounds.w));
   }
   RC_CLASSIFY(ties, "equal logits");
@@ -81,13 +81,13 @@ void sums_to_one(const Variant& v) {
   if (!l.outside.empty()) return;
   RC_TAG(std::string("inside the domain"));
   const Answer answer = run(v, v.op, tensor_of({row}));
-  long double sum = 0;  // of up to 2^12 values: 2^-52 is below any bound
+  long double sum = 0;  // sum of up to 2^12 values: its error of 2^-52 is below any bound
   for (std::int64_t j = 0; j < answer.problem.V; ++j) sum += static_cast<long double>(answer.value(0, j));
   RC_ASSERT(std::fabs(static_cast<double>(sum - 1) + l.bounds.share) <= l.bounds.row_sum + 0x1p-50);
 }
 
-/// (m, d) of every prefix of a row in one launch: row j keeps x[0..j) and is -inf after it. m is exact, d
-/// within its bound, and 1 <= d <= j where the maximum contributes exactly 1.
+/// (m, d) of every prefix of a row in one launch: row j keeps x[0..j) and is -inf after it. m is exact, d is
+/// within its bound, and 1 <= d <= j if the maximum contributes exactly 1.
 void normalizer_of_every_prefix(const Variant& v) {
   const Row row = *rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, {v.dtype}, 40);
   classify(row);
@@ -116,7 +116,7 @@ void normalizer_of_every_prefix(const Variant& v) {
     const double m = l.terms.shifted ? l.truth.m : 0;
     const double exact = l.terms.shifted ? std::log(l.truth.s.lo) + l.bounds.anchor : l.truth.lse.lo;
     const double error = std::fabs(std::log(static_cast<double>(got.d)) - exact);
-    // With or without epsilon.
+    // d may be written with or without epsilon.
     const double may_lack = l.bounds.share > 0 ? 2 * lam(l.bounds.share) : 0;
     if (!(static_cast<double>(got.m) == m) ||
         !(error <= l.bounds.b + may_lack + 0x1p-48 * (1 + std::fabs(exact))))
@@ -131,7 +131,7 @@ void normalizer_of_every_prefix(const Variant& v) {
   }
 }
 
-/// NaN everywhere, or what the claim's policy says instead.
+/// A special row gives NaN everywhere, or what the claim's policy says.
 void special_rows(const Variant& v) {
   const Row row = *variant_rows({Structure::poisoned, Structure::all_neg_inf}, v.dtype);
   const int k = draw_k(v, row);
@@ -140,7 +140,7 @@ void special_rows(const Variant& v) {
   const bool pos_inf = !nan && row.has(FloatClass::positive_infinity);
   RC_CLASSIFY(pos_inf, "+inf alone");
   if (pos_inf && v.claim.algorithm == Algorithm::naive) {
-    // A finite logit that overflows e^x is +inf to it.
+    // For naive kernels a finite logit whose e^x overflows counts as +inf.
     for (Float x : row.logits) RC_PRE(!std::isfinite(x.value()) || x.value() < 88.7);
   }
   const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});

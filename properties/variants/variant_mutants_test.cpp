@@ -1,6 +1,6 @@
-// The properties of variants, tested: each planted fault must lose the property named beside it, and a right
-// kernel none. Faults a kernel can have are planted in kernels/mutants; the plain functions here have those
-// that single properties are about.
+// Tests the properties of variants: each planted fault must lose the property named beside it, and a right
+// kernel none. Faults of real kernels are in kernels/mutants. The plain functions here have faults that only
+// a single property finds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Fault {
   none,
-  empty_prefix_counts,   // d of nothing but -inf is 1
+  empty_prefix_counts,   // d of a row of only -inf is 1
   d_of_half,             // the normalizer misses every other term
   shift_sees_magnitude,  // the maximum is rounded to 20 bits before it is subtracted
   first_weighs_more,     // position 0 counts (1 + 2^-12) times
   remembers_row_before,  // NaN of the row before stays in the sum
-  fast_after_first,      // rows after the first use a coarser exp
+  fast_after_first,      // rows after the first use a less accurate exp
   last_ulp_of_row_64,    // a block's 65th row is off by one bit
   reads_after_writing,   // stores exps into the outputs, then reads the logits again
-  order_of_schedule,     // adds up in another order under every other schedule
+  order_of_schedule,     // adds in another order under every other schedule
   nan_becomes_zero,
 };
 
@@ -118,7 +118,7 @@ Variant plain(const char* name, void (*run)(const Problem&, const Buffers&, cons
   }
   return v;
 }
-/// The claim of an online kernel: (-inf, 0) for no terms, 1 <= d <= j.
+/// Adds the claim of an online kernel: (-inf, 0) for no terms, 1 <= d <= j.
 Variant online(Variant v) {
   v.claim.algorithm = Algorithm::online;
   return v;
@@ -179,7 +179,7 @@ std::vector<Planted> all_planted() {
   return all;
 }
 
-/// What the property says of one key; its classes of input are not asked for.
+/// The failure of the property on one key. The required classes of input are not checked.
 std::string failure_of(const VariantProperty& p, const Variant& v, int times = 1) {
   VariantProperty asked = p;
   asked.cases *= times;
@@ -218,7 +218,7 @@ TEST(VariantMutant, WithoutAFaultNothingIsLost) {
   EXPECT_GE(right.size(), 5u);
   for (const Variant& v : right)
     for (const VariantProperty& p : variant_properties()) {
-      // The kernels of kernels/mutants always write probabilities, which op normalizer has none of.
+      // Op normalizer has no probabilities, but the kernels of kernels/mutants always write them.
       const bool only_normalizer = std::string(p.name).find("normalizer") != std::string::npos;
       if (!p.applies(v) || (only_normalizer && !v.file.empty())) continue;
       EXPECT_EQ(failure_of(p, v), "") << v.variant;

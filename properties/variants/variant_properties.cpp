@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// Drawn like any other input, so that a counterexample names its key. It does not shrink.
+/// A generated key, so that a counterexample names its key. It does not shrink.
 struct Key {
   const Variant* variant;
 };
@@ -33,7 +33,7 @@ Outcome outcome_of(const VariantProperty& property, const std::vector<const Vari
                    const std::string& subject, bool shrink) {
   std::vector<const Variant*> those;
   std::copy_if(keys.begin(), keys.end(), std::back_inserter(those), [&](const Variant* v) {
-    // Rows are drawn as logits.
+    // Rows are generated as logits, so keys that read something else are left out.
     return not_plain_rows(v->claim, v->op).empty() && property.applies(*v);
   });
   if (those.empty())

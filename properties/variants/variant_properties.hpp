@@ -1,5 +1,5 @@
-// What every variant promises, as properties of a key: its outputs stay within its bound, and related inputs
-// give related outputs, bit for bit or within both bounds.
+// What every variant promises, as properties of a registry key. Its outputs stay within its bound, and
+// related inputs give related outputs, bit for bit or within both bounds.
 #pragma once
 
 #include <string>
@@ -20,25 +20,25 @@ struct VariantProperty {
   std::vector<std::string> must_appear;
 };
 
-/// All of them, from the files beside this one.
+/// All properties, from the files beside this one.
 const std::vector<VariantProperty>& variant_properties();
 std::vector<VariantProperty> value_properties();       // one row: bound, order, sum, counts, special values
-std::vector<VariantProperty> invariance_properties();  // a row and its image: shift, order, -inf, split
+std::vector<VariantProperty> invariance_properties();  // a row and a changed one: shift, order, -inf, split
 std::vector<VariantProperty> batch_properties();       // a row among others, in place, under other schedules
 std::vector<VariantProperty> topk_properties();        // selection
 
-/// Draws key and case together, so that the coverage is that of all keys; every key must appear.
+/// Draws the key together with the case, so the coverage is over all keys. Every key must appear.
 Outcome outcome_of(const VariantProperty& property, const std::vector<const Variant*>& keys,
                    const std::string& subject, bool shrink = true);
 
-// What the properties share.
+// Shared by the properties.
 
 bool is_finite_or_masked(const Row& row);
-/// Mostly up to 200 logits, 1 in 12 up to 2100.
+/// Mostly up to 200 logits; 1 row in 12 has up to 2100.
 rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format);
 /// The largest k that the variant takes on this row; 0 for ops without k.
 int largest_k(const Variant& variant, const Row& row);
-/// As many as a variant selects: small, its largest, or more than the row has. 0 for ops without k.
+/// A random k for this variant: small, its largest, or more than the row has. 0 for ops without k.
 int draw_k(const Variant& variant, const Row& row);
 bool any_variant(const Variant& variant);
 

@@ -1,5 +1,5 @@
 // Every registered variant, in every dtype and on every backend of this build, has every property that
-// applies to it. One test is one property on one backend, over all its keys.
+// applies to it. One test checks one property on one backend, over all its keys.
 #include "properties/variants/variant_properties.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(VariantsHostFma, Variants, testing::ValuesIn(every_prop
 INSTANTIATE_TEST_SUITE_P(VariantsCuda, Variants, testing::ValuesIn(every_property_on(Backend::cuda)),
                          kPropertyName);
 
-/// No key is left out: each has a property that judges its values or its selection, and the general ones.
+/// No key is left out: each has the general properties and one that judges its values or its selection.
 TEST(VariantProperties, ApplyToEveryKey) {
   for (const Variant& v : registry()) {
     if (!not_plain_rows(v.claim, v.op).empty()) continue;
@@ -57,7 +57,7 @@ TEST(VariantProperties, ApplyToEveryKey) {
   }
 }
 
-/// What works in place but does not claim it, told: a claim is the author's to make.
+/// Reports the kernels that work in place without claiming it. Only the author can make a claim.
 TEST(VariantProperties, TellWhatWorksInPlaceUnclaimed) {
   const auto in_place =
       std::find_if(variant_properties().begin(), variant_properties().end(),

@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 Image poisoned(std::size_t bytes) {
-  Image image(bytes, 0, 512);  // a wrong kernel that writes beside its rows must not take the test with it
+  Image image(bytes, 0, 512);  // guard bands: a kernel may write beside its rows and must not crash the test
   std::memset(image.data(), 0xff, image.size());  // NaN in every format
   return image;
 }
@@ -83,7 +83,7 @@ bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int6
     if (a.index(row_of_a, r) != b.index(row_of_b, r)) return false;
   const auto i = static_cast<std::size_t>(row_of_a), j = static_cast<std::size_t>(row_of_b);
   if (a.m.empty()) return true;
-  // Of a row with a NaN d is NaN, and m is the maximum of whichever elements came to be merged last.
+  // If a row has a NaN, d is NaN, and m depends on which elements were merged last.
   if (std::isnan(a.d[i]) && std::isnan(b.d[j])) return true;
   return same(Pair{a.m[i], a.d[i]}, Pair{b.m[j], b.d[j]});
 }

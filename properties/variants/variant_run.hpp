@@ -1,4 +1,4 @@
-// One launch of a variant on rows of one length, and what it wrote: the material that properties compare.
+// One launch of a variant on rows of one length, and what it wrote. Properties compare these.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace assay {
 
 struct RunOptions {
-  int k = 0;             // of ops that select
-  std::int64_t gap = 0;  // elements between rows, on both sides
+  int k = 0;             // for ops that select
+  std::int64_t gap = 0;  // gap between rows, in elements, in input and output
   LaunchOptions launch = {};
 };
 
@@ -20,7 +20,7 @@ struct Answer {
   Problem problem;
   std::vector<std::uint64_t> bits;    // rows x out_columns
   std::vector<std::int64_t> indices;  // rows x k
-  std::vector<float> m, d;            // rows; empty where the op has none
+  std::vector<float> m, d;            // one per row; empty if the op has none
 
   std::uint64_t bits_at(std::int64_t row, std::int64_t j) const {
     return bits[static_cast<std::size_t>(row * problem.out_columns() + j)];
@@ -31,13 +31,14 @@ struct Answer {
   }
 };
 
-/// Outputs start as NaN, indices as nonsense. Throws std::runtime_error with what the executor or CUDA said.
+/// Outputs start as NaN, indices as an invalid number. Throws std::runtime_error with the text of the
+/// executor or CUDA.
 Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions& options = {});
 
-/// Everything two launches wrote for these rows, bit for bit, NaN by class.
+/// True if two launches wrote the same for these rows: equal bits, any NaN equal to any NaN.
 bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int64_t row_of_b);
 
-/// Rows of one length and format.
+/// A tensor of rows of one length and format.
 Tensor tensor_of(const std::vector<Row>& rows);
 
 }  // namespace assay

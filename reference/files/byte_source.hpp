@@ -1,5 +1,5 @@
-// Bytes one after another, of a file or of a part of one. How many there are is what the container says: a
-// reader holds it against what is really there before it allocates for it.
+// A sequence of bytes: a file, or a part of one. A container may state a wrong length. A reader therefore
+// compares it with what is really there before it allocates memory for it.
 #pragma once
 
 #include <bit>
@@ -13,13 +13,13 @@
 
 namespace assay {
 
-/// Throws InputError: "x.npz: is encrypted". What a file says is shown without line breaks.
+/// Throws InputError, for example "x.npz: is encrypted". Line breaks in text from the file are not shown.
 [[noreturn]] void refuse_file(const std::string& place, const std::string& reason);
 
-/// Text of a file as it may stand in one line: control characters become '?', long text is cut.
+/// Text from a file, made fit for one line: control characters become '?', and long text is cut.
 std::string printable(std::string_view text);
 
-/// "logits, probs, b"; of many names the first eight and "and 12 more".
+/// "logits, probs, b". Of more than eight names it gives the first eight, then "and 12 more".
 std::string list_of_names(const std::vector<std::string>& names);
 
 class ByteSource {
@@ -29,13 +29,13 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  /// What error lines start with.
+  /// The place that error messages start with.
   const std::string& place() const { return place_; }
-  /// Bytes that are to come.
+  /// Number of bytes not read yet.
   std::uint64_t left() const { return left_; }
-  /// Exactly n bytes, n <= left(). Throws InputError where they can not be had.
+  /// Reads exactly n bytes, n <= left(). Throws InputError if the source has fewer.
   void read(std::byte* to, std::size_t n);
-  /// The same; what is allocated never exceeds twice what has been read by more than 16 MiB.
+  /// The same, into a new buffer. At no time is more allocated than twice what has been read, plus 16 MiB.
   std::vector<std::byte> take(std::uint64_t n);
 
  protected:
@@ -48,11 +48,11 @@ class ByteSource {
 
 class FileBytes final : public ByteSource {
  public:
-  /// Throws InputError for what is no regular file or can not be read.
+  /// Throws InputError if this is not a regular file or cannot be read.
   explicit FileBytes(const std::filesystem::path& file);
 
   std::uint64_t size() const { return size_; }
-  /// From here on these bytes are read; they lie in the file.
+  /// Restricts reading to `length` bytes from `offset`. They must lie in the file.
   void window(std::uint64_t offset, std::uint64_t length);
 
  private:
@@ -62,7 +62,7 @@ class FileBytes final : public ByteSource {
   std::ifstream in_;
 };
 
-/// A little-endian number of a file.
+/// Reads a little-endian number.
 template <class T>
 T little_endian(const std::byte* at) {
   static_assert(std::endian::native == std::endian::little);

@@ -1,5 +1,5 @@
-// Reading and writing .npy. A header is not believed: its shape is checked against the size of the file
-// before a byte is allocated. A file is written beside its target and renamed, so it is whole or absent.
+// Reads and writes .npy. The header is not trusted: its shape is checked against the size of the file before
+// memory is allocated. A file is written beside its target and then renamed, so it is complete or absent.
 #include "reference/files/npy.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
   refuse_file(file.string(), reason);
 }
 
-// From Fortran order, where the first dimension is the one that runs fastest.
+// From Fortran order, in which the first dimension varies fastest.
 std::vector<std::byte> in_c_order(const std::vector<std::byte>& from, const std::vector<std::int64_t>& shape,
                                   std::size_t element) {
   std::vector<std::byte> to(from.size());
@@ -58,7 +58,8 @@ void write_array(const std::filesystem::path& file, const char* descr, std::int6
   std::string head(kNpyMagic);
   head += {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
 
-  // Unique among the processes and threads that may write the same file; rename is atomic in one folder.
+  // The name is unique among all processes and threads that may write the same file. rename is atomic within
+  // a folder.
   static std::atomic<unsigned> counter{0};
   std::filesystem::path part = file;
   part += fmt::format(".{}.{}.part", ::getpid(), counter++);

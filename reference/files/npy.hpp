@@ -1,6 +1,6 @@
-// NumPy .npy files (format 1.0, 2.0 and 3.0): f2, f4, f8, and i4 and i8 for indices, in either byte order, in
-// C or Fortran order; u2, i2 and V2 where they are said to hold bf16. Any shape of two or more dimensions is
-// taken as rows of its last dimension; one dimension is a single row.
+// NumPy .npy files (formats 1.0, 2.0 and 3.0). Elements: f2, f4, f8, and i4 and i8 for indices, in either
+// byte order and in C or Fortran order; u2, i2 and V2 where the caller says that they hold bf16. An array of
+// two or more dimensions is read as rows of its last dimension; an array of one dimension is one row.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@
 
 namespace assay {
 
-/// bf16 has no .npy descriptor of its own: refused, or the 16 bits of a u2 (written so; i2 and V2 are read
-/// too).
+/// .npy has no descriptor for bf16. `refused`: bf16 is an error. `as_u2`: bf16 is written as the 16 bits of a
+/// u2, and read from u2, i2 and V2.
 enum class Bf16 { refused, as_u2 };
 
-/// All that is left of the source. Throws InputError naming the place and the reason.
+/// Reads all that is left of the source. Throws InputError that names the place and the reason.
 StoredArray read_npy_array(ByteSource& in);
 
-/// Throws InputError naming the file and the reason: missing, not .npy, truncated, wrong dtype.
+/// Throws InputError that names the file and the reason: missing, not .npy, truncated, wrong dtype.
 Tensor read_npy(const std::filesystem::path& file, Bf16 bf16 = Bf16::refused);
 
 struct IndexMatrix {
@@ -27,9 +27,9 @@ struct IndexMatrix {
   std::vector<std::int64_t> at;  // rows x k
 };
 
-/// Writes rows x V. Whole or not at all.
+/// Writes rows x V elements. The file is written whole or not at all.
 void write_npy(const std::filesystem::path& file, const Tensor& tensor, Bf16 bf16 = Bf16::refused);
-/// As i4.
+/// Writes rows x k indices as i4.
 void write_npy_indices(const std::filesystem::path& file, const IndexMatrix& indices);
 
 }  // namespace assay

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxHeader = std::size_t{1} << 20;  // a header is one short dictionary
 
 // The header is a Python dictionary literal with exactly the keys descr, fortran_order and shape. Every
-// function returns false where the text is something else.
+// function returns false if the text is something else.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : rest_(text) {}
@@ -67,7 +67,7 @@ class HeaderParser {
     rest_.remove_prefix(end + 1);
     return true;
   }
-  // A structured dtype is a list; its text becomes the name that the dtype error shows.
+  // A structured dtype is a list. Its text becomes the name that the dtype error shows.
   bool value_of_descr(std::string& out) {
     if (!peek('[')) return string(out);
     const std::size_t end = rest_.find(']');
@@ -87,7 +87,7 @@ class HeaderParser {
       if (__builtin_mul_overflow(out, 10, &out) || __builtin_add_overflow(out, rest_[digits] - '0', &out))
         return false;
     rest_.remove_prefix(digits);
-    take('L');  // Python 2 wrote long integers so
+    take('L');  // Python 2 wrote long integers with an L
     return digits > 0;
   }
   bool tuple(std::vector<std::int64_t>& out) {
@@ -119,7 +119,7 @@ NpyHeader read_npy_header(ByteSource& in) {
   if (major < 1 || major > 3 || minor != 0)
     refuse_file(in.place(),
                 fmt::format(".npy format {}.{} is unknown (1.0, 2.0 and 3.0 are read)", major, minor));
-  const std::size_t digits = major == 1 ? 2 : 4;  // the header's length has four bytes since 2.0
+  const std::size_t digits = major == 1 ? 2 : 4;  // since format 2.0 the length of the header has four bytes
   if (in.left() < digits) truncated();
   std::byte number[4] = {};
   in.read(number, digits);

@@ -1,4 +1,4 @@
-// The head of an .npy: magic, version, and a Python dictionary of descr, fortran_order and shape.
+// The header of an .npy file: magic, version, and a Python dictionary with descr, fortran_order and shape.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;
 };
 
-/// Leaves the source at the first element. Throws InputError.
+/// Reads the header and leaves the source at the first element. Throws InputError.
 NpyHeader read_npy_header(ByteSource& in);
 
 struct NpyType {
   Stored type = Stored::f32;
   bool big_endian = false;
 };
-/// "<f4", ">i8", "|V2", "bfloat16"; nothing for what is not read.
+/// The type of a descr such as "<f4", ">i8", "|V2" or "bfloat16"; empty for a type that is not read.
 std::optional<NpyType> npy_type(std::string_view descr);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
 // .npy: what is written is read back bit for bit, headers of all three versions are read, and every broken
-// file is refused by a line that names it.
+// file is refused with a line that names it.
 #include "reference/files/npy.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ std::string npy(const std::string& dict, const std::string& data, int major = 1)
   return s + dict + data;
 }
 
-// The whole message is checked: it must be one line that starts with the file's name.
+// Checks the whole message: one line that starts with the file's name.
 void expect_refused(const fs::path& file, const std::string& reason) {
   try {
     read_npy(file);
@@ -147,7 +147,7 @@ TEST_F(Npy, WrongSizesAreNamed) {
                  "trailing bytes: expected 24 bytes of data, got 25");
 }
 
-// Neither a shape nor a header length may make the reader allocate what the file does not hold.
+// Neither a false shape nor a false header length may make the reader allocate more than the file holds.
 TEST_F(Npy, LyingHeadersAllocateNothing) {
   expect_refused(write(npy(dictionary("<f8", "(4000000000, 4000000000)"), "")), "more than 2^63 bytes");
   expect_refused(write(npy(dictionary("<f8", "(1152921504606846976, 1)"), "")), "more than 2^63 bytes");

@@ -1,5 +1,4 @@
-// NumPy .npz files: a zip whose members NAME.npy are the arrays, as numpy.savez and savez_compressed write
-// it.
+// NumPy .npz files, as numpy.savez and savez_compressed write them: a zip whose members NAME.npy are arrays.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +12,10 @@ namespace assay {
 
 class Npz {
  public:
-  /// Throws InputError, also where there is no array.
+  /// Throws InputError, also if the file holds no array.
   explicit Npz(const std::filesystem::path& file);
 
-  /// Of the arrays, without ".npy".
+  /// The names of the arrays, without ".npy".
   const std::vector<std::string>& names() const { return names_; }
   /// The array of names()[i]. Throws InputError.
   StoredArray read(std::size_t i);
@@ -24,7 +23,7 @@ class Npz {
  private:
   ZipFile zip_;
   std::vector<std::string> names_;
-  std::vector<std::size_t> members_;  // of the zip, beside names_
+  std::vector<std::size_t> members_;  // index in the zip of each array of names_
 };
 
 }  // namespace assay

@@ -27,14 +27,14 @@ std::optional<Stored> type_of(const std::string& dtype) {
   return std::nullopt;
 }
 
-/// A whole number of the header; false where it is something else.
+/// An unsigned integer of the header; false if the value is something else.
 bool whole(const json& j, std::uint64_t& n) {
   if (!j.is_number_unsigned()) return false;
   n = j.get<std::uint64_t>();
   return n <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
 }
 
-/// Throws where a name stands twice, or the header is deeper than one can be. What it throws names no place.
+/// Throws if a name occurs twice, or the header is nested too deeply. The message names no place.
 json parse_header(const std::string& text) {
   std::set<std::string> seen;
   const auto watch = [&seen](int depth, json::parse_event_t event, json& value) {
@@ -99,7 +99,7 @@ void Safetensors::parse(const std::string& header) {
   }
 }
 
-// The format has the tensors fill the data, one after another.
+// The format requires the tensors to fill the data, one after another.
 void Safetensors::check_places() const {
   std::vector<std::size_t> order(entries_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,5 +1,5 @@
-// .safetensors files: eight bytes that say how long the header is, a JSON header that says of every tensor
-// its dtype, shape and place, and the tensors one after another.
+// .safetensors files: eight bytes with the length of the header, a JSON header with the dtype, shape and
+// place of each tensor, then the data of the tensors.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace assay {
 
 class Safetensors {
  public:
-  /// Reads the header and holds every place against the file. Throws InputError.
+  /// Reads the header and checks every place against the size of the file. Throws InputError.
   explicit Safetensors(const std::filesystem::path& file);
 
   const std::vector<std::string>& names() const { return names_; }
@@ -24,13 +24,13 @@ class Safetensors {
   struct Entry {
     std::string dtype;
     std::vector<std::int64_t> shape;
-    std::uint64_t begin = 0, end = 0;  // in the data
+    std::uint64_t begin = 0, end = 0;  // byte range in the data
   };
   void parse(const std::string& header);
   void check_places() const;
 
   FileBytes file_;
-  std::uint64_t data_ = 0;  // where it begins
+  std::uint64_t data_ = 0;  // offset in the file where the data begins
   std::vector<std::string> names_;
   std::vector<Entry> entries_;
 };

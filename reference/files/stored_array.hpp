@@ -1,5 +1,5 @@
-// One array as a file holds it, whatever the file's format: rows of its last dimension in C order, and what
-// its elements are.
+// One array from a file, in the same form for every file format: rows of its last dimension in C order, and
+// the type of its elements.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace assay {
 
-/// bits16: two bytes that the format calls an integer, or nothing; bf16 travels so where a format lacks it.
+/// bits16: 16-bit elements that the file calls integers, or gives no type. A format without bf16 stores it
+/// so.
 enum class Stored { f16, bf16, f32, f64, i32, i64, bits16 };
 
 constexpr std::size_t size_of(Stored t) {
@@ -25,11 +26,11 @@ struct StoredArray {
   std::vector<std::byte> bytes;
 };
 
-/// Any shape of two or more dimensions is rows of its last one; one dimension is a single row.
+/// The shape as a matrix: rows of the last dimension. An array of one dimension is one row.
 struct MatrixShape {
   std::int64_t rows = 1, columns = 0, bytes = 0;
 };
-/// Nothing where the bytes do not fit 63 bits. The shape has a dimension, and none is negative.
+/// Empty if the size in bytes exceeds 63 bits. The shape has at least one dimension, and none is negative.
 inline std::optional<MatrixShape> matrix_of(const std::vector<std::int64_t>& shape, Stored type) {
   MatrixShape m;
   bool overflow = false;

@@ -34,7 +34,7 @@ std::string first_bytes(const std::filesystem::path& file) {
   return bytes;
 }
 
-// What the file is decides; its name where its first bytes are damaged.
+// The first bytes decide. If they are damaged, the file name does.
 Container container_of(const std::filesystem::path& file) {
   const std::string bytes = first_bytes(file);
   const std::string extension = file.extension().string();

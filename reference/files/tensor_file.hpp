@@ -1,5 +1,5 @@
-// The front door of arrays in files: .npy, .npz and .safetensors, told apart by their first bytes and their
-// names. One array of a file that holds several is FILE:NAME.
+// Reads arrays from .npy, .npz and .safetensors files. The first bytes and the file name tell the format.
+// FILE:NAME is one array of a file that holds several.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,17 @@
 
 namespace assay {
 
-/// The file of "x.npz:logits": the longest part before a ':' that is a file, or all of it.
+/// The file part of "x.npz:logits": the longest part before a ':' that is a file, otherwise the whole text.
 std::filesystem::path file_of(const std::string& where);
 
-/// FILE or FILE:NAME. Without a name: the only array, or the one called `usual`; where there is neither, one
-/// line lists the names. Throws InputError.
+/// Reads FILE or FILE:NAME. Without a name it takes the only array, or the one named `usual`. If there is
+/// neither, it throws InputError with one line that lists the names.
 StoredArray read_stored(const std::string& where, const std::string& usual);
 
-/// Floats. Of 16 bits without a type the error says to type `say`, where bf16 is refused.
+/// The array as floats. For 16-bit elements without a type, where bf16 is refused, the error says to type
+/// `say`.
 Tensor tensor_of(StoredArray array, Bf16 bf16, const std::string& say = "--dtype bf16");
-/// int32 or int64.
+/// The array as indices; its type must be int32 or int64.
 IndexMatrix indices_of(const StoredArray& array);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// Arrays by the front door: every format gives the same bits, a name chooses among several, and every broken
-// file is refused by one line that names it.
+// Arrays through tensor_file.hpp: every format gives the same bits, a name chooses one of several arrays, and
+// every broken file is refused with one line that names it.
 #include "reference/files/tensor_file.hpp"
 
 #include "reference/files/tensor_file_test.hpp"
@@ -78,7 +78,7 @@ TEST_F(TensorFile, ZipsAsNumPyWritesThem) {
       expect_six(read_stored(file, "logits"));
       EXPECT_EQ(read_stored(file + ":probs", "logits").columns, 1);
     }
-  // Longer than a block of the reader, and than what a run of zeros deflates to.
+  // longer than one block of the reader, and longer than what one run of zeros deflates to
   std::vector<float> many(300'000);
   for (std::size_t i = 0; i < many.size() / 2; ++i) many[i] = static_cast<float>(i * 2654435761u % 9973);
   const StoredArray a =
@@ -138,7 +138,7 @@ TEST_F(TensorFile, DamagedZipsAreNamed) {
   EXPECT_REFUSED(write("x.npz", changed(wide, wide.size() - 22 - 20 - 56, 1)), "zip64 record is missing");
 }
 
-// No size that a zip claims is allocated before the bytes are there.
+// No size that a zip states is allocated before the bytes are there.
 TEST_F(TensorFile, LyingZipsAllocateNothing) {
   const std::uint64_t huge = std::uint64_t{1} << 60;
   EXPECT_REFUSED(write("x.npz", zip({{"a.npy", six(), 0, 0, huge}}, true)), "bytes are stored as");
@@ -208,7 +208,7 @@ TEST_F(TensorFile, DamagedSafetensorsAreNamed) {
   EXPECT_REFUSED(write("x.safetensors", "short"), "too short");
 }
 
-// Bytes changed, cut off and put in: an array of the size that it says, or one line.
+// With bytes changed, cut off and inserted, the result is an array of the stated size, or one line of error.
 TEST_F(TensorFile, MutatedBytesAreReadOrRefused) {
   const std::string header = R"({"logits":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
                              R"("b":{"dtype":"F32","shape":[1],"data_offsets":[24,28]}})";

@@ -1,4 +1,4 @@
-// Files of arrays for the tests, byte by byte: whole ones, and ones whose parts say what a test wants.
+// For the tests: array files built byte by byte, valid ones and ones with any part replaced.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace assay::test_files {
 
-/// The n low bytes of a number, little-endian.
+/// The low n bytes of a number, little-endian.
 inline std::string number(std::uint64_t x, int n) {
   std::string s;
   for (int i = 0; i < n; ++i) s += static_cast<char>(x >> (8 * i) & 0xff);
@@ -49,13 +49,13 @@ inline std::string deflated(const std::string& data) {
 }
 
 struct Member {
-  std::string name, data;  // inflated
-  int method = 0;          // 8: deflated
+  std::string name, data;  // data: before compression
+  int method = 0;          // 8: deflate
   int flags = 0;
-  std::uint64_t size = ~std::uint64_t{0};  // what the directory says, where it lies
+  std::uint64_t size = ~std::uint64_t{0};  // the size that the directory states, when it must be wrong
 };
 
-/// As numpy.savez writes it; with zip64 every number stands in the wide records.
+/// A zip as numpy.savez writes it. With zip64, every size is in the zip64 records.
 inline std::string zip(const std::vector<Member>& members, bool zip64 = false) {
   std::string body, directory;
   for (const Member& m : members) {
@@ -73,7 +73,7 @@ inline std::string zip(const std::vector<Member>& members, bool zip64 = false) {
     directory += "PK\1\2" + number(45, 2) + head + narrow(stored.size()) + narrow(size) +
                  number(m.name.size(), 2) + number(wide.size(), 2) + number(0, 2) + number(0, 2) +
                  number(0, 2) + number(0, 4) + narrow(body.size()) + m.name + wide;
-    // NumPy leaves the numbers of a local header to its extra field.
+    // NumPy puts the sizes of a local header into its extra field.
     const std::string extra = number(1, 2) + number(16, 2) + number(size, 8) + number(stored.size(), 8);
     body += "PK\3\4" + head + number(0xffffffff, 4) + number(0xffffffff, 4) + number(m.name.size(), 2) +
             number(extra.size(), 2) + m.name + extra + stored;
@@ -96,12 +96,12 @@ inline std::string safetensors(const std::string& header, const std::string& dat
   return number(header.size(), 8) + header + data;
 }
 
-/// A folder with files of given bytes.
+/// A folder of files with given contents.
 class Files : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) const {
     const std::string file = at(name);
-    std::filesystem::remove(file);  // ext4 takes milliseconds to write over a file
+    std::filesystem::remove(file);  // writing over a file takes milliseconds on ext4
     std::ofstream(file, std::ios::binary) << bytes;
     return file;
   }

@@ -1,4 +1,4 @@
-// The directory of a zip; APPNOTE.TXT 6.3.10 of PKWARE, sections 4.3 and 4.5.3, has the fields.
+// The directory of a zip. For the fields see PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
 #include "reference/files/zip.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ struct Directory {
   bool one_disk = true;
 };
 
-// The end record is the last thing but for a comment of at most 65,535 bytes.
+// The end record is the last part of the file, except for a comment of at most 65,535 bytes.
 std::optional<std::uint64_t> find_end(FileBytes& file) {
   const std::uint64_t length = std::min<std::uint64_t>(file.size(), kEnd + 0xffff);
   file.window(file.size() - length, length);
@@ -41,7 +41,7 @@ std::vector<std::byte> part(FileBytes& file, std::uint64_t offset, std::uint64_t
   return file.take(length);
 }
 
-/// The zip64 end record, where a locator stands before the end record at `end`.
+/// Reads the zip64 end record, if there is a locator before the end record at `end`.
 std::optional<Directory> directory64(FileBytes& file, std::uint64_t end) {
   if (end < kLocator) return std::nullopt;
   const auto locator = part(file, end - kLocator, kLocator);
@@ -73,8 +73,7 @@ Directory find_directory(FileBytes& file) {
   return d;
 }
 
-/// Numbers that have no room in 32 bits stand in the extra field 1, in this order. False where one is
-/// missing.
+/// Numbers too large for 32 bits are in extra field 1, in this order. False if one is missing.
 bool take_zip64(ZipMember& m, const std::byte* extra, std::size_t length) {
   std::uint64_t* wide[] = {&m.size, &m.compressed, &m.header};
   const bool any = std::any_of(std::begin(wide), std::end(wide), [](auto* n) { return *n == 0xffffffff; });

@@ -1,5 +1,5 @@
-// Zip files as far as NumPy writes them: members stored or deflated, zip64 records. Every offset and size is
-// held against the file, and the CRC-32 of what is read against the directory.
+// Zip files as NumPy writes them: stored or deflated members, zip64 records. Every offset and size is checked
+// against the file, and the CRC-32 of the data that is read against the directory.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace assay {
 
 struct ZipMember {
   std::string name;
-  std::uint64_t header = 0;  // where its local header lies
+  std::uint64_t header = 0;  // offset of its local header
   std::uint64_t compressed = 0, size = 0;
   std::uint32_t crc = 0;
   std::uint16_t method = 0, flags = 0;
@@ -27,7 +27,7 @@ class ZipFile {
   const std::string& place() const { return file_.place(); }
   const std::vector<ZipMember>& members() const { return members_; }
   FileBytes& file() { return file_; }
-  /// Where the directory begins: members end before it.
+  /// Offset of the directory. Members end before it.
   std::uint64_t directory() const { return directory_; }
 
  private:
@@ -38,14 +38,15 @@ class ZipFile {
   std::vector<ZipMember> members_;
 };
 
-/// The bytes of one member, inflated where they are deflated.
+/// The bytes of one member, decompressed if they are deflated.
 class ZipMemberBytes final : public ByteSource {
  public:
-  /// Throws InputError where the member is encrypted, of another method or damaged. The zip outlives this.
+  /// Throws InputError if the member is encrypted, damaged or uses another method. The zip must outlive this.
   ZipMemberBytes(ZipFile& zip, const ZipMember& member, const std::string& place);
   ~ZipMemberBytes() override;
 
-  /// After all has been read: throws InputError where it is not what was written.
+  /// Call after all bytes are read. Throws InputError if the size or the CRC-32 is not the one in the
+  /// directory.
   void finish();
 
  private:
@@ -54,7 +55,7 @@ class ZipMemberBytes final : public ByteSource {
   struct Inflater;
   FileBytes& file_;
   std::uint32_t wanted_crc_, crc_ = 0;
-  std::unique_ptr<Inflater> inflater_;  // none: stored
+  std::unique_ptr<Inflater> inflater_;  // null: the member is stored
 };
 
 }  // namespace assay

@@ -11,14 +11,14 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kLocal = 30;  // bytes of a local header's fixed part
+constexpr std::uint64_t kLocal = 30;  // size in bytes of the fixed part of a local header
 constexpr std::uint32_t kLocalMark = 0x04034b50;
-constexpr std::uint64_t kMostOfOne = 1032;  // deflate makes no more bytes of one: zlib's technical details
+constexpr std::uint64_t kMostOfOne = 1032;  // deflate's largest expansion, by zlib's technical details
 constexpr std::uint16_t kStored = 0, kDeflated = 8, kEncrypted = 1;
 
 }  // namespace
 
-// Raw deflate, a block of the file at a time.
+// Raw deflate. The file is read one block at a time.
 struct ZipMemberBytes::Inflater {
   Inflater() {
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::runtime_error("zlib does not start");
@@ -27,7 +27,7 @@ struct ZipMemberBytes::Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Up to n bytes; fewer only where the stream ends or is damaged.
+  /// Writes up to n bytes; fewer only if the stream ends or is damaged.
   std::size_t get(FileBytes& file, std::byte* to, std::size_t n) {
     constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
     std::size_t done = 0;

@@ -1,5 +1,5 @@
-// Ordinary families: finite rows of ordinary magnitude, where what counts is order, spread, ties and the
-// quality of the sum. A family is one line of the table and the function it names.
+// Ordinary families: finite rows of ordinary magnitude. They attack order, spread, ties and the quality of
+// the sum. A family is one line of the table and the function that the line names.
 #include "reference/inputs/families.hpp"
 
 #include <numeric>
@@ -21,15 +21,15 @@ void all_negative(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) r.set(i, -0.25 - std::fabs(r.random.normal()));
 }
 
-// From 0 up, up to 0, through 0, and from 1 up: the same steps with other roundings.
+// From 0 up, up to 0, through 0, and from 1 up: the same steps, rounded differently.
 void ramp_1e4(Row& r) {
   const double last = static_cast<double>(r.V - 1);
   const double start[] = {0, -last, -last / 2, 1e4};
   for (std::int64_t i = 0; i < r.V; ++i) r.set(i, (start[r.which] + static_cast<double>(i)) / 1e4);
 }
 
-// Element i of the ascending ramp of all values of the dtype from 1.0 to `end`, repeated equally often
-// where the row is longer than the list of values.
+// Element i of the ascending ramp of all values of the dtype from 1.0 to `end`. If the row is longer than
+// that list, each value is repeated equally often.
 std::uint64_t ramp_bits(const Row& r, std::int64_t i, double end) {
   const std::uint64_t first = encode(r.dtype, 1.0);
   const std::uint64_t count = encode(r.dtype, end) - first + 1;
@@ -37,8 +37,8 @@ std::uint64_t ramp_bits(const Row& r, std::int64_t i, double end) {
   return first + (count >= V ? at : at * count / V);
 }
 
-// Case 0 ends at 32: in a 16-bit type the values above it are so far apart that only the last few of a
-// long row would count. Case 1 uses every value there is.
+// Case 0 ends at 32. Above that, 16-bit values are so far apart that only the last few of a long row would
+// count. Case 1 uses all values.
 void ramp_1ulp(Row& r) {
   const double end = r.which == 0 ? 32 : max_finite(r.dtype);
   for (std::int64_t i = 0; i < r.V; ++i) r.set_bits(i, ramp_bits(r, i, end));
@@ -54,7 +54,7 @@ void descending(Row& r) {
   }
 }
 
-// Steps on both sides of ln 256 = 5.545, where kernels that rescale lazily change their mind.
+// Steps on both sides of ln 256 = 5.545, the threshold of kernels that rescale lazily.
 void staircase(Row& r) {
   constexpr double kStep[] = {0.35, 5.5, 5.6, 11.2};
   const std::int64_t width = r.which < 4 ? 32 : 256;
@@ -70,9 +70,9 @@ void constant(Row& r) {
   r.fill(kValue[r.which]);
 }
 
-// Positions above V = 1025: one of every residue modulo 256, so that no thread's slice goes without; 64
-// seeded ones; then the first and the last 65 and every multiple of 1024 with its neighbours, ascending, so
-// that the very last is V - 1.
+// Positions above V = 1025, in this order. First one for every residue modulo 256, so that every thread's
+// slice has one; then 64 drawn by the seed. Then, ascending, the first 65, the last 65, and every multiple of
+// 1024 with its neighbours; the very last position is V - 1.
 constexpr std::int64_t kSlices = 256;
 std::vector<std::int64_t> spike_positions(std::int64_t V, std::uint64_t seed) {
   std::vector<std::int64_t> edges;
@@ -90,9 +90,9 @@ std::vector<std::int64_t> spike_positions(std::int64_t V, std::uint64_t seed) {
   return all;
 }
 
-// Row 0 is the tail. Below V = 8192 the others follow the list, whose first 256 are one of every residue;
-// above, a report of few rows must see positions spread over the list: they walk it in steps near the golden
-// ratio, coprime to its length, so that one of n rows sees every position once.
+// Row 0 has its spike at V - 1. Below V = 8192 the other rows follow the list, whose first 256 have every
+// residue. From there on a report runs few rows, and they must spread over the list. They walk it in steps of
+// about the golden ratio, coprime to its length, so that a full sweep visits every position once.
 std::int64_t spike_position(const Row& r) {
   if (r.V <= 1025) return r.index % r.V;
   const auto list = spike_positions(r.V, r.seed);
@@ -106,8 +106,8 @@ std::int64_t spike_position(const Row& r) {
   return list[static_cast<std::size_t>((start + (k - 1) * stride) % rest)];
 }
 
-// 100 nats: a maximum that misses the spike overflows exp, where a smaller error would cancel. Both ends
-// are inside the domain of a kernel without a maximum.
+// 100 nats apart: if the maximum misses the spike, exp overflows, while a smaller error could cancel. Both
+// values are inside the domain of a kernel that subtracts no maximum.
 void spike(Row& r) {
   r.fill(-40);
   r.set(spike_position(r), 60);
@@ -115,11 +115,11 @@ void spike(Row& r) {
 
 std::int64_t spike_rows(std::int64_t V, bool full) {
   if (V <= 1025) return V;
-  if (full) return static_cast<std::int64_t>(spike_positions(V, 0).size());  // the same for every seed
+  if (full) return static_cast<std::int64_t>(spike_positions(V, 0).size());  // the same number for every seed
   return V < 8192 ? 1 + kSlices : V < 40000 ? 4 : 3;
 }
 
-// Zipf's law: the element of rank k has about -1.1 ln k; k is drawn instead of permuted.
+// Zipf's law: the element of rank k has about -1.1 ln k. k is drawn instead of permuted.
 void long_tail(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) {
     const double rank = 1 + r.random.uniform() * static_cast<double>(r.V);
@@ -128,7 +128,8 @@ void long_tail(Row& r) {
   r.set(r.random.below(r.V), 11 + 3 * r.random.uniform());
 }
 
-// A shift alone is invisible in softmax, so the pattern's stride (3 ... 59 modulo 61) is the row's too.
+// Softmax does not change under a shift. So the stride of the pattern (3 ... 59 modulo 61) depends on the row
+// too.
 void row_encoded(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) {
     const std::int64_t phase = (i % 61 * (2 * (r.index % 29) + 3) + r.index) % 61;
@@ -151,7 +152,7 @@ void ties(Row& r) {
         r.set(i, -static_cast<double>(i / 7 % 40) / 4);
         break;  // groups of seven
       default:
-        r.set(i, std::floor(2 * r.random.normal()) / 2 + (i % 2 ? 0.0 : -0.0));  // coarse
+        r.set(i, std::floor(2 * r.random.normal()) / 2 + (i % 2 ? 0.0 : -0.0));  // coarse values
     }
   }
 }
@@ -162,7 +163,7 @@ void two_valued(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) r.set(i, r.random.below(3) == 0 ? high[r.which] : low[r.which]);
 }
 
-// 64 winners, the largest k, all where one partition of the row must keep every one of them.
+// 64 winners (the largest k), all in one part of the row: that part must keep every one of them.
 void clustered_top(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) r.set(i, std::min(3.0, r.random.normal()));
   const std::int64_t step[] = {1, 32, 256, 1024, -1};

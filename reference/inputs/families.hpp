@@ -1,5 +1,5 @@
-// What the family tables share: the generator, the row being filled, and one line of a table. Internal to
-// reference/inputs/; everybody else includes inputs.hpp.
+// What the family tables share: the random generator, the row to fill, and one line of a table. Internal to
+// reference/inputs/; everything else includes inputs.hpp.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ constexpr std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// ln x for normal x > 0 from IEEE operations alone: libm's last bit differs between machines and the
-/// rows must not. ln m = 2 atanh((m - 1)/(m + 1)), |z| < 0.172, so z^24 is below 2^-60.
+/// ln x for normal x > 0, from IEEE operations alone. Rows must be the same on every machine, and the last
+/// bit of libm's log is not. ln m = 2 atanh((m - 1)/(m + 1)), |z| < 0.172, so z^24 is below 2^-60.
 inline double natural_log(double x) {
   int e = exponent_of(x);
   double m = x * exp2i(-e);
@@ -38,7 +38,7 @@ inline double natural_log(double x) {
   return e * 0.69314718055994531 + 2 * z * (1 + sum);
 }
 
-/// Our own generator (splitmix64): std::distribution is not the same everywhere.
+/// The project's own generator (splitmix64): std distributions differ between standard libraries.
 class Random {
  public:
   explicit Random(std::uint64_t state) : state_(state) {}
@@ -47,13 +47,13 @@ class Random {
     state_ += 0x9e3779b97f4a7c15;
     return z;
   }
-  /// In the open interval (0, 1).
+  /// Uniform in the open interval (0, 1).
   double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
-  /// In 0 ... n-1; the bias of the remainder, below n 2^-64, does not matter here.
+  /// Uniform in 0 ... n-1. The bias of the remainder is below n 2^-64 and does not matter here.
   std::int64_t below(std::int64_t n) {
     return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
   }
-  /// Standard normal: Marsaglia's polar method, which needs no sine.
+  /// Standard normal, by Marsaglia's polar method, which needs no sine.
   double normal() {
     if (spare_ != 0) return std::exchange(spare_, 0.0);
     double a, b, s;
@@ -69,21 +69,21 @@ class Random {
 
  private:
   std::uint64_t state_;
-  double spare_ = 0;  // 0: none
+  double spare_ = 0;  // the second number of a pair; 0: none
 };
 
-/// One row to be filled, elements 0 ... V-1, each set once or more.
+/// One row to fill: elements 0 ... V-1, each set at least once.
 struct Row {
   Dtype dtype;
   std::int64_t V;
-  std::int64_t index;  // of the row in the tensor
-  std::int64_t which;  // the case the row shows, 0 ... cases-1
+  std::int64_t index;  // row number in the tensor
+  std::int64_t which;  // number of the case that the row shows, 0 ... cases-1
   std::uint64_t seed;
   Random random;
   std::byte* out;
 
-  /// Rounds to the dtype. What is finite stays finite (at most the largest finite value); only a
-  /// deliberate infinity becomes one.
+  /// Rounds x to the dtype and stores it. A finite x stays finite: it becomes at most the largest finite
+  /// value. An infinite x stays infinite.
   void set(std::int64_t i, double x) {
     if (std::isfinite(x)) x = std::clamp(x, -max_finite(dtype), max_finite(dtype));
     store_bits(dtype, out, i, encode(dtype, x));
@@ -93,24 +93,24 @@ struct Row {
     for (std::int64_t i = 0; i < V; ++i) set(i, x);
   }
   double at(std::int64_t i) const { return decode(dtype, load_bits(dtype, out, i)); }
-  /// N(mean, sigma), the usual background of a special element.
+  /// Sets all elements to N(mean, sigma) values: the usual background of a special element.
   void normal(double mean = 0, double sigma = 1) {
     for (std::int64_t i = 0; i < V; ++i) set(i, mean + sigma * random.normal());
   }
 };
 
-/// One line of a table. A family with `cases` shows another case on every row: below V = 2048 the report
-/// runs one row per case, above it the case follows V and the dtype (see inputs.cpp).
+/// One line of a table. A family with `cases` shows one case per row. Below row length V = 2048 the report
+/// runs every case; from there on it runs one, and V and the dtype choose it (see inputs.cpp).
 struct FamilyDef {
   Family family;
-  std::int64_t cases;  // 0: rows differ by their random numbers only
+  std::int64_t cases;  // 0: rows differ only by their random numbers
   void (*fill)(Row&);
   std::int64_t max_V = std::numeric_limits<std::int64_t>::max();
-  std::int64_t (*rows)(std::int64_t V, bool full) = nullptr;  // a row plan of its own
-  std::int64_t (*quick_rows)(std::int64_t V) = nullptr;       // and the rows that show its whole pattern
+  std::int64_t (*rows)(std::int64_t V, bool full) = nullptr;  // the family's own number of rows
+  std::int64_t (*quick_rows)(std::int64_t V) = nullptr;       // the number that shows its whole pattern
 };
 
-/// Row `index` of another family, written to `out`: for families that are made of others.
+/// Writes row `index` of another family to `out`. For families that are mixed from others.
 void draw_row(std::string_view family, Dtype dtype, std::int64_t V, std::int64_t index, std::uint64_t seed,
               std::byte* out);
 

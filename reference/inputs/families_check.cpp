@@ -1,5 +1,5 @@
-// Families that one group of `assay check` tries by itself: rows that only make sense from launch to launch,
-// or at every row length. Any command draws them where --family names them.
+// Families that only one group of `assay check` tries: rows that make sense only from launch to launch, or at
+// every row length. Any command draws them if --family names them.
 #include <iterator>
 
 #include "reference/inputs/few_finite.hpp"
@@ -8,7 +8,7 @@
 namespace assay::family_tables {
 namespace {
 
-// The dtype of the normal rows holds what is added to them.
+// The normal rows are of this dtype, so the shift is the only further rounding.
 void shifted_minus_1000(Row& r) {
   draw_row("normal_1", r.dtype, r.V, r.index, r.seed, r.out);
   for (std::int64_t i = 0; i < r.V; ++i) r.set(i, r.at(i) - 1000);
@@ -22,7 +22,7 @@ void same_head(Row& r) {
   for (std::int64_t i = 0; i < std::min(r.V, kHead); ++i) r.set(i, head.at(0, i));
 }
 
-// All of them the lowest finite number; but one; every other one -inf; the last alone finite.
+// Four kinds of row: all lowest finite; one element -1; every other one -inf; only the last finite.
 void lowest_finite(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) {
     double x = -max_finite(r.dtype);
@@ -32,7 +32,7 @@ void lowest_finite(Row& r) {
   }
 }
 
-// In another order in each row: eight rows have each of them among their first five.
+// Each row has another order. In eight rows each of the columns is among the first five.
 void width_edges(Row& r) {
   std::set<std::int64_t> edges = {r.V - 1};
   for (std::int64_t edge = 4; edge <= r.V; edge *= 2) {
@@ -46,15 +46,15 @@ void width_edges(Row& r) {
     r.set(columns[(n + turned) % columns.size()], 8 - 0.25 * static_cast<double>(n));
 }
 
-// The powers of ten from 5 on, as libm makes them: 10^23 lies half way between two doubles.
+// The powers of ten from 5 on, as libm computes them. 10^23 lies halfway between two doubles.
 constexpr double kTen23 = 1e23 + 0x1p24;
 constexpr double kTens[] = {1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,   1e12, 1e13, 1e14, 1e15, 1e16,
                             1e17, 1e18, 1e19, 1e20, 1e21, 1e22, kTen23, 1e24, 1e25, 1e26, 1e27, 1e28,
                             1e29, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35,   1e36, 1e37, 1e38, 1e39};
 constexpr std::int64_t kMagnitudes = std::ssize(kTens);
 
-// From 91 to 99.9 % of 10^e, more than a thousand apart, so that the largest logit is all there is. e is 5 in
-// the first row and one more in each row, up to the format's last.
+// Negative logits of 91 to 99.9 % of 10^e in magnitude. They are more than a thousand apart, so only the
+// largest logit counts. e is 5 in the first row and grows by one per row, up to the format's largest.
 void magnitudes(Row& r) {
   const double size = std::min(max_finite(r.dtype), 0.999 * kTens[r.index % kMagnitudes]);
   for (std::int64_t i = 0; i < r.V; ++i)
@@ -116,7 +116,7 @@ constexpr FamilyDef kCheck[] = {
      also_quick<4>},
     {{"width_edges",
       "The largest logits beside powers of two: an index that is too narrow, or that means none.",
-      FamilyKind::ordinary, trait::empty_rows, "families", 70001},  // past the columns of 16 bits
+      FamilyKind::ordinary, trait::empty_rows, "families", 70001},  // beyond 16-bit column numbers
      0,
      width_edges,
      kAnyV,
@@ -137,7 +137,7 @@ constexpr FamilyDef kCheck[] = {
      kAnyV,
      always<kOthers>},
     {{"few_finite", "Everything is -inf but a few logits where an index may wrap: at 2^24, 2^31 and 2^32.",
-      FamilyKind::special, 0, "big"},  // no trait explains an index that wraps: V does
+      FamilyKind::special, 0, "big"},  // no trait explains an index that wraps around; V does
      0,
      few_finite},
 };

@@ -1,5 +1,5 @@
 // Extreme families: finite rows far from zero, at the edges of the dtype, or with parts more than 90 nats
-// apart. Softmax does not change under a shift, so only such rows show a wrong maximum.
+// apart. Softmax does not change under a shift, so only such rows reveal a wrong maximum.
 #include "reference/inputs/families.hpp"
 
 namespace assay::family_tables {
@@ -14,8 +14,8 @@ void mixed_magnitudes(Row& r) {
   }
 }
 
-// Most elements lie within eight of the level; an eighth lies four ulps below, because far out the eight
-// vanish in rounding.
+// Most elements lie within 8 below the level. An eighth of them lies four ulps below it, because far from
+// zero the 8 vanishes in rounding.
 void far_below(Row& r) {
   constexpr double kLevel[] = {-1e2, -2e4, -7e4, -2e5, -1e10, -2e30};
   const double level = std::max(kLevel[r.which], -max_finite(r.dtype));
@@ -25,7 +25,8 @@ void far_below(Row& r) {
   }
 }
 
-// Cases 0-4: all elements that large. 5-9: about one in seven. The last has the level itself.
+// Cases 0-4: all elements are that large. Cases 5-9: about one in seven. The last element has the level
+// itself.
 void overflow(Row& r) {
   constexpr double kLevel[] = {89, 1e4, 6e4, 1e30, 3e38};
   for (std::int64_t i = 0; i < r.V; ++i) {
@@ -35,7 +36,7 @@ void overflow(Row& r) {
   r.set(r.V - 1, kLevel[r.which % 5]);
 }
 
-// Between ln of the smallest normal and a little past the point where exp rounds to 0, below the maximum.
+// Below the maximum by: from -ln of the smallest normal to a little past the point where exp rounds to 0.
 void subnormal_out(Row& r) {
   const double near = r.dtype == Dtype::f16 ? 9.7 : r.dtype == Dtype::f64 ? 708.4 : 87.3;
   const double far = r.dtype == Dtype::f16    ? 17.4
@@ -48,12 +49,12 @@ void subnormal_out(Row& r) {
   r.set(r.random.below(r.V), top);
 }
 
-// 128 nats a level: a multiple that all four dtypes hold exactly up to level 255, and more than 90 apart
-// after rounding. Rank 0 is the highest.
+// 128 nats per level. All four dtypes hold its multiples exactly up to level 255, and levels stay more than
+// 90 apart after rounding. Rank 0 is the highest.
 constexpr double kGap = 128;
 
-// Which of n <= 256 parts has which rank: descending, ascending, rotated, scattered. 419 is a prime above
-// 256, so the last is a bijection for every n.
+// The rank of each of n <= 256 parts: descending, ascending, rotated, scattered. 419 is a prime above 256, so
+// the scattered order is a bijection for every n.
 std::int64_t rank_of(std::int64_t part, std::int64_t n, std::int64_t order, std::int64_t row) {
   switch (order) {
     case 0:
@@ -87,16 +88,17 @@ void first_small(Row& r) {
   constexpr double kHuge[] = {100, 1e4, 6e4};
   const double huge = kHuge[r.which % 3];
   for (std::int64_t i = 0; i < r.V; ++i) {
-    const bool large = r.which < 3 ? i > 0 : i == r.V - 1;  // all others, or the last alone
+    const bool large = r.which < 3 ? i > 0 : i == r.V - 1;  // all others, or only the last
     r.set(i, large ? huge - r.random.uniform() : 1e-3 * r.random.uniform());
   }
   if (r.V > 1) r.set(0, 1e-3);
 }
 
-// Rows of exact edge values: everything, no large positive, the two ends alone, around zero, the largest.
+// Rows of exact edge values: all of them, none large and positive, only the two ends, around zero, the
+// largest.
 void exact_extremes(Row& r) {
   const double top = max_finite(r.dtype), normal = min_normal(r.dtype), tiny = min_subnormal(r.dtype);
-  const double half = max_finite(Dtype::f16);  // where f16 arithmetic inside a wider kernel ends
+  const double half = max_finite(Dtype::f16);  // f16 arithmetic in a wider kernel overflows here
   const double list[] = {top,           -top, tiny, -tiny, normal, -normal, normal - tiny,
                          tiny - normal, half, 0.0,  -0.0,  -half,  65520,   -65520};
   const double low[] = {-top, -tiny, -normal, -half, -0.0};

@@ -1,5 +1,5 @@
-// Families read from the committed tensors: the rows of a real model, bit for bit where the file has the
-// dtype and rounded from a wider file otherwise.
+// Families from the committed tensors: rows of a real model, bit for bit if a file has the dtype, otherwise
+// rounded from a wider file.
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -11,7 +11,7 @@
 namespace assay::family_tables {
 namespace {
 
-// A file is read once per process and stays; map nodes do not move, so references outlive the lock.
+// A file is read once per process and kept. Map nodes do not move, so references stay valid after the lock.
 const Tensor& committed(const char* file) {
   static std::mutex mutex;
   static std::map<std::string, Tensor> read;
@@ -21,7 +21,7 @@ const Tensor& committed(const char* file) {
   return found != read.end() ? found->second : read.emplace(path, read_npy(path)).first->second;
 }
 
-// The file is the caller's to name but the shape is ours to rely on.
+// $ASSAY_DATA may name another folder, so the shape is checked before anything relies on it.
 const Tensor& committed(const char* file, Dtype dtype, std::int64_t rows, std::int64_t V) {
   const Tensor& t = committed(file);
   if (t.dtype != dtype || t.rows != rows || t.V != V)
@@ -42,8 +42,8 @@ void gpt_logits(Row& r) {
   copy(r, t, (r.index + start) % t.rows);
 }
 
-// Row q of a 512 x 512 matrix has q + 1 finite scores. The shortest, the full and the half prefix come
-// first, then queries anywhere; the six matrices (layers and heads) follow one another.
+// Row q of a 512 x 512 matrix has q + 1 finite scores. First come the shortest, the full and the half prefix,
+// then any queries. The six matrices (layers and heads) take turns.
 void attention_causal(Row& r) {
   const Tensor& t = committed("gpt_attention_scores_f16_6x512x512.npy", Dtype::f16, 6 * 512, 512);
   const std::int64_t query[] = {0, 511, r.V / 2, r.random.below(512)};

@@ -1,5 +1,5 @@
-// Special families: -inf, +inf and NaN. Masks are aligned to what a kernel works in: a vector, a thread's
-// strided slice, a warp, a tile; a part of the machine that sees nothing but -inf is what goes wrong.
+// Special families: -inf, +inf and NaN. Masks follow the units of a kernel: a vector, a thread's strided
+// slice, a warp, a tile. Kernels fail when one such unit sees nothing but -inf.
 #include "reference/inputs/families.hpp"
 
 namespace assay::family_tables {
@@ -28,8 +28,8 @@ bool masked(std::int64_t mask, std::int64_t group, std::int64_t groups, std::int
   }
 }
 
-// The finite elements lie near 0 or, with the other half of the cases, near -600: a masked part whose
-// maximum became 0 then wins.
+// The finite elements lie near 0, or in half of the cases near -600. In those, a masked part whose maximum
+// wrongly became 0 wins.
 void mask_groups(Row& r, std::int64_t (*group_of)(std::int64_t i, std::int64_t size), std::int64_t size,
                  std::int64_t groups) {
   const double level = r.which / kMasks % 2 ? -600 : 0;
@@ -41,7 +41,7 @@ void mask_groups(Row& r, std::int64_t (*group_of)(std::int64_t i, std::int64_t s
     r.set(i, hidden ? -kInf : x);
     finite |= !hidden;
   }
-  if (!finite) r.set(r.which % 2 ? 0 : r.V - 1, level);  // a row of one group keeps one element
+  if (!finite) r.set(r.which % 2 ? 0 : r.V - 1, level);  // if everything was masked, one element is kept
 }
 
 void mask_runs(Row& r, std::int64_t size) {
@@ -117,10 +117,10 @@ void nan(Row& r) {
       break;
     case 4:
       r.set_bits(any, quiet | 0x2a);
-      break;  // with a payload
+      break;  // NaN with a payload
     case 5:
       r.set_bits(any, f.exponent_mask() | 0x15);
-      break;  // signalling
+      break;  // signalling NaN
     case 6:
       for (std::int64_t i = 0; i < r.V; ++i) r.set_bits(i, quiet);
       break;
@@ -128,7 +128,7 @@ void nan(Row& r) {
       r.set(0, kInf), r.set(last, -kInf), r.set_bits(r.V / 2, quiet);
       break;
     default:
-      r.fill(-kInf), r.set_bits(any, quiet);  // a test for "all -inf" may drop it
+      r.fill(-kInf), r.set_bits(any, quiet);  // a test for "all -inf" may miss the NaN
   }
 }
 

@@ -111,7 +111,7 @@ TEST(Families, SpikeVisitsEdgesAndTileBoundariesOfLongRows) {
   EXPECT_GE(positions.size(), 130u + 9 + 55) << "the seeded positions";
 }
 
-// The smallest distance between the maxima of two parts, part_of(i) naming the part of element i.
+// The smallest distance between the maxima of two parts. part_of(i) is the part of element i.
 template <class F>
 double closest_maxima(const Tensor& x, std::int64_t row, F part_of) {
   std::map<std::int64_t, double> top;
@@ -215,7 +215,7 @@ TEST(Families, InfinitiesAndNansArePresentInEveryRow) {
       }
     }
   }
-  // Kinds of NaN are told apart by bits: quiet, negative, with a payload, signalling.
+  // The bits distinguish the kinds of NaN: quiet, negative, with a payload, signalling.
   std::set<std::uint64_t> bits;
   const Tensor nan = plan_of("nan", Dtype::f32, 33);
   for (std::int64_t r = 0; r < nan.rows; ++r)

@@ -1,5 +1,5 @@
-// Families by name, the report's plan, and rows made from a family's line. Which case a row shows and
-// which random numbers it gets are decided here, from (family, dtype, V, row, seed) alone.
+// Families by name, the report's row counts, and rows made from a family's table line. This file decides,
+// from (family, dtype, V, row, seed) alone, which case a row shows and which random numbers it gets.
 #include "reference/inputs/inputs.hpp"
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace {
 using family_tables::FamilyDef;
 using family_tables::mix;
 
-// The tables one after another, in report order, then the families that no report tries by itself; `list`
-// mirrors them for families().
+// All tables in report order, followed by the families that no report tries by itself. `list` is the same
+// list for families().
 struct Tables {
   std::vector<FamilyDef> defs;
   std::vector<Family> list;
-  std::size_t tried = 0;  // by every command: the first so many
+  std::size_t tried = 0;  // every command tries the first `tried` families
 
   Tables() {
     take([](const Family& f) { return !f.group; });
@@ -60,10 +60,10 @@ std::uint64_t hash(std::string_view s) {
 
 constexpr std::int64_t kSizes[] = {0,   1,    2,    31,   32,   33,   63,    127,   128,
                                    129, 1000, 1023, 1024, 1025, 4099, 32000, 50257, 128256};
-constexpr std::int64_t kLong = 2048;  // from here on the report runs one row
+constexpr std::int64_t kLong = 2048;  // from this V on the report runs one row
 
-// Short rows show case after case. Of long ones a report has one per V and dtype: each of these then
-// starts at another case (3 dtypes of the kernels; 7 shares no factor with any number of cases).
+// Short rows show one case after another. A report has only one long row per V and dtype, so each of these
+// starts at another case (the kernels have 3 dtypes; 7 is coprime to every number of cases).
 std::int64_t which_case(const FamilyDef& d, Dtype dtype, std::int64_t V, std::int64_t row,
                         std::uint64_t seed) {
   if (d.cases == 0) return 0;
@@ -76,7 +76,8 @@ std::int64_t which_case(const FamilyDef& d, Dtype dtype, std::int64_t V, std::in
                                    static_cast<std::uint64_t>(d.cases));
 }
 
-// The dtype does not enter the random numbers: a f16 row is the f32 row rounded, so dtypes compare.
+// The random numbers do not depend on the dtype: an f16 row is the f32 row rounded, so dtypes can be
+// compared.
 std::uint64_t stream_of(const FamilyDef& d, std::int64_t V, std::uint64_t seed) {
   return mix(mix(hash(d.family.name) ^ seed) ^ static_cast<std::uint64_t>(V));
 }
@@ -120,7 +121,7 @@ trait::Set traits_of(std::string_view name) {
 
 std::span<const std::int64_t> report_sizes() { return kSizes; }
 
-// An empty row has nothing to attack: few families stand for all.
+// An empty row has nothing to attack, so few families suffice.
 bool applies(const Family& family, Dtype, std::int64_t V) {
   const FamilyDef& d = definition(family);
   return V > 0 ? V <= d.max_V : V == 0 && (d.family.traits & trait::empty_rows);
@@ -166,7 +167,7 @@ std::string data_directory() {
   if (const char* set = std::getenv("ASSAY_DATA"); set && *set) return set;
   std::error_code error;
   const auto exe = std::filesystem::read_symlink("/proc/self/exe", error);
-  // In a bundle, and in an installation.
+  // beside the executable in a bundle, and in an installation
   for (const char* beside : {"data", "../share/assay/data"})
     if (const auto folder = exe.parent_path() / beside;
         !error && std::filesystem::is_directory(folder, error))

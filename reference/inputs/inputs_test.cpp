@@ -1,5 +1,5 @@
-// A row depends on (family, dtype, V, row, seed) alone, the plan is the one that the report states, and the
-// committed tensors are the ones that were captured.
+// A row depends on (family, dtype, V, row, seed) alone, the report runs the rows that it states, and the
+// committed tensors are the ones that were recorded.
 #include "reference/inputs/inputs_test.hpp"
 
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ TEST(Families, SeedsAndRowsDiffer) {
   }
 }
 
-// Bits, not values: a generator that moves by one ulp changes every published record. An independent
-// implementation with libm's log agrees to one ulp.
+// Compares bits, not values: if the generator moved by one ulp, every published record would change. An
+// independent implementation with libm's log agrees to one ulp.
 TEST(Families, TheGeneratorIsPinned) {
   const Tensor t = rows_of("normal_1", Dtype::f64, 3, 1, 7);
   const std::uint64_t expected[] = {13827112372857066417u, 13819834656566003512u, 4607502261535153123u};
@@ -96,7 +96,7 @@ TEST(Plan, SizesAndRowsAreTheReports) {
   EXPECT_FALSE(applies(family("attention_causal"), Dtype::f32, 513));
 }
 
-// One row per long V and dtype: together they must not all show the same case.
+// There is one row per long V and dtype; they must not all show the same case.
 TEST(Plan, LongRowsShowDifferentCases) {
   std::set<double> levels;
   for (Dtype t : {Dtype::bf16, Dtype::f32})
@@ -115,7 +115,7 @@ TEST(Plan, ImpossibleCallsAreInputErrors) {
   EXPECT_EQ(rows_of("normal_1", Dtype::f32, 0, 2).rows, 2);
 }
 
-// Facts of the capture; all 64 positions, of which the f32 file holds 24.
+// Facts about the recorded tensors: all 64 positions, of which the f32 file holds 24.
 void expect_facts(const Tensor& x, double low, double high, double top_p, double entropy) {
   double least = kInf, most = -kInf, sum_p = 0, sum_entropy = 0;
   for (std::int64_t r = 0; r < x.rows; ++r) {

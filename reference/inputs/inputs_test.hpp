@@ -1,4 +1,4 @@
-// What the tests of families and of the plan share: rows by family name, and a row's values.
+// Shared by the tests of families and of the plan: rows by family name, and the values of a row.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline Tensor rows_of(const char* name, Dtype t, std::int64_t V, std::int64_t ro
   return make_input(family(name), t, V, rows, seed);
 }
 
-// The report's own rows: every case below V = 2048.
+// The rows that the report runs: every case below V = 2048.
 inline Tensor plan_of(const char* name, Dtype t, std::int64_t V) {
   return rows_of(name, t, V, report_rows(family(name), t, V, false));
 }

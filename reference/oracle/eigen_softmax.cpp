@@ -1,5 +1,5 @@
-// The oracle's independent path: the same probabilities in Eigen's double arithmetic, no MPFR and no
-// sorting, each widened by a bound on its own error. It exists to contradict oracle_row.cpp.
+// The independent check of the oracle: the same probabilities in Eigen's double arithmetic, without MPFR and
+// without sorting, each widened by its own error bound. It can contradict oracle_row.cpp.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -17,14 +17,14 @@ std::vector<Enclosure> eigen_softmax(Dtype in, const void* logits, std::int64_t 
   if (!std::isfinite(m)) return {};
 
   const Eigen::ArrayXd d = x - m;
-  // libm's exp, within 1 ulp: Eigen's own packet exp stops falling near -709.78, an error of 2^-1024.
+  // libm's exp, within 1 ulp. Eigen's own packet exp stops decreasing near -709.78, an error of 2^-1024.
   const Eigen::ArrayXd e = d.unaryExpr([](double t) { return std::exp(t); });
   const Eigen::ArrayXd p = e / e.sum();
 
-  // u = 2^-53. Numerator: d rounded |d_j| u, exp 2u. Denominator: at most ln n u from the shifts (the
-  // p-weighted mean of |d| is at most ln n), 2u from exp, (n - 1) u from a sum of any shape. Division u.
-  // Eigen sums in packets of two or more, which leaves n/2 - 2 for ln n, and 8 covers the rest from n = 1.
-  // Subnormal e and p lose up to one unit each, 2^-1074, in place of relative errors.
+  // Errors in u = 2^-53. Numerator: |d_j| u from the rounding of d, 2u from exp. Denominator: at most ln n u
+  // from the shifts (the p-weighted mean of |d| is at most ln n), 2u from exp, (n - 1) u from a sum in any
+  // order. Division: u. Eigen sums in packets of two or more; this saves n/2, of which n/2 - 2 cover ln n,
+  // and the 8 covers the rest from n = 1 on. A subnormal e or p instead loses up to one unit, 2^-1074.
   const double n = static_cast<double>((x > -std::numeric_limits<double>::infinity()).count());
   std::vector<Enclosure> enclosures(static_cast<std::size_t>(V));
   for (std::int64_t j = 0; j < V; ++j) {

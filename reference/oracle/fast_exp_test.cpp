@@ -1,4 +1,4 @@
-// The fast tier's exp against MPFR, and on 10^9 arguments against a product of powers from MPFR.
+// Compares the fast tier's exp with MPFR, and on 10^9 arguments with products of tabulated powers from MPFR.
 #include "reference/oracle/fast_exp.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(FastExp, StaysWithinItsBound) {
   };
   for (double t : {-708.0, 709.0, -0x1p-60, 0x1p-60, -0x1p-1074, 0x1.62e42fefa39efp-1, -0x1.62e42fefa39efp-2})
     look(t, 0);
-  // Around every change of n, where |r| is largest, with a second part or none; and all magnitudes.
+  // Around every change of n, where |r| is largest, with and without a second part; and all magnitudes.
   for (int n = -1021; n <= 1022; ++n)
     for (int k = -2; k <= 2; ++k) {
       const double t = (n + 0.5) * 0x1.62e42fefa39efp-1 * (1 + k * 0x1p-52);
@@ -95,9 +95,9 @@ std::array<Double2, n> powers(int log2_step, int scale) {
   return table;
 }
 
-/// Fixed-point digits of the argument look up powers; the rest, below 2^-20, is a Taylor sum. Relative error
-/// below 2^-82. Scaled, so that no low part is subnormal: products of pairs 2^-102 each, the Taylor remainder
-/// 2^-84.5.
+/// Fixed-point digits of the argument select powers from tables. The rest, below 2^-20, is a Taylor sum.
+/// Relative error below 2^-82: the products of pairs 2^-102 each, the Taylor remainder 2^-84.5. The powers
+/// are scaled so that no low part is subnormal.
 constexpr int kScale = 300;
 struct Powers {
   std::array<Double2, 709> whole = powers<709>(0, kScale);
@@ -125,7 +125,7 @@ struct Worst {
 };
 constexpr std::uint64_t kBlock = 1'000'000;
 
-/// Arguments begin ... begin + kBlock: half of them uniform in [-708, 0], half near 0.
+/// Arguments begin ... begin + kBlock: half uniform in [-708, 0], half near 0.
 inline void block(const Powers& table, std::uint64_t begin, Worst& worst) {
   for (std::uint64_t i = begin; i < begin + kBlock; ++i) {
     const double unit = static_cast<double>(mix(i) >> 11) * 0x1p-53;
@@ -135,7 +135,7 @@ inline void block(const Powers& table, std::uint64_t begin, Worst& worst) {
     if (!(e <= worst.error)) worst = {std::isnan(e) ? INFINITY : e, t};
   }
 }
-/// The same with FMA instructions: several times as fast.
+/// The same with FMA instructions, several times as fast.
 [[gnu::target("avx2,fma"), gnu::flatten]] void block_avx2(const Powers& table, std::uint64_t begin,
                                                           Worst& worst) {
   block(table, begin, worst);
@@ -148,7 +148,7 @@ TEST(FastExp, StaysWithinItsBoundOnABillionArguments) {
   constexpr std::uint64_t kArguments = 1'000'000'000;
 #endif
   const Powers table;
-  // The table itself, against MPFR.
+  // First compare the table itself with MPFR.
   for (std::uint64_t i = 0; i < 20000; ++i) {
     const double t = -708 * static_cast<double>(mix(i) >> 11) * 0x1p-53;
     const Double2 v = table.of(t);

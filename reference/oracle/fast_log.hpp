@@ -1,35 +1,36 @@
-// ln x in fp64 with a proved error, one source for AVX2 and CUDA, for arguments of at most 24 significant
-// bits: every f32, f16 and bf16. fast_log.gappa is the machine-checked part of the proof, fast_log.sollya the
-// polynomial. Every operation is written as it must round: compile with contraction off.
+// ln x in fp64 with a proved error, one source for AVX2 and CUDA. The argument has at most 24 significant
+// bits: every f32, f16 and bf16 value. The machine-checked part of the proof is in fast_log.gappa, the
+// polynomial in fast_log.sollya. Every operation must round as written: compile with contraction off.
 //
-// x = 2^n m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 atanh(s), s = (m - 1) / (m + 1). With 24 bits in m
-// both m - 1 and m + 1 are exact, so s has the error of one division. It enters ln m multiplied by s
-// atanh'(s) / atanh(s) <= 1.021 on |s| <= 0.17158: 1.03 2^-53 relative, the hypothesis of the .gappa. For n =
-// 0 the result is 2 s + s^3 Q(s^2) alone; for any other n it is at least 0.3465 in magnitude.
+// x = 2^n m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 atanh(s), s = (m - 1) / (m + 1). m has 24 bits, so m
+// - 1 and m + 1 are exact, and s has the error of one division. In ln m that error is multiplied by s
+// atanh'(s) / atanh(s) <= 1.021 on |s| <= 0.17158. This gives 1.03 2^-53 relative, the hypothesis of the
+// .gappa file. For n = 0 the result is 2 s + s^3 Q(s^2) alone; for any other n it is at least 0.3465 in
+// magnitude.
 #pragma once
 
 #include "reference/oracle/fast_exp.hpp"
 
 namespace assay::fast {
 
-/// Relative error of log below.
+/// Relative error of log() below.
 inline constexpr double kLogError = 0x1p-51;
 
-/// ln(x) (1 + e), |e| <= kLogError, for 0 < x normal, finite and of at most 24 significant bits. log(1) is
+/// ln(x) (1 + e) with |e| <= kLogError, for a normal finite x > 0 of at most 24 significant bits. log(1) is
 /// exactly 0.
 ASSAY_HOST_DEVICE double log(double x) {
   constexpr double kLn2High = 0x1.62e42fefa38p-1;
   constexpr double kLn2Low = 0x1.ef35793c7673p-45;
   constexpr std::int64_t kSqrtHalf = 0x3fe6a09e667f3bcd;
-  // The exponent field's distance from that of sqrt(1/2), as an integer and, by way of the low bits of
-  // 1.5 2^52, as a double.
+  // The distance of the exponent field from that of sqrt(1/2): as an integer, and as a double through the low
+  // bits of 1.5 2^52.
   const std::int64_t n_bits = (bits_of(x) - kSqrtHalf) & ~std::int64_t{0xfffffffffffff};
   const double m = from_bits(bits_of(x) - n_bits);
   const double n = from_bits(0x4338000000000000 + (n_bits >> 52)) - 0x1.8p52;
   const double s = (m - 1) / (m + 1);
   const double z = s * s;
 
-  // 2 atanh(s) = 2 s + s^3 Q(s^2), Q by Horner.
+  // 2 atanh(s) = 2 s + s^3 Q(s^2), with Q by Horner's scheme.
   double q = 0x1.101e903bcb855p-3;
   q = fma(q, z, 0x1.0f4a9be5a32e4p-3);
   q = fma(q, z, 0x1.3b2153d48de73p-3);

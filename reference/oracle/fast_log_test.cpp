@@ -1,4 +1,4 @@
-// The fast tier's log and exp2 against MPFR: adversarial arguments, then random ones.
+// Compares the fast tier's log and exp2 with MPFR: adversarial arguments, then random ones.
 #include "reference/oracle/fast_log.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using MpfrFunction = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
 
-/// |got / f(x) - 1|, rounded up; 0 where both are 0.
+/// |got / f(x) - 1|, rounded up; 0 if both are 0.
 double relative_error(MpfrFunction f, double x, double got) {
   thread_local MpfrValue exact(110), difference(110);
   mpfr_set_d(exact, x, MPFR_RNDN);
@@ -50,8 +50,8 @@ TEST(FastLog, StaysWithinItsBound) {
       s.look(
           mpfr_log, [](double v) { return fast::log(v); }, static_cast<double>(x));
   };
-  // Every number next to 1, where the result vanishes; both sides of every change of n; every exponent's
-  // ends.
+  // Every number next to 1, where the result vanishes; both sides of every change of n; the ends of every
+  // binade.
   for (std::uint32_t i = 0; i < 20000; ++i) {
     look(std::bit_cast<float>(0x3f800000u + i));
     look(std::bit_cast<float>(0x3f800000u - i));

@@ -29,11 +29,11 @@ void probabilities(const double* e, std::size_t n, double s, double* lo, double*
 
 namespace {
 
-/// Relative error of s and of s - 1: 1.375 2^-53 of every term, the double-double sum (below 2^-58 for
-/// kMostTerms), its rounding to double and that of 1 + rest, and two roundings of the ends: 5.5 2^-53.
+/// Relative error of s and of s - 1: 1.375 2^-53 per term; the double-double sum (below 2^-58 for
+/// kMostTerms); its rounding to double, and that of 1 + rest; two roundings of the ends. Together 5.5 2^-53.
 constexpr double kSumError = 0x1.8p-51;
 
-/// Bits of v in `out`, nearest, ties to even.
+/// Bits of the value nearest to v in `out`, ties to even.
 std::uint64_t round_double(Dtype out, double v) {
   return out == Dtype::f32 ? std::bit_cast<std::uint32_t>(static_cast<float>(v)) : encode(out, v);
 }
@@ -49,7 +49,7 @@ bool solve_row_fast(RowTruth& row, Dtype out) {
   const fast::RowSums sums = fast::exps(row.x.data(), n, row.m, first, e.data());
   const double rest = sums.hi + sums.lo;
   const double s = 1 + rest;
-  // Terms too far to be summed only raise the upper ends.
+  // Terms too small to be summed only raise the upper ends.
   const double far = static_cast<double>(sums.far) * 0x1p-1021;
   const double rest_lo = rest * (1 - kSumError), rest_hi = rest * (1 + kSumError) + far;
   row.s = {s * (1 - kSumError), s * (1 + kSumError) + far};

@@ -1,5 +1,5 @@
-// Compiled twice: ASSAY_CPU is generic or avx2 (see CMakeLists.txt). No contraction: FMA only where
-// fast_exp.hpp writes it, and double-double sums whose operations must not be reordered.
+// Compiled twice: ASSAY_CPU is generic or avx2 (see CMakeLists.txt). Contraction is off: an FMA is used only
+// where fast_exp.hpp writes one, and the operations of double-double sums must not be reordered.
 #include "reference/oracle/fast_row_kernel.hpp"
 
 namespace assay::fast::ASSAY_CPU {
@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kLanes = 8;
 typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-/// x - m as a rounded difference d and what the rounding lost (Knuth's two-sum: exact).
+/// x - m as a rounded difference d and the rounding error `lost` (Knuth's two-sum, exact).
 inline void difference(double x, double m, double& d, double& lost) {
   d = x - m;
   const double back = d - x;
@@ -28,7 +28,7 @@ RowSums exps(const double* x, std::size_t n, double m, std::size_t skip, double*
   const double kept = e[skip];
   e[skip] = 0;
 
-  // Eight partial sums, each with the exact error of every addition collected beside it.
+  // Eight partial sums. The exact error of every addition is collected in `lo`.
   Lanes hi{}, lo{}, weighted{};
   const Lanes lowest = Lanes{} + kExpLowest;
   std::size_t i = 0;

@@ -1,5 +1,5 @@
-// The loops of fast_row.cpp as one CPU compiles them: fast_row_kernel.cpp is compiled for every x86-64 and
-// again for AVX2 with FMA. The results are the same bit for bit; only their speed differs.
+// The loops of fast_row.cpp. fast_row_kernel.cpp is compiled twice: for any x86-64, and for AVX2 with FMA.
+// The results are the same bit for bit; only the speed differs.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace avx2 {
 extern const RowKernel kernel;
 }
 
-/// The best this CPU has.
+/// The fastest version that this CPU can run.
 const RowKernel& row_kernel();
 
 }  // namespace assay::fast

@@ -1,5 +1,5 @@
-// The two tiers mean the same: on rows built to tell them apart, every enclosure of the fast tier contains
-// the finest one of MPFR. A narrower fast tier, which would not, is shown to be caught.
+// The two tiers agree: on rows built to separate them, every enclosure of the fast tier contains the
+// narrowest one of MPFR. A fast tier with too narrow enclosures is shown to be caught.
 #include "reference/oracle/fast_row.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Rows of every kind that could separate the tiers; values are rounded to the dtype afterwards.
+/// Rows of every kind that could separate the tiers. Values are rounded to the dtype afterwards.
 enum class Attack {
   normal,
   ranges,
@@ -58,7 +58,7 @@ class Rows {
     switch (a) {
       case Attack::normal:
         return normal();
-      case Attack::ranges:  // 700 nats: from 1 to where fp64 itself ends
+      case Attack::ranges:  // 700 nats: from 1 to the limit of fp64
         return uniform(-700, 0) + base;
       case Attack::subnormal:  // probabilities around the smallest values of the dtype
         return i == V / 2 ? 0 : uniform(std::log(min_subnormal(t_)) - 4, std::log(min_normal(t_)) + 2);
@@ -85,12 +85,12 @@ class Rows {
   std::mt19937_64 random_;
 };
 
-/// The exact side of a comparison: MPFR's enclosure is two neighbouring doubles at most.
+/// The exact side of a comparison: MPFR's enclosure is at most two neighbouring doubles wide.
 struct Count {
   std::int64_t elements = 0, outside = 0, outside_if_narrow = 0, by_mpfr = 0;
 };
 
-/// `inner` shrunk around its middle, as a tier that claimed less would have it.
+/// `inner` shrunk around its middle, like a tier that claimed a smaller error.
 bool narrow_contains(double lo, double hi, double x_lo, double x_hi, double factor) {
   const double middle = 0.5 * (lo + hi), half = 0.5 * (hi - lo) * factor;
   return middle - half <= x_lo && x_hi <= middle + half;
@@ -173,7 +173,7 @@ TEST_P(FastRow, SpecialRowsAreTheSameInBothTiers) {
   }
 }
 
-/// One MPFR exp over the row's own s: narrower, and still around the exact value.
+/// One MPFR exp with the row's own s: the enclosure is narrower and still contains the exact value.
 TEST_P(FastRow, RefinedEnclosuresContainMpfr) {
   Rows rows(GetParam());
   OracleOptions options;

@@ -1,5 +1,5 @@
-// The oracle's frame: decodes a row, sorts it, says which kind it is, and groups equal logits so that the
-// costly part (oracle_row.cpp) is paid once per distinct value.
+// The frame of the oracle: decodes and sorts a row, determines its kind, and groups equal logits so that the
+// costly part (oracle_row.cpp) runs once per distinct value.
 #include "reference/oracle/oracle.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace assay {
 namespace {
 
-/// A logit's bits as an unsigned number that grows as the logit falls; equal keys are equal logits. -0 and
-/// +0 share one key, and all NaN the last.
+/// Maps a logit's bits to an unsigned number that grows as the logit falls. Equal keys mean equal logits: -0
+/// and +0 share one key, and all NaN share the last one.
 std::uint64_t descending_key(Dtype t, std::uint64_t b) {
   const Format f = format(t);
   const std::uint64_t all = f.sign_mask() | (f.sign_mask() - 1);
@@ -31,7 +31,8 @@ struct Keyed {
   std::int32_t position;
 };
 
-/// Stable radix sort by byte: ties keep their position order. A byte that all keys share costs one count.
+/// Stable radix sort by byte: ties keep the order of their positions. A byte that is equal in all keys costs
+/// only one counting pass.
 void sort_by_key(std::vector<Keyed>& items, std::size_t key_bytes) {
   std::vector<Keyed> other(items.size());
   for (std::size_t byte = 0; byte < key_bytes; ++byte) {
@@ -104,7 +105,8 @@ RowTruth row_truth(Dtype in, const void* logits, std::int64_t V, Dtype out, cons
   t.hi.assign(size, 0);
   t.rounded.assign(size, 0);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    // A finite logit keeps a finite distance even where f64 overflows: -inf in d means a masked position.
+    // A finite logit gets a finite distance even if x - m overflows in f64: -inf in d means a masked
+    // position.
     const double d = std::max(groups[g].x - t.m, -std::numeric_limits<double>::max());
     for (std::int64_t i = 0; i < groups[g].count; ++i) {
       const auto position = static_cast<std::size_t>(t.order[static_cast<std::size_t>(groups[g].begin + i)]);

@@ -37,10 +37,10 @@ class PowerTable {
 // |d| = (sum of digits) + rest with 0 <= rest < 2^-24, exactly, because truncation to a multiple of a power
 // of two leaves a part of d's significand. With r = err - rest, |r| < 2^-23.9,
 //   e^(x - m) = e^r prod e^(-digit),  e^r = 1 + r + r^2/2 + tail,  tail = r^3/6 + r^4/24 + [0, 2^-126].
-// Errors, P = 128, relative, with e^r in (1 - 2^-23, 1 + 2^-38): five factors, five products: 10 x 2^-P
-// (1 + tiny). r, its square and the sums: the final sum 2^-P, the others at most 2^-23 of that each. The
-// tail in double: |tail| < 2^-74.2, at most 8 x 2^-53 of it, so 2^-124; the series' next term r^5/120 is
-// below 2^-126. Together below 2^-123 < 2^(15 - P).
+// Relative errors for P = 128, with e^r in (1 - 2^-23, 1 + 2^-38). Five factors and five products: 10 x 2^-P
+// (1 + tiny). r, its square and the sums: 2^-P for the final sum, at most 2^-23 of that for each of the
+// others. The tail, computed in double: |tail| < 2^-74.2, its error at most 8 x 2^-53 of it, so 2^-124. The
+// next term of the series, r^5/120, is below 2^-126. Together below 2^-123 < 2^(15 - P).
 void table_exp(mpfr_ptr out, double d, double err) {
   static const PowerTable table;
   thread_local MpfrValue r_value(kTablePrecision), square_value(kTablePrecision);
@@ -77,8 +77,9 @@ void exp_difference(mpfr_ptr out, double x, double m) {
     table_exp(out, d, (x - (d - back)) + (-m - back));
     return;
   }
-  // x - m rounded: relative error 2^-P, which e^t turns into |x - m| 2^-P <= 2^14 2^-P (1 + 2^-53). With the
-  // rounding of exp: (1 + 2^14) 2^-P (1 + tiny) < 2^(15 - P); tiny is second order, 2^-10 at P = 24.
+  // Rounding x - m gives a relative error of 2^-P, which e^t turns into |x - m| 2^-P <= 2^14 2^-P (1 +
+  // 2^-53). With the rounding of exp: (1 + 2^14) 2^-P (1 + tiny) < 2^(15 - P). tiny is second order, 2^-10 at
+  // P = 24.
   thread_local MpfrValue exact(53);
   mpfr_set_d(exact, x, MPFR_RNDN);
   mpfr_sub_d(out, exact, m, MPFR_RNDN);

@@ -1,5 +1,5 @@
-// Enclosures of a row's probabilities, of s = sum e^(x - m) and of lse = m + ln s, in MPFR, with every
-// error counted; then Ziv's loop, which doubles the precision until each rounding is decided.
+// Computes enclosures of a row's probabilities, of s = sum e^(x - m) and of lse = m + ln s in MPFR, with
+// every error counted. Ziv's loop doubles the precision until each rounding is decided.
 #include "reference/oracle/oracle_row.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace assay {
 namespace {
 
-// The derivations need 24 bits. Above 8192 the terms below kCut would no longer be negligible against 2^-P.
+// The derivations need at least 24 bits. Above 8192 bits, the terms below kCut would not be negligible
+// against 2^-P.
 constexpr int kLeastPrecision = 24;
 constexpr int kMostPrecision = 8192;
 
@@ -44,8 +45,9 @@ class Level {
         mpfr_add(rest, rest, many, MPFR_RNDN);
       }
     }
-    // rest = s - 1, kept apart because ln s = log1p(rest) must not lose a small rest. Relative errors: each
-    // term 2^(15 - P), its multiple 2^-(P + 64), at most 2^31 additions 2^(31 - P - 64). Below 2^(16 - P).
+    // rest = s - 1 is kept apart because ln s = log1p(rest) must not lose a small rest. Relative errors: each
+    // term 2^(15 - P), its multiple 2^-(P + 64), at most 2^31 additions 2^(31 - P - 64). Together below 2^(16
+    // - P).
     bounds(rest, 16, rest_lo, rest_hi);
     std::int64_t cut = 0;
     for (std::size_t g = near_; g < groups.size(); ++g) cut += groups[g].count;
@@ -58,7 +60,7 @@ class Level {
   std::size_t near() const { return near_; }
   mpfr_srcptr term(std::size_t g) const { return &terms_[g]; }
 
-  /// Directed bounds of a positive quantity known to a relative error below 2^(k - P).
+  /// Bounds, rounded outward, of a positive quantity with a relative error below 2^(k - P).
   void bounds(mpfr_srcptr v, long k, mpfr_ptr lo, mpfr_ptr hi) const {
     MpfrValue radius(mpfr_get_prec(v));
     mpfr_mul_2si(radius, v, k - static_cast<long>(P), MPFR_RNDN);
@@ -71,9 +73,9 @@ class Level {
   MpfrValue inverse;           // 1 / s
 
  private:
-  std::size_t near_ = 0;  // groups at kCut or above; the others are in [0, 2^kCutLog2]
+  std::size_t near_ = 0;  // number of groups at kCut or above; the others are in [0, 2^kCutLog2]
   std::vector<mp_limb_t> limbs_;
-  std::vector<__mpfr_struct> terms_;  // their significands lie in limbs_: no allocation per element
+  std::vector<__mpfr_struct> terms_;  // significands are in limbs_, so there is no allocation per element
 };
 
 struct Judged {
@@ -82,9 +84,9 @@ struct Judged {
   bool decided = false;
 };
 
-/// p_g by integer arithmetic on the top limb of q, or decided = false where that does not settle both the
-/// neighbouring doubles and the rounding. q has a relative error below 2^(17 - P), and 81 <= P, so with top
-/// limb T and exponent E the value is in (T - 1, T + 2) 2^(E - 64).
+/// Computes p_g by integer arithmetic on the top limb of q. decided = false if the limb does not determine
+/// both the neighbouring doubles and the rounding. q has a relative error below 2^(17 - P), and P >= 81. So
+/// with top limb T and exponent E, the value is in (T - 1, T + 2) 2^(E - 64).
 Judged judge_top_limb(mpfr_srcptr q, Dtype out) {
   const mpfr_exp_t E = mpfr_get_exp(q);
   if (E < -1075) return {{0, 0x1p-1074}, 0, true};  // below half of the smallest double: rounds to 0
@@ -93,9 +95,9 @@ Judged judge_top_limb(mpfr_srcptr q, Dtype out) {
   const int dropped = E >= -1021 ? 11 : static_cast<int>(-1010 - E);  // bits below double's unit at this E
   if (dropped > 63) return {};
   const std::uint64_t rest = T & ((std::uint64_t{1} << dropped) - 1);
-  if (rest < 1 || rest + 2 > std::uint64_t{1} << dropped) return {};  // may cross a double
+  if (rest < 1 || rest + 2 > std::uint64_t{1} << dropped) return {};  // may lie on either side of a double
   const std::uint64_t biased = E >= -1021 ? static_cast<std::uint64_t>(E + 1021) << 52 : 0;
-  const std::uint64_t below = biased + (T >> dropped);  // the hidden bit of T carries into the exponent
+  const std::uint64_t below = biased + (T >> dropped);  // the hidden bit of T adds one to the exponent
   Judged j{{std::bit_cast<double>(below), std::bit_cast<double>(below + 1)}, 0, true};
   if (out == Dtype::f64) {
     const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
@@ -108,8 +110,8 @@ Judged judge_top_limb(mpfr_srcptr q, Dtype out) {
   return j;
 }
 
-/// p_g at a level. q = e_g (1 / s): 2^(15 - P) from e_g, the same from s, roundings of s, 1 / s and the
-/// product, n 2^-23000 from the cut terms: below 2^(17 - P).
+/// p_g at a level: q = e_g (1 / s). Relative errors: 2^(15 - P) from e_g and the same from s; the roundings
+/// of s, 1 / s and the product; n 2^-23000 from the terms below kCut. Together below 2^(17 - P).
 Judged judge(const Level& level, std::size_t g, Dtype out, mpfr_ptr q) {
   if (g >= level.near()) return {{0, 0x1p-1074}, 0, true};
   mpfr_mul(q, level.term(g), level.inverse, MPFR_RNDN);
@@ -127,8 +129,8 @@ Judged judge(const Level& level, std::size_t g, Dtype out, mpfr_ptr q) {
 
 /// lse = m + ln s from bounds of ln s, stored in the row.
 struct LseState {
-  bool decided = false;  // the rounding
-  bool tight = false;    // as narrow as doubles allow
+  bool decided = false;  // the rounding is decided
+  bool tight = false;    // the enclosure is as narrow as doubles allow
 };
 LseState judge_lse(RowTruth& row, mpfr_srcptr ln_lo, mpfr_srcptr ln_hi, Dtype out) {
   const mpfr_prec_t precision = mpfr_get_prec(ln_lo);
@@ -140,8 +142,8 @@ LseState judge_lse(RowTruth& row, mpfr_srcptr ln_lo, mpfr_srcptr ln_hi, Dtype ou
   const bool negligible = mpfr_zero_p(width) || mpfr_get_exp(width) < -1100;
   const bool narrow = !mpfr_zero_p(lo) && !mpfr_zero_p(hi) && mpfr_signbit(lo) == mpfr_signbit(hi) &&
                       mpfr_get_exp(width) < std::min(mpfr_get_exp(lo), mpfr_get_exp(hi)) - 60;
-  // ln s > 0 strictly, so where m swallows it the value still is above m. That decides what a tie at m (when
-  // out is narrower than the logits) would leave open at every precision. m has 53 bits, lo at least 88.
+  // ln s > 0 strictly. So even if m absorbs ln s, the value lies above m. If m is a tie (when `out` is
+  // narrower than the logits), this decides what no precision could. m has 53 bits, lo at least 88.
   if (mpfr_cmp_d(lo, row.m) == 0) mpfr_nextabove(lo);
   row.lse_rounded = round_bits(out, lo);
   return {row.lse_rounded == round_bits(out, hi), negligible || narrow};
@@ -156,10 +158,10 @@ void store(RowTruth& row, const Group& group, const Judged& j) {
   }
 }
 
-/// All finite logits are equal: p = 1 / n, the one rational case.
+/// If all finite logits are equal, p = 1 / n is rational. No other case is.
 void solve_equal(RowTruth& row, const Group& group, Dtype out, int first, int last) {
   const auto n = static_cast<unsigned long>(group.count);
-  // 256 bits decide: 1 / n that is not a power of two is 2^-(31 + 54) or more from any midpoint, relatively.
+  // 256 bits decide: if n is no power of two, 1 / n is at least 2^-(31 + 54) (relative) from any midpoint.
   MpfrValue lo(256), hi(256);
   mpfr_set_ui(lo, 1, MPFR_RNDN);
   mpfr_div_ui(hi, lo, n, MPFR_RNDU);
@@ -168,7 +170,7 @@ void solve_equal(RowTruth& row, const Group& group, Dtype out, int first, int la
   row.s = {static_cast<double>(n), static_cast<double>(n)};
   if (n == 1) {
     row.lse = {row.m, row.m};
-    row.lse_rounded = encode(out, row.m + 0.0);  // -0 becomes +0: lse is m + ln 1
+    row.lse_rounded = encode(out, row.m + 0.0);  // + 0.0 turns -0 into +0, because lse is m + ln 1
     return;
   }
   for (int P = first;; P = std::min(2 * P, last)) {
@@ -196,7 +198,7 @@ void solve_row(RowTruth& row, std::span<const Group> groups, Dtype out, const Or
   }
   std::vector<std::size_t> open(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) open[g] = g;
-  double distance = 0, lost = 0;  // a compensated sum: V terms of one sign
+  double distance = 0, lost = 0;  // a compensated sum of V terms of one sign
   LseState lse;
   for (int P = first;; P = std::min(2 * P, last)) {
     const Level level(groups, row.m, P);
@@ -227,7 +229,7 @@ void solve_row(RowTruth& row, std::span<const Group> groups, Dtype out, const Or
   for (const Group& group : groups) {
     const auto position = static_cast<std::size_t>(row.order[static_cast<std::size_t>(group.begin)]);
     const double p = 0.5 * row.lo[position] + 0.5 * row.hi[position];
-    if (p == 0) continue;  // and d may be -1.8e308
+    if (p == 0) continue;  // d may be -1.8e308 here
     const double term = static_cast<double>(group.count) * p * -row.d[position];
     const double sum = distance + term;
     lost += std::abs(distance) >= std::abs(term) ? (distance - sum) + term : (term - sum) + distance;

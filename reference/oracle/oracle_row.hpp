@@ -1,4 +1,4 @@
-// The oracle's work on one row with a finite maximum, after sorting: everything that needs e^(x - m).
+// The oracle on one sorted row with a finite maximum: everything that needs e^(x - m).
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace assay {
 
-/// Equal finite logits: positions order[begin, begin + count) of the row. They share one probability.
+/// Equal finite logits, at positions order[begin, begin + count) of the row. They share one probability.
 struct Group {
   double x = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// Fills s, lse, lse_rounded, weighted_distance, undecided and bits, and lo, hi and rounded at the positions
-/// of the groups. Needs order, m and d; the vectors have their size. Groups are in descending order of x.
+/// Fills s, lse, lse_rounded, weighted_distance, undecided and bits; and lo, hi and rounded at the positions
+/// of the groups. Needs order, m and d, and vectors of the right size. Groups are in descending order of x.
 void solve_row(RowTruth& row, std::span<const Group> groups, Dtype out, const OracleOptions& options);
 
 }  // namespace assay

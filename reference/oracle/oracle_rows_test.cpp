@@ -1,4 +1,4 @@
-// The oracle on rows whose answer is known: constant, special, masked, far apart, at midpoints, and by brute
+// The oracle on rows with a known answer: constant, special, masked, far apart, at midpoints, and by brute
 // force.
 #include <algorithm>
 #include <cmath>
@@ -140,7 +140,7 @@ TEST(Oracle, DistanceOfAFiniteLogitIsFinite) {
 }
 
 TEST(Oracle, LseSurvivesCancellation) {
-  // m = -ln k rounded, k equal logits and one below: ln s cancels m to the rounding error of m.
+  // m = -ln k rounded, with k equal logits and one below: ln s cancels m up to the rounding error of m.
   for (Dtype t : kDtypes)
     for (int k : {2, 3, 10}) {
       std::vector<double> row(static_cast<std::size_t>(k), -std::log(k));
@@ -148,7 +148,7 @@ TEST(Oracle, LseSurvivesCancellation) {
       row.push_back(-45);
       expect_direct(solve(row_of(t, row)), t);
     }
-  // m = 0: lse = log1p(e^-90), a subnormal of bf16 and f32, must not drown in 1 + e^-90.
+  // m = 0: lse = log1p(e^-90) is a subnormal of bf16 and f32; 1 + e^-90 would lose it.
   for (double d : {-30.0, -90.0, -100.0, -700.0, -740.0}) {
     const Tensor x = row_of(Dtype::f64, {d, 0});
     const RowTruth t = solve(x);
@@ -170,8 +170,8 @@ TEST(Oracle, LseJustAboveATieRoundsUp) {
 }
 
 TEST(Oracle, MidpointsOfTheOutputAreDecided) {
-  // f64 logits aim p at a midpoint of a narrower format and miss it by less than a few 2^-53, so that no
-  // double enclosure decides the rounding: the bits must come from MPFR.
+  // With f64 logits, p misses a midpoint of a narrower format by less than a few 2^-53. No double enclosure
+  // decides the rounding then: the bits must come from MPFR.
   std::mt19937_64 random(7);
   for (Dtype out : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
     int straddled = 0;

@@ -1,4 +1,4 @@
-// The oracle against a direct evaluation at 1000 bits, against Eigen, and against itself at other precisions.
+// Compares the oracle with a direct evaluation at 1000 bits, with Eigen, and with itself at other precisions.
 #include "reference/oracle/oracle_test.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(Oracle, EigenOverlapsEveryEnclosure) {
     ASSERT_EQ(other.size(), t.lo.size());
     for (std::size_t i = 0; i < other.size(); ++i) {
       ASSERT_TRUE(other[i].overlaps({t.lo[i], t.hi[i]})) << i;
-      // A bound that holds anything would overlap too.
+      // A bound that holds anything would also overlap, so the width is limited.
       const double relative = (static_cast<double>(x.V) + std::abs(t.d[i]) + 16) * 0x1p-52;
       if (std::isfinite(t.d[i]) && t.hi[i] > 0x1p-1000) {
         ASSERT_LE(other[i].hi - other[i].lo, relative * t.hi[i]) << i;
@@ -91,7 +91,7 @@ TEST(Oracle, ZivRaisesThePrecisionUntilDecided) {
 
 TEST(Oracle, CountsWhatTheLastPrecisionLeavesOpen) {
   const Tensor x = make(kShapes[0], Dtype::f64, 100);
-  EXPECT_EQ(solve(x, {.first_precision = 24, .last_precision = 24}).undecided, 101);  // and the lse
+  EXPECT_EQ(solve(x, {.first_precision = 24, .last_precision = 24}).undecided, 101);  // 100, and the lse
   EXPECT_EQ(solve(x, {.first_precision = 24, .last_precision = 24}).bits, 24);
   EXPECT_EQ(solve(x, {.first_precision = 24, .last_precision = 30}).bits, 30);
 }
@@ -119,10 +119,10 @@ TEST(Oracle, ExpDifferenceKeepsItsBound) {
     worst_table = std::max(worst_table, log2_error(kTablePrecision, x, m));
     if (i % 10 == 0) worst_general = std::max(worst_general, log2_error(60, x, m));
   }
-  EXPECT_LE(worst_table, -123);  // the proof's figure, far inside the 2^-113 the oracle counts on
+  EXPECT_LE(worst_table, -123);  // the figure of the proof; the oracle needs only 2^-113
   EXPECT_GE(worst_table, -128) << "measured nothing";
   EXPECT_LE(worst_general, 15 - 60);
-  // Edges: the cut itself, one digit alone, just below a digit, below the last digit, equality.
+  // Edge cases: the cut itself, one digit alone, just below a digit, below the last digit, equality.
   for (double d : {-16384.0, -256.0, -1.0, -0x1p-8, -0x1p-16, -0x1p-24, -255.99999999999997,
                    -0x1.fffffffffffffp-25, -0x1p-60, -0x1p-1074})
     EXPECT_LE(log2_error(kTablePrecision, d, 0), -123) << d;
@@ -133,7 +133,7 @@ TEST(Oracle, ExpDifferenceKeepsItsBound) {
 TEST(Oracle, SumsBracketOne) {
   for_shapes({2, 33, 1000}, [](const Tensor& x) {
     const RowTruth t = solve(x);
-    MpfrValue lo(2300), hi(2300);  // doubles add exactly
+    MpfrValue lo(2300), hi(2300);  // doubles add exactly in this precision
     mpfr_set_zero(lo, 1);
     mpfr_set_zero(hi, 1);
     for (std::size_t i = 0; i < t.lo.size(); ++i) {

@@ -1,5 +1,5 @@
-// What the tests of the oracle share: rows of many shapes, and a direct evaluation at 1000 bits to hold a row
-// against.
+// Shared by the tests of the oracle: rows of many shapes, and a direct evaluation at 1000 bits to compare a
+// row with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -98,8 +98,8 @@ inline bool holds(double lo, mpfr_srcptr v, double hi) {
   return mpfr_cmp_d(v, lo) >= 0 && mpfr_cmp_d(v, hi) <= 0;
 }
 
-/// The textbook formulas at 1000 bits, without a shortcut; s - 1 is summed apart, as 1 + 2^-2000 would not
-/// fit.
+/// Compares with the textbook formulas at 1000 bits, without a shortcut. s - 1 is summed apart, because 1 +
+/// 2^-2000 would not fit.
 inline void expect_direct(const RowTruth& t, Dtype out) {
   MpfrValue e(kDirect), rest(kDirect), s(kDirect), p(kDirect), distance(kDirect), half(kDirect);
   const auto term = [&](std::size_t i) {

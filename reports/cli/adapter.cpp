@@ -1,5 +1,5 @@
-// assay adapter: the shared object that `assay check my.cu` would judge, or the source of its adapter, for
-// build systems (cmake/assayVariant.cmake) and for reading.
+// assay adapter: makes the shared object that `assay check my.cu` would judge, or the source of its adapter.
+// For build systems (cmake/assayVariant.cmake), and to read.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The one program of a bundle: `assay`, and under the name `assay_tests` its tests. Kernels, oracle and judge
-// are in it once.
+// The only program of a bundle: `assay`, and under the name `assay_tests` its tests. It holds kernels, oracle
+// and judge only once.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "reports/cli/commands.hpp"
 
 int main(int argc, char** argv) {
-  // Before anything else: a worker runs kernels that are expected to crash.
+  // This must come first: a worker runs kernels that are expected to crash.
   if (assay::is_worker_call(argc, argv)) return assay::run_worker(argc, argv);
   const std::string_view path = argc > 0 ? argv[0] : "";
   if (path.substr(path.rfind('/') + 1) != "assay_tests") return assay::run_assay(argc, argv);

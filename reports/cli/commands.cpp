@@ -51,7 +51,7 @@ int run_assay(int argc, const char* const* argv) {
     std::fprintf(stderr, "assay: %s\n", e.what());
     return kBadCall;
   } catch (const std::exception& e) {
-    // Memory, threads: what the machine could not give.
+    // The machine could not provide memory or threads.
     std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
     return kEnvironment;
   }

@@ -1,6 +1,6 @@
-// The subcommands of assay. Each sets up its options on the parser and returns the exit status: 0 every
-// planned case passed, 1 a verdict failed, 2 the call or a file is wrong, 3 the environment lacks what was
-// required, 4 assay check: right within limits that nobody declared. InputError becomes 2 in run_assay.
+// The subcommands of assay. Each adds its options to the parser and sets the exit status. 0: every planned
+// case passed. 1: a verdict failed. 2: the call or a file is wrong (run_assay turns InputError into 2). 3:
+// the environment lacks what is required. 4 (assay check): right within limits that nobody declared.
 #pragma once
 
 namespace CLI {
@@ -15,7 +15,7 @@ inline constexpr int kBadCall = 2;
 inline constexpr int kEnvironment = 3;
 inline constexpr int kUndeclaredLimits = 4;
 
-/// The whole command line; what main calls, and what tests call.
+/// Runs a whole command line. Called by main and by tests.
 int run_assay(int argc, const char* const* argv);
 
 void add_list_command(CLI::App& app, int& status);
@@ -24,7 +24,7 @@ void add_check_command(CLI::App& app, int& status);
 void add_inputs_command(CLI::App& app, int& status);
 void add_grade_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);
-// What assay sweep has below it.
+// The subcommands of assay sweep.
 void add_sweep_oracle(CLI::App& sweep, int& status);
 void add_sweep_launch(CLI::App& sweep, int& status);
 void add_sweep_accesses(CLI::App& sweep, int& status);

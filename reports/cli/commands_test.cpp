@@ -1,4 +1,4 @@
-// The command line as a reader meets it: the help of every verb.
+// The command line as a reader sees it: the help of every verb.
 #include "reports/cli/commands.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::string help_of(const Words& verb) {
   return o.out;
 }
 
-/// The verbs below one: the first words of the lines under "Subcommands:".
+/// The verbs below a verb: the first words of the lines under "Subcommands:".
 Words verbs_below(const std::string& help) {
   Words verbs;
   bool inside = false;
@@ -42,7 +42,7 @@ Words verbs_below(const std::string& help) {
   return verbs;
 }
 
-/// Every verb, and those below it, with its help.
+/// Every verb, with those below it, and its help.
 std::vector<std::pair<std::string, std::string>> every_help() {
   std::vector<std::pair<std::string, std::string>> all;
   std::vector<Words> left = {{}};
@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> every_help() {
   return all;
 }
 
-/// What of the program shows in a line of help, empty if nothing does.
+/// An implementation detail that is visible in a line of help; empty if there is none.
 std::string leak_in(const std::string& text) {
   for (const char* part : {"->", "::", "{", "}", "std", "nullptr", "\\"})
     if (text.find(part) != text.npos) return part;
@@ -99,7 +99,7 @@ TEST(Help, LeaksAreSeen) {
             "");
 }
 
-/// What a call says on standard error; its status must be that of a bad call.
+/// What a call prints on standard error. Its status must be that of a wrong call.
 std::string refused(Words words) {
   words.insert(words.begin(), "assay");
   std::vector<const char*> argv;
@@ -113,7 +113,7 @@ Words words_of(const std::string& verb) {
   std::istringstream in(verb);
   Words words;
   for (std::string w; in >> w;) words.push_back(w);
-  words.erase(words.begin());  // assay
+  words.erase(words.begin());  // removes "assay"
   return words;
 }
 

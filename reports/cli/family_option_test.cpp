@@ -1,4 +1,4 @@
-// A family is anybody's: what `assay list --families` lists, every command draws where --family names it.
+// Every command draws any family that `assay list --families` lists, if --family names it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a call prints; its status must be 0.
+/// What a call prints. Its status must be 0.
 std::string printed(const std::string& line) {
   const command_test::Outcome o = command_test::call(line);
   EXPECT_EQ(o.status, kPassed) << line << "\n" << o.err;
   return o.out;
 }
 
-/// " --family NAME" of each that one group of `assay check` alone tries by itself.
+/// " --family NAME" for each family that only one group of `assay check` tries by itself.
 std::string of_one_group() {
   std::string words;
   for (const Family& f : all_families())

@@ -1,4 +1,4 @@
-// assay functions: exp, exp2, log and division of this machine, on every argument.
+// assay functions: tests exp, exp2, log and division of this machine on every argument.
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -62,7 +62,7 @@ int run(const Options& o) {
   if (o.pairs)
     for (Backend backend : {Backend::cuda, Backend::host}) {
       if (!o.backend.empty() && o.backend != name(backend)) continue;
-      // The executor makes thousands of rows a second, not a billion.
+      // The executor computes thousands of rows a second, not a billion.
       const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
       for (const Variant* v : pair_variants(backend)) {
         fmt::print(stderr, "every pair: {}\n", v->key());

@@ -1,4 +1,4 @@
-// assay functions: what it prints, writes and refuses, and the section of the page.
+// assay functions: what it prints, writes and refuses, and its section of the page.
 #include "reports/data/functions_report.hpp"
 
 #include <gtest/gtest.h>

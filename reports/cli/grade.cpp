@@ -1,6 +1,5 @@
-// assay grade: outputs made elsewhere, by anything, judged as a kernel's of which nothing was declared, or
-// what
-// --declare says: records.jsonl, summary.md, index.html, and the verdict on the terminal.
+// assay grade: judges outputs made by any other program, like those of a kernel that declares nothing, or
+// what --declare says. Writes records.jsonl, summary.md, index.html, and the verdict on the terminal.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +26,7 @@ struct Options {
   GradeOptions grade;
 };
 
-/// "bf16", or "f32:bf16" where the outputs have another type than the logits.
+/// "bf16", or "f32:bf16" if the outputs have another type than the logits.
 void take_dtype(const std::string& word, Graded& g) {
   const std::size_t colon = word.find(':');
   g.dtype = parse_dtype(word.substr(0, colon));
@@ -40,7 +39,7 @@ void take_dtype(const std::string& word, Graded& g) {
     throw InputError("--dtype " + word + ": f16, bf16 or f32, or of logits and outputs, as in f32:bf16");
 }
 
-/// What of one file of logits is to be judged, and as which op.
+/// Which outputs of one file of logits are to be judged, and as which op.
 std::vector<Graded> one_file(Options& o) {
   if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
   const std::string values = o.probs.empty() ? o.values : o.probs;

@@ -1,5 +1,5 @@
-// assay grade on files as Python writes them: NumPy in every order and both zips, ml_dtypes' bf16,
-// safetensors.
+// assay grade on files as Python writes them: NumPy arrays in either order, .npz of both kinds, bf16 by
+// ml_dtypes, safetensors.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// Exit status of `assay grade WORDS`; @ stands for the folder.
+/// Exit status of `assay grade WORDS`; @ in the words is replaced by the folder.
 int grade(const std::string& folder, const std::string& words) {
   std::vector<std::string> all = {"grade", "--out", folder + "/graded"};
   for (std::string w : command_test::words_of(words)) {

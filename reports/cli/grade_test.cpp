@@ -1,5 +1,5 @@
-// assay inputs and assay grade, end to end: outputs that a right program wrote beside the inputs pass, wrong,
-// missing and malformed ones are told by exit status and one line.
+// assay inputs and assay grade, end to end: right outputs written beside the inputs pass. Wrong, missing and
+// malformed ones are reported by exit status and one line.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ class Grade : public testing::Test {
  protected:
   std::string at(const char* name) const { return (folder / name).string(); }
 
-  /// What a user's program does: every logits file of the manifest through a row kernel.
+  /// What a user's program does: runs a row kernel on every logits file of the manifest.
   void compute(const std::string& inputs, strangers::RowKernel kernel, std::optional<Dtype> out = {}) const {
     const Manifest m = read_manifest(inputs);
     for (const Graded& g : outputs_of(m, inputs)) {

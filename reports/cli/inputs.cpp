@@ -1,5 +1,5 @@
-// assay inputs: the input families as .npy files, for outputs made elsewhere, by anything; assay grade judges
-// them.
+// assay inputs: writes the input families as .npy files, for outputs made by any other program. assay grade
+// judges those outputs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -64,7 +64,7 @@ int run(const Options& o) {
     m.entries.push_back(e);
     elements += e.rows * e.V;
   }
-  // Last: a folder with a manifest is whole.
+  // Written last: a folder with a manifest is complete.
   write_files({{out / kManifest, render_manifest(m, o.out)}});
   fmt::print(
       "{} files, {} elements: {}\nwrite the outputs of NAME.npy as {}{} beside it, then: assay grade {}\n",

@@ -1,5 +1,5 @@
-// assay list: every key, its claims, where it can run; with --families, every input family, which commands
-// try it, and why it is there.
+// assay list: every key, its claims, and where it can run. With --families: every input family, which
+// commands try it, and what it is for.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,12 +25,12 @@ void list_keys() {
   fmt::print("{} keys\n", registry().size());
 }
 
-/// Which commands try the family where no --family is given.
+/// The commands that try the family if no --family is given.
 std::string tried_by(const Family& f) {
   return f.group ? fmt::format("check ({})", f.group) : "every command";
 }
 
-/// The dtypes and row lengths that there are rows of.
+/// The dtypes and row lengths for which the family has rows.
 std::string rows_there(const Family& f) {
   std::string dtypes;
   bool all = true;

@@ -2,7 +2,7 @@
 #include "reports/cli/commands.hpp"
 
 int main(int argc, char** argv) {
-  // Before anything else: a worker runs kernels that are expected to crash.
+  // This must come first: a worker runs kernels that are expected to crash.
   if (assay::is_worker_call(argc, argv)) return assay::run_worker(argc, argv);
   return assay::run_assay(argc, argv);
 }

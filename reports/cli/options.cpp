@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// A word as it stands in a line of its own.
+/// A word made fit for one line of output.
 std::string shown(const std::string& word) {
   std::string one_line = word;
   std::replace_if(
@@ -36,7 +36,7 @@ std::uint64_t whole_number(const std::string& option, const std::string& text, c
     refuse(option, text, range, ", without a leading 0");
   std::uint64_t number = 0;
   const char* const end = digits.data() + digits.size();
-  // Of an unsigned type neither a sign nor a space is read.
+  // With an unsigned type, from_chars accepts neither a sign nor a space.
   const auto read = std::from_chars(digits.data(), end, number, hexadecimal ? 16 : 10);
   if (read.ec != std::errc() || read.ptr != end || number < range.least || number > range.most)
     refuse(option, text, range);

@@ -1,5 +1,5 @@
-// The options that commands share, and the one reader of whole numbers behind them. CLI11's own takes 010 for
-// 8, "" for 0 and " 5" for 5.
+// The options that commands share, and the one function that reads integers for them. CLI11's own reads 010
+// as 8, "" as 0 and " 5" as 5.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,18 +13,18 @@
 
 namespace assay {
 
-/// The whole numbers that an option takes. Negative ones are none of them.
+/// The range of integers that an option accepts. They are never negative.
 struct WholeRange {
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  bool hexadecimal = false;  // 0x10 too
+  bool hexadecimal = false;  // also accepts 0x10
 };
 
-/// The number that `text` writes in plain decimal: digits alone, no leading 0. Throws InputError, a line that
-/// names `option`, where it is none or outside the range.
+/// The number that `text` writes in plain decimal: only digits, no leading 0. Throws InputError, one line
+/// that names `option`, if `text` is not such a number or is outside the range.
 std::uint64_t whole_number(const std::string& option, const std::string& text, const WholeRange& range = {});
 
-/// A check whose own words, "INT in [1 - 1024]", stay out of --help: the option's say what it takes.
+/// Removes the text of a check, such as "INT in [1 - 1024]", from --help: the option's own text says it.
 inline CLI::Validator unsaid(const CLI::Validator& check) { return check.description(""); }
 
 namespace option_kit {
@@ -42,7 +42,7 @@ CLI::Validator reader(const std::string& option, const WholeRange& range);
 
 }  // namespace option_kit
 
-/// An option of whole numbers: one, one that may be absent, or several.
+/// An option of integers: one, an optional one, or several.
 template <class T>
 CLI::Option* add_whole(CLI::App& command, const std::string& option, T& into, const std::string& what,
                        WholeRange range = {}) {
@@ -52,26 +52,26 @@ CLI::Option* add_whole(CLI::App& command, const std::string& option, T& into, co
   return command.add_option(option, into, what)->transform(option_kit::reader(option, range));
 }
 
-/// --seed, which is also read as 0x10.
+/// --seed; also accepts 0x10.
 CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& what = "seed of the inputs");
 
-/// --threads, 1 to 1024; unset it stays 0.
+/// --threads, 1 to 1024; 0 if not given.
 CLI::Option* add_threads(CLI::App& command, int& threads,
                          const std::string& what = "worker threads (one per core)");
 
-/// --out, a folder or a file: not an empty word.
+/// --out, a folder or a file; must not be empty.
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what);
 
-/// --family, one name or several of assay list --families. Whoever draws the rows asks family_named.
+/// --family: one or several names of assay list --families. The command itself checks them with family_named.
 CLI::Option* add_family(CLI::App& command, std::string& family);
 CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families);
 
 CLI::Option* add_device(CLI::App& command, int& device);
-/// Throws InputError where there is no such device.
+/// Throws InputError if there is no such device.
 void choose_device(int device);
 
 CLI::Option* add_require(CLI::App& command, std::string& require);
-/// The device, and what is required: throws EnvironmentError where that is not here.
+/// Selects the device and checks --require: throws EnvironmentError if what is required is not available.
 void choose_machine(const std::string& require, int device);
 
 }  // namespace assay

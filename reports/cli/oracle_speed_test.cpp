@@ -1,4 +1,4 @@
-// The oracle's speed from the command line to the page: numbers that add up, files that come back, bad calls.
+// The oracle's speed from command line to page: numbers add up, files are read back, wrong calls are refused.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// How far a long command is, on standard error.
+// Shows the progress of a long command on standard error.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// A bar that redraws itself on a terminal, a line every tenth elsewhere.
+/// On a terminal a bar that redraws itself, elsewhere a line every tenth.
 class Progress {
  public:
   void operator()(std::int64_t done, std::int64_t planned) {

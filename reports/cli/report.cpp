@@ -1,4 +1,4 @@
-// assay report: the accuracy of every selected key on every selected input: records.jsonl, summary.md,
+// assay report: the accuracy of every selected key on every selected input. Writes records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/worst_case.hpp"
 #include "reports/page/page.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/report.hpp"
@@ -31,6 +32,17 @@ struct Options {
   int device = 0;
 };
 
+/// Of a report on one variant: the lines for the head of its file.
+std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& records) {
+  const Variant& v = *plan.keys.front();
+  for (const Variant* other : plan.keys)
+    if (other->variant != v.variant) return "";
+  std::string lines;
+  for (const WorstCase& w : worst_cases_of(records, v.variant, name(v.op))) lines += head_line(w) + "\n";
+  if (v.op == Op::topk) lines = std::string(kNoWorstCase) + "\n";
+  return lines.empty() ? "" : fmt::format("for the head of {}:\n{}", v.file, lines);
+}
+
 int run(Options& o) {
   choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
@@ -44,7 +56,7 @@ int run(Options& o) {
   const Selection& s = o.selection;
   const bool narrowed =
       !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
-  // A narrowed run must not replace the whole report it was copied from.
+  // A narrowed run must not overwrite the whole report from which its command was copied.
   const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
   const Plan plan = make_plan(s);
   prepare_folder(out);
@@ -55,7 +67,7 @@ int run(Options& o) {
   RunOptions run_options;
   run_options.threads = o.threads;
   run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-  // Before the report takes every core. A narrowed run has no use for it.
+  // Measured before the report uses all cores. A narrowed run does not need it.
   OracleSpeedData oracle;
   if (!o.oracle_speed.empty())
     oracle = read_oracle_speed(o.oracle_speed);
@@ -74,6 +86,7 @@ int run(Options& o) {
 
   if (data.records.size() <= 3) fmt::print("{}", lines);
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
+  fmt::print("{}", lines_for_the_head(plan, data.records));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;

@@ -1,5 +1,5 @@
-// The report end to end, small: every key that can run here on every family, the records it leaves, the
-// commands it prints, and what the command line does with bad calls.
+// The report end to end, on a small scale: every key that can run here on every family, the records, the
+// commands it prints, and what happens on wrong calls.
 #include "reports/runs/report.hpp"
 
 #include <gtest/gtest.h>
@@ -19,6 +19,7 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/worst_case_test.hpp"
 #include "reports/runs/utilisation.hpp"
 
 namespace assay {
@@ -26,7 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+<<<<<<< HEAD
 /// A folder of its own for each test.
+=======
+/// A separate folder for each test, removed afterwards.
+>>>>>>> main
 class ReportFiles : public testing::Test {
  protected:
   TestFolder own_;
@@ -38,7 +43,7 @@ using command_test::Outcome;
 
 ReportData run(Selection s) {
   RunOptions o;
-  o.threads = 1;  // ctest already runs two of these at a time
+  o.threads = 1;  // ctest already runs two of these at the same time
   return run_report(make_plan(s), s, o);
 }
 /// One case: a key, a family, a length.
@@ -59,7 +64,7 @@ void expect_all_pass(const ReportData& data) {
                     << "\n  " << r.reproduce;
 }
 
-/// Keys of a backend on every family, at sizes on both sides of a warp, a block and a slice.
+/// Runs the keys of a backend on every family, at sizes on both sides of a warp, a block and a slice.
 ReportData expect_backend_passes(const char* keys, std::vector<std::int64_t> sizes) {
   Selection s;
   s.keys = {keys};
@@ -67,10 +72,11 @@ ReportData expect_backend_passes(const char* keys, std::vector<std::int64_t> siz
   s.rows = 3;
   ReportData data = run(s);
   expect_all_pass(data);
+  expect_within_heads(data);
   return data;
 }
 TEST(Report, HostKeysPassOnEveryFamilySmallRows) { expect_backend_passes("*@host", {0, 1, 2, 33, 129}); }
-/// And no bound of any class stays so far from its limit on every family that it tests nothing.
+/// Also, every bound of every class must come near its limit on some family; otherwise it tests nothing.
 TEST(Report, HostKeysPassOnEveryFamilyMediumRows) {
   const ReportData data = expect_backend_passes("*@host", {512, 1025});
   const std::vector<ClassUtilisation> all = class_utilisation(data);
@@ -97,6 +103,7 @@ TEST(Report, HostKeysPassOnRealLogits) {
   s.rows = 1;
   const ReportData data = run(s);
   expect_all_pass(data);
+  expect_within_heads(data);
   EXPECT_FALSE(data.profiles.empty());
 }
 TEST(Report, SmallestAndLargestK) {
@@ -203,7 +210,8 @@ TEST_F(ReportFiles, JudgesOnAnyNpy) {
   EXPECT_EQ(read_file(folder / "p/records.jsonl"), first + "\n");
 }
 
-// Of bf16 keys alone, two bytes that NumPy calls an integer are bf16; of others the line says what to type.
+// If only bf16 keys are selected, 16-bit elements that NumPy calls integers are read as bf16. Otherwise the
+// error says what to type.
 TEST_F(ReportFiles, JudgesOnOneArrayOfAnNpz) {
   const std::string bits = test_files::raw<std::uint16_t>({0x3f80, 0x4000, 0xc000, 0x3f00});
   std::ofstream(folder / "x.npz", std::ios::binary)
@@ -239,7 +247,7 @@ TEST_F(ReportFiles, ASetOfFilesIsReplacedTogether) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 3);
 }
 
-/// RECORDS.md explains a real record: the command it quotes must still make it.
+/// RECORDS.md explains a real record: the command that it quotes must still produce that record.
 TEST_F(ReportFiles, RecordsPageQuotesARealRecord) {
   if (!__builtin_cpu_supports("fma")) GTEST_SKIP() << "glibc rounds expf differently without FMA";
   const fs::path page = fs::path(ASSAY_SOURCE_DIR) / "reports/data/RECORDS.md";

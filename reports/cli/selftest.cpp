@@ -1,5 +1,5 @@
-// assay selftest: planted faults, cheats and right kernels against the checks, and against the rules of
-// others.
+// assay selftest: judges planted faults, cheats and right kernels by the checks of this project and by the
+// rules of other projects.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

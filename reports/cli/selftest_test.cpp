@@ -1,4 +1,4 @@
-// The kill matrix: what counts as passed, and that its page and data hold every entry.
+// The kill matrix: what counts as passed. Its page and data must hold every entry.
 #include "reports/runs/selftest.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-/// Every entry, as expected.
+/// Every entry has its expected result.
 Selftest all_well() {
   Selftest s;
   s.peer_rows = 16;

@@ -1,5 +1,7 @@
 // assay utilisation: how sharp the bounds are. Searches, for every selected key, for the inputs that bring it
 // nearest to each bound, and writes the largest shares with the rows they were found on.
+#include "reports/runs/utilisation.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,13 +14,13 @@
 #include "accuracy/search/utilisation_search.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/runs/report.hpp"
-#include "reports/runs/utilisation.hpp"
 
 namespace assay {
 namespace {
@@ -102,8 +104,8 @@ std::string render_json(const std::vector<KeyResults>& all, const Options& o) {
                                 {"V", r.V},
                                 {"start", r.start},
                                 {"any_row", r.any},
-                                {"start_utilisation", r.start_utilisation},
-                                {"utilisation", r.utilisation}});
+                                {"start_utilisation", number_to_json(r.start_utilisation)},
+                                {"utilisation", number_to_json(r.utilisation)}});
   }
   doc["largest"] = json::array();
   for (const auto& [at, p] : peaks_of(all)) {
@@ -111,7 +113,7 @@ std::string render_json(const std::vector<KeyResults>& all, const Options& o) {
         {"backend", std::get<0>(at)},
         {"class", std::get<1>(at)},
         {"check", std::get<2>(at)},
-        {"utilisation", p.result->utilisation},
+        {"utilisation", number_to_json(p.result->utilisation)},
         {"key", p.key->variant->key()},
         {"V", p.result->V},
         {"start", p.result->start},

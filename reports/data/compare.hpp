@@ -1,4 +1,4 @@
-// Two reports side by side: what became more or less accurate.
+// Compares two reports: what became more or less accurate.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,11 @@
 
 namespace assay {
 
-/// Reads a records.jsonl. Throws InputError naming the file and the line.
+/// Reads a records.jsonl. Throws InputError that names the file and the line.
 std::vector<Record> read_records(const std::filesystem::path& file);
 
-/// In words: verdicts that changed, then the largest changes of max_ulp per key, then what is new or gone.
+/// In words: verdicts that changed, then the largest changes of max_ulp per key, then new and missing
+/// records.
 std::string compare_records(const std::vector<Record>& before, const std::vector<Record>& after);
 
 }  // namespace assay

@@ -58,7 +58,7 @@ std::string group_lines(const std::vector<Record>& records) {
   return out;
 }
 
-/// The records of one key, as a run of their own.
+/// The verdict on the records of one key, as if they were a run of their own.
 Verdict verdict_alone(const std::vector<Record>& records) {
   ReportData one;
   one.records = records;
@@ -68,7 +68,7 @@ Verdict verdict_alone(const std::vector<Record>& records) {
   return verdict_of(one);
 }
 
-/// Cases that no kernel can help: a verdict stands beside them, not on them.
+/// Cases lost for reasons outside the kernel. They are reported beside the verdict and do not change it.
 std::string wanting(const std::vector<Record>& records) {
   std::string out;
   for (const FaultKind what : {FaultKind::memory, FaultKind::time}) {
@@ -88,7 +88,7 @@ std::string wanting(const std::vector<Record>& records) {
   return out;
 }
 
-/// The verdict, and where it holds.
+/// The verdict, and the limits within which it holds.
 std::string head_of(Verdict verdict, const std::string& key, const conformance::Contract* contract,
                     const std::string& quick) {
   const bool found = contract && !contract->found.empty();
@@ -175,7 +175,7 @@ bool offers_class(const conformance::Finding& f) {
 }
 
 std::string lengths_tried(const std::vector<Record>& records) {
-  constexpr std::int64_t kTo = 4096;  // the whole check tries them all
+  constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
   std::set<std::int64_t> tried;
   std::int64_t rows = 0;
   for (const Record& r : records) {
@@ -183,7 +183,7 @@ std::string lengths_tried(const std::vector<Record>& records) {
         r.status == Status::unsupported)
       continue;
     if (r.V <= kTo) tried.insert(r.V);
-    // Of the rows of the group big a few are judged.
+    // The group `big` judges only a few of its rows.
     if (r.group != "big") rows = std::max(rows, r.rows);
   }
   return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",

@@ -26,7 +26,7 @@ std::string driver_version() {
   std::ifstream in("/proc/driver/nvidia/version");
   std::string line;
   if (!std::getline(in, line)) return {};
-  // The first word that looks like 580.159.04.
+  // The first word that has the form of 580.159.04.
   std::istringstream words(line);
   for (std::string word; words >> word;)
     if (std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) return word;

@@ -1,4 +1,4 @@
-// Where and by what a report was made.
+// Where, and with which program, a report was made.
 #pragma once
 
 #include <string>

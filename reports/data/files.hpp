@@ -1,4 +1,4 @@
-// Files are written whole or not at all.
+// Writes files whole or not at all.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace assay {
 
-/// Creates the folder (and its parents) and proves it can be written. Throws InputError naming it.
+/// Creates the folder and its parents, and checks that it can be written. Throws InputError that names it.
 void prepare_folder(const std::filesystem::path& folder);
 
-/// Writes all of the files beside their places first and renames them then, so that a set stays a set.
-/// Throws InputError naming the file and the reason; nothing has changed then.
+/// First writes all files beside their targets, then renames them all, so that a set of files stays
+/// consistent. Throws InputError that names the file and the reason; then nothing has changed.
 void write_files(const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
-/// Reads a whole text file. Throws InputError naming it.
+/// Reads a whole text file. Throws InputError that names it.
 std::string read_file(const std::filesystem::path& file);
 
 }  // namespace assay

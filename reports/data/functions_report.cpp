@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "accuracy/functions/result_fields.hpp"
 #include "reference/error.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
@@ -89,29 +90,20 @@ std::string quotients_sentence(const QuotientSweep& q) {
   return out;
 }
 
-std::string render_functions_json(const FunctionsReport& r) {
-  json j;
-  for (const auto& [label, value] : r.environment) j["environment"].push_back({label, value});
-  j["functions"] = json::array();
-  for (const FunctionResult& f : r.functions) j["functions"].push_back(to_json(f));
-  j["pairs"] = json::array();
-  for (const PairResult& p : r.pairs) j["pairs"].push_back(to_json(p));
-  if (r.quotients) j["quotients"] = to_json(*r.quotients);
-  j["seconds"] = r.seconds;
-  return j.dump(1) + "\n";
+template <IsA<FunctionsReport> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("environment", r.environment);
+  visit("functions", r.functions);
+  visit("pairs", r.pairs);
+  visit.if_set("quotients", r.quotients);
+  visit("seconds", r.seconds);
 }
+
+std::string render_functions_json(const FunctionsReport& r) { return fields_to_json(r).dump(1) + "\n"; }
 
 FunctionsReport read_functions(const std::filesystem::path& file) {
   try {
-    const json j = json::parse(read_file(file));
-    FunctionsReport r;
-    for (const json& e : j.at("environment"))
-      r.environment.emplace_back(e.at(0).get<std::string>(), e.at(1).get<std::string>());
-    for (const json& f : j.at("functions")) r.functions.push_back(function_result_from_json(f));
-    for (const json& p : j.at("pairs")) r.pairs.push_back(pair_result_from_json(p));
-    if (j.contains("quotients")) r.quotients = quotient_sweep_from_json(j.at("quotients"));
-    r.seconds = j.at("seconds").get<double>();
-    return r;
+    return fields_from_json<FunctionsReport>(json::parse(read_file(file)));
   } catch (const json::exception& e) {
     throw InputError(file.string() + ": is not a functions.json: " + e.what());
   } catch (const InputError& e) {

@@ -56,12 +56,12 @@ std::string plain_number(double v) {
     return grouped(std::llround(v / unit) * static_cast<std::int64_t>(unit));
   }
   if (a >= 1e-3 && a < 999.5) {
-    // Trailing zeros stay, so that columns align: 0.600, 5.50, 12.0. 9.996 rounds to 10.0, not to 10.00.
+    // Keeps trailing zeros, so that columns align: 0.600, 5.50, 12.0. 9.996 becomes 10.0, not 10.00.
     for (int decimals = 5; decimals > 0; --decimals)
       if (a < 9.995 * std::pow(10, 2 - decimals)) return fmt::format("{:.{}f}", v, decimals);
     return fmt::format("{:.0f}", v);
   }
-  // 1.23e-07 as 1.23e-7
+  // Turns 1.23e-07 into 1.23e-7.
   std::string s = fmt::format("{:.3g}", v);
   const auto e = s.find('e');
   if (e == std::string::npos) return s;

@@ -1,4 +1,4 @@
-// Text for the renderers: escaping and numbers. A number that is absent is a dash, never "nan".
+// Text for the renderers: escaping and numbers. An absent number is shown as a dash, never as "nan".
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace assay {
 
 /// & < > " ' become entities; control characters other than line breaks and tabs become '?'.
 std::string escape(std::string_view text);
-/// At most `limit` bytes of text, cut between UTF-8 characters and marked with "...".
+/// At most `limit` bytes of text, cut between UTF-8 characters, with "..." at the cut.
 std::string shorten(std::string_view text, std::size_t limit);
 
 /// Three significant digits as plain ASCII: "0", "0.503", "1,230", "4.2e-7", "inf"; "-" for NaN.
 std::string plain_number(double v);
-/// The same for HTML: NaN and absent values are an en dash.
+/// The same for HTML: NaN and absent values become an en dash.
 std::string number(double v);
 std::string number(std::optional<double> v);
 /// 1234567 as "1,234,567".
 std::string grouped(std::int64_t v);
-/// A share in [0, 1] as a percentage that says 100% only when it is.
+/// A share in [0, 1] as a percentage. It says 100% only if the share is exactly 1.
 std::string plain_percent(double share);
 std::string hexfloat(double v);
 

@@ -1,5 +1,5 @@
-// Everything the report's page and summary show, gathered in one run: records, error profiles, and where
-// they were made. Renderers take this and nothing else.
+// Everything that the report's page and summary show: records, error profiles, and the environment of the
+// run. Renderers take nothing else.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace assay {
 
-/// What one key is, as `assay list` shows it.
+/// A description of one key, as `assay list` shows it.
 struct KeyInfo {
   std::string key, variant, dtype, backend;
   std::string op;            // its main op
@@ -29,14 +29,14 @@ struct KeyInfo {
   std::string claimed = {};  // the claim in the words of behaves_like: "online, shift subtract, ..."
 };
 
-/// Errors of one key on one family at one V, resolved by |x - m| and by sign.
+/// Errors of one key on one family at one V, by |x - m| and by sign.
 struct Profile {
   struct Bin {
     double distance_lo = 0, distance_hi = 0;  // |x - m| in nats
     std::int64_t count = 0;
-    /// The largest error, and the class bound of that same element, in ulp (0: none). Bounds differ within a
-    /// bin: against another element's an error says nothing. Errors beyond their own bound go before all
-    /// others.
+    /// The largest error, and the class bound of that same element, in ulp (0: none). An error can be
+    /// compared only with the bound of its own element, because bounds differ within a bin. Errors above
+    /// their bound take precedence over all others.
     double max_ulp = 0, bound_ulp = 0;
     double mean_ulp = 0;
 
@@ -51,7 +51,8 @@ struct Profile {
   std::string key, variant, dtype, backend, family;
   std::int64_t V = 0;
   std::vector<Bin> bins;
-  // Signed error (got - exact) in ulp: histogram over [-limit, limit] in equal bins, plus what lies outside.
+  // Signed error (got - exact) in ulp: a histogram over [-limit, limit] in equal bins, and the counts
+  // outside.
   double signed_limit = 0;
   std::vector<std::int64_t> signed_counts;
   std::int64_t below = 0, above = 0;
@@ -61,7 +62,7 @@ struct FamilyInfo {
   std::string name, why;
 };
 
-/// How fast outputs were judged: one tier of the oracle, on one part of a machine.
+/// How fast outputs were judged: one tier of the oracle on one part of a machine.
 struct OracleSpeedRow {
   std::string key, tier, where;
   std::int64_t rows = 0, V = 0;
@@ -75,18 +76,18 @@ struct OracleSpeedData {
 
 struct ReportData {
   std::vector<std::pair<std::string, std::string>>
-      environment;  // label, value; commit, machine, GPU, driver, ...
+      environment;  // pairs of label and value: commit, machine, GPU, driver, ...
   std::vector<KeyInfo> keys;
-  /// Of assay check, by key: where the kernel is right. Empty where single cases were asked for.
+  /// For assay check, by key: where the kernel is right. Empty if single cases were requested.
   std::map<std::string, conformance::Contract> contracts;
   std::vector<FamilyInfo> families;
-  std::vector<Record> records;  // every planned case, in plan order, not_run ones included
+  std::vector<Record> records;  // every planned case in plan order, including not_run ones
   std::vector<Profile> profiles;
-  OracleSpeedData oracle;                    // empty where it was not measured
-  std::int64_t planned = 0, executed = 0;    // cases; planned does not count not_run keys
+  OracleSpeedData oracle;                    // empty if not measured
+  std::int64_t planned = 0, executed = 0;    // number of cases; planned excludes not_run keys
   std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
   double seconds = 0;
-  bool quick = false;  // assay check --quick: what it did not look at is said beside its verdict
+  bool quick = false;  // assay check --quick: the verdict says what was left out
 };
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// summary.md and the terminal's last lines. Both say the same as the page, shorter.
+// summary.md and the last lines on the terminal. Both are a shorter form of the page.
 #include "reports/data/summary.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 std::string plain(const Extreme& e) { return e.record ? plain_number(e.value) : "-"; }
 
-// Table cells and list items: no character may end the cell, start markup, or break the line.
+// For table cells and list items: no character may end the cell, start markup, or break the line.
 std::string md(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -33,7 +33,7 @@ std::string md(std::string_view text) {
   return out;
 }
 
-// Inside back quotes markup is dead; only the quote itself, the bar of a table and line breaks are not.
+// Between back quotes only three things are special: the quote itself, the bar of a table, and line breaks.
 std::string code(std::string_view text) {
   std::string out = "`";
   for (char c : text) {

@@ -1,4 +1,4 @@
-// The report in words: summary.md for people who read files, and the last lines of the terminal.
+// The report in words: summary.md, and the last lines on the terminal.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace assay {
 
-/// False where nothing passed, less ran than was planned, or any record is fail, inconclusive, crashed or
-/// hung. Records outside a kernel's domain and keys that cannot run here do not fail a report that judged
-/// others.
+/// False if nothing passed, if less ran than was planned, or if any record is fail, inconclusive, crashed or
+/// hung. Records outside a kernel's domain and keys that cannot run here do not make a report fail if others
+/// were judged.
 bool report_passed(const ReportData& data);
 
-/// What a run shows. Where nothing went wrong but something stayed undecided it is inconclusive: such a kernel is not
-/// adopted, and not shown to be wrong. A check of which cases were lost, to load or for want of a device, shows nothing of its
-/// kernel unless another case failed: not_run where none ran, else incomplete.
+/// The result of a run. inconclusive: nothing went wrong, but something stayed undecided; the kernel is not
+/// adopted, and not shown to be wrong. If cases of a check were lost (to load, or because a device was
+/// lacking) and no other case failed, the check shows nothing about its kernel: not_run if no case ran,
+/// otherwise incomplete.
 enum class Verdict { pass, fail, inconclusive, incomplete, not_run };
 Verdict verdict_of(const ReportData& data);
 /// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN".
@@ -22,7 +23,7 @@ const char* name(Verdict verdict);
 
 std::string render_summary_markdown(const ReportData& data);
 
-/// A table per backend, then the verdict in one line, the counts, the three worst causes, the page.
+/// One table per backend, then the verdict in one line, the counts, the three worst causes, the page.
 std::string render_summary_terminal(const ReportData& data, const std::string& page_path);
 
 }  // namespace assay

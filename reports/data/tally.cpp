@@ -1,4 +1,4 @@
-// Counting records. Everything here is one pass over the records or the keys.
+// Counts records. Everything here is one pass over the records or the keys.
 #include "reports/data/tally.hpp"
 
 #include <fmt/format.h>
@@ -155,7 +155,7 @@ std::vector<KeyTally> tally_keys(const ReportData& data) {
     t.passed += r.status == Status::pass;
     t.unsupported += r.status == Status::unsupported;
     t.not_run += r.status == Status::not_run;
-    // Of arithmetic too coarse for a verdict the errors are known all the same.
+    // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
     if (!was_judged(r) && !r.max_ulp) continue;
     t.bad += was_judged(r) && r.status != Status::pass;
     if (r.max_ulp) t.ulp.take(*r.max_ulp, r);
@@ -165,7 +165,7 @@ std::vector<KeyTally> tally_keys(const ReportData& data) {
       if (r.p99_ulp) t.p99_real.take(*r.p99_ulp, r);
     }
     if (r.correctly_rounded && std::isfinite(*r.correctly_rounded)) {
-      // The element check counts its comparisons; without it every element of a judged row stands.
+      // The element check counts its comparisons. Without it, all elements of the judged rows count.
       double weight = static_cast<double>(r.rows_judged) * static_cast<double>(r.V);
       for (const CheckResult& c : r.checks)
         if (c.check == Check::element && c.judged > 0) weight = static_cast<double>(c.judged);

@@ -1,5 +1,5 @@
-// What the page and the summaries count, computed once from the records: verdict counts, causes of
-// failure, and one line of extremes per key.
+// Counts for the page and the summaries, computed once from the records: verdicts, causes of failure, and one
+// line of extremes per key.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@ namespace assay {
 struct Counts {
   std::int64_t planned = 0, executed = 0;
   std::int64_t pass = 0, fail = 0, inconclusive = 0, unsupported = 0, crashed = 0, hung = 0;
-  std::int64_t not_run = 0;       // records
+  std::int64_t not_run = 0;       // number of records
   std::int64_t not_run_keys = 0;  // keys that cannot run here
 };
 Counts count(const ReportData& data);
 
-/// Records of one key that went wrong in the same way.
+/// Records of one key that failed in the same way.
 struct Cause {
-  std::string key, check;  // check: the first that failed, or the status where no check speaks
+  std::string key, check;  // check: the first that failed, or the status if no check failed
   Status status = Status::fail;
   std::int64_t count = 0;
   const Record* first = nullptr;
-  std::string detail;  // of the first
+  std::string detail;  // of the first record
 };
 /// Worst first: crashes and hangs, failures, undecided; then by count.
 std::vector<Cause> causes(const ReportData& data);
 
-/// Records or keys that share a reason; `word` is what stands before the first colon.
+/// Records or keys with the same reason. `word` is the text before the first colon.
 struct Reason {
   std::string word, example;
   std::int64_t count = 0;
@@ -38,7 +38,7 @@ struct Reason {
 std::vector<Reason> unsupported_reasons(const ReportData& data);
 std::vector<Reason> not_run_reasons(const ReportData& data);
 
-/// The largest value seen and the record it comes from; null where nothing was judged.
+/// The largest value and its record; null if nothing was judged.
 struct Extreme {
   double value = 0;
   const Record* record = nullptr;
@@ -51,32 +51,32 @@ struct KeyTally {
   Extreme ulp, ulp_real, p99_real, bound;
   double rounded = 0, elements = 0;  // correctly rounded share: rounded / elements
 };
-/// One per key, in the order of data.keys.
+/// One entry per key, in the order of data.keys.
 std::vector<KeyTally> tally_keys(const ReportData& data);
 
-/// The records of `assay check`: they belong to groups of cases.
+/// True for records of `assay check`: their cases belong to groups.
 bool is_check(const ReportData& data);
 
-/// Recorded from real networks: what a kernel meets in use.
+/// True for families recorded from real networks: what a kernel meets in use.
 bool is_real_family(std::string_view family);
-/// Judged, so that its numbers count: not unsupported and not_run.
+/// True if the record was judged, so that its numbers count: neither unsupported nor not_run.
 bool was_judged(const Record& r);
 
-/// Values that occur in the keys, in reading order: cuda before host; f16, bf16, f32, f64.
+/// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
 std::vector<std::string> backends(const ReportData& data);
 std::vector<std::string> dtypes(const ReportData& data);
 std::vector<std::string> variants(const ReportData& data);
 
-/// "Every planned case ..." or why not, in one sentence without the word PASS or FAIL.
+/// "Every planned case ..." or why not: one sentence without the word PASS or FAIL.
 std::string verdict_reason(const ReportData& data);
 
-/// A pass whose resolution tells something of its kernel. A logarithm that lies so far from 0 that its last place is
-/// coarser than 1e-3 is as good as that place, whatever made it.
+/// True for a pass whose resolution says something about its kernel. A logarithm so far from 0 that its last
+/// place is coarser than 1e-3 is only as exact as that place, whatever computed it.
 bool has_resolution(const Record& r);
 
-/// What the passes among the records would have let through, at worst: "resolution: outputs off by more than
-/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)". Empty
-/// where none passed by a bound.
+/// The largest error that the passing records would have let through: "resolution: outputs off by more than
+/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)".
+/// Empty if none passed by a bound.
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay

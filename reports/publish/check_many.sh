@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks many right kernels, several at once, and counts the verdicts: a gate that refuses a right kernel because
-# the machine is busy is none. Targets come from standard input, one line of `assay check` words each.
+# Checks many right kernels, several at once, and counts the verdicts. A check must not refuse a right kernel
+# because the machine is busy. Targets come from standard input, one per line, as the words of `assay check`.
 #   reports/publish/check_many.sh ASSAY AT_ONCE OUT [words for every check, such as --quick or --shared] <TARGETS
-# OUT/N.txt is what check N printed; OUT/verdicts.txt has one line a check: exit status, seconds, words.
-# Exit status: 0 where every check ended with 0, else 1.
+# OUT/N.txt is the output of check N. OUT/verdicts.txt has one line per check: exit status, seconds, words.
+# Exit status: 0 if every check ended with 0, otherwise 1.
 set -euo pipefail
 if [[ $# -lt 3 ]]; then
   sed -n '2,6s/^# //p' -- "$0" >&2
@@ -16,7 +16,7 @@ mkdir -p -- "$out"
 rm -f -- "$out"/*.txt
 one() {
   local number=$1 words=$2 begin=$SECONDS status=0
-  # The words of a line are split as a shell splits them: an entry has blanks.
+  # Words are split as a shell splits them, because an entry contains blanks.
   eval "set -- $words $for_all"
   "$assay" check "$@" --out "$out/page.$number" >"$out/$number.txt" 2>&1 || status=$?
   rm -rf -- "$out/page.$number"

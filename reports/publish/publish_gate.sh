@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What reports/published/ shows of the adoption gate on a machine: the kill matrix, and one kernel's whole check.
+# Makes what reports/published/ shows of `assay check` on a machine: the kill matrix, and the whole check of
+# one kernel.
 #   reports/publish/publish_gate.sh ASSAY KEY OUT
 set -euo pipefail
 [[ $# -eq 3 ]] || { echo "usage: $0 ASSAY KEY OUT" >&2; exit 2; }

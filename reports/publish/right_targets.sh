@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Forty right kernels as reports/publish/check_many.sh takes them, one line each: the ten files of
-# kernels/adapter/right with their entries, and thirty registered keys, every variant at least once.
+# Prints forty right kernels for reports/publish/check_many.sh, one per line: the ten files of
+# kernels/adapter/right with their entries, and thirty registered keys, with every variant at least once.
 #   reports/publish/right_targets.sh ASSAY BACKEND [words for the files, such as --host]
 set -euo pipefail
 if [[ $# -lt 2 ]]; then
@@ -17,7 +17,7 @@ for file in "$folder"/*.cu; do
   [[ $# -eq 0 ]] || printf ' %q' "$@"
   printf '\n'
 done
-# One key of each variant, then second ones, until there are thirty.
+# One key of each variant, then a second one of each, until there are thirty.
 "$assay" list | awk -v backend="@$backend" '
   index($1, "/") && substr($1, length($1) - length(backend) + 1) == backend {
     split($1, part, "/")

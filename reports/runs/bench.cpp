@@ -1,5 +1,5 @@
-// assay_bench: what the instruments themselves cost on this machine: elements a second of the host executor
-// and of the oracle. A benchmark, run by hand; no test asserts a time.
+// assay_bench: the cost of the tools themselves on this machine, in elements a second of the host executor
+// and of the oracle. A benchmark to run by hand; no test asserts a time.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,7 +26,7 @@ double median_seconds(F work) {
   return times[times.size() / 2];
 }
 
-/// One launch of 128 rows of 4096, on one core, with poison, guard bands and mask checks as in the report.
+/// One launch of 128 rows of 4096 on one core, with poison, guard bands and mask checks as in the report.
 void bench_executor(const Variant& v) {
   const std::int64_t rows = 128, V = 4096;
   const Tensor logits = make_input(*find_family("normal_1"), v.dtype, V, rows, 1);

@@ -19,10 +19,10 @@
 namespace assay {
 namespace {
 
-/// Truth takes some 60 bytes an element: long files are judged a slice of rows at a time.
+/// Truth takes some 60 bytes per element, so long files are judged one slice of rows at a time.
 constexpr std::int64_t kSlice = std::int64_t{1} << 22;
 
-/// A slice of the rows that somebody stored.
+/// A slice of the rows in a user's file.
 class StoredRows final : public WrittenRows {
  public:
   StoredRows(const Problem& p, const Tensor* values, const IndexMatrix* indices, std::int64_t first)
@@ -48,7 +48,7 @@ class StoredRows final : public WrittenRows {
   std::int64_t first_;
 };
 
-/// In "x.npz:values" the values, where the user named no array of "x.npz".
+/// The array name for the values in "x.npz", if the user names none.
 const char* usual_name(Op op) { return op == Op::softmax || op == Op::softmax_topk ? "probs" : "values"; }
 
 Tensor read_floats(const std::string& where, const char* usual, std::optional<Dtype> said,
@@ -62,7 +62,7 @@ void must_hold(const std::string& where, const Tensor& t, std::optional<Dtype> s
     refuse_file(where, fmt::format("holds {}, not {}", name(t.dtype), name(*said)));
 }
 
-/// The files of one case, of shapes that fit each other.
+/// The files of one case, with shapes that fit each other.
 struct Loaded {
   Tensor logits;
   std::optional<Tensor> values;
@@ -97,7 +97,7 @@ Loaded load(const Graded& g, Op op) {
         read_floats(g.values, usual_name(op), said,
                     l.logits.dtype == Dtype::bf16 ? "--dtype bf16" : "--dtype " + logits_type + ":bf16");
     must_hold(g.values, *l.values, g.out_dtype);
-    // A vector of one lse a row is one dimension.
+    // A vector with one lse per row has one dimension.
     if (op == Op::lse && l.values->rows == 1 && l.values->V == l.logits.rows)
       std::swap(l.values->rows, l.values->V);
     shaped(g.values, l.values->rows, l.values->V, op == Op::lse ? 1 : selects(op) ? l.k : l.logits.V);
@@ -128,7 +128,7 @@ std::string command_line(const Graded& g, const GradeOptions& o) {
   again.words = "grade --logits " + shell_quoted(g.logits);
   if (!g.values.empty()) again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values);
   if (!g.indices.empty()) again.words += " --indices " + shell_quoted(g.indices);
-  // One more word than the dtype that every case's line may have.
+  // A case's line may have --dtype already; this one also gives the outputs' type.
   if (g.out_dtype) again.words += fmt::format(" --dtype {}:{}", name(*g.dtype), name(*g.out_dtype));
   if (o.op != Op::softmax) again.op = o.op;
   if (g.dtype == Dtype::bf16 && !g.out_dtype) again.dtype = g.dtype;
@@ -157,7 +157,7 @@ class Grading {
     const Graded& g = cases_[i];
     for (const std::string& file : {g.values, g.indices})
       if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored)) {
-        // Whoever ran the inputs left one out.
+        // The user's program wrote no outputs for this input.
         const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
         Record r = blank_record(v, g.name, options_.op, 0, 0, 0, g.seed);
         r.reason = file + ": no such file";
@@ -223,7 +223,7 @@ ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) 
     if (std::none_of(data.families.begin(), data.families.end(), known))
       data.families.push_back({g.name, g.why});
   }
-  // A declaration is refused before anything is read.
+  // A wrong declaration is refused before anything is read.
   variant_of(options, Dtype::f32, Dtype::f32, 1);
   Grading(cases, options, data).run();
   std::sort(data.keys.begin(), data.keys.end(),

@@ -1,4 +1,4 @@
-// The list of a folder of inputs: what each file attacks, and where its outputs are looked for.
+// The list of a folder of inputs: what each file attacks, and where its outputs are expected.
 #pragma once
 
 #include <filesystem>
@@ -23,12 +23,12 @@ struct Manifest {
 
 inline constexpr const char* kManifest = "manifest.json";
 
-/// `folder`: as it stands on the command line that grades the outputs.
+/// `folder`: the folder as written on the command line that grades the outputs.
 std::string render_manifest(const Manifest& m, const std::string& folder);
 /// Reads FOLDER/manifest.json. Throws InputError that names the file and the field.
 Manifest read_manifest(const std::filesystem::path& folder);
 
-/// The outputs that belong to the entries, whether they are there or not.
+/// The outputs that belong to the entries, whether they exist or not.
 std::vector<Graded> outputs_of(const Manifest& m, const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/inputs/inputs.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
@@ -17,9 +18,15 @@ using nlohmann::json;
 
 namespace {
 
-/// Rows that exceed a GPU's cache several times over once repeated, and that a host makes in seconds.
+/// Enough rows to exceed a GPU's cache several times when repeated, and few enough for a host to make in
+/// seconds.
 std::int64_t default_rows(std::int64_t V) { return std::max<std::int64_t>(1, (std::int64_t{1} << 22) / V); }
 constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
+
+/// What was measured, as the page has it: the rest of a line in oracle.json is written and not read.
+OracleSpeedRow row_of(const OracleSpeed& s) {
+  return {s.key, s.tier, s.where, s.rows, s.V, s.elements_per_second(), s.escalated(), s.judgement.failed};
+}
 
 std::string machine_of(const std::vector<std::pair<std::string, std::string>>& environment) {
   std::string machine;
@@ -29,6 +36,18 @@ std::string machine_of(const std::vector<std::pair<std::string, std::string>>& e
 }
 
 }  // namespace
+
+template <IsA<OracleSpeedRow> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("key", r.key);
+  visit("tier", r.tier);
+  visit("where", r.where);
+  visit("rows", r.rows);
+  visit("V", r.V);
+  visit("elements_per_second", r.elements_per_second);
+  visit("escalated", r.escalated);
+  visit("failed", r.failed);
+}
 
 std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& keys, const std::string& family,
                                               std::int64_t V, std::int64_t rows) {
@@ -70,9 +89,7 @@ OracleSpeedData quick_oracle_speed() {
 OracleSpeedData oracle_speed_data(const std::vector<OracleSpeed>& measured, const std::string& family,
                                   const std::vector<std::pair<std::string, std::string>>& environment) {
   OracleSpeedData d{family, machine_of(environment), {}};
-  for (const OracleSpeed& s : measured)
-    d.rows.push_back(
-        {s.key, s.tier, s.where, s.rows, s.V, s.elements_per_second(), s.escalated(), s.judgement.failed});
+  for (const OracleSpeed& s : measured) d.rows.push_back(row_of(s));
   return d;
 }
 
@@ -80,22 +97,17 @@ std::string oracle_speed_json(const std::vector<OracleSpeed>& measured, const st
                               const std::vector<std::pair<std::string, std::string>>& environment) {
   json file = {{"family", family}, {"environment", json::array()}, {"measured", json::array()}};
   for (const auto& [label, value] : environment) file["environment"].push_back({label, value});
-  for (const OracleSpeed& s : measured)
-    file["measured"].push_back({{"key", s.key},
-                                {"tier", s.tier},
-                                {"where", s.where},
-                                {"rows", s.rows},
-                                {"V", s.V},
-                                {"elements", s.judgement.elements},
-                                {"seconds", s.seconds},
-                                {"runs", s.runs},
-                                {"elements_per_second", s.elements_per_second()},
-                                {"escalated", s.escalated()},
-                                {"by_mpfr", s.judgement.by_mpfr},
-                                {"failed", s.judgement.failed},
-                                {"max_ulp", s.judgement.statistics.max_ulp},
-                                {"max_bound_ratio", s.judgement.statistics.utilisation},
-                                {"rounding_undecided", s.judgement.statistics.rounding_undecided}});
+  for (const OracleSpeed& s : measured) {
+    json line = fields_to_json(row_of(s));
+    line.update({{"elements", s.judgement.elements},
+                 {"seconds", s.seconds},
+                 {"runs", s.runs},
+                 {"by_mpfr", s.judgement.by_mpfr},
+                 {"max_ulp", number_to_json(s.judgement.statistics.max_ulp)},
+                 {"max_bound_ratio", number_to_json(s.judgement.statistics.utilisation)},
+                 {"rounding_undecided", s.judgement.statistics.rounding_undecided}});
+    file["measured"].push_back(std::move(line));
+  }
   return file.dump(1) + "\n";
 }
 
@@ -106,13 +118,11 @@ OracleSpeedData read_oracle_speed(const std::filesystem::path& path) {
     OracleSpeedData f;
     f.family = file.at("family").get<std::string>();
     f.machine = machine_of(file.at("environment").get<std::vector<std::pair<std::string, std::string>>>());
-    for (const json& m : file.at("measured"))
-      f.rows.push_back({m.at("key").get<std::string>(), m.at("tier").get<std::string>(),
-                        m.at("where").get<std::string>(), m.at("rows").get<std::int64_t>(),
-                        m.at("V").get<std::int64_t>(), m.at("elements_per_second").get<double>(),
-                        m.at("escalated").get<double>(), m.at("failed").get<std::int64_t>()});
+    for (const json& m : file.at("measured")) f.rows.push_back(fields_from_json<OracleSpeedRow>(m));
     return f;
   } catch (const json::exception& e) {
+    throw InputError(path.string() + ": not a file of assay sweep oracle: " + e.what());
+  } catch (const InputError& e) {
     throw InputError(path.string() + ": not a file of assay sweep oracle: " + e.what());
   }
 }

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-constexpr int kDefaultK = 5;  // the paper's
+constexpr int kDefaultK = 5;  // as in the paper
 constexpr int kLargestK = 64;
 constexpr std::int64_t kMostV = std::int64_t{1} << 26;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
@@ -32,8 +32,8 @@ std::vector<const Variant*> select_keys(const Selection& s) {
   std::vector<const Variant*> keys;
   std::vector<bool> used(s.keys.size(), false);
   for (const Variant& v : registry()) {
-    // Contracted host kernels are a second look at the same sources: in the default plan they would double
-    // the time, so they run when named or with --full.
+    // host_fma kernels are the same sources compiled with contraction. They would double the time of the
+    // default plan, so they run only if named or with --full.
     bool wanted = s.keys.empty() && (v.backend != Backend::host_fma || s.full);
     for (std::size_t i = 0; i < s.keys.size(); ++i)
       if (fnmatch(s.keys[i].c_str(), v.key().c_str(), 0) == 0) wanted = used[i] = true;
@@ -57,18 +57,18 @@ std::vector<const Family*> select_families(const Selection& s) {
   return out;
 }
 
-/// The k of a top-k job: the paper's 5 everywhere; every element (k = V) and one at short rows; and the
-/// largest at 4099 and 32000, where a thread sees 64 elements or more and all winners may be its own.
+/// The k values of a top-k job: always the paper's 5; at short rows also 1 and k = V; at 4099 and 32000 also
+/// the largest k. There a thread reads 64 elements or more, and may hold all winners.
 std::vector<int> ks_for(const Selection& s, const std::string& family, std::int64_t V) {
   if (s.k) return {*s.k};
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
-  // A sweep of hundreds of rows has nothing to show that a longer list would.
+  // In a sweep of hundreds of rows a longer list would show nothing new.
   if (find_family(family) && (V == 4099 || V == 32000) && family != "spike") return {kDefaultK, kLargestK};
   return {kDefaultK};
 }
 
-/// The selected families at the selected V; `sizes` is sorted.
+/// The selected families at the selected V. `sizes` is sorted.
 conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Family*>& families,
                                   std::vector<std::int64_t> sizes) {
   conformance::FamilyLists lists;
@@ -80,7 +80,7 @@ conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Fa
   return lists;
 }
 
-/// The rows of the .npy file in their place.
+/// The same for the rows of an .npy file.
 conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
   conformance::FamilyLists lists;
   lists.families = {kLogitsFamily};
@@ -91,7 +91,7 @@ conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
   return lists;
 }
 
-/// Every case's problem must make sense before anything runs.
+/// Checks before anything runs that every case's problem is valid.
 void check_problems(const conformance::Unit& u, const Selection& s) {
   bool any_k = false;
   for (const conformance::ConformanceCase& c : u.cases) {

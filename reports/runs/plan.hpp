@@ -1,5 +1,5 @@
-// The plan of a report: which keys meet which inputs, as units of the group `families`. It is made and stated
-// before anything runs, and what ran is counted against it.
+// The plan of a report: which keys run on which inputs, as units of the group `families`. The plan is made
+// and printed before anything runs, and what ran is compared with it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace assay {
 
-/// What the command line asks for. Empty lists mean everything.
+/// What the command line selects. An empty list means everything.
 struct Selection {
   std::vector<std::string> keys;      // glob patterns over variant/dtype@backend
   std::vector<std::string> families;  // names
@@ -22,30 +22,30 @@ struct Selection {
   std::vector<std::string> dtypes;
   std::optional<std::int64_t> rows;
   std::optional<int> k;
-  std::optional<std::int64_t> pitch;  // distance between row starts in the first launch; V by default
+  std::optional<std::int64_t> pitch;  // distance between row starts in the first launch; default V
   std::optional<std::string> op;
-  std::string logits;  // FILE or FILE:NAME in place of families
+  std::string logits;  // FILE or FILE:NAME, used instead of families
   std::uint64_t seed = 1;
   bool full = false;
   Tier tier = Tier::fast;  // of the oracle; verdicts are the same
 };
 
-/// The family name of rows from a file.
+/// The family name in records whose rows come from a file.
 inline constexpr const char* kLogitsFamily = "logits";
 
 struct Plan {
   std::vector<const Variant*> keys;
   std::vector<const Family*> families;
   std::vector<std::int64_t> sizes;
-  /// In record order; every case names its key.
+  /// In record order. Every case names its key.
   std::vector<conformance::Unit> units;
-  bool probes = false;    // the last units are the keys' probes, one each
-  std::int64_t rows = 0;  // rows of input, over all other units
+  bool probes = false;    // true: the last units are the keys' probes, one each
+  std::int64_t rows = 0;  // rows of input in all other units
   std::int64_t records = 0;
   std::int64_t elements = 0;  // rows x V over all records
 };
 
-/// Throws InputError for an unknown key, family or dtype, an impossible V, k or rows, an empty plan.
+/// Throws InputError for an unknown key, family or dtype, an impossible V, k or rows, or an empty plan.
 Plan make_plan(const Selection& selection);
 
 /// "32 keys x 37 families x 18 V, 25000 rows of input: 20412 records, 214.0 million elements".

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr int kBins = 54;  // of 2 nats: up to 108, past the last subnormal f32 output
+constexpr int kBins = 54;  // bins of 2 nats: up to 108, past the last subnormal f32 output
 constexpr double kBinWidth = 2;
 constexpr int kSignedBins = 80;
 
@@ -38,7 +38,8 @@ void ProfileObserver::finish() {
     if (b.count > 0) b.mean_ulp /= static_cast<double>(b.count);
   std::erase_if(profile_.bins, [](const Profile::Bin& b) { return b.count == 0; });
 
-  // The smallest power of two that holds 99.8 % of the errors, so that one axis fits 0.5 ulp and 3000.
+  // The smallest power of two that covers 99.8 % of the errors, so that one axis fits errors of 0.5 and of
+  // 3000 ulp.
   std::vector<float> size;
   for (float e : signed_) size.push_back(std::isfinite(e) ? std::fabs(e) : 0);
   profile_.signed_limit = 1;

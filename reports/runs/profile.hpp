@@ -1,4 +1,4 @@
-// Gathers an error profile while a record is judged: error by |x - m|, and signed error.
+// Collects an error profile while a record is judged: errors by |x - m|, and signed errors.
 #pragma once
 
 #include "accuracy/judge/row_judge.hpp"
@@ -11,7 +11,7 @@ class ProfileObserver : public ElementObserver {
   explicit ProfileObserver(Profile& profile);
   void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) override;
   void restart() override;
-  /// Turns sums into means, drops empty bins, and bins the signed errors to a limit that holds nearly all.
+  /// Turns sums into means, drops empty bins, and bins the signed errors up to a limit that holds nearly all.
   void finish() override;
 
  private:

@@ -18,10 +18,10 @@
 namespace assay {
 namespace {
 
-/// The error profiles that the page draws, gathered while their cases are judged.
+/// The error profiles that the page draws, collected while their cases are judged.
 class Profiles {
  public:
-  /// Who watches such a case; null for the others. From any thread.
+  /// The observer of such a case; null for other cases. Thread-safe.
   std::unique_ptr<ElementObserver> observer(const Variant& v, const conformance::ConformanceCase& c) {
     if (!profiled(c.family, c.V) || c.op != Op::softmax) return nullptr;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -34,7 +34,7 @@ class Profiles {
     p.V = c.V;
     return std::make_unique<ProfileObserver>(p);
   }
-  /// By family and key.
+  /// Sorted by family and key.
   std::vector<Profile> sorted() {
     std::vector<Profile> out(std::make_move_iterator(all_.begin()), std::make_move_iterator(all_.end()));
     std::sort(out.begin(), out.end(), [](const Profile& a, const Profile& b) {
@@ -45,10 +45,10 @@ class Profiles {
 
  private:
   std::mutex mutex_;
-  std::deque<Profile> all_;  // observers refer to them
+  std::deque<Profile> all_;  // a deque, because observers refer to elements
 };
 
-/// What each key behaves like: from its probe's record where there is one.
+/// What each key behaves like, from its probe's record if there is one.
 std::map<std::string, std::string> behaviours(const Plan& plan, const std::vector<Record>& records,
                                               const RunOptions& options) {
   std::vector<std::string> like(plan.keys.size());
@@ -66,7 +66,7 @@ std::map<std::string, std::string> behaviours(const Plan& plan, const std::vecto
   return by_key;
 }
 
-/// The plan's units, by the runner of `assay check`, in this process.
+/// Runs the plan's units in this process, by the runner of `assay check`.
 std::vector<Record> run_units(const Plan& plan, const Selection& selection, const RunOptions& options,
                               Profiles& profiles) {
   conformance::ConformanceOptions how;
@@ -83,7 +83,7 @@ std::vector<Record> run_units(const Plan& plan, const Selection& selection, cons
   conformance::UnitPlan units;
   for (const conformance::Unit& u : plan.units) units.add(group, u);
   conformance::Runner runner(std::move(units), how);
-  // Every case names its kernel: the threads need none of their own.
+  // Every case names its kernel, so the threads need no candidate of their own.
   const auto none = [] { return Variant(); };
   runner.run(none(), none, options.threads);
   return std::move(runner.records);
@@ -108,7 +108,7 @@ KeyInfo key_info(const Variant& v) {
   k.exp = exps ? name(c.exp) : "none";
   k.division = exps ? name(c.division) : "none";
   k.internals = sums ? name(c.internals) : "none";
-  // Loads of a row that fits into registers, and of the longest.
+  // Loads per element of a row that fits into registers, and of the longest row.
   const int least = c.loads(1), most = c.loads(std::int64_t{1} << 40);
   k.accesses = least == most ? fmt::format("{}+{}", least, c.stores(1))
                              : fmt::format("{} to {}+{}", least, most, c.stores(1));
@@ -139,7 +139,7 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   Profiles profiles;
   data.records = run_units(plan, selection, options, profiles);
   data.profiles = profiles.sorted();
-  // A record that passed behaves like its key.
+  // A record that passed behaves as its key does.
   const auto like = behaviours(plan, data.records, options);
   for (Record& r : data.records)
     if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = like.at(r.key);

@@ -12,14 +12,14 @@ namespace assay {
 struct RunOptions {
   int threads = 0;  // 0: one per core
   std::function<void(std::int64_t done, std::int64_t planned)>
-      progress;        // called from any thread, serialised
-  bool probes = true;  // every key is probed and its records say what it behaves like, some 50 ms a key
+      progress;        // called from any thread, one call at a time
+  bool probes = true;  // probe every key, to record what it behaves like; some 50 ms per key
 };
 
-/// Never throws for a failing kernel; throws InputError for broken data files.
+/// A failing kernel never makes it throw. Throws InputError for broken data files.
 ReportData run_report(const Plan& plan, const Selection& selection, const RunOptions& options);
 
-/// What assay list shows of a key.
+/// The description of a key for assay list.
 KeyInfo key_info(const Variant& v);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 // The small set that ./run test repeats under ASan+UBSan and under TSan: every host kernel on rows that
-// exercise its tails, its barriers and its special values, and the report driver on two threads. Under TSan
-// a barrier that is missing in a kernel is a data race here.
+// exercise its tails, barriers and special values, and the report driver on two threads. Under TSan a missing
+// barrier in a kernel is a data race here.
 #include <gtest/gtest.h>
 
 #include "accuracy/verdict/checker.hpp"
@@ -16,7 +16,7 @@ TEST(SanitizerSmall, EveryHostKernelRunsCleanAndPasses) {
       for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
         const Case c(*find_family(family), dtype, V, 3, 1);
         for (const Variant& v : registry()) {
-          // Those have squares, below.
+          // Causal kernels need squares: see below.
           if (v.backend != Backend::host || v.dtype != dtype || v.claim.causal != Causal::no) continue;
           const Record r = check_case(v, c, v.op, 3);
           EXPECT_TRUE(r.status == Status::pass || r.status == Status::unsupported)

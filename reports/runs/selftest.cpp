@@ -22,7 +22,7 @@ Tensor killing_inputs(const Mutant& m) {
                                 mutant_rows(m), 1);
 }
 
-/// The peers' rules on the outputs of one launch in this process.
+/// Applies the peers' rules to the outputs of one launch in this process.
 void ask_peers(SelftestEntry& v, std::int64_t rows) {
   const Mutant& m = *v.mutant;
   constexpr std::int64_t kUsualV = 1024;

@@ -1,5 +1,5 @@
-// Who tests the tester: every kernel with a planted fault and every cheat must be refused, by the check its
-// entry names, and every right kernel accepted. Beside that, which of them the rules of others let through.
+// Tests the tester. Every kernel with a planted fault and every cheat must be refused by the check that its
+// entry names; every right kernel must be accepted. Also: which of them the rules of other projects accept.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace assay {
 
 inline constexpr std::size_t kPeerRules = 3;
 
-/// What became of one entry, here and by the rules of others.
+/// The result of one entry, here and by the rules of other projects.
 struct SelftestEntry : MutantVerdict {
-  /// Whether each peer's rule accepts it: on the inputs such tests draw, and on ours. Meaningless if not
-  /// peers_ran.
+  /// Whether each peer's rule accepts the kernel: on inputs as such tests draw them, and on this project's.
+  /// No meaning if peers_ran is false.
   bool peers_ran = false;
   std::array<bool, kPeerRules> usual{}, killing{};
 };
 
 struct SelftestOptions {
-  std::string name;    // only entries of this fault or id; empty: all
+  std::string name;    // only entries with this fault or id; empty: all
   bool quick = false;  // fewer lengths for right kernels, fewer rows for the peers
   int threads = 0;     // 0: one per core
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
@@ -42,16 +42,16 @@ struct SelftestCounts {
   std::int64_t cheats = 0, cheats_refused = 0;
   std::int64_t right = 0, accepted = 0;
   std::int64_t not_run = 0;
-  std::int64_t compared = 0;  // faults and cheats that peers' rules were asked about
+  std::int64_t compared = 0;  // number of faults and cheats that the peers' rules judged
   std::array<std::int64_t, kPeerRules> pass_usual{}, pass_killing{};
 };
 
-/// Throws InputError where no entry has the name.
+/// Throws InputError if no entry has the name.
 Selftest run_selftest(const SelftestOptions& options);
 SelftestCounts count(const Selftest& s);
-/// Something ran, and all that ran was as expected.
+/// True if something ran, and all that ran was as expected.
 bool selftest_passed(const Selftest& s);
-/// "163 faults, 163 killed, ...": one line behind PASS or FAIL.
+/// "163 faults, 163 killed, ...": the line after PASS or FAIL.
 std::string selftest_verdict(const Selftest& s);
 
 std::string render_selftest_terminal(const Selftest& s, const std::string& page);

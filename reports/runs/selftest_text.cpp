@@ -1,4 +1,4 @@
-// The terminal's form of the kill matrix, and the one for machines.
+// The kill matrix as text for the terminal and as JSON lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string words(const std::vector<std::string>& names) {
   return out;
 }
 
-/// "+-+" for the three rules: accepted or not.
+/// "+-+" for the three rules: + accepted, - not.
 std::string marks(const SelftestEntry& v, const std::array<bool, kPeerRules>& accepts) {
   std::string out;
   for (const bool a : accepts) out += v.peers_ran ? a ? '+' : '.' : ' ';

@@ -40,7 +40,7 @@ std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
 
 bool hidden_by_rounding(const ClassUtilisation& u) {
   const bool narrow = u.kind.ends_with(" f16 outputs") || u.kind.ends_with(" bf16 outputs");
-  // Of arithmetic in 16 bits only rows of one term or two are judged.
+  // With 16-bit arithmetic, only rows of one or two terms are judged.
   return narrow && (u.check == "element" || u.kind.find("f32 sums, ") == std::string::npos);
 }
 

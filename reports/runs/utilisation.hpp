@@ -1,5 +1,5 @@
-// How much of each bound the records use: the largest error/bound per class and check. A bound that no
-// family ever brings near its limit would not notice a wrong kernel: that is a defect of the bound.
+// How much of each bound the records use: the largest error / bound per class and check. If no family brings
+// a bound near its limit, that bound would miss a wrong kernel: this is a defect of the bound.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@ namespace assay {
 /// The checks that compare an error with a derived bound.
 inline constexpr const char* kBoundChecks[] = {"element", "coherence", "row_sum", "normalizer"};
 
-/// Under this on every family, a bound tests nothing.
+/// A bound that stays below this on every family tests nothing.
 inline constexpr double kDefectOfBound = 1e-3;
 
-/// "online, exp accurate, division ieee, f32 sums, f16 outputs": what decides the form of the bound. The
-/// logarithms have their own.
+/// "online, exp accurate, division ieee, f32 sums, f16 outputs": what decides the form of the bound.
+/// Logarithms have their own classes.
 std::string class_of(const KeyInfo& key);
 
 struct ClassUtilisation {
-  std::string backend, kind, check;  // kind: class_of
+  std::string backend, kind, check;  // kind: see class_of
   Extreme largest;
-  std::int64_t judged = 0;  // comparisons
+  std::int64_t judged = 0;  // number of comparisons
 };
-/// Where an f32 result is rounded to 16 bits at the end, elements and logarithms are held by what rounds to them
-/// (VERDICT.md, section 2): a right output hardly ever shows any of its bound. Nor do the few rows on which
-/// arithmetic in 16 bits can be judged at all.
+/// True if rounding hides the bound. If an f32 result is rounded to 16 bits at the end, elements and
+/// logarithms are judged by what rounds to them (VERDICT.md, section 2), so a right output hardly ever uses
+/// any of its bound. The same holds for 16-bit arithmetic, of which only a few rows can be judged.
 bool hidden_by_rounding(const ClassUtilisation& u);
-/// Every class and check that compared something, in the order of the keys.
+/// All classes and checks that compared something, in the order of the keys.
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data);
 
 }  // namespace assay

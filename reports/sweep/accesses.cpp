@@ -36,9 +36,9 @@ std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::s
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (fnmatch(keys[i].c_str(), v.key().c_str(), 0) == 0) wanted = used[i] = true;
     if (!wanted || v.backend != backend) continue;
-    // A profiler's launches have no gradients.
+    // Launches under a profiler have no gradients.
     if (v.op == Op::softmax_backward && backend == Backend::cuda) continue;
-    // Loads and stores are counted for each element, and of a causal row half are left out.
+    // Loads and stores are counted per element, and a causal row leaves out half of its elements.
     if (v.claim.causal != Causal::no) continue;
     for (const std::int64_t length : V)
       if ((v.limits.max_V == 0 || length <= v.limits.max_V) && length % v.limits.V_multiple == 0)

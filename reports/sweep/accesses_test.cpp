@@ -1,4 +1,4 @@
-// A profiler's table becomes records; a table that does not fit its plan is refused.
+// A profiler's table becomes records. A table that does not fit its plan is refused.
 #include "reports/sweep/accesses.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ std::string header() {
   }
   return "==PROF== Connected\n" + names + "\n" + units + "\n";
 }
-/// A launch that took `ns`, read and wrote so many MB of memory, the other metrics in order.
+/// A table line for a launch that took `ns` and read and wrote this many MB; `rest`: the other metrics in
+/// order.
 std::string launch(const std::string& name, double ns, double read, double write, const std::string& rest) {
   std::ostringstream s;
   s << "\"1\",\"" << name << "\",\"" << ns << "\",\"" << read << "\",\"" << write << "\"," << rest << "\n";

@@ -1,5 +1,5 @@
-// The rig of a GPU, where there is one: right kernels are timed and verified, planted faults are not,
-// ceilings are there, and buffers are what the records say.
+// The rig of a GPU, if there is one: right kernels are timed and verified, planted faults are found wrong,
+// ceilings exist, and buffers are what the records say.
 #include "kernels/device.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST_F(SweepDevice, MeasuresTheCeilingsAgain) {
   ASSERT_EQ(before.size(), 3u) << "copy, read and empty launch";
   for (const SweepRecord& one : before) {
     EXPECT_FALSE(one.cold.empty()) << one.key;
-    // An empty launch moves nothing that could be a share of anything.
+    // An empty launch moves no bytes, so it has no share of the copy.
     EXPECT_EQ(one.share_of_copy.has_value(), one.op != "empty") << one.key;
     EXPECT_EQ(one.gb_per_s.has_value(), one.op != "empty") << one.key;
   }
@@ -101,7 +101,7 @@ TEST_F(SweepDevice, NeverTimesAPlantedFaultAsGood) {
 TEST_F(SweepDevice, KnowsChangedLogits) {
   const Subject* const subject = find_subject("safe_block/f16@cuda");
   ASSERT_NE(subject, nullptr);
-  // What writes its outputs over its logits.
+  // A kernel that writes its outputs over its logits.
   Variant over = subject->variant;
   over.run = [run = subject->variant.run](const Problem& p, const Buffers& b, const Stream& s) {
     Buffers same = b;

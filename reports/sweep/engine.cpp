@@ -26,11 +26,11 @@ Problem problem_of(const SweepJob& j) {
   return problem_of(j.subject->variant, j.subject->variant.op, j.rows, j.V, j.k, j.V);
 }
 
-/// One backend's machine: opened at its first job, and left alone once it is lost.
+/// The machine of one backend. It is opened at its first job, and not used again once it is lost.
 class Side {
  public:
   explicit Side(bool device) : device_(device) {}
-  /// Throws std::runtime_error where there is none.
+  /// Throws std::runtime_error if there is no such machine.
   void open() {
     if (rig_) return;
     rig_ = device_ ? make_device_rig() : make_host_rig();
@@ -39,7 +39,7 @@ class Side {
   Rig& rig() { return *rig_; }
   Ceilings& ceilings() { return *ceilings_; }
   bool opened() const { return rig_ != nullptr; }
-  /// True the first time it is asked of a key.
+  /// True at the first call for a key.
   bool first_of(const std::string& key) { return seen_.insert(key).second; }
 
  private:
@@ -86,7 +86,7 @@ void put_verification(SweepRecord& r, const Verification& v) {
   r.max_utilisation = v.max_utilisation;
 }
 
-/// Verify, time, verify. Throws as the rig does.
+/// Verifies, times, and verifies again. Throws as the rig does.
 void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs) {
   Rig& rig = side.rig();
   const Variant& v = j.subject->variant;
@@ -106,7 +106,7 @@ void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs)
   r.distinct_rows = inputs.distinct_rows(p.V, p.rows);
   rig.poison();
   double first = rig.run_us(1);
-  // The first launch of a kernel in a process also loads its code.
+  // The first launch of a kernel in a process also loads its code, so it is repeated.
   if (side.first_of(r.key) && first > kTooLongUs) first = rig.run_us(1);
   const bool once = large || first > kTooLongUs;
   const auto verified = [&] {
@@ -119,7 +119,7 @@ void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs)
   put_verification(r, before);
   if (before.verdict == "fail") throw std::runtime_error("verification: " + before.reason);
   if (!once) rig.poison();
-  // Of a single launch the outputs that were judged are those of the launch that was timed.
+  // With a single launch, the judged outputs are those of the timed launch.
   const Timing t = once ? timed_once(first) : time_launches(rig);
   r.sm_clock_now_mhz = rig.sm_clock_now_mhz();
   const Verification both = once ? before : combined(before, verified());
@@ -157,7 +157,7 @@ class Sweep {
       } else {
         run_one(r, j);
         count(r.status);
-        // Under --again what was not reached keeps what is known of it.
+        // With --again, a configuration that was not reached keeps its old record.
         const SweepRecord* const known = file_.find(identity(r));
         if (r.status != "not_run" || !known || known->status == "not_run") file_.add(r);
       }
@@ -195,7 +195,7 @@ class Sweep {
     }
   }
 
-  /// Shares of one file are of one machine.
+  /// A file's shares are of one machine, so a record of another machine is refused.
   void same_machine(const SweepRecord& r) {
     for (const SweepRecord& o : file_.records())
       if (o.backend == r.backend && !o.gpu.empty() && o.gpu != r.gpu)
@@ -203,7 +203,7 @@ class Sweep {
             fmt::format("--out: holds records of {}, this is {}: choose another folder", o.gpu, r.gpu));
   }
 
-  /// The copy and the read of this shape's softmax become records of their own, once a run.
+  /// Makes records of the copy and the read of this shape's softmax, once per run.
   void add_ceilings(const SweepRecord& of, Side& side) {
     if (of.op != "softmax" || of.backend != "cuda") return;
     const auto add = [&](const char* op, const Timing* t, std::int64_t bytes) {
@@ -246,7 +246,7 @@ class Sweep {
   SweepInputs inputs_;
   SweepFile file_;
   Side device_{true}, host_{false};
-  std::set<std::string> ceilings_;  // put into the file by this run
+  std::set<std::string> ceilings_;  // those that this run has recorded
   SweepResult result_;
 };
 

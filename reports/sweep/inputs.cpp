@@ -8,12 +8,12 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kTile = std::int64_t{1} << 22;     // elements
-constexpr std::size_t kTiles = std::size_t{1} << 31;      // bytes of all that are kept
+constexpr std::size_t kTiles = std::size_t{1} << 31;      // limit on all tiles, in bytes
 constexpr std::int64_t kSample = std::int64_t{1} << 17;   // elements whose truth is computed
-constexpr std::int64_t kMostRows = 8;                     // of a sample
-constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // elements of all that are kept; some 80 bytes each
+constexpr std::int64_t kMostRows = 8;                     // largest number of rows in a sample
+constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // limit on all samples; some 80 bytes each
 
-/// Moves the entry to the front, then drops from the back what exceeds the limit.
+/// Moves the entry to the front, then removes entries from the back until the limit holds.
 template <class T, class Size>
 T& kept(std::list<std::unique_ptr<T>>& list, typename std::list<std::unique_ptr<T>>::iterator at, Size size,
         decltype(size(std::declval<const T&>())) most) {

@@ -1,4 +1,4 @@
-// Two kernels that do nothing and are found by name in a profiler's table.
+// Two kernels that do nothing. Their names mark places in a profiler's table.
 #include "reports/sweep/accesses.hpp"
 
 namespace assay {

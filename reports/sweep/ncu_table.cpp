@@ -1,4 +1,5 @@
-// ncu's CSV: a row per kernel launch, the second line its units. Numbers carry thousands separators.
+// Reads ncu's CSV: one row per kernel launch; the second line holds the units. Numbers have thousands
+// separators.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +61,7 @@ std::vector<std::string> cells(const std::string& line) {
   return out;
 }
 
-/// What a unit of ncu's stands for, in bytes and microseconds.
+/// The factor that converts one of ncu's units to bytes or microseconds.
 double scale(const std::string& unit) {
   static const std::map<std::string, double> units = {
       {"Kbyte", 1e3}, {"Mbyte", 1e6}, {"Gbyte", 1e9}, {"Tbyte", 1e12},  {"ns", 1e-3}, {"nsecond", 1e-3},
@@ -75,7 +76,7 @@ struct Kernel {
   double value[metrics];
 };
 
-/// All launches of a table, marks included.
+/// All launches of a table, including the marks.
 std::vector<Kernel> read_kernels(const std::filesystem::path& file) {
   std::istringstream text(read_file(file));
   std::vector<std::string> header, units;
@@ -107,7 +108,7 @@ std::vector<Kernel> read_kernels(const std::filesystem::path& file) {
       std::erase(number, ',');
       char* end = nullptr;
       k.value[m] = std::strtod(number.c_str(), &end);
-      if (end == number.c_str()) k.value[m] = 0;  // "n/a": this kernel has none of it
+      if (end == number.c_str()) k.value[m] = 0;  // "n/a": the metric does not apply to this kernel
       if (!units.empty()) k.value[m] *= scale(units[at[m]]);
     }
     out.push_back(std::move(k));
@@ -140,7 +141,7 @@ AccessRecord record_of(const AccessPoint& a, const std::vector<Kernel>& launches
     most_registers = std::max(most_registers, k.value[registers]);
   }
   const double all_time = sum[time];
-  // Shares of several launches are weighted by their times.
+  // The shares of several launches are averaged, weighted by time.
   const auto share = [&](Metric m) { return all_time > 0 ? timed[m] / all_time / 100 : 0; };
   r.dram_read = sum[dram_read] / row_bytes;
   r.dram_write = sum[dram_write] / row_bytes;

@@ -8,12 +8,12 @@
 namespace assay {
 namespace {
 
-/// Of the ceiling that counts: the read where outputs are few, else the copy.
+/// Share of the relevant ceiling: the read if there are few outputs, otherwise the copy.
 std::optional<double> share(const SweepRecord& r) {
   return r.op == "softmax" || r.op == "log_softmax" ? r.share_of_copy : r.share_of_read;
 }
 
-/// Where a launch alone takes a good part of the time, a share says nothing of the kernel.
+/// If launching takes a large part of the time, the share says nothing about the kernel.
 bool large_enough(const SweepRecord& r) {
   return !r.empty_us || !r.copy_us || *r.copy_us >= 10 * *r.empty_us;
 }

@@ -1,4 +1,4 @@
-// A sweep in words, for the terminal: the verdict first.
+// The result of a sweep in words, for the terminal; the verdict comes first.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace assay {
 
-/// False where anything failed, or nothing of the plan was timed.
+/// False if anything failed, or if nothing of the plan was timed.
 bool sweep_passed(const SweepResult& r);
 
-/// The verdict, the counts, the three worst: what failed, then what is furthest from its ceiling, each with
-/// the command that repeats it.
+/// The verdict, the counts, and the three worst: first failures, then the configurations farthest from their
+/// ceiling. Each has the command that repeats it.
 std::string sweep_outcome(const SweepResult& r);
 
 }  // namespace assay

@@ -41,7 +41,7 @@ def median_interval(samples):
 
 def triton_softmax(torch):
     """softmax(x, y): one program a row, the row in registers, at most 65536 columns."""
-    global tl  # what is compiled looks its names up there
+    global tl  # the compiled function looks the name up here
     import triton
     import triton.language as tl
 
@@ -155,7 +155,7 @@ class Bench:
         if self.flushed:
             self.flush.sum()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        # Launches queue up behind it: some 20 us each, in cycles of 2 GHz.
+        # The launches queue up behind it, some 20 us each; it counts cycles of a 2 GHz clock.
         torch.cuda._sleep(20_000 + 40_000 * n)
         begin.record()
         for _ in range(n):

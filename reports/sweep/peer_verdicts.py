@@ -27,7 +27,7 @@ def take_verdict(r, graded):
         if failed:
             raise RuntimeError("verification: " + bad["reason"])
         return
-    # The outputs before the timing may have been left unjudged: one good verdict does not undo that.
+    # If the outputs before the timing were not judged, a good verdict after it does not change that.
     if r["verified_reason"].startswith(("unsupported", "inconclusive", "not judged", "not_run")):
         return
     r["verified"] = "pass"

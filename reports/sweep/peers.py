@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-# The three below lie beside this file, in the source tree; `python3 -I` does not look there.
+# The imports below are files beside this one, in the source tree. `python3 -I` does not search there.
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peer_bench import Inputs, measure
@@ -35,7 +35,7 @@ def plan(a):
     out = []
     for peer in peers:
         fused = KINDS[peer][0] != "softmax"
-        # torch.compile takes seconds a shape.
+        # torch.compile takes seconds per shape.
         sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*PAPER, *FEW}))
         for dtype in a.dtype or (["f32", "f16"] if a.quick or peer == "torch_compile" else ["f32", "f16", "bf16"]):
             for rows in a.rows or ([4000] if peer == "torch_compile" else [4000, 10]):
@@ -71,7 +71,7 @@ def arguments():
     p.add_argument("--budget", type=float, default=600, help="seconds; what is left then is not_run")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--again", action="store_true", help="measure what the file has, too")
-    p.add_argument("--one", help=argparse.SUPPRESS)  # a process of torch.compile: prints its record
+    p.add_argument("--one", help=argparse.SUPPRESS)  # for the torch.compile process: prints its record
     return p.parse_args()
 
 
@@ -114,13 +114,13 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
     os.makedirs(a.out, exist_ok=True)
     path = os.path.join(a.out, "peers.jsonl")
     kept = {identity(r): r for r in read_lines(path)}
-    for r in kept.values():  # of a run before the ceilings were measured
+    for r in kept.values():  # records of an earlier run, made before the ceilings were measured
         if r["status"] in ("measured", "once") and r["copy_us"] is None and r["gpu"] == gpu:
             ceilings.put(r)
             put_rates(r, gpu)
-    write_whole(path, kept.values())  # without a torn last line
+    write_whole(path, kept.values())  # drops a torn last line
     counts = {}
-    under_way = collections.deque()  # timed, their outputs being judged
+    under_way = collections.deque()  # timed, still being judged
 
     def end_oldest():
         r, finish = under_way.popleft()

@@ -21,9 +21,9 @@ Sizes paper_sizes() {
   for (int i = 0; i <= 14; ++i) s.push_back(std::int64_t{63} << i);
   return s;
 }
-/// Round numbers, the places where the field's kernels change their ways, and vocabularies of models.
+/// Round numbers, lengths at which published kernels change their algorithm, and vocabularies of models.
 const Sizes kModels = {1000, 1025, 12288, 14080, 25000, 32000, 50257, 128256, 151936, 262144};
-/// A look at every scale, and at the vocabularies.
+/// A few of every scale, and some vocabularies.
 const Sizes kFew = {63, 252, 1008, 4032, 14080, 16128, 32000, 64512, 128256, 262144, 1032192};
 const Sizes kQuick = {252, 1008, 4032, 14080, 32000, 129024};
 
@@ -38,7 +38,7 @@ Sizes all_sizes() {
 
 bool any_of(const Sizes& s, std::int64_t x) { return std::find(s.begin(), s.end(), x) != s.end(); }
 
-/// The kernels everything else is compared with.
+/// The kernels with which all others are compared.
 bool reference_kernel(const Subject& s) {
   static const std::set<std::string> names = {"naive_block", "safe_block",     "online_block",
                                               "online_warp", "safe_then_topk", "online_topk_block"};
@@ -73,7 +73,7 @@ bool in_set(SweepSet set, const Point& p) {
   return batch && any_of({4032, 25000, 128256}, p.V);
 }
 
-/// Smaller comes first.
+/// Smaller values come first.
 int importance(const SweepJob& j) {
   const Variant& v = j.subject->variant;
   const bool fused = selects(v.op), first = reference_kernel(*j.subject);
@@ -149,7 +149,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
       for (const std::int64_t r : rows)
         for (const std::int64_t k : fused ? ks : std::vector<std::int64_t>{0}) {
           if (fused && s.k.empty() && (k > one->variant.max_k || k > V)) continue;
-          // What a filter names is wanted at every point of the other axes where the set has anything.
+          // What a filter names is planned at all points of the other axes where the set has something.
           const bool on_host_here = on_host(one->variant.backend);
           const Point p{one->variant.backend,
                         s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,

@@ -1,5 +1,5 @@
-// Which configurations a sweep times, and in which order: what matters most comes first, so that a budget
-// that ends early has seen it.
+// Which configurations a sweep times, and in which order: the most important first, so that a limited budget
+// covers them.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace assay {
 
 enum class SweepSet { quick, published, full };
 
-/// Empty lists: what the set has.
+/// An empty list means all that the set has.
 struct SweepSelection {
   SweepSet set = SweepSet::published;
   std::vector<std::string> keys;  // patterns; empty: every @cuda key
   std::vector<std::string> dtypes;
   std::vector<std::int64_t> sizes, rows;
   std::vector<std::int64_t> k;
-  bool host = false;  // @host keys too
+  bool host = false;  // includes @host keys
 };
 
 struct SweepJob {
@@ -28,8 +28,8 @@ struct SweepJob {
   int k = 0;
 };
 
-/// Throws InputError for a key that matches nothing, an unknown dtype, an impossible V, rows or k, or a plan
-/// with nothing in it. Peers that can not be called here are planned only by name; `missing` (may be null)
+/// Throws InputError for a key that matches nothing, an unknown dtype, an impossible V, rows or k, or an
+/// empty plan. Peers that cannot be called here are planned only if they are named; `missing` (may be null)
 /// gets a line for each of the others.
 std::vector<SweepJob> make_sweep_plan(const SweepSelection& selection,
                                       std::vector<std::string>* missing = nullptr);

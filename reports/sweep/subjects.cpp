@@ -16,25 +16,25 @@
 namespace assay {
 namespace {
 
-/// Anything but a failed execution says that cuDNN has no kernel for the shape: dimensions are 32-bit there.
+/// Any status but a failed execution means that cuDNN has no kernel for the shape: its dimensions are 32-bit.
 void require_success(int status) {
   if (status == 0) return;
   const std::string text = fmt::format("cuDNN answers status {}", status);
-  const bool failed = status == 8 || status / 1000 == 5;  // CUDNN_STATUS_EXECUTION_FAILED of 8 and of 9
+  const bool failed = status == 8 || status / 1000 == 5;  // CUDNN_STATUS_EXECUTION_FAILED of versions 8 and 9
   if (failed) throw std::runtime_error(text);
   throw SweepUnsupported(text);
 }
 
 template <bool kAccurate>
 void run_cudnn(const Problem& p, const Buffers& b, const Stream& s) {
-  // Documented of cudnnSetTensor4dDescriptorEx; past it an offset may wrap.
+  // A documented limit of cudnnSetTensor4dDescriptorEx: beyond it an offset may wrap.
   if (p.rows > INT32_MAX / std::max<std::int64_t>(1, p.V))
     throw SweepUnsupported("cuDNN's tensors end at 2^31 elements");
   require_success(cudnn_softmax(kAccurate, p, b, s));
 }
 
-/// What cuDNN is held to is not documented; the words are those its own outputs pass (kernels/mutants/
-/// right_cudnn.cpp), and FAST differs by the maximum it does not subtract.
+/// cuDNN documents no accuracy. The declaration is the one that its outputs pass
+/// (kernels/mutants/right_cudnn.cpp). FAST differs in that it subtracts no maximum.
 Subject cudnn_peer(bool accurate, Dtype dtype) {
   Subject s;
   s.role = "peer";
@@ -60,7 +60,7 @@ Subject cudnn_peer(bool accurate, Dtype dtype) {
 const std::vector<Subject>& sweep_subjects() {
   static const std::vector<Subject> all = [] {
     std::vector<Subject> list;
-    // A rig has no gradients, and as many rows as it likes.
+    // A rig has no gradients, and uses any number of rows (so no causal squares).
     for (const Variant& v : registry())
       if (not_plain_rows(v.claim, v.op).empty()) list.push_back({v});
     if (built_with_cuda())
@@ -74,7 +74,7 @@ const std::vector<Subject>& sweep_subjects() {
 const Subject* find_subject(std::string_view key) {
   for (const Subject& s : sweep_subjects())
     if (s.variant.key() == key) return &s;
-  // Planted faults are looked up one at a time and kept.
+  // Planted faults are looked up one by one and kept.
   static std::vector<std::unique_ptr<Subject>> others;
   for (const auto& s : others)
     if (s->variant.key() == key) return s.get();

@@ -1,4 +1,4 @@
-// What a sweep can time: every registered key, planted faults by name, and peers of this process.
+// What a sweep can time: every registered key, planted faults by name, and peers in this process.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace assay {
 
 struct Subject {
   Variant variant;
-  std::string role = "variant";  // or peer
-  std::string missing = {};      // why a peer can not be called here
+  std::string role = "variant";  // "variant" or "peer"
+  std::string missing = {};      // why a peer cannot be called here
 };
 
-/// The registry's keys of every backend, then the peers, whether they can run here or not.
+/// The registry's keys of every backend, then the peers, whether or not they can run here.
 const std::vector<Subject>& sweep_subjects();
 
-/// By key, planted faults ("mutant.no_rescale/f32@host") too; null if there is none.
+/// Finds by key, also planted faults ("mutant.no_rescale/f32@host"); null if there is none.
 const Subject* find_subject(std::string_view key);
 
 }  // namespace assay

@@ -8,9 +8,9 @@
 namespace assay {
 namespace {
 
-constexpr double kEnough = 150'000;  // us: of all samples
-constexpr double kBatch = 100;       // us: what a sample should last, so that an event's resolution is 1 %
-constexpr double kWarm = 3'000;      // us: of launches before the first sample
+constexpr double kEnough = 150'000;  // us, all samples together
+constexpr double kBatch = 100;       // us, the length of one sample: then the resolution of an event is 1 %
+constexpr double kWarm = 3'000;      // us, launches before the first sample
 constexpr std::size_t kMost = 30, kLeast = 12;
 constexpr double kNarrow = 0.02;
 
@@ -19,7 +19,7 @@ bool narrow(const std::vector<double>& times) {
   return interval && interval->second - interval->first <= kNarrow * quantile(times, 0.5);
 }
 
-/// Nanoseconds are more than a clock shows; longer digits are noise in every file.
+/// Clocks do not resolve less than a nanosecond; further digits would be noise in every file.
 double rounded(double us) { return std::round(us * 1000) / 1000; }
 
 }  // namespace
@@ -42,7 +42,7 @@ Timing time_launches(Rig& rig) {
     const double wanted = std::ceil(kBatch / std::max(us, 0.1));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());
   };
-  // The first also loads code; clocks that fell while the host was busy take a while to wake.
+  // The first launch also loads code, and clocks that dropped while the host was busy need time to rise.
   double one = first;
   for (double warm = 0; warm < kWarm;) {
     const std::int64_t n = batch_for(one);

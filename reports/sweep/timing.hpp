@@ -1,4 +1,4 @@
-// How often a launch is timed, and the ceilings it is held against.
+// How often a launch is timed, and the ceilings that it is compared with.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,31 @@
 namespace assay {
 
 struct Timing {
-  std::vector<double> times_us;  // of one launch each
+  std::vector<double> times_us;  // each of one launch
   std::int64_t launches_per_sample = 0;
-  bool once = false;  // the first launch took too long to be repeated
+  bool once = false;  // true: the first launch took too long to be repeated
   std::string cold;   // how the caches were kept cold
   double median_us() const;
 };
 
-/// Longer than this a launch is not repeated.
+/// A launch that takes longer than this is not repeated.
 inline constexpr double kTooLongUs = 200'000;
 
-/// Times what the rig holds: in batches of some 100 us where a launch is shorter, until the 95 % interval of
-/// the median is within 2 %, 30 samples or 150 ms; `once` where the first launch takes too long.
+/// Times what the rig holds, until the 95 % interval of the median is within 2 %, or 30 samples or 150 ms are
+/// reached. A launch shorter than 100 us is timed in batches of about that time. Sets `once` if the first
+/// launch takes too long.
 Timing time_launches(Rig& rig);
-/// The one launch that was made.
+/// The timing of a single launch.
 Timing timed_once(double us);
 
 /// Writes samples, quantiles and interval into the record.
 void put_timing(SweepRecord& r, const Timing& t);
 
-/// The machine's copy, read and empty launch: each size is measured once a run.
+/// The machine's copy, read and empty launch. Each size is measured once per run.
 class Ceilings {
  public:
   explicit Ceilings(Rig& rig) : rig_(rig) {}
-  /// Null where the rig has no such thing or no room for it.
+  /// Null if the rig cannot do this, or has no memory for it.
   const Timing* copy(std::int64_t bytes);
   const Timing* read(std::int64_t bytes);
   const Timing* empty();

@@ -1,4 +1,4 @@
-// How often what is timed: on a machine that says how long it takes.
+// How often a launch is timed, on a simulated machine with given times.
 #include "reports/sweep/timing.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 class ToldRig final : public Rig {
  public:
-  double one = 10, noise = 0;  // us of a launch; every other sample is so much longer, as a share
+  double one = 10, noise = 0;  // us of a launch; every other sample is longer by this share
   std::int64_t most = 128, launched = 0, copies = 0;
   bool room = true;
 

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-/// For rows the first look leaves open. A right kernel has none or a few.
+/// Seconds for the rows that the first look leaves open. A right kernel has none or few.
 constexpr double kSecondLook = 5;
 
 /// Rows fetched from a rig.
@@ -81,7 +81,8 @@ Verification judge_all(Rig& rig) {
 Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
   const Case& c = inputs.sample(p.in, p.V, p.rows);
   const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);
-  // Every other one where the tile is repeated last: a grid's end is where rows are forgotten.
+  // Every other row is from the end, where the tile is repeated last: kernels tend to forget rows at a grid's
+  // end.
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < c.rows(); ++i)
     rows.push_back(i % 2 == 0 ? i : i + (p.rows - 1 - i) / distinct * distinct);

@@ -1,5 +1,5 @@
-// Whether the outputs a timed kernel left are right: all of them by the fast judge where it serves the claim,
-// a few rows by the usual checker elsewhere.
+// Checks the outputs that a timed kernel left: all of them by the fast judge if it supports the claim,
+// otherwise a few rows by the usual checker.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace assay {
 
 struct Verification {
   std::string verdict = "not_judged";  // pass, fail, not_judged
-  std::string reason;                  // empty for a pass of all elements
-  std::int64_t elements = 0;           // judged: outputs of the op
+  std::string reason;                  // empty if all elements passed
+  std::int64_t elements = 0;           // number of judged outputs
   std::optional<double> max_ulp, max_utilisation;
 };
 
-/// Judges what the rig's last launch left. Throws as the rig does.
+/// Judges the outputs of the rig's last launch. Throws as the rig does.
 Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& problem, SweepInputs& inputs);
 
-/// Both: a fail if either is, judged if both are.
+/// Combines two results: fail if either failed, judged if both were judged.
 Verification combined(const Verification& before, const Verification& after);
 
 }  // namespace assay

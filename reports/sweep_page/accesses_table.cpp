@@ -1,5 +1,5 @@
-// Measured accesses beside the claim: by the host executor, which counts every element, and by a GPU's
-// counters, which say what passed its L2 and what reached memory.
+// Measured accesses beside the claim: from the host executor, which counts every element, and from a GPU's
+// counters, which show what passed its L2 and what reached memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace assay::speed {
 namespace {
 
-constexpr double kOff = 0.1;  // a difference of accesses that is marked, of the claim's sum
+constexpr double kOff = 0.1;  // marks a difference this large, as a share of the claim's sum
 
-/// One kernel's counts by V: the host's, and the GPU's of the largest number of rows.
+/// One kernel's counts by V: the host's, and the GPU's at the largest number of rows.
 struct Counted {
   std::map<std::int64_t, const AccessRecord*> host, gpu;
   const AccessRecord& any() const { return *(gpu.empty() ? host : gpu).begin()->second; }
@@ -44,7 +44,7 @@ std::string in_words(const std::optional<double>& loads, const std::optional<dou
   return text(loads) + " + " + text(stores);
 }
 
-/// The host's count at its longest row: short ones pay for rounding up to a vector.
+/// The host's count at its longest row. Short rows cost more, because they are rounded up to a vector.
 std::string host_cell(const Counted& k, double claim) {
   if (k.host.empty()) return "<td class=\"n\">" + std::string(kDash) + "</td>";
   const auto& [V, a] = *k.host.rbegin();
@@ -118,7 +118,7 @@ std::string access_table(const Context& c) {
 std::string spill_table(const Context& c) {
   constexpr const char* kOneWarp = "register_float4_warp";
   std::map<std::tuple<std::string, std::string, int, std::int64_t>, const AccessRecord*> rows;
-  std::set<std::string> keys;  // that spill somewhere, and the one that is known for it
+  std::set<std::string> keys;  // keys that spill somewhere
   for (const AccessRecord& a : c.accesses) {
     if (a.source != "ncu" || !a.registers || !std::isfinite(*a.registers)) continue;
     rows[{dtype_of(a.key), variant_of(a.key), a.k, a.V}] = &a;

@@ -1,5 +1,4 @@
-// What the paper says in numbers, and what this run shows for each sentence, with the reason that the
-// accesses give.
+// The paper's claims in numbers, what this run shows for each, and the reason that the accesses give.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ std::string reason(const Context& c, const PaperClaim& p) {
   auto a = moved(c, *slow), b = moved(c, *fast);
   if (!a || !b) return "";
   const bool counted = a->measured && b->measured;
-  // A count against a claim would compare two things.
+  // A count must not be compared with a claim.
   if (!counted) a = claimed(*slow), b = claimed(*fast);
   if (!a || !b || !(b->accesses > 0)) return "";
   std::string out = fmt::format(
@@ -32,7 +31,7 @@ std::string reason(const Context& c, const PaperClaim& p) {
   if (floor > 0.2)
     out += fmt::format("; at V = {} an empty launch alone is {} of the faster one's time", grouped(V),
                        percent(floor));
-  // Of what reached memory if that was counted: what caches serve is no traffic.
+  // If memory traffic was counted, use it: what caches serve is no traffic.
   auto busy = memory_share(c, *fast);
   if (!busy) busy = own_share(*fast);
   if (busy && *busy < 0.7 && floor <= 0.2)
@@ -64,14 +63,14 @@ void measure(const Context& c, PaperClaim& p, std::int64_t from, std::int64_t to
 
 const char* PaperClaim::verdict() const {
   if (points.empty()) return "not in this run";
-  // A tenth either way: what another GPU's caches and clocks change without the claim being another.
+  // A tolerance of a tenth: other caches and clocks cause as much, and the claim still holds.
   if (median < low * 0.9) return "less";
   return median > high * 1.1 ? "more" : "reproduced";
 }
 
 std::vector<PaperClaim> paper_claims(const Context& c) {
   constexpr std::int64_t kAny = INT64_MAX;
-  if (c.backend == "host") return {};  // an executor's threads say nothing about a GPU's
+  if (c.backend == "host") return {};  // times of the host executor say nothing about a GPU
   std::vector<PaperClaim> out;
   for (const PaperForms& f : kPaperForms) {
     const auto add = [&](const char* what, const char* published, double low, double high, const char* slow,

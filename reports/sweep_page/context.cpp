@@ -62,7 +62,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
   std::set<std::pair<bool, std::string>> names;
   for (const SweepRecord& r : records) {
     if (!was_timed(r) || r.backend != c.backend || r.family != c.family) continue;
-    // A peer that is off stays in the tables, where its mark stands beside its speed.
+    // A wrong peer stays in the tables; a mark beside its speed says that it is wrong.
     if (r.verified == "fail" && r.role == "variant") continue;
     c.timed.push_back(&r);
     const std::string variant = variant_of(r.key);
@@ -99,7 +99,7 @@ std::optional<Moved> claimed(const SweepRecord& r) {
 }
 
 namespace {
-constexpr double kNear = 0.0954;  // log 1.1: caches hold one length of row and not twice that
+constexpr double kNear = 0.0954;  // log 1.1: row lengths within a tenth behave alike in caches
 double apart(std::int64_t a, std::int64_t b) {
   return std::fabs(std::log(static_cast<double>(a) / static_cast<double>(b)));
 }
@@ -114,15 +114,15 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
         (a.k > 0) != (r.k > 0) || a.claimed_loads != r.claimed_loads || !a.dram_read || !a.dram_write ||
         a.V <= 0 || a.rows <= 0)
       continue;
-    // A counter ends with its kernel; what it wrote and the L2 still holds then reaches memory later, and in
-    // a run over cold buffers takes the next launch's time: every output is written once at least.
+    // A counter stops when its kernel ends. Outputs still in the L2 reach memory later and, in a run over
+    // cold buffers, cost the next launch time. So every output counts as written at least once.
     const double written =
         std::max(*a.dram_write, std::min(1.0, static_cast<double>(a.claimed_stores.value_or(0))));
     const double sum = *a.dram_read + written;
     if (apart(a.V, r.V) > kNear || apart(a.rows, r.rows) > std::log(4.001) || !std::isfinite(sum) ||
         !(sum > 0))
       continue;
-    // Of top-k kernels the same k first: another one reads the same logits all the same.
+    // For top-k the same k is preferred, but another k reads the same logits.
     const double off = apart(a.V, r.V) + (a.k == r.k ? 0 : 10);
     if (off < nearest) nearest = off, best = Moved{sum, true, a.V};
   }

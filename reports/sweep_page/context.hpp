@@ -1,4 +1,4 @@
-// The sweep's records as the page's sections look at them: one backend, one family of inputs, found by
+// The sweep's records as the page's sections use them: one backend and one family of inputs; found by
 // variant, dtype and shape.
 #pragma once
 
@@ -19,16 +19,16 @@ struct Context {
   const std::vector<SweepRecord>& records;
   const std::vector<AccessRecord>& accesses;
   std::string backend;  // cuda if anything was timed there
-  std::string family;   // the one most records have
-  /// Variants and peers with a finite time, right or not judged: a wrong kernel's speed is no speed.
+  std::string family;   // the family of most records
+  /// Variants and peers with a finite time. Wrong kernels are left out: their speed means nothing.
   std::vector<const SweepRecord*> timed;
-  std::vector<std::string> variants;  // names: the project's in alphabetical order, then peers
-  std::vector<std::string> dtypes;    // of f32, f16, bf16
+  std::vector<std::string> variants;  // the project's in alphabetical order, then peers
+  std::vector<std::string> dtypes;    // those of f32, f16, bf16 that occur
 
-  /// Null where it was not timed.
+  /// Null if it was not timed.
   const SweepRecord* at(std::string_view variant, std::string_view dtype, std::int64_t rows, std::int64_t V,
                         int k = 0) const;
-  /// The V that were timed, ascending.
+  /// The timed V, ascending.
   std::vector<std::int64_t> sizes(std::string_view variant, std::string_view dtype, std::int64_t rows,
                                   int k = 0) const;
 
@@ -41,15 +41,15 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
 /// "online_block" of "online_block/f32@cuda".
 std::string variant_of(std::string_view key);
 std::string dtype_of(std::string_view key);
-/// A log-sum-exp or a top-k writes next to nothing: a read-only pass is its ceiling, not a copy.
+/// True for log-sum-exp and top-k: they write almost nothing, so their ceiling is a read, not a copy.
 bool reads_only(const SweepRecord& r);
-/// Of that ceiling; NaN where it was not measured.
+/// Share of that ceiling; NaN if the ceiling was not measured.
 double share(const SweepRecord& r);
 double elements_per_second(const SweepRecord& r);
 std::int64_t dtype_bytes(std::string_view dtype);
 
-/// The accesses an element that reach memory: by the counters where they were read near this shape (V within
-/// a tenth, rows within a factor of 4), else those of the claim.
+/// Accesses per element that reach memory: from the counters if they were read near this shape (V within a
+/// tenth, rows within a factor of 4), otherwise from the claim.
 struct Moved {
   double accesses = 0;
   bool measured = false;
@@ -58,21 +58,21 @@ struct Moved {
 std::optional<Moved> moved(const Context& c, const SweepRecord& r);
 /// The accesses that the record's variant claims.
 std::optional<Moved> claimed(const SweepRecord& r);
-/// The share of the copy's speed at which the accesses of its claim went: 1 is the kernel's own roofline, and
-/// caches that serve what is read again take it past that.
+/// The speed of the claimed accesses as a share of the copy's speed. 1 is the kernel's own roofline; it is
+/// higher if caches serve what is read again.
 std::optional<double> own_share(const SweepRecord& r);
-/// The same of what reached memory by the counters; nothing where they were not read.
+/// The same for the accesses that reached memory by the counters; empty if they were not read.
 std::optional<double> memory_share(const Context& c, const SweepRecord& r);
 
-/// What the run as a whole says.
+/// The result of the whole run.
 struct Counts {
   std::int64_t records = 0, measured = 0, once = 0, unsupported = 0, not_run = 0;
   std::int64_t failed = 0, peers_failed = 0;
-  std::int64_t wrong = 0, not_judged = 0;  // of what was timed of this project
+  std::int64_t wrong = 0, not_judged = 0;  // of this project's timed kernels
 };
 Counts count(const std::vector<SweepRecord>& records);
-/// True if something was timed and nothing of this project failed or was wrong. What lies outside a kernel's
-/// declared domain is timed, not judged, and said.
+/// True if something was timed and nothing of this project failed or was wrong. What is outside a kernel's
+/// declared domain is timed but not judged, and the page says so.
 bool passed(const std::vector<SweepRecord>& records);
 std::string verdict_line(const std::vector<SweepRecord>& records);
 

@@ -1,5 +1,5 @@
 // Figures 1 to 4 of Milakov & Gimelshein (arXiv 1805.02867) with this machine's data: elements a second over
-// V, and below them, as bars, how many times faster the better algorithm is.
+// V, and below as bars how many times faster the better algorithm is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,22 +11,22 @@
 namespace assay::speed {
 namespace {
 
-constexpr int kTopk = 5;  // of the paper's Figures 3 and 4
+constexpr int kTopk = 5;  // as in the paper's Figures 3 and 4
 
 struct Picture {
   int number;
   std::int64_t rows;
   int k;
   std::vector<std::string> lines;
-  std::string slow, fast;  // whose ratio the bars are
-  double published;        // that ratio in the paper, at long rows
+  std::string slow, fast;  // the bars show the ratio of their times
+  double published;        // the paper's ratio at long rows
 };
 
 bool of_the_paper(std::int64_t V) {
   return V % 63 == 0 && (V / 63 & (V / 63 - 1)) == 0;  // 63 x 2^i
 }
 
-/// The paper's own V where there are three of them: others lie between with other alignments.
+/// The paper's own V if there are at least three: V between them have other alignments.
 std::vector<std::int64_t> drawn_sizes(const Context& c, const std::string& variant, std::int64_t rows,
                                       int k) {
   std::vector<std::int64_t> all = c.sizes(variant, "f32", rows, k), own = all;
@@ -72,7 +72,7 @@ std::string draw(const Context& c, const Picture& p) {
          fmt::format("V = {}: {} is {:.2f} times as fast as {}", grouped(V), p.fast, ratio, p.slow)});
     most = std::max(most, ratio);
   }
-  if (bars.empty()) return "";  // one of the two alone is no comparison
+  if (bars.empty()) return "";  // a single algorithm cannot be compared
   Plot ratio(x, {0, 1.1 * most, false, "times"},
              fmt::format("Figure {}: {} over {}", p.number, p.fast, p.slow), 560, 150);
   ratio.bars(bars, std::string("bar ") + look(p.fast).css);

@@ -1,5 +1,5 @@
-// Share of the copy (of the read for what writes next to nothing) over V and rows, one small map a key. One
-// path a shade keeps the file small; the numbers stand in an attribute for the pointer.
+// Share of the copy (or of the read, for kernels that write almost nothing) over V and rows, one small map
+// per key. One path per shade keeps the file small; the numbers are in an attribute for the pointer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ constexpr std::array<Shade, 7> kShades = {{{0.10, "h0", "under 10 %"},
                                            {1.10, "h5", "90 to 110 %"},
                                            {INFINITY, "h6", "above: caches"}}};
 
-/// Which k of a variant is drawn: the paper's 5 where it has it, else its smallest.
+/// The k that is drawn for a variant: the paper's 5 if it was timed, otherwise the smallest.
 int drawn_k(const std::set<int>& ks) { return ks.contains(5) ? 5 : *ks.begin(); }
 
-/// The V that anything was timed at, by dtype, with or without top-k, and rows.
+/// The V at which anything was timed, by dtype, with or without top-k, and rows.
 using Timed = std::map<std::tuple<std::string, bool, std::int64_t>, std::set<std::int64_t>>;
 
 std::string draw(const Context& c, const Timed& timed, const std::string& variant, const std::string& dtype,
@@ -70,7 +70,7 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
     }
   }
   if (cells == 0) return "";
-  // A label where V first reaches each power of 16.
+  // A label at the first V from each power of 16 on.
   double next = 64;
   for (std::size_t x = 0; x < sizes.size(); ++x) {
     const auto V = static_cast<double>(sizes[x]);
@@ -101,7 +101,7 @@ std::string heat_maps(const Context& c) {
     timed[{r->dtype, r->k > 0, r->rows}].insert(r->V);
     ks[variant_of(r->key)].insert(r->k);
   }
-  // A number of rows that only a few V have, as the tutorial's 64, would be an empty line in every map.
+  // A number of rows with only a few V, such as the tutorial's 64, would be an empty line in every map.
   std::map<std::int64_t, std::set<std::int64_t>> at;
   for (const SweepRecord* r : c.timed) at[r->rows].insert(r->V);
   std::set<std::int64_t> kept = all_rows;

@@ -1,4 +1,4 @@
-// Every key and peer in one table: right or wrong, how far off, and how fast at a few V of 4000 rows.
+// Every key and peer in one table: right or wrong, how large the error, and how fast at a few V of 4000 rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kWanted[] = {252, 1008, 4032, 14080, 25000, 32000, 64512, 128256, 262144, 1032192};
 
-/// Of the wanted V those that exist; of a smaller sweep, whatever there is.
+/// The wanted V that were timed. If a small sweep has none of them, all that it has.
 std::vector<std::int64_t> columns(const Context& c, std::int64_t rows) {
   std::set<std::int64_t> all;
   for (const SweepRecord* r : c.timed)
@@ -28,7 +28,7 @@ std::vector<std::int64_t> columns(const Context& c, std::int64_t rows) {
   return out;
 }
 
-/// The number of rows most was timed at.
+/// The number of rows with most records.
 std::int64_t main_rows(const Context& c) {
   std::map<std::int64_t, int> seen;
   for (const SweepRecord* r : c.timed) ++seen[r->rows];
@@ -49,7 +49,7 @@ struct Row {
       least_loads = std::min(least_loads, *r.claimed_loads);
       most_loads = std::max(most_loads, *r.claimed_loads);
     }
-    // A NaN among the errors is the worst of them, not none.
+    // NaN counts as the largest error.
     const auto larger = [](double a, const std::optional<double>& b) {
       if (!b) return a;
       return std::isnan(*b) ? INFINITY : std::isnan(a) ? *b : std::max(a, *b);
@@ -76,7 +76,7 @@ std::string every_key(const Context& c) {
     for (const std::int64_t V : sizes) head += "<th class=\"n\">V " + grouped(V) + "</th>";
     for (const auto& [name, row] : keys) {
       const auto& [variant, k] = name;
-      // Of top-k the paper's K stands for all; the K table has the others.
+      // For top-k the paper's K is shown; the K table has the others.
       if (k != 0 && k != 5 && keys.contains({variant, 5})) continue;
       body += fmt::format(
           "<tr><th>{}{}{}{}</th><td>{}</td>", legend_sample(look(variant).marker, look(variant).css, ""),

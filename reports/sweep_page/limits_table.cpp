@@ -1,4 +1,4 @@
-// What holds each kernel, by its counters: memory, instructions, spills, sectors, threads, or latency.
+// What limits each kernel, by its counters: memory, instructions, spills, sectors, threads, or latency.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ std::string held_by(const AccessRecord& a) {
 
 std::string limits_table(const Context& c) {
   std::map<std::tuple<std::string, std::int64_t, std::string, int>, const AccessRecord*> last;
-  // Long rows first, but 32,768, which every kernel can do, before them.
+  // Long rows first; but 32,768, which every kernel supports, before all.
   const auto order = [](std::int64_t a, std::int64_t b) {
     return std::pair(a == 32768, a) > std::pair(b == 32768, b);
   };

@@ -1,4 +1,4 @@
-// The head of the page: verdict, counts, what is seen in a few lines, the machine, and its own speed limits.
+// The head of the page: verdict, counts, main results in a few lines, the machine, and its own speed limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::string failures(const Context& c) {
   return out.empty() ? "" : "<ul>" + out + "</ul>";
 }
 
-/// Distinct values in the order they come, joined. Peers have builds of their own: their records say which.
+/// Distinct values in order of appearance, joined. Peers are left out: they have builds of their own.
 std::string all_values(const Context& c, std::string SweepRecord::*field) {
   std::vector<std::string> seen;
   for (const SweepRecord& r : c.records)
@@ -91,7 +91,7 @@ std::string machine(const Context& c) {
   return page::scroll(out + "</tbody></table>");
 }
 
-/// Bandwidth of the run's own copy and read over the bytes moved.
+/// Bandwidth of this run's own copy and read over the bytes moved.
 std::string ceilings(const Context& c) {
   std::map<std::int64_t, double> copy, read;  // GB/s by bytes
   double empty = NAN;

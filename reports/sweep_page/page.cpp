@@ -16,8 +16,7 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   };
   using namespace speed;
   const Context c = gather(records, accesses);
-  // What others published about GPUs, and a GPU's rooflines, have nothing to be compared with in a host
-  // sweep.
+  // Published GPU results and a GPU's rooflines cannot be compared with a host sweep.
   const auto on_gpu = [&](std::string (*section)(const Context&)) {
     return c.backend == "host" ? missing("a GPU's times", "assay sweep") : section(c);
   };

@@ -1,4 +1,4 @@
-// The performance sweep as one self-contained page: no network, no file beside it, light and dark.
+// The performance sweep as one self-contained page: no network, no other file, light and dark.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-/// sweep.html, whole. Sections without data say which command makes it; none draws an empty figure.
+/// The text of sweep.html. A section without data says which command makes it; no figure is empty.
 std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
 
 }  // namespace assay

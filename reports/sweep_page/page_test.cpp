@@ -1,5 +1,5 @@
-// The sweep's page on synthetic records: every section, missing parts in words, hostile strings, numbers that
-// are none, and figures that say what the records say.
+// The sweep's page on synthetic records: every section, explanations for missing parts, hostile strings,
+// invalid numbers, and figures that show what the records say.
 #include "reports/sweep_page/page.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr const char* kSections[] = {"keys",     "lines",   "figures", "claims",
                                      "roofline", "heat",    "plane",   "accesses", "limits", "spills",
                                      "tutorial", "worklog", "part3",   "reading"};
 
-/// What stands in one section.
+/// The text of one section.
 std::string section(const std::string& html, const std::string& id) {
   const auto from = html.find("<section id=\"" + id + "\"");
   return from == std::string::npos ? "" : html.substr(from, html.find("</section>", from) - from);
@@ -114,7 +114,7 @@ TEST(SweepPage, EscapesEveryString) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   all[3].status = "failed";
   for (SweepRecord& r : all) {
-    // The variant's name ends at the slash: the evil goes in front of it.
+    // The variant's name ends at the slash, so the hostile text is inserted before it.
     r.key = r.key.substr(0, r.key.find('/')) + evil + r.key.substr(r.key.find('/'));
     for (std::string* s : {&r.reason, &r.gpu, &r.driver, &r.cuda, &r.compiler, &r.flags, &r.commit, &r.family,
                            &r.cold, &r.verified_reason, &r.reproduce})
@@ -124,7 +124,7 @@ TEST(SweepPage, EscapesEveryString) {
   for (AccessRecord& a : counts) a.key = evil + a.key, a.gpu += evil;
   const std::string html = sweep_page(all, counts);
   EXPECT_EQ(unbalanced(html), "");
-  EXPECT_EQ(occurrences(html, "<script>"), 1);  // the page's own
+  EXPECT_EQ(occurrences(html, "<script>"), 1);  // only the page's own
   EXPECT_EQ(html.find("&\""), std::string::npos);
   EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 50);
 }
@@ -209,7 +209,7 @@ TEST(SweepPage, MemoryShareTakesTheBytesThatMoved) {
     if (a.key == "online_block/f32@cuda" && a.V == 32768)
       a.dram_read = 1.5, a.dram_write = 0.9, counts.push_back(a);
   ASSERT_EQ(counts.size(), 1u);
-  // 0.9 had been written when the kernel ended; the rest of the outputs had still to be.
+  // 0.9 had been written when the kernel ended; the rest of the outputs was still to be written.
   EXPECT_NEAR(*speed::memory_share(speed::gather(all, counts), r), 2.5 / 3.2, 1e-12);
   counts[0].dram_write = 1.2;
   EXPECT_NEAR(*speed::memory_share(speed::gather(all, counts), r), 2.7 / 3.2, 1e-12);

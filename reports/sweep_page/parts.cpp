@@ -1,4 +1,4 @@
-// Looks, numbers and small pieces of HTML that the sweep page's sections share.
+// Looks, numbers and small pieces of HTML that the sections of the sweep page share.
 #include "reports/sweep_page/parts.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ struct Rule {
   Look look;
 };
 
-// The first that fits. Hues follow Okabe and Ito's set, which readers of any colour vision can tell apart.
+// The first rule that matches applies. Hues follow Okabe and Ito's set, which is safe for any colour vision.
 constexpr Rule kLooks[] = {
     {"copy", {"c-ceiling", Marker::circle, false}},
     {"read", {"c-ceiling", Marker::diamond, true}},
@@ -63,7 +63,7 @@ Look look(std::string_view variant) {
       found = r.look;
       break;
     }
-  // The benchmark's own form of a kernel: the same colour and marker, dashed.
+  // The benchmark's own form of a kernel has the same colour and marker, but is dashed.
   if (variant.ends_with("_sized")) found.dashed = true;
   return found;
 }
@@ -115,7 +115,7 @@ std::string factor(double v) {
 
 std::string percent(double share) {
   if (!std::isfinite(share)) return "-";
-  // Cut, not rounded: what reads as 90 % is at least 90 %.
+  // Truncates: what is shown as 90 % is at least 90 %.
   const double whole = 100 * share + 1e-9;
   if (share < 0.001) return plain_number(100 * share) + " %";
   const int decimals = share < 0.01 ? 2 : share < 0.1 ? 1 : 0;

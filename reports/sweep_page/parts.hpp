@@ -1,5 +1,5 @@
-// The sweep page's sections, one function each, and the pieces they share. Only this folder's page includes
-// it.
+// The sections of the sweep page, one function each, and the parts they share. Used only by this folder's
+// page.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,9 @@ std::string reading();
 std::string style();
 std::string script();
 
-/// A variant's colour (a CSS class), marker and line: a function of its name alone, so that it looks the same
-/// everywhere. Colours say the algorithm or the peer, markers and dashes tell apart what shares one.
+/// A variant's colour (a CSS class), marker and line. They depend on its name alone, so that it looks the
+/// same everywhere. The colour shows the algorithm or peer; marker and dashes distinguish variants of one
+/// colour.
 struct Look {
   const char* css;
   Marker marker;
@@ -46,7 +47,7 @@ std::string legend(const std::vector<std::string>& variants);
 std::string figure(const std::string& caption, const std::string& note, const std::string& svg,
                    const std::string& attributes = "");
 std::string panels(const std::string& figures);
-/// Content whose parts carry chosen_by: buttons above it show one dtype (and number of rows, and V) at a
+/// Content whose parts carry chosen_by. Buttons above it show one dtype (and number of rows, and V) at a
 /// time. Without scripts everything is shown.
 std::string choice(const std::string& content);
 std::string chosen_by(std::string_view dtype, std::int64_t rows = 0, std::int64_t V = 0);
@@ -58,17 +59,18 @@ std::string duration(double us);
 std::string factor(double v);
 /// 0.934 as "93 %"; "-" for NaN. Plain text.
 std::string percent(double share);
-/// A cell with its share and a bar; below `good` it is marked, NaN is an en dash.
+/// A table cell with its share and a bar. It is marked if the share is below `good`; NaN is an en dash.
 std::string share_cell(double share, std::string_view note = "", double good = 0,
                        std::string_view title = "");
-/// "online_block f32, V = 4,096, 4,000 rows: 12.3 us, 1,230 GB/s, 95 % of the copy" for a tooltip, plain.
+/// Plain text for a tooltip: "online_block f32, V = 4,096, 4,000 rows: 12.3 us, 1,230 GB/s, 95 % of the
+/// copy".
 std::string describe(const SweepRecord& r);
 std::string verified_word(const SweepRecord& r);
 
-/// The range of V on a log axis, from what is to be drawn.
+/// A log axis that covers all V to be drawn.
 Axis size_axis(const std::vector<std::int64_t>& sizes);
 
-/// The published kernels, by the names they have here.
+/// The paper's kernels, by their names in this project.
 struct PaperForms {
   const char *title, *naive, *safe, *online, *unfused_safe, *unfused_online, *fused_safe, *fused_online;
 };
@@ -80,12 +82,12 @@ inline constexpr PaperForms kPaperForms[] = {
      "online_then_topk", "safe_topk_block", "online_topk_block"},
 };
 
-/// One sentence of the paper beside what this run shows.
+/// One sentence of the paper, and what this run shows for it.
 struct PaperClaim {
   std::string what, published;
-  double low = 0, high = 0;  // what the paper's figure reads
+  double low = 0, high = 0;  // the values in the paper's figure
   const PaperForms* forms = nullptr;
-  std::string slow, fast;  // the variants whose times are divided
+  std::string slow, fast;  // the variants whose times are divided: slow / fast
   std::int64_t rows = 0;
   int slow_k = 0, fast_k = 0;
   struct Point {
@@ -94,7 +96,7 @@ struct PaperClaim {
   };
   std::vector<Point> points;
   double median = 0, least = 0, most = 0;  // NaN without points
-  std::string why;                         // what the accesses allow
+  std::string why;                         // the ratio that the accesses allow
   const char* verdict() const;             // reproduced, more, less, not in this run
 };
 std::vector<PaperClaim> paper_claims(const Context& c);

@@ -1,4 +1,4 @@
-// Accuracy against speed: what a kernel's speed costs, or does not cost.
+// Accuracy against speed: what accuracy a kernel's speed costs, if any.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Axis2 {
   bool log;
 };
 
-/// The longest V at which nearly as many kernels of the dtype have both numbers as at any.
+/// The longest V at which almost the largest number of kernels of the dtype have both values.
 std::int64_t best_size(const Context& c, const std::string& dtype,
                        std::optional<double> SweepRecord::*field) {
   std::map<std::int64_t, int> seen;

@@ -1,5 +1,5 @@
-// Each kernel against its own roofline (the accesses of its claim at the speed of a copy), and all of them
-// against the machine's: instructions a byte, where counters say both.
+// Compares each kernel with its own roofline (its claimed accesses at the speed of a copy), and all kernels
+// with the machine's: instructions per byte, if counters give both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::int64_t kRows = 4000;
 constexpr std::int64_t kLong = 4096;
-constexpr double kTarget = 0.9;  // of its own roofline, for a reference kernel on long rows
+constexpr double kTarget = 0.9;  // share of its own roofline that a reference kernel should reach
 
 struct Reference {
   const char* variant;
-  std::int64_t longest;  // V it is made for
+  std::int64_t longest;  // largest V that it is made for
 };
 constexpr Reference kReferences[] = {{"naive_block", INT64_MAX},
                                      {"safe_block", INT64_MAX},
                                      {"online_block", INT64_MAX},
                                      {"online_warp", 32768}};
 
-/// The V worth a column: powers of two and vocabularies, and the paper's series where there is little else.
+/// The V that get a column: powers of two and vocabularies, and the paper's series if there are few others.
 std::vector<std::int64_t> columns(const Context& c) {
   std::vector<std::int64_t> all;
   for (const Reference& r : kReferences)
@@ -43,7 +43,7 @@ struct Exps {
   const char* begins;
   int each;
 };
-/// Exps an element in the whole kernel, by its source: of the sum, of rescaling, of the output.
+/// Exps per element in the whole kernel, by its source: for the sum, for rescaling, for the output.
 constexpr Exps kExps[] = {{"online_recurrence", 3},
                           {"online_topk", 1},
                           {"safe_topk", 1},
@@ -64,7 +64,7 @@ constexpr Exps kExps[] = {{"online_recurrence", 3},
                           {"fragment_", 2},
                           {"lazy_", 2}};
 
-/// 0 where the count is not known.
+/// 0 if the count is not known.
 double exps(std::string_view variant) {
   for (const Exps& e : kExps)
     if (variant.starts_with(e.begins)) return e.each;
@@ -134,8 +134,8 @@ Roofs roofs_at(const std::vector<Dot>& dots) {
   return out;
 }
 
-/// The V of these 4000 rows at which most kernels were timed, beyond what caches hold; one with counters if
-/// there is one.
+/// The V at which most kernels were timed with 4000 rows, larger than what caches hold. One with counters is
+/// preferred.
 std::int64_t common_size(const Context& c, const std::string& dtype) {
   std::map<std::int64_t, int> seen, counted;
   for (const SweepRecord* r : c.timed)

@@ -1,5 +1,5 @@
-// Share of the copy (or the read) over V for the kernels that tell most: the paper's three, one that keeps
-// the row on chip, the fused top-k, and every peer that ran.
+// Share of the copy (or the read) over V for the most telling kernels: the paper's three, one that keeps the
+// row on chip, the fused top-k, and every peer that ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string draw(const Context& c, const std::vector<std::string>& variants, con
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() < 2) return "";
-  // Up to a whole copy, unless all are far below it.
+  // The axis goes up to a whole copy, unless all lines are far below it.
   top = top > 0.3 ? std::clamp(top, 1.0, 1.4) : top;
   Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},
             fmt::format("share of the {} over V, {}, {} rows", ceiling, dtype, rows), 560, 300);

@@ -16,7 +16,7 @@ namespace {
 
 std::string times(double v) { return std::isfinite(v) ? fmt::format("{:.2f}x", v) : "-"; }
 
-/// Of one dtype at 4000 rows: the fastest right kernel of each V from 4096, and its share.
+/// For one dtype at 4000 rows: the fastest right kernel at each V from 4096 on, and its share.
 std::string fastest(const Context& c, const std::string& dtype) {
   std::map<std::int64_t, const SweepRecord*> best;
   for (const SweepRecord* r : c.timed)
@@ -69,7 +69,7 @@ std::string own_rooflines(const Context& c) {
 std::vector<std::string> headlines(const Context& c) {
   std::vector<std::string> out;
   for (const PaperClaim& p : paper_claims(c)) {
-    // The three sentences that the paper is known for.
+    // The paper's three best-known sentences.
     const bool told = p.what.starts_with("batch 4000, V from 4000: online") ||
                       p.what.starts_with("batch 10, V above") ||
                       p.what.starts_with("batch 4000, top-5 at V = 25");

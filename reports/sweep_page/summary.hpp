@@ -1,4 +1,4 @@
-// The sweep in a few lines: for the head of the page, for terminals, and as sweep.md.
+// The sweep in a few lines: for the head of the page, for terminals, and for sweep.md.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace assay {
 
-/// sweep.md: verdict, machine, what is seen, the paper's claims and the fastest right kernels.
+/// The text of sweep.md: verdict, machine, main results, the paper's claims, and the fastest right kernels.
 std::string sweep_summary(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
 
 namespace speed {
 
-/// What the run shows in sentences, plain text; empty where it shows nothing.
+/// The main results as sentences in plain text; empty if there are none.
 std::vector<std::string> headlines(const Context& c);
 
 }  // namespace speed

@@ -1,5 +1,5 @@
 // What the tutorial and the two blogs published, beside the same kernels on this machine. Their figures are
-// their own, on their GPUs: what can be compared is the order of the kernels and the factors between them.
+// from other GPUs. Only the order of the kernels and the ratios between them can be compared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ constexpr TutorialRow kTutorialRows[] = {
     {64, 1024, {0.3986, 0.2468, 0.2033}}, {64, 2048, {0.7899, 0.4933, 0.4007}},
     {64, 4096, {1.5726, 0.9834, 0.8058}}, {64, 8192, {3.1366, 1.9745, 1.6136}}};
 
-/// On an A100, f32, in the blog's unit: torch, then the kernels of kWorklog. Only ratios mean anything.
+/// On an A100, f32, in the blog's unit: torch, then the kernels of kWorklog. Only ratios have a meaning.
 struct WorklogRow {
   std::int64_t V;
   double torch, kernels[4];
@@ -112,7 +112,7 @@ std::string tutorial_table(const Context& c) {
 
 namespace {
 
-/// The V to compare at: the blog's power of two, or the paper's 63/64 of it where only that has a torch time.
+/// The V to compare at: the blog's power of two, or the paper's 63/64 of it if only that has a torch time.
 std::int64_t compared_size(const Context& c, std::int64_t V, std::int64_t rows) {
   const std::int64_t near = V / 64 * 63;
   return !c.at("torch_softmax", "f32", rows, V) && c.at("torch_softmax", "f32", rows, near) ? near : V;
@@ -187,7 +187,7 @@ std::string part_three_figure(const Context& c) {
   table += "</tr></thead><tbody>";
   for (const std::string& n : names) table += share_row(c, n.c_str(), "f32", kRows, sizes);
 
-  // The blog's two sentences, counted.
+  // Counts how often the blog's two sentences hold.
   struct Tally {
     int ahead = 0, of = 0;
     void take(const SweepRecord* a, const SweepRecord* b) {

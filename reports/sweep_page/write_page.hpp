@@ -1,4 +1,4 @@
-// The page and the summary of a sweep's folder, from the records that lie in it.
+// Writes the page and the summary of a sweep's folder from the records in it.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace assay {
 
-/// sweep.jsonl and peers.jsonl of the folder, what is there of them. Throws InputError naming the file.
+/// Reads sweep.jsonl and peers.jsonl of the folder, if they exist. Throws InputError that names the file.
 std::vector<SweepRecord> records_of_folder(const std::filesystem::path& folder);
 
-/// Writes sweep.html and sweep.md from those and accesses.jsonl; returns the page's absolute path. Throws
-/// InputError where the folder holds no record of a sweep, or naming the file that can not be read or
-/// written.
+/// Writes sweep.html and sweep.md from those and accesses.jsonl. Returns the page's absolute path. Throws
+/// InputError if the folder holds no record of a sweep, or if a file cannot be read or written (it names the
+/// file).
 std::filesystem::path write_sweep_page(const std::filesystem::path& folder);
 
 }  // namespace assay

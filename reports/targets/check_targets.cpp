@@ -24,7 +24,7 @@ IsolationOptions isolation_of(const TargetOptions& options) {
   return {.timeout_seconds = options.timeout_seconds};
 }
 
-/// The author's own word, on top of what the kernel brings.
+/// Adds the words of --declare to what the kernel itself declares.
 Variant declared(Variant v, const std::string& text) {
   if (text.empty()) return v;
   const auto declare = [text](Variant& one) {
@@ -38,7 +38,7 @@ Variant declared(Variant v, const std::string& text) {
   return v;
 }
 
-/// What decides over a hang stands in the line that repeats it.
+/// A hang depends on the timeout, so the reproduce line contains it.
 std::string with_timeout(std::string words, const TargetOptions& options) {
   if (options.timeout_seconds != TargetOptions().timeout_seconds)
     words += fmt::format(" --timeout {}", options.timeout_seconds);
@@ -73,10 +73,10 @@ std::vector<Target> plugin_targets(const std::string& word, const TargetOptions&
 
 std::vector<Target> source_targets(const std::string& word, const TargetOptions& options) {
   std::vector<Target> targets;
-  // An entry's adapter says the declaration; a file that registers itself has said its own.
+  // With an entry, the adapter carries the declaration. A file that registers itself has its own.
   const std::string more = options.source.entry.empty() ? options.source.declare : "";
   const std::vector<SourceCandidate> all = source_candidates(word, options.source, isolation_of(options));
-  // Of several types a word may mean something to one.
+  // With several types, a word may have a meaning for only one of them.
   if (all.size() == 1) refuse_idle_words(all[0].variant);
   for (const SourceCandidate& c : all) {
     const auto make = [c, options, more] {

@@ -1,4 +1,4 @@
-// What `assay check` is asked to judge: a registered key, a plugin, source files that become one, or a Python
+// What `assay check` can judge: a registered key, a plugin, source files that become a plugin, or a Python
 // callable.
 #pragma once
 
@@ -13,17 +13,17 @@ namespace assay {
 
 struct TargetOptions {
   std::vector<std::string> words;  // KEY, PLUGIN.so[#name], FILE.cu, FILE.py:FUNCTION ...
-  SourceOptions source;            // --entry and its like; --declare for all of them
+  SourceOptions source;            // --entry and related options; --declare for all of them
   double timeout_seconds = 20;
 };
 
 struct Target {
   Variant variant;
-  std::string words;              // as they stand in a reproduce line
-  std::function<Variant()> make;  // the variant with a worker of its own
+  std::string words;              // as written in a reproduce line
+  std::function<Variant()> make;  // makes the variant, with a worker of its own
 };
 
-/// Throws InputError for what is no key, can not be loaded, or can not be compiled.
+/// Throws InputError for a word that is no key, and for what cannot be loaded or compiled.
 std::vector<Target> resolve_targets(const TargetOptions& options);
 
 }  // namespace assay

@@ -31,7 +31,7 @@ Words split(const std::string& word) {
   return {word.substr(0, end), word.substr(at + 1)};
 }
 
-/// "f16" or "f16:f32": of the logits, and of the outputs where they are another.
+/// "f16" or "f16:f32": the type of the logits, and of the outputs if it differs.
 std::pair<Dtype, Dtype> types_in(const std::string& word) {
   const std::size_t at = word.find(':');
   const auto in = parse_dtype(word.substr(0, at));

@@ -1,4 +1,4 @@
-// A Python callable as a candidate: the words of a command line that name it, and the words that repeat it.
+// A Python callable as a candidate: the command-line words that name it, and those that repeat it.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace assay {
 
-/// True for FILE.py:FUNCTION, FILE.py::FUNCTION and PACKAGE.MODULE:FUNCTION; and for FILE.py, which lacks
-/// one.
+/// True for FILE.py:FUNCTION, FILE.py::FUNCTION and PACKAGE.MODULE:FUNCTION, and for FILE.py, where the
+/// function is missing.
 bool is_python_callable(const std::string& word);
 
-/// The callable with what --arg, --op, --types, --name, --host and --python say. Throws InputError for a word
-/// that is wrong, and for options of a source file that is compiled.
+/// The callable with the settings of --arg, --op, --types, --name, --host and --python. Throws InputError for
+/// a wrong word, and for options that apply only to compiled source files.
 PythonCallable python_callable(const std::string& word, const SourceOptions& options);
 
-/// The words after a verb that name this callable again, at one pair of types, as a shell takes them.
+/// The words after a verb that name this callable again at one pair of types, quoted for a shell.
 std::string python_words(const std::string& word, const SourceOptions& options, const Variant& variant);
 
 }  // namespace assay

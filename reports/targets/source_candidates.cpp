@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 std::string quoted(const std::string& s) {
   if (!s.empty() && s.find_first_not_of(
                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") == s.npos)
@@ -24,14 +24,14 @@ std::string quoted(const std::string& s) {
   return t + "'";
 }
 
-/// "my.cu#name": the file, and "#name" where there is one.
+/// "my.cu#name": the file, and "#name" if present.
 std::pair<std::string, std::string> split(const std::string& word) {
   const std::size_t at = word.rfind('#');
   if (at == word.npos || std::filesystem::exists(word)) return {word, ""};
   return {word.substr(0, at), word.substr(at)};
 }
 
-/// By the words that name a candidate.
+/// Compiled files, by the words that name a candidate.
 struct Sources {
   std::mutex lock;
   std::map<std::string, OneFile> files;
@@ -82,7 +82,7 @@ bool is_source_file(const std::string& word) {
 
 namespace {
 
-/// A name alone becomes the declaration that the file has. What cannot be read is said where it is compiled.
+/// Replaces a name by its declaration in the file. If the file cannot be read, the compilation reports it.
 std::string entry_in(const std::string& source, const std::string& entry) {
   std::ifstream in(source, std::ios::binary);
   std::ostringstream text;
@@ -100,7 +100,7 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   f.nvcc_flags = o.nvcc_flags;
   f.build_dir = o.build_dir;
   f.declaration = o.declare;
-  // The words are known before anything is compiled, and from where: from the command line, no plugin.
+  // --declare is known before compilation, and is the user's own: it comes from no plugin.
   Variant stranger;
   stranger.claim = undeclared_claim();
   stranger.limits = undeclared_limits();
@@ -133,7 +133,7 @@ std::vector<std::string> source_arguments(const SourceOptions& o) {
   add("--types", types);
   add("--name", o.name);
   add("--declare", o.declare);
-  // A file that registers itself says its op; there --op chooses among what the variant writes.
+  // A file that registers itself states its op; there --op only selects among its variants.
   if (!o.entry.empty()) add("--op", o.op);
   add("--build-dir", o.build_dir);
   return words;
@@ -154,7 +154,7 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     SourceCandidate c{std::move(v), ""};
     c.plugin = c.variant.origin;
     c.variant.file = file + " (" + made.compiler + "; " + made.command + ")";
-    // Of several types one is named by --types, of several variants by the name behind the file's.
+    // --types selects one of several types, and the name behind the file's name one of several variants.
     SourceOptions one = options;
     if (!one.dtypes.empty()) one.dtypes = {assay::name(c.variant.dtype)};
     const std::size_t at = c.plugin.rfind('#');

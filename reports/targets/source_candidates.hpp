@@ -1,4 +1,5 @@
-// A source file as a candidate: compiled as it is, loaded in a worker, and named by the words that repeat it.
+// A source file as a candidate: compiled unchanged, loaded in a worker, and named by the words that repeat
+// it.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,8 @@ class App;
 
 namespace assay {
 
-/// Options that say how a source file is to be called and compiled. Words are checked when it is compiled.
-/// Some are a Python callable's as well.
+/// Options on how to call and compile a source file. They are checked when it is compiled. Some also apply to
+/// a Python callable.
 struct SourceOptions {
   std::string entry;
   std::vector<std::string> args;
@@ -26,35 +27,35 @@ struct SourceOptions {
   std::string declare;
   std::string name;
   std::string op;
-  std::vector<std::string> dtypes;  // what T stands for
-  std::string python;               // the interpreter of a Python callable
+  std::vector<std::string> dtypes;  // the types that T stands for
+  std::string python;               // interpreter for a Python callable
 };
 
-/// --entry --arg --host --nvcc-flags --build-dir --name --types --python; --declare and --op belong to the
-/// verb.
+/// --entry --arg --host --nvcc-flags --build-dir --name --types --python. (--declare and --op belong to the
+/// verb.)
 void add_source_options(CLI::App& command, SourceOptions& options);
 
-/// True for FILE.cu, .cuh, .cpp, .cc, .cxx and .c, and for FILE.cu#name: one of the variants in it.
+/// True for FILE.cu, .cuh, .cpp, .cc, .cxx and .c, and for FILE.cu#name, one variant in the file.
 bool is_source_file(const std::string& word);
 
-/// Throws InputError for a word that is wrong.
+/// Throws InputError for a wrong word.
 OneFile one_file(const std::string& word, const SourceOptions& options);
 
-/// The options that say the same again, word by word.
+/// The same options as command-line words.
 std::vector<std::string> source_arguments(const SourceOptions& options);
-/// The words after a verb that name this file again, as a shell takes them: "my.cu --entry '...' --host".
+/// The words after a verb that name this file again, quoted for a shell: "my.cu --entry '...' --host".
 std::string source_words(const std::string& word, const SourceOptions& options);
 
 struct SourceCandidate {
-  Variant variant;     // its `file` says which compiler and flags made it, its `origin` which words name it
-  std::string plugin;  // what load_plugin takes to load it again: PATH#NAME
+  Variant variant;     // `file` says which compiler and flags made it, `origin` which words name it
+  std::string plugin;  // PATH#NAME, with which load_plugin loads it again
 };
 
-/// Compiles the file, or finds what was compiled of it before, and loads its variants. Throws InputError.
+/// Compiles the file, or reuses an earlier result, and loads its variants. Throws InputError.
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation = {});
 
-/// The file that a candidate of this process was compiled from; empty for any other variant.
+/// The file from which a candidate of this process was compiled; empty for any other variant.
 std::optional<OneFile> source_of(const Variant& variant);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
-// Causal kernels: right ones pass in every group, each that is wrong at the diagonal, behind it, in its scale
-// or at the start of a square fails; what is planned of them is squares, and each case is found again by its
-// own words.
+// Causal kernels. Right ones pass in every group. Each one that is wrong at the diagonal, behind it, in its
+// scale or at the start of a square fails. Their plans consist of squares, and each case can be repeated by
+// its own command.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 namespace assay::conformance {
 namespace {
 
-/// What a serial kernel may do wrongly.
+/// The possible mistakes of a serial kernel.
 struct Kernel {
   /// One past the last column of a row.
   std::function<std::int64_t(std::int64_t row, std::int64_t V)> end = [](std::int64_t row, std::int64_t V) {
     return row % V + 1;
   };
-  bool maximum_of_all = false;  // of all V columns
+  bool maximum_of_all = false;  // the maximum is taken over all V columns
   bool scales = true;
   bool zeros = true;  // behind the diagonal
   float behind = 0;   // what is written there
@@ -89,7 +89,7 @@ TEST(Causal, RightKernelsPassInEveryGroup) {
         check(v, {"families", "shapes", "operands", "rows", "layout", "repeat", "calls", "batch"});
     EXPECT_GT(r.executed, 600) << what;
     for (const Record& one : r.records) {
-      // In place, and what a worker is for, is not tried of a kernel of this process.
+      // A kernel in this process is not tried in place, or in a way that needs a worker.
       EXPECT_TRUE(one.status == Status::pass || one.status == Status::unsupported)
           << what << ": " << one.reproduce << ": " << one.reason;
       EXPECT_TRUE(one.V > 0 && one.rows % one.V == 0) << one.reproduce;
@@ -121,16 +121,16 @@ TEST(Causal, WrongOnesFail) {
       EXPECT_GT(failed(check(serial(k, words), {"operands"})), 10) << what << ", " << words;
   EXPECT_GT(failed(check(serial(unwritten), {"shapes"})), 10);
   EXPECT_GT(failed(check(serial(tiny), {"shapes"})), 10);
-  // Of the diagonal every group knows.
+  // Every group sees a fault at the diagonal.
   for (const Kernel& k : {below, above, start}) EXPECT_GT(failed(check(serial(k), {"shapes"})), 10);
-  // What stands behind it is seen wherever something was put there.
+  // A fault behind the diagonal is seen wherever something was put there.
   for (const Record& r : check(serial(maximum), {"operands"}).records)
     if (r.V > 1 && r.setup == "huge_behind") {
       EXPECT_EQ(r.status, Status::fail) << r.reproduce;
     }
 }
 
-/// exp(x) of finite scores, times 0 or 1: NaN stays NaN. Its author says what it is made for.
+/// exp(x) of finite scores, times 0 or 1, so NaN stays NaN. The author declares what the kernel is made for.
 TEST(Causal, FiniteKernelsHaveFiniteScoresBehindTheDiagonal) {
   const auto product = [](const Problem& p, const Buffers& b, const Stream&) {
     for (std::int64_t r = 0; r < p.rows && p.V > 0; ++r) {
@@ -197,7 +197,7 @@ TEST(Causal, WholeSquares) {
   EXPECT_EQ(whole_squares(v, 4096, 3), 4096);
 }
 
-/// A record's own words make the same case again, whatever else was left out beside it.
+/// The command in a record makes the same case again, whatever other cases were left out.
 TEST(Causal, ARecordIsFoundAgain) {
   const Variant v = serial({});
   const ConformanceResult all = check(v, {"shapes", "operands", "calls", "batch", "layout"});
@@ -225,7 +225,7 @@ TEST(Causal, TheReferenceVariantPasses) {
   }
 }
 
-/// A limit of its length is found; the number of rows, which follows from it, is none.
+/// A limit on the length is found. No limit on the number of rows is, because it follows from the length.
 TEST(Causal, LimitsOfTheLengthAreFound) {
   Variant v = serial({});
   v.run = [](const Problem& p, const Buffers& b, const Stream&) {

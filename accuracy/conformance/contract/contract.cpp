@@ -16,14 +16,14 @@
 namespace assay::conformance {
 namespace {
 
-/// Each round names one kind of limit; what is left after so many is no matter of limits.
+/// Each round finds one kind of limit. Failures that are left after this many rounds are not due to limits.
 constexpr int kRounds = 8;
 
 std::string joined(const std::string& a, const std::string& b) {
   return a.empty() ? b : b.empty() ? a : a + "; " + b;
 }
 
-/// The word of "word=value" is among the pairs of a declaration.
+/// True if a declaration has a pair "word=value" with this word.
 bool says(const std::string& declaration, const std::string& word) {
   for (std::size_t at = declaration.find(word); at != std::string::npos;
        at = declaration.find(word, at + 1)) {
@@ -51,13 +51,13 @@ class Search {
   ContractedResult run() {
     std::unique_ptr<ConformanceRun> last = again(options_.extent);
     const Variant variant = make_();
-    bool whole = true;  // `last` is what the options ask for
+    bool whole = true;  // `last` ran at the extent that the options ask for
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<Record>& records = last->records();
       if (std::none_of(records.begin(), records.end(), fails)) {
         if (whole) break;
-        last.reset();                   // its worker is free
-        last = again(options_.extent);  // which has cases that the quick look has not
+        last.reset();                   // frees its worker
+        last = again(options_.extent);  // has cases that the quick extent has not
         whole = true;
         continue;
       }
@@ -71,7 +71,7 @@ class Search {
       last = again(Extent::quick);
       whole = options_.extent == Extent::quick;
     }
-    // What is printed was run as if it had been declared, and whole.
+    // The printed contract was run as if it had been declared, at the whole extent.
     ContractedResult out;
     if (!whole) {
       last.reset();
@@ -87,8 +87,9 @@ class Search {
  private:
   std::vector<FoundLimit> next(const std::vector<Record>& records) {
     const Variant v = declared(make_(), found_);
-    // What the author said is a promise. That an int holds the row length is none, and neither is the k that
-    // a kernel is tried with where nothing was said.
+    // What the author declared is a promise, so it is not looked for. Two values are no promises: a max_V
+    // that only says that an int holds the row length V, and the k with which a kernel is tried if none was
+    // declared.
     const auto may = [&](const char* word) {
       const bool widest = (std::string_view(word) == "max_V" && v.limits.max_V == INT32_MAX) ||
                           (std::string_view(word) == "max_k" && v.max_k == kUndeclaredK);
@@ -104,7 +105,7 @@ class Search {
     return next_divisor_class(v, records, may, pilot);
   }
 
-  /// The groups of the check, under what is found so far.
+  /// Runs the groups of the check, under the limits found so far.
   std::unique_ptr<ConformanceRun> again(Extent extent, Part part = Part::cheap) {
     ConformanceOptions o = options_;
     o.extent = extent;
@@ -113,7 +114,7 @@ class Search {
     return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
   }
 
-  /// Throws InputError where there is no case at all.
+  /// Throws InputError if there is no case at all.
   void add_costly(ConformanceResult& result) {
     ConformanceResult more =
         again(options_.extent, result.records.empty() ? Part::all : Part::costly)->explained();
@@ -134,8 +135,8 @@ class Search {
     return ConformanceRun([&] { return declared(make_(), words); }, o).records();
   }
 
-  /// A kernel whose worker is idle, or a new one. The search runs the groups again and again, and a worker
-  /// that starts anew costs a second on a GPU and several in Python.
+  /// A kernel whose worker is idle, or a new one. The search runs the groups many times, and a new worker
+  /// process costs a second on a GPU, and several seconds in Python.
   Variant idle() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -159,7 +160,7 @@ class Search {
   std::vector<std::string> outside_;
 };
 
-/// How the records of an axis went.
+/// Whether records of an axis passed or failed.
 struct Seen {
   bool passed = false, failed = false;
   void add(const Record& r) {
@@ -204,7 +205,7 @@ std::string Contract::within() const {
     if (!a.within.empty() &&
         (a.state == Axis::State::declared || a.state == Axis::State::found || a.name == "rows" ||
          a.name == "row length") &&
-        // Callers do not rely on a pitch, nor on streams.
+        // Callers rely neither on a pitch nor on streams.
         (a.state == Axis::State::found || (a.name != "pitch" && a.name != "streams")))
       parts.push_back(a.within);
   return fmt::format("{}", fmt::join(parts, "; "));
@@ -253,7 +254,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   }
   const bool longest = l.max_V > 0 && l.max_V != INT32_MAX && l.V_in.count == 0;
   if (longest) lengths += fmt::format(", at most {}", l.max_V);
-  // Squares soon have more elements than a case may have.
+  // Squares soon exceed the number of elements that a case may have.
   std::int64_t longest_tried = 0;
   for (const Record& r : records)
     if (causal && r.group == "shapes" && r.status == Status::pass)
@@ -284,7 +285,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
                         l.alignment > 1, any_of({"alignment"})));
   c.axes.push_back(axis("pitch", of(setup("pitch_", "")), l.dense ? "dense rows" : "any pitch", l.dense,
                         any_of({"dense"})));
-  // Values. A mask beside a finite logit is no special row: every caller relies on it.
+  // Values. A row with some -inf and a finite logit is no special row: every caller relies on it.
   const Seen masks = of([](const Record& r) {
     return r.group == "families" && r.V > 0 &&
            (traits_of(r.family) & (trait::parts | trait::bottom)) == trait::parts;
@@ -325,7 +326,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
                         v.claim.in_place, false));
   c.axes.push_back(axis("streams", of(group("streams")), v.own_stream ? "any stream" : "the default stream",
                         !v.own_stream, false));
-  // What a caller does not rely on: recorded, not judged.
+  // Properties on which a caller does not rely: recorded, not judged.
   const auto empty = [&](const char* what, bool promised, const std::function<bool(const Record&)>& chosen,
                          const char* size) {
     Axis a{what};

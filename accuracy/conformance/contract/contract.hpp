@@ -1,6 +1,6 @@
-// Where a kernel is right. Most kernels out there are made for some row lengths, aligned addresses or
-// ordinary logits, and say an error elsewhere. The contract is the largest domain in which every case passes;
-// CONTRACT.md beside this file says how it is found and what counts as a limit.
+// Where a kernel is right. Most kernels are made for certain row lengths V, aligned addresses or ordinary
+// logits, and return an error elsewhere. The contract is the largest domain in which every case passes.
+// CONTRACT.md in this folder says how it is found and what counts as a limit.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,14 @@
 
 namespace assay::conformance {
 
-/// One thing that callers may vary, and what is known of it.
+/// One property that callers may vary, and what is known about it.
 struct Axis {
-  /// holds: tried, and every case passed; declared: the author said how far it goes; found: nobody said so,
-  /// and beyond it the kernel says no; not_promised: empty rows and launches without rows, which a caller
-  /// does not rely on; not_tried: no case of this run shows it; wrong: cases fail inside the contract.
+  /// holds: it was tried, and every case passed;
+  /// declared: the author said how far it goes;
+  /// found: nobody declared it, and beyond it the kernel refuses;
+  /// not_promised: empty rows and launches without rows, which a caller does not rely on;
+  /// not_tried: no case of this run shows it;
+  /// wrong: cases fail inside the contract.
   enum class State { holds, declared, found, not_promised, not_tried, wrong };
   std::string name;  // "row length", "alignment"
   State state = State::not_tried;
@@ -26,9 +29,10 @@ const char* name(Axis::State s);
 
 struct Contract {
   std::vector<Axis> axes;
-  /// The words that nobody declared and that hold: "V_multiple=32; max_V=1024". Empty: none are needed.
+  /// The limits that nobody declared and that were found: "V_multiple=32; max_V=1024". Empty: none are
+  /// needed.
   std::string found;
-  /// What was seen outside them, one sentence each.
+  /// What was seen outside these limits, one sentence each.
   std::vector<std::string> outside;
   /// "rows >= 1; V >= 1, a multiple of 32; finite logits".
   std::string within() const;
@@ -39,16 +43,16 @@ struct ContractedResult {
   Contract contract;
 };
 
-/// run_conformance; where cases fail because the kernel says no to them, the limits that explain it are
-/// looked for, and everything is run again as if they had been declared. `declared`: the author's own words,
-/// which are promises: none of them is looked for. `target_with`: the words of a reproduce line, with more
-/// declared.
+/// Runs run_conformance. If cases fail because the kernel refuses them, it looks for the limits that explain
+/// this, and runs everything again as if they had been declared. `declared`: the author's own words; they are
+/// promises, so none of these limits is looked for. `target_with`: returns the words of a reproduce line with
+/// more declared.
 ContractedResult run_within_contract(const std::function<Variant()>& make, const ConformanceOptions& options,
                                      const std::string& declared,
                                      const std::function<std::string(const std::string& more)>& target_with);
 
-/// The axes as the records of a run show them, for a variant whose limits are `variant`'s; `found`: the words
-/// among them that nobody declared, with what was seen beyond them.
+/// The axes as the records of a run show them. `variant`: the variant with its limits. `found`: those of the
+/// limits that nobody declared. `outside`: what was seen beyond them.
 Contract contract_of(const Variant& variant, const std::vector<Record>& records, const std::string& found,
                      const std::vector<std::string>& outside);
 

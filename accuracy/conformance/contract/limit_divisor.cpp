@@ -1,4 +1,4 @@
-// Two classes of arithmetic that are found last: epsilon in the divisor, and numerators stored in the
+// Two classes of arithmetic that are looked for last: epsilon in the divisor, and numerators stored in the
 // outputs' type.
 #include <fmt/format.h>
 
@@ -13,13 +13,13 @@
 namespace assay::conformance {
 namespace {
 
-/// What outputs that are off by a little fail.
+/// True for a check that fails if outputs are slightly off.
 bool shows_it(const Record& r, Check c) {
   return c == Check::element || c == Check::coherence || c == Check::row_sum || c == Check::normalizer ||
          c == Check::claim || c == Check::property || (c == Check::special && r.V == 1);
 }
 
-/// Failing cases whose outputs are off, and only by a little. Empty where something else fails as well.
+/// Failing cases whose outputs are only slightly off. Empty if anything else fails as well.
 struct Off {
   std::vector<const Record*> records;
   std::set<std::string> families;  // those of the group families
@@ -29,13 +29,12 @@ Off only_off(const std::vector<Record>& records, bool of_values) {
   Off off;
   for (const Record& r : records) {
     if (decided_by_values(r) && !of_values) continue;
-    // Outputs that are off may also leave a case undecided: it is run again under what is found.
+    // Outputs that are off may also make a case undecided; it is run again under the limits that are found.
     if (!fails(r) || r.status == Status::inconclusive) continue;
     bool shown = false, other = false;
     for (const CheckResult& c : r.checks) {
       if (c.failed == 0) continue;
-      // Outputs that are off have their sum measured, in launches of their own: those say nothing of the
-      // case.
+      // If outputs are off, their sum is measured in separate launches. These say nothing about the case.
       if (c.check == Check::launch && c.detail.find("to measure the sum") != std::string::npos) continue;
       (shows_it(r, c.check) ? shown : other) = true;
     }
@@ -51,7 +50,7 @@ Off only_off(const std::vector<Record>& records, bool of_values) {
   return off;
 }
 
-/// The failing families, or else the shortest failing length, under these words.
+/// Runs the failing families under these words, or else the shortest failing length; true if they pass.
 bool explains(const Pilot& pilot, const Off& off, const std::string& words) {
   for (const std::string& family : off.families)
     if (!all_pass(pilot(words, {"families"}, of_family(family)))) return false;
@@ -62,14 +61,15 @@ bool explains(const Pilot& pilot, const Off& off, const std::string& words) {
   return all_pass(pilot(words, {"shapes"}, shortest));
 }
 
-/// Sums that the record's worst output speaks for: of the exact value, and of what came back.
+/// The sums that follow from the record's worst output: from its exact value, and from the value that came
+/// back.
 struct Sums {
   double exact = 0, got = 0;
   double beside() const { return std::isfinite(got) && got > exact ? got - exact : 0; }
 };
 Sums sums_of(const Variant& v, const Record& r) {
   const WorstElement& w = *r.worst;
-  // Without a maximum the sum is that of e^x.
+  // Without a maximum the sum is a sum of e^x.
   const double d = v.claim.shift == Shift::none ? w.logit : w.distance;
   const auto of = [&](double value) {
     if (v.op == Op::lse) return std::exp(v.claim.shift == Shift::none ? value : value - w.logit);
@@ -80,8 +80,8 @@ Sums sums_of(const Variant& v, const Record& r) {
 
 constexpr int kLeastDecade = -8, kMostDecade = -2;
 
-/// Numbers that somebody may have written, the smallest first: powers of ten near the estimate, and the
-/// estimate to one digit.
+/// Numbers that an author may have written, smallest first: powers of ten near the estimate, and the estimate
+/// to one digit.
 std::vector<std::string> written_near(double estimate) {
   std::vector<std::pair<double, std::string>> all;
   const int decade = static_cast<int>(std::floor(std::log10(estimate)));
@@ -99,7 +99,7 @@ std::vector<std::string> written_near(double estimate) {
   return words;
 }
 
-/// The estimate of the smallest sum: there epsilon shows most.
+/// The estimate from the smallest sum, where epsilon shows most.
 double estimated(const Variant& v, const Off& off) {
   double least = std::numeric_limits<double>::infinity(), estimate = 0;
   for (const Record* r : off.records)
@@ -141,7 +141,7 @@ std::vector<FoundLimit> numerators_class(const Variant& v, const Off& off,
 std::vector<FoundLimit> next_divisor_class(const Variant& variant, const std::vector<Record>& records,
                                            const std::function<bool(const char* word)>& may,
                                            const Pilot& pilot) {
-  // Rows that a limit of the values may explain are asked where no others are off.
+  // Rows that a limit of the values may explain are used only if no others are off.
   Off off = only_off(records, false);
   if (off.records.empty()) off = only_off(records, true);
   if (off.records.empty()) return {};

@@ -12,15 +12,15 @@
 namespace assay::conformance {
 namespace {
 
-/// Launches that narrow a limit down between two values that were tried.
+/// The most launches that narrow a limit down between two sizes that were tried.
 constexpr int kSteps = 48;
-/// Fewer sizes than this are no evidence of a multiple: more are tried.
+/// Fewer sizes than this do not prove a multiple, so more are tried.
 constexpr std::size_t kEnough = 24;
 
 using Answer = Trials::Answer;
-using Sizes = std::map<std::int64_t, std::string>;  // with what was said, where it was refused
+using Sizes = std::map<std::int64_t, std::string>;  // each with the kernel's message, if it was refused
 
-/// What is asked of the sizes of one axis, and how it is called.
+/// The sizes of one axis: what was tried, and the names of its limits.
 struct Line {
   const char* what;      // "V"
   const char* multiple;  // "V_multiple"
@@ -29,14 +29,14 @@ struct Line {
   std::function<Size(std::int64_t n)> at;
   Sizes good, refused;
 
-  /// Asks for one size, and keeps the answer.
+  /// Tries one size, and keeps the answer.
   bool takes(Trials& trials, std::int64_t n) {
     const Answer answer = trials.at(at(n));
     if (answer == Answer::taken) good.emplace(n, "");
     if (answer == Answer::refused) refused.emplace(n, trials.said(at(n)));
     return answer == Answer::taken;
   }
-  /// What is known of this line already.
+  /// Takes over what is already known about this axis.
   void learn(const Trials& trials, const std::function<std::int64_t(const Size&)>& of) {
     for (const auto& [size, known] : trials.known()) {
       const std::int64_t n = of(size);
@@ -48,7 +48,7 @@ struct Line {
   std::string seen(std::int64_t n) const { return fmt::format("{} = {} {}", what, n, refused.at(n)); }
 };
 
-/// The size next to `bad` that is taken, from `good` on, in steps of `step`; upwards or downwards.
+/// The last accepted size before `bad`, starting from `good`, in steps of `step`; upwards or downwards.
 std::int64_t last_good(Line& line, Trials& trials, std::int64_t good, std::int64_t bad, std::int64_t step) {
   const bool up = bad > good;
   good /= step, bad = up ? (bad + step - 1) / step : bad / step;
@@ -65,8 +65,8 @@ std::int64_t divisor_of_good(const Line& line) {
   return multiple;
 }
 
-/// What all taken sizes are multiples of. The few that were tried may have more in common than they need: a
-/// part of it is tried too.
+/// The common divisor of all accepted sizes. The few sizes that were tried may have a larger divisor than
+/// needed, so sizes that are not multiples of it are tried too.
 std::int64_t multiple_of(Line& line, Trials& trials) {
   std::int64_t multiple = divisor_of_good(line);
   for (std::int64_t prime = 2; prime <= multiple;) {
@@ -79,24 +79,24 @@ std::int64_t multiple_of(Line& line, Trials& trials) {
       multiple = divisor_of_good(line);
     else
       ++prime;
-    // Rules of kernels are powers of two, times little.
+    // The multiples of real kernels are powers of two times a small number.
     if (prime > 61) break;
   }
   return multiple;
 }
 
-/// The limits that tell the refused sizes from the others; none where no such rule does.
+/// The limits that separate the refused sizes from the accepted ones; empty if no such limits exist.
 std::vector<FoundLimit> limits_of(Line& line, Trials& trials, const May& may) {
   if (line.refused.empty() || line.good.empty()) return {};
   const std::int64_t multiple = multiple_of(line, trials);
   const std::int64_t least = line.good.begin()->first, most = line.good.rbegin()->first;
-  std::int64_t rest = 0, above = 0, below = 0;  // sizes that show it
+  std::int64_t rest = 0, above = 0, below = 0;  // refused sizes that show it
   for (const auto& [n, said] : line.refused) {
     const bool whole = n % multiple == 0;
     if (!whole && rest == 0) rest = n;
     if (whole && n > most && above == 0) above = n;
     if (whole && n < least) below = n;
-    if (whole && n > least && n < most) return {};  // the good ones around it do not say why
+    if (whole && n > least && n < most) return {};  // accepted sizes on both sides do not explain it
   }
   std::vector<FoundLimit> found;
   if (rest > 0 && multiple > 1) {
@@ -116,7 +116,8 @@ std::vector<FoundLimit> limits_of(Line& line, Trials& trials, const May& may) {
   return found;
 }
 
-/// Of sizes of which few are taken, by no rule: those from the smallest on, up to the first that is refused.
+/// For sizes that are accepted without a rule, and rarely: the sizes from the smallest one up to the first
+/// that is refused.
 std::vector<FoundLimit> first_few(Line& line, Trials& trials, const May& may) {
   if (line.good.empty() || line.good.size() >= line.refused.size() || !may(line.most)) return {};
   const std::int64_t multiple = divisor_of_good(line), least = line.good.begin()->first;
@@ -133,8 +134,8 @@ std::vector<FoundLimit> first_few(Line& line, Trials& trials, const May& may) {
   return found;
 }
 
-/// Refused lengths that no multiple explains: the few that are not. A multiple that the author declared is a
-/// promise, which a list would take back.
+/// If no multiple explains the refused lengths: a list of the few lengths that are accepted. If the author
+/// declared a multiple, that is a promise, and a list would take it back.
 std::vector<FoundLimit> listed_lengths(const Line& line, const May& may) {
   if (!may("V_in") || !may("V_multiple")) return {};
   if (line.refused.empty() || line.good.empty() || line.good.size() > RowLengths::kMost) return {};
@@ -149,7 +150,7 @@ bool refused_in(const std::vector<Record>& records, const char* group) {
   });
 }
 
-/// The length of most cases of the group `rows`.
+/// The row length that most cases of the group `rows` have.
 std::int64_t length_of_rows(const std::vector<Record>& records) {
   std::map<std::int64_t, int> count;
   for (const Record& r : records)
@@ -162,7 +163,7 @@ std::int64_t length_of_rows(const std::vector<Record>& records) {
 }  // namespace
 
 std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& records, const May& may) {
-  // The rows of squares are their length's, and no limit of their own.
+  // The number of rows of a square follows from its length, and has no limit of its own.
   if (trials.squares() || !refused_in(records, "rows")) return {};
   const auto held_at = [&](std::int64_t V, int k) {
     Line line{
@@ -179,7 +180,7 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
     line = held_at(good->V, good->k);
     line.takes(trials, good->rows);
   } else if (line.refused.empty()) {
-    return {};  // what is refused at other lengths is no matter of rows
+    return {};  // rows that are refused at other lengths show no limit on rows
   }
   if (line.good.size() < kEnough)
     for (const std::int64_t n :
@@ -210,7 +211,7 @@ std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>&
   std::int64_t rows = 0;
   for (const auto& [size, known] : trials.known())
     if (known.answer == Answer::taken && size.k == usual(size.V)) {
-      rows = size.rows;  // the fewest: they are in order
+      rows = size.rows;  // the smallest: they are in order
       break;
     }
   Line line = held_at(rows, usual);
@@ -222,14 +223,14 @@ std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>&
                                : held_at(good->rows, [k](std::int64_t) { return k; });
     line.takes(trials, good->V);
   }
-  // Smallest first. Long rows of a kernel that ends its process may be all that the records show.
+  // Smallest first. If a kernel ends its process, the records may show only long rows.
   if (line.good.size() < kEnough)
     for (const std::int64_t n :
          {1,   2,   3,   4,    5,    6,    7,    8,    9,    12,   16,   17,    24,    31,    32,
           33,  40,  48,  64,   65,   80,   96,   128,  129,  160,  192,  256,   257,   320,   384,
           512, 513, 768, 1000, 1024, 1025, 1536, 2048, 4096, 4099, 8192, 16384, 32768, 65536, 131072})
       line.takes(trials, n);
-  if (line.refused.size() < 2) return {};  // a limit that a single refusal speaks for is a guess
+  if (line.refused.size() < 2) return {};  // a limit from a single refusal is a guess
   if (line.good.size() > 1)
     if (auto found = limits_of(line, trials, may); !found.empty()) return found;
   return listed_lengths(line, may);
@@ -256,7 +257,7 @@ std::vector<FoundLimit> k_limits(Trials& trials, const Variant& variant, const s
   if (!may("max_k")) return {};
   std::optional<Size> good = trials.known_good();
   if (!good) return {};
-  // A row long enough for every k, where there is one.
+  // Takes a row long enough for every k, if there is one.
   for (const std::int64_t V : {128, 256, 512, 1024})
     if (good->V < variant.max_k && trials.takes({good->rows, V, good->k})) good->V = V;
   Line line{

@@ -1,5 +1,5 @@
-// Limits of the sizes of a launch, one axis at a time: the number of rows, the row length or k varies, and
-// the other two are held where the kernel is known to run. Internal to this folder.
+// Limits on the sizes of a launch, for one axis at a time: the number of rows, the row length V, or k. One of
+// them varies, and the other two stay at values where the kernel is known to run. Internal to this folder.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace assay::conformance {
 
-/// Whether a word may be looked for.
+/// Says whether a limit (a word of a declaration) may be looked for.
 using May = std::function<bool(const char* word)>;
 
-/// Numbers of rows, at one row length.
+/// Limits on the number of rows, at one row length.
 std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& records, const May& may);
-/// Row lengths, at one number of rows.
+/// Limits on the row length, at one number of rows.
 std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>& records, const May& may);
-/// The largest k, at one size: of those from 1 on that are taken without a gap.
+/// The largest k, at one size: every k from 1 up to it is accepted.
 std::vector<FoundLimit> k_limits(Trials& trials, const Variant& variant, const std::vector<Record>& records,
                                  const May& may);
 

@@ -1,4 +1,4 @@
-// Limits of the launch: sizes, addresses, and what a record says of them.
+// Limits of the launch: sizes and addresses, and what a record says about them.
 #include "accuracy/conformance/contract/limit_search.hpp"
 
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 namespace assay::conformance {
 namespace {
 
-/// A record whose case has rows of logits, its own length and its own number of rows.
+/// True if a record's case has rows of logits, with its own length and number of rows.
 bool plain(const Record& r) {
   return !r.group.empty() && r.group != "races" && r.group != "sanitize" && r.group != "properties" &&
          r.family != kProbeFamily && r.V > 0 && r.rows > 0;
 }
 
 bool passes(const Record& r) { return r.status == Status::pass; }
-/// It ran, and nobody said no: what it computed is another matter.
+/// True if it ran and was not refused, whether its outputs are right or wrong.
 bool taken(const Record& r) { return passes(r) || (fails(r) && !says_no(r)); }
 
 bool of_addresses(const Record& r) {
@@ -29,10 +29,10 @@ bool of_addresses(const Record& r) {
          r.group == "batch";
 }
 
-/// What `alignment` may be, and what an allocator gives.
+/// The largest `alignment` that may be declared, and the alignment of an allocator.
 constexpr std::int64_t kMostAlignment = 256;
 
-/// Rows that start at multiples of more bytes than their element has.
+/// The limit that rows must start at multiples of more bytes than the element size.
 std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Record>& records) {
   const auto element = static_cast<std::int64_t>(std::max(size_of(v.dtype), size_of(v.out())));
   const auto off = [](const Record& r, std::int64_t bytes) {
@@ -45,7 +45,7 @@ std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Reco
     if (!plain(r) || !fails(r) || !says_no(r)) continue;
     const bool misaligned = cause_of(r) == FaultKind::misaligned;
     const bool offset = r.group == "layout" && base_of(r) != 0;
-    // The same rows at an aligned address pass: it is the address that matters.
+    // The same rows pass at an aligned address, so the address is the cause.
     const bool aligned_passes =
         offset && std::any_of(records.begin(), records.end(), [&](const Record& o) {
           return o.group == "layout" && base_of(o) == 0 && o.V == r.V && o.rows == r.rows && passes(o);
@@ -58,14 +58,14 @@ std::vector<FoundLimit> alignment_limit(const Variant& v, const std::vector<Reco
   for (std::int64_t bytes = 2 * element; bytes <= kMostAlignment && first; bytes *= 2) {
     if (!std::all_of(refused.begin(), refused.end(), [&](const Record* r) { return off(*r, bytes); }))
       continue;
-    // Aligned cases pass: it is the address that matters.
+    // Aligned cases pass, so the address is the cause.
     if (std::none_of(
             records.begin(), records.end(),
             [&](const Record& r) { return plain(r) && of_addresses(r) && passes(r) && !off(r, bytes); }) &&
         std::none_of(records.begin(), records.end(),
                      [&](const Record& r) { return plain(r) && r.group == "shapes" && passes(r); }))
       return {};
-    // Wrong in silence at such an address is a fault, which the limit must not hide.
+    // Silently wrong outputs at such an address are a fault, which the limit must not hide.
     if (std::any_of(records.begin(), records.end(), [&](const Record& r) {
           return plain(r) && r.group == "layout" && fails(r) && !says_no(r) && base_of(r) % bytes != 0;
         }))
@@ -85,7 +85,7 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   for (const Record& r : records) {
     if (r.group != "layout") continue;
     if (r.setup.starts_with("pitch_")) {
-      // Silent there: a fault, and no limit.
+      // Not refused there: then it is no limit.
       if (taken(r)) return {};
       if (fails(r) && says_no(r) && !first) first = &r;
     } else {
@@ -96,14 +96,15 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   return {{"dense=yes", fmt::format("a pitch that is not V: {}", what_it_said(*first))}};
 }
 
-/// An address outside every buffer, in a launch of more elements than an index of 31 or 32 bits counts: the
-/// machine ended it, and nobody got a result. What came back and is wrong is a fault there as anywhere.
+/// True for an illegal address in a launch with more elements than a 31-bit or 32-bit index can count. The
+/// machine ended the launch, so nobody got a result. Wrong outputs that come back are a fault there as
+/// anywhere.
 bool index_wrapped(const Record& r) {
   return r.group == "big" && r.rows * r.V > INT32_MAX && r.status == Status::crashed &&
          cause_of(r) == FaultKind::wild_access;
 }
 
-/// Most rows x V.
+/// The limit on the number of elements, rows x V, where V is the row length.
 std::vector<FoundLimit> elements_limit(const std::vector<Record>& records) {
   std::int64_t good = 0, bad = 0, silent = 0;
   const Record* first = nullptr;
@@ -117,10 +118,10 @@ std::vector<FoundLimit> elements_limit(const std::vector<Record>& records) {
     if (!no) silent = silent ? std::min(silent, n) : n;
     if (no && (!first || n < bad)) first = &r, bad = n;
   }
-  // Wrong below the refusal is a finding.
+  // Wrong outputs below the refused size are a finding.
   if (!first || bad <= good || good == 0 || (silent && silent <= bad)) return {};
-  // The limit is what was seen to pass. Of an index that wraps it is where it wraps: the run under that limit
-  // has a launch that just fits (plan_big).
+  // The limit is the largest launch that was seen to pass. For an index that wraps, it is the size where it
+  // wraps: the run under that limit has a launch that just fits (plan_big).
   std::int64_t most = good;
   if (index_wrapped(*first))
     for (const int bits : {31, 32})
@@ -155,14 +156,14 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
   Trials trials(variant, records);
   std::vector<FoundLimit> found = rows_limits(trials, records, may);
   for (FoundLimit& f : length_limits(trials, records, may)) found.push_back(std::move(f));
-  // An address is refused whatever the sizes are, and each round that tries them costs many processes.
+  // An address is refused at every size, and each round that tries the sizes costs many processes.
   if (may("alignment"))
     for (FoundLimit& f : alignment_limit(variant, records)) found.push_back(std::move(f));
   if (!found.empty()) return found;
   if (may("dense"))
     if (found = pitch_limit(records); !found.empty()) return found;
   if (found = k_limits(trials, variant, records, may); !found.empty()) return found;
-  // Last, because every other limit shows in large problems too.
+  // This limit comes last, because every other limit shows in large problems too.
   if (may("max_elements") && !trials.squares()) return elements_limit(records);
   return {};
 }

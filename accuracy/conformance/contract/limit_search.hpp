@@ -1,4 +1,4 @@
-// The limits that explain why a kernel says no. Internal to this folder.
+// The limits that explain why a kernel refuses launches. Internal to this folder.
 #pragma once
 
 #include <functional>
@@ -10,52 +10,52 @@
 
 namespace assay::conformance {
 
-/// A word of a declaration, and what was seen where it does not hold.
+/// One limit as a word of a declaration, and what was seen outside it.
 struct FoundLimit {
   std::string word;     // "max_V=1024"
   std::string outside;  // "V = 1025: an error (returned status 1)"
 };
 
-/// A failing case.
+/// True for a failing case.
 bool fails(const Record& r);
 
-/// A case that tells little of the arithmetic where it fails: rows that a policy or a limit of the logits'
-/// size decides, several calls, a few rows of very many.
+/// True for a case whose failure tells little about the arithmetic: rows that are decided by a policy or by a
+/// limit on the size of logits, several calls, or a few rows out of very many.
 bool decided_by_values(const Record& r);
 
-/// No case fails.
+/// True if no case fails.
 bool all_pass(const std::vector<Record>& records);
 
-/// The cases of one family.
+/// Selects the cases of one family.
 Narrowing of_family(const std::string& family);
 
-/// Runs the cases of a narrowed plan under a declaration, quickly.
+/// Runs the cases of a narrowed plan, at the quick extent, under a declaration.
 using Pilot = std::function<std::vector<Record>(
     const std::string& words, const std::vector<std::string>& groups, const Narrowing& narrow)>;
 
-/// The next limits that the failing records speak for, those of the launch first, then those of the values;
-/// none where what fails is no limit. `variant`: as judged in `records`; `may`: whether a word may be looked
-/// for.
+/// The next limits that explain the failing records: first limits of the launch, then limits of the values.
+/// Empty if no limit explains the failures. `variant`: as judged in `records`; `may`: whether a limit may be
+/// looked for.
 std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Record>& records,
                                     const std::function<bool(const char* word)>& may);
 
-/// The same for what rows may hold: all -inf, +inf, NaN, large logits.
+/// The same for the values in rows: all -inf, +inf, NaN, large logits.
 std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
                                           const std::function<bool(const char* word)>& may,
                                           const Pilot& pilot);
 
-/// The class of exp that explains outputs which are off by more than an accurate exp: one whose error grows
-/// with the distance from the maximum, such as ex2.approx of a product. Looked for where nothing else fails.
+/// The class of exp that explains outputs with larger errors than an accurate exp has: its error grows with
+/// the distance from the maximum, such as ex2.approx of a product. Used only if nothing else fails.
 std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,
                                        const std::function<bool(const char* word)>& may, const Pilot& pilot);
 
-/// What explains outputs that are off by what stands in the divisor, or in the numerators: a small number
-/// added to the sum, or exps that are stored in the outputs' type before they are divided. Looked for last.
+/// The class of divisor or numerator that explains wrong outputs: a small number is added to the sum, or the
+/// exps are stored in the outputs' type before they are divided. This is looked for last.
 std::vector<FoundLimit> next_divisor_class(const Variant& variant, const std::vector<Record>& records,
                                            const std::function<bool(const char* word)>& may,
                                            const Pilot& pilot);
 
-/// What the record's launch said, in a few words: "an error (returned status 9)".
+/// What the launch of the record reported, in a few words: "an error (returned status 9)".
 std::string what_it_said(const Record& r);
 std::string what_it_said(FaultKind cause, std::string said);
 

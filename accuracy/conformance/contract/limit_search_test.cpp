@@ -1,5 +1,5 @@
-// Kernels that say no beyond limits of several kinds at once: each gets the limits it has, no more and no
-// less, and what is wrong in silence stays a fault.
+// Kernels that refuse launches beyond limits of several kinds at once. Each one gets exactly the limits that
+// it has. Silently wrong outputs stay a fault.
 #include "accuracy/conformance/contract/limit_search.hpp"
 
 #include <gtest/gtest.h>
@@ -16,15 +16,15 @@
 namespace assay::conformance {
 namespace {
 
-/// What a launch is answered with instead of being run; none where it is run.
+/// The fault with which a launch is refused; FaultKind::none if it is run.
 using Refuses = std::function<FaultKind(const Problem& p, std::uintptr_t logits)>;
 
-/// A right kernel in this process behind a launcher that refuses some of its calls.
+/// A right kernel in this process, behind a launcher that refuses some of its calls.
 class Refusing final : public Launcher {
  public:
   Refusing(Variant inner, Refuses refuses) : inner_(std::move(inner)), refuses_(std::move(refuses)) {}
   LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
-    // As a device has them, where allocations begin at multiples of 256 bytes.
+    // As on a device, where allocations begin at multiples of 256 bytes.
     const FaultKind kind = refuses_(p, images.logits.offset());
     if (kind == FaultKind::none) return assay::launch(inner_, p, images, o);
     return {"no", kind == FaultKind::died ? Ended::crashed : Ended::fault, {}, 0, kind};
@@ -44,7 +44,7 @@ class Refusing final : public Launcher {
   Refuses refuses_;
 };
 
-/// As a plugin that declares nothing.
+/// Like a plugin that declares nothing.
 Variant undeclared(const char* key, const Refuses& refuses) {
   Variant inner = *find_variant(key), v = inner;
   v.limits = undeclared_limits();
@@ -61,7 +61,7 @@ struct Ran {
 };
 Ran check(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"}) {
   ConformanceOptions o;
-  // Every launch of top-k is slow here: of its families one is enough.
+  // Every launch of top-k is slow here, so one of its families is enough.
   if (v.max_k > 0) o.most_elements = 1 << 15;
   o.extent = Extent::quick;
   o.only = std::move(groups);
@@ -123,7 +123,7 @@ TEST(LimitSearch, FewNumbersOfRows) {
 }
 
 TEST(LimitSearch, LongRowsThatEndTheProcess) {
-  // The group is left before any short row was tried.
+  // The group was left before any short row was tried.
   const Variant v = undeclared("safe_block/f32@host",
                                [](const Problem& p, auto) { return p.V <= 300 ? kRun : FaultKind::died; });
   Record long_row;
@@ -156,7 +156,7 @@ TEST(LimitSearch, TheLargestK) {
   EXPECT_EQ(ran.within.contract.found, "k_up_to_V=yes") << ran.failures;
 }
 
-/// The values of these k are halved.
+/// A kernel whose values are halved for these k.
 Variant wrong_for(const std::function<bool(int k)>& wrong, int most) {
   Variant v = undeclared("online_topk_block/f32@host",
                          [most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; });
@@ -195,7 +195,7 @@ TEST(LimitSearch, AlignmentsAboveSixteenBytes) {
   }
 }
 
-/// A case of the group `big`, as it ended.
+/// The record of a case of the group `big` that ended like this.
 Record large(std::int64_t rows, std::int64_t V, FaultKind cause) {
   Record r;
   r.group = "big";
@@ -221,10 +221,10 @@ TEST(LimitSearch, AnIndexThatWrapsIsALimitWhereItWraps) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].word, "max_elements=2147483647");
   EXPECT_NE(found[0].outside.find("2097155 rows of 1024: crashes ("), std::string::npos) << found[0].outside;
-  // An unsigned index goes as far again.
+  // An unsigned index reaches twice as far.
   records[1] = large(2097155, 1024, kRun);
   EXPECT_EQ(next_limits(v, records, any).at(0).word, "max_elements=4294967295");
-  // The same crash among few elements is a fault, and so it is in one row of 2^24.
+  // The same crash with few elements is a fault, also in one row of 2^24.
   records[1] = large(1, 16777221, FaultKind::wild_access);
   records[2] = large(4194307, 1024, kRun);
   EXPECT_TRUE(next_limits(v, records, any).empty());

@@ -18,7 +18,7 @@
 namespace assay::conformance {
 namespace {
 
-/// No launch of the search has more: it asks for sizes, and not for endurance.
+/// The most elements of a launch of the search: it tests sizes, not endurance.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
 
 Problem problem_at(const Variant& v, const Size& s) { return problem_of(v, v.op, s.rows, s.V, s.k, s.V); }
@@ -30,10 +30,11 @@ Trials::Trials(const Variant& variant, const std::vector<Record>& records) : var
     if ((r.group != "shapes" && r.group != "rows") || r.V <= 0 || r.rows <= 0) continue;
     const bool no = fails(r) && says_no(r);
     if (r.status != Status::pass && !fails(r)) continue;
-    // Refused for its address, or for slots that stay empty: no matter of how many rows or logits there are.
+    // A launch that was refused for its address, or for empty slots, says nothing about the number of rows or
+    // logits.
     if (no && (cause_of(r) == FaultKind::misaligned || r.k > r.V)) continue;
     Known& known = known_[{r.rows, r.V, static_cast<int>(r.k)}];
-    // A size that is both taken and refused is no matter of its size.
+    // A size that was both accepted and refused was not refused for its size.
     if (known.answer == Answer::taken) continue;
     known = no ? Known{Answer::refused, what_it_said(r)} : Known{Answer::taken};
   }
@@ -73,7 +74,7 @@ Trials::Known Trials::launched(const Size& size) const {
 
 std::optional<Size> Trials::known_good() {
   const auto rank = [](const Size& s) {
-    // Beyond 64 no length is rounder than another.
+    // All multiples of 64 count as equally round.
     const int twos = std::min(std::countr_zero(static_cast<std::uint64_t>(s.V)), 6);
     return std::tuple(-twos, s.V, s.rows, s.k);
   };
@@ -81,7 +82,7 @@ std::optional<Size> Trials::known_good() {
   for (const auto& [size, known] : known_)
     if (known.answer == Answer::taken && (!best || rank(size) < rank(*best))) best = size;
   if (best) return best;
-  // Multiples of much, and the small sizes that a kernel without tails takes.
+  // Multiples of many numbers, and the small sizes that a kernel without tails accepts.
   for (const std::int64_t rows : {1, 8, 64, 256, 960, 128})
     for (const std::int64_t V : {64, 32, 256, 1024, 1, 8, 128, 512, 4, 2, 96, 768, 960, 4096}) {
       std::vector<int> ks = {usual_k(V)};

@@ -1,5 +1,6 @@
-// Launches that the contract search makes for itself: is a launch of so many rows, of such a length, with
-// such a k taken or refused? What the records of a run show is not launched again. Internal to this folder.
+// Launches that the contract search makes itself: is a launch with this number of rows, this row length V and
+// this k accepted or refused? What the records of a run already show is not launched again. Internal to this
+// folder.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +22,28 @@ struct Size {
 
 class Trials {
  public:
-  /// taken: it ran, and nobody said no; what it computed is another matter. unknown: outside what is
-  /// declared, hung, lost, or refused for its address.
+  /// taken: it ran and was not refused, whether its outputs are right or wrong. unknown: it is outside what
+  /// is declared, hung, was lost, or was refused for its address.
   enum class Answer { taken, refused, unknown };
 
   /// Learns from the records of the groups `shapes` and `rows`, whose rows are dense and aligned. The variant
-  /// outlives it.
+  /// must outlive this object.
   Trials(const Variant& variant, const std::vector<Record>& records);
 
   Answer at(const Size& size);
-  /// The size that is launched where this one is asked for: squares, of a causal kernel.
+  /// The size that is launched when this one is asked for. It differs for a causal kernel, which gets
+  /// squares.
   Size launched_as(Size size) const;
   bool squares() const { return variant_.claim.causal != Causal::no; }
   bool takes(const Size& size) { return at(size) == Answer::taken; }
-  /// What it said where it refused.
+  /// What the kernel reported when it refused.
   const std::string& said(const Size& size) const { return known_.at(launched_as(size)).said; }
 
   /// The k that the groups use at this length.
   int usual_k(std::int64_t V) const;
-  /// A size that is taken, of a round length and few rows; none where every launch that was tried is refused.
+  /// An accepted size with a round length and few rows; empty if every launch was refused.
   std::optional<Size> known_good();
-  /// All that is known: sizes and answers.
+  /// Everything that is known: sizes and answers.
   struct Known {
     Answer answer = Answer::unknown;
     std::string said = {};

@@ -1,4 +1,4 @@
-// Limits of the values: rows of nothing but -inf, +inf, NaN, and the size of finite logits.
+// Limits of the values: rows of only -inf, rows with +inf or NaN, and the size of finite logits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,16 +20,16 @@
 namespace assay::conformance {
 namespace {
 
-/// Logits of ordinary size are at most this: a mask that is added, -1e4, is one of them.
+/// Logits of ordinary size are at most this; an additive mask, -1e4, is one of them.
 constexpr int kOrdinary = 4;  // 10^4
-/// From here on no caller's number is lost: what comes back may be wrong in silence.
+/// No caller has numbers of this size, so outputs may be silently wrong from here on.
 constexpr int kAbsurd = 10;  // 10^10
 
-/// What comes back for the rows of a family that `wanted` chooses.
+/// The outputs for the rows of a family that `wanted` chooses.
 struct Returned {
   bool launched = false;
-  std::string first;    // of the first such row, in words
-  bool silent = false;  // a row of finite numbers, not all 0: nothing in it says that it is wrong
+  std::string first;    // outputs of the first such row, in words
+  bool silent = false;  // a row is finite and not all 0: nothing shows that it is wrong
 };
 
 Returned returned_for(const Variant& v, const std::string& family, std::int64_t V, std::int64_t rows,
@@ -49,7 +49,7 @@ Returned returned_for(const Variant& v, const std::string& family, std::int64_t 
     return out;
   }
   for (std::int64_t r = 0; r < many; ++r) {
-    // Of a backward pass the row is that of its logits.
+    // For a backward pass the row is the row of its logits.
     if (!wanted(seen.gradients() ? inputs.truth(r) : seen.truth(r))) continue;
     std::vector<double> values;
     const std::int64_t own = own_columns(v.claim, r, launch.problem().out_columns());
@@ -106,8 +106,8 @@ Narrowing of_family(const std::string& family) {
 std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
                                           const std::function<bool(const char* word)>& may,
                                           const Pilot& pilot) {
-  // A kernel that is wrong for ordinary logits is not made right by a limit of them. (The group calls has
-  // special rows between ordinary ones; the group big has its limit, which is looked for last.)
+  // A kernel that is wrong for ordinary logits is not made right by a limit on them. (The group calls has
+  // special rows between ordinary ones. The limit of the group big is looked for last.)
   if (std::any_of(records.begin(), records.end(), [](const Record& r) {
         return fails(r) && r.group != "calls" && r.group != "big" &&
                (r.family == "constant" || r.family.starts_with("normal_"));
@@ -126,7 +126,7 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
   };
   for (const Special& s : kSpecial) {
     if (!failing(s.family) || !may(s.word)) continue;
-    // A long row may take another path than a short one.
+    // A long row may take a different path from a short one.
     Returned back;
     back.launched = true;
     std::set<std::int64_t> lengths;
@@ -140,7 +140,7 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
       }
     for (const char* const value : s.values) {
       if (!*value) continue;
-      // What is not promised must show: a NaN among the outputs, or nothing but 0.
+      // Outputs that are not promised must be recognisable: a NaN among them, or only 0.
       if (std::string(value) == "any" && (!back.launched || back.silent)) continue;
       const std::string word = fmt::format("{}={}", s.word, value);
       if (!all_pass(pilot(words.empty() ? word : words + "; " + word, {"families"}, of_family(s.family))))
@@ -188,8 +188,8 @@ std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector
   std::vector<std::string> families, of_values;
   for (const Record& r : records) {
     if (!fails(r)) continue;
-    // Only where outputs are off, and only by a little. What a limit of the values may explain is looked at
-    // when that is settled: a kernel can have both.
+    // Only if outputs are off, and only slightly. What a limit of the values may explain is looked at after
+    // that: a kernel can have both.
     const bool off = r.status == Status::fail && r.worst && std::isfinite(r.worst->got) &&
                      std::all_of(r.checks.begin(), r.checks.end(), [](const CheckResult& c) {
                        return c.failed == 0 || c.check == Check::element || c.check == Check::coherence ||

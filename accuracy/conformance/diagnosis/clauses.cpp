@@ -1,4 +1,4 @@
-// Collects the clauses that the cases at hand suggest, each with the bits that it takes to say it.
+// Collects the clauses that the given cases suggest, each with the number of bits needed to state it.
 #include "accuracy/conformance/diagnosis/clauses.hpp"
 
 #include <fmt/format.h>
@@ -19,14 +19,14 @@
 
 namespace assay::conformance {
 
-// ---- where a case has its rows: group `layout` says so in its setups ----
+// ---- the address of a case's rows: the setups of group `layout` name it ----
 
 static std::int64_t size_of_element(const Record& r) {
   const auto dtype = parse_dtype(r.dtype.substr(0, r.dtype.find(':')));
   return dtype ? static_cast<std::int64_t>(size_of(*dtype)) : 4;
 }
 std::int64_t base_of(const Record& r) {
-  // The second launch of every case of `families`.
+  // The second launch of every case of `families` is one element off alignment.
   if (r.group == "families") return size_of_element(r);
   if (r.setup.starts_with("offset_")) return std::stoi(r.setup.substr(7));
   return r.setup == "probs_off" || r.setup == "logits_off" ? size_of_element(r) : 0;
@@ -41,7 +41,7 @@ std::int64_t pitch_of(const Record& r) {
 
 namespace {
 
-// Of two classes that hold for the same cases the first is taken.
+// If two classes hold for the same cases, the first is taken.
 constexpr FamilyClass kClasses[] = {
     {"of nothing above the lowest number", "a finite number stands in for -inf", trait::bottom},
     {"with NaN", "a maximum that drops NaN (fmaxf does) hides it", trait::nan},
@@ -78,8 +78,9 @@ class Clauses {
   void collect();
   void places(const std::set<std::string>& bad, const std::set<std::string>& all);
   void classes(const std::set<std::string>& bad, const std::set<std::string>& all);
-  /// Where the maximum of a row lies: exp(x) overflows above 88 and vanishes below -87 in f32, and a maximum
-  /// that starts at a finite number is wrong for rows below that: the least positive ones included.
+  /// The value of the row's maximum. In f32 exp(x) overflows above 88 and vanishes below -87. A maximum
+  /// that starts at a finite number is wrong for rows below it, also if that number is the smallest positive
+  /// one.
   void maxima();
   void rows(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all);
   void selected(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all);
@@ -100,7 +101,7 @@ void Clauses::add(Pattern pattern, std::string words, double bits, std::int64_t 
   for (std::size_t i = 0; i < good_.size(); ++i)
     if (holds(*good_[i])) good.add(i);
   const std::int64_t bad_in = bad.count(), good_in = good.count();
-  // What tells no case from another is no rule.
+  // A clause that holds for no failing case, or for every case, is no rule.
   if (bad_in == 0) return;
   if (bad_in == static_cast<std::int64_t>(bad_.size()) && good_in == static_cast<std::int64_t>(good_.size()))
     return;
@@ -171,7 +172,7 @@ void Clauses::places(const std::set<std::string>& bad, const std::set<std::strin
 void Clauses::classes(const std::set<std::string>& bad, const std::set<std::string>& all) {
   if (all.size() < 2) return;
   for (std::size_t i = 0; i < std::size(kClasses); ++i)
-    // A class is told from others by what it holds for: later ones are a little dearer, so that ties end.
+    // Each class costs slightly more than the one before it, so that ties are decided.
     add(
         Pattern::family_class, std::string("row ") + kClasses[i].words,
         (kClasses[i].without ? 12 : 4) + 0.01 * static_cast<double>(i), 0,
@@ -247,12 +248,12 @@ void Clauses::selected(const std::set<std::int64_t>& bad, const std::set<std::in
 void Clauses::lengths(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all,
                       const std::map<std::string, std::set<std::int64_t>>& of_family) {
   if (all.size() < 2) return;
-  // A remainder explains any few lengths.
+  // For few lengths there is always a remainder that explains them.
   const bool some = all.size() > 3, many = all.size() >= 24;
   const double which = log2_of(all.size());
   std::set<std::int64_t> from = {*bad.begin()}, to = {*bad.rbegin()};
   for (const auto& [family, its] : of_family) from.insert(*its.begin()), to.insert(*its.rbegin());
-  // Where a block or a tile is full, a path changes.
+  // When a block or a tile is full, the kernel may take another path.
   for (std::int64_t edge = 16; edge <= std::int64_t{1} << 20; edge *= 2)
     for (const std::int64_t V : bad) {
       if (V > edge && V <= edge + edge / 2) {
@@ -290,7 +291,7 @@ void Clauses::lengths(const std::set<std::int64_t>& bad, const std::set<std::int
         6, d, [power, d](const Record& r) { return r.V > 1 && power(r.V - d); });
   for (const std::int64_t q : {2,  3,  4,  5,  6,   7,   8,   9,   10,  12,  16,  20,   24,
                                32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024}) {
-    // Powers of two are what vectors, warps and tiles are made of.
+    // Powers of two are cheaper, because vectors, warps and tiles have these sizes.
     const double own = power(q) ? 4 : 8;
     std::set<std::int64_t> rests;
     for (const std::int64_t V : bad)

@@ -1,5 +1,5 @@
-// The clauses that a rule is made of: about the place of the rows, the family, the maximum, the rows, k and
-// V. Internal to this folder.
+// The clauses that rules consist of: about the address of the rows, the family, the maximum, the number of
+// rows, k and the row length V. Internal to this folder.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace assay::conformance {
 
-/// A set of cases, a bit each.
+/// A set of cases, one bit for each.
 class CaseSet {
  public:
   explicit CaseSet(std::size_t n) : words_((n + 63) / 64) {}
@@ -37,7 +37,7 @@ class CaseSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// A predicate of one clause.
+/// One clause: a predicate on cases.
 struct Clause {
   Pattern pattern;
   std::string words;  // without "every"
@@ -48,7 +48,7 @@ struct Clause {
   std::int64_t bad_in, good_in;
 };
 
-/// Those that hold for some of the cases and not for all.
+/// The clauses that hold for some of the cases and not for all.
 std::vector<Clause> clauses_of(const Cases& bad, const Cases& good);
 
 }  // namespace assay::conformance

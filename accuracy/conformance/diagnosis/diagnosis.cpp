@@ -1,4 +1,5 @@
-// Which failing cases are one finding: rules, what is set apart, and what a race or kept state explains.
+// Decides which failing cases form one finding: by rules, with some cases set apart, and by races or kept
+// state.
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ struct Cover {
   double bits = 0;
 };
 
-/// One rule after another, each for what the earlier ones leave.
+/// Finds one rule after another, each for the cases that the earlier ones leave.
 Cover cover(Cases bad, const Cases& good) {
   constexpr int kMostRules = 4;
   Cover all;
@@ -49,7 +50,7 @@ Cover cover(Cases bad, const Cases& good) {
   return all;
 }
 
-/// The cases by rules: of all together, or of each symptom by itself where that is the shorter story.
+/// Rules for all cases together, or for each symptom separately if that is shorter.
 Cover explain(const Cases& bad, const Cases& good) {
   constexpr double kAnotherSymptom = 40;
   std::map<Symptom, Cases> by_symptom;
@@ -65,7 +66,7 @@ Cover explain(const Cases& bad, const Cases& good) {
   return each.bits < together.bits ? each : together;
 }
 
-/// The rest that no rule explains is no second fault where it looks like the first.
+/// Cases that no rule explains join a finding that looks like them, because they are hardly a second fault.
 void fold_the_rest(std::vector<Finding>& all, const std::vector<Part>& parts) {
   std::vector<std::size_t> more(all.size(), 0);
   for (std::size_t i = all.size(); i-- > 1;) {
@@ -93,7 +94,7 @@ void fold_the_rest(std::vector<Finding>& all, const std::vector<Part>& parts) {
 
 std::vector<Finding> findings_of(const Cases& bad, Cases good) {
   if (bad.empty()) return {};
-  // Where there is nothing to compute there is little to do wrong: such cases break no rule.
+  // Passing cases without anything to compute contradict no rule: little can go wrong there.
   const auto empty = [](const Record* r) { return r->V == 0 || r->rows == 0; };
   if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
   Cover all = explain(bad, good);
@@ -105,14 +106,14 @@ std::vector<Finding> findings_of(const Cases& bad, Cases good) {
   return out;
 }
 
-// ---- cases that tell no rule of their own ----
+// ---- cases from which no rule is made ----
 
-/// Which of the findings explains a case that was set apart; null if none does.
+/// The finding that explains a case that was set apart; null if none does.
 Finding* explained_by(const Record& r, std::vector<Finding>& all) {
   for (Finding& f : all)
     if (symptom_of(*f.first) == symptom_of(r)) return &f;
-  // A child of a tool, a probe or a property dies of what kills the cases, and what computes wrong numbers
-  // keeps no claim. What a tool itself says is no consequence.
+  // A child process of a tool, a probe or a property dies of the same fault as the cases, and a kernel that
+  // computes wrong numbers breaks its claim. What a tool itself reports is no consequence of these.
   return symptom_of(r) == Symptom::tool || all.empty() ? nullptr : &all.front();
 }
 
@@ -123,8 +124,8 @@ Finding alone(const Record& r) {
   return finding_of({&r}, {}, rule);
 }
 
-/// Cases of `calls` that pass alone: what the calls before leave behind is why, and why cases of other groups
-/// fail that pass alone as well.
+/// Cases of `calls` that pass alone fail because of what earlier calls leave behind. This also explains cases
+/// of other groups that pass alone.
 void add_calls(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
   Cases by_state, by_themselves;
   for (const Record* r : bad) (r->alone == Alone::fails ? by_themselves : by_state).push_back(r);
@@ -165,7 +166,8 @@ void add_apart(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
   }
 }
 
-/// The first case passes as the only one of a process, although nothing is seen to be kept between calls.
+/// Names the cause if the first case passes as the only one of a process, although no state was seen to be
+/// kept between calls.
 void name_state(std::vector<Finding>& findings) {
   bool differs = false;
   for (const Finding& f : findings)
@@ -180,7 +182,8 @@ void name_state(std::vector<Finding>& findings) {
   }
 }
 
-/// A race is why outputs are wrong; where memory beside the rows is written it is a consequence.
+/// A race explains wrong outputs. But if memory next to the rows is written, the race is a consequence of
+/// that.
 bool first_of_all(const Finding& f, const std::vector<Finding>& all) {
   if (symptom_of(*f.first) != Symptom::tool) return false;
   return std::none_of(all.begin(), all.end(), [](const Finding& other) {
@@ -188,7 +191,8 @@ bool first_of_all(const Finding& f, const std::vector<Finding>& all) {
   });
 }
 
-/// Outputs that are wrong by no rule, or differ from launch to launch, are a race's where one was seen.
+/// If a race was seen, it explains outputs that are wrong without a rule, or that differ from launch to
+/// launch.
 void fold_into_race(std::vector<Finding>& all) {
   const auto at =
       std::find_if(all.begin(), all.end(), [&](const Finding& f) { return first_of_all(f, all); });

@@ -1,5 +1,5 @@
-// The simplest rule that separates failing from passing cases is found, whatever else could separate them,
-// and two faults are told apart.
+// The simplest rule that separates failing from passing cases is found, whatever other rules could separate
+// them, and two faults are kept apart.
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(Diagnosis, TellsTwoFaultsApart) {
 }
 
 TEST(Diagnosis, SaysOnlyWhereSomeOfTheCasesFail) {
-  // Half of the multiples of 32, by no rule.
+  // Half of the multiples of 32, without a rule.
   const auto records = shapes([](auto V, auto, auto) { return V % 32 == 0 && V * 2654435761 % 97 < 60; });
   const auto found = diagnose(records);
   ASSERT_EQ(found.size(), 1u);
@@ -184,7 +184,7 @@ TEST(Diagnosis, LengthsThatALauncherRefusesAreLimitsToDeclare) {
     EXPECT_EQ(found[0].also.size(), 2u);
     EXPECT_EQ(found[0].detail, "returned status 1: the entry returned 1");
   }
-  // Errors by no rule are no limit, and what fails beside a limit stays a finding of its own.
+  // Errors without a rule are no limit. A failure in addition to a limit stays a separate finding.
   for (const auto& f : diagnose(refusing([](auto V) { return V == 77 || V == 500 || V == 1001; })))
     EXPECT_EQ(f.likely.find("declare"), std::string::npos) << f.likely;
   auto records = refusing([](auto V) { return V > 1024; });
@@ -231,7 +231,7 @@ TEST(Diagnosis, NamesNoCauseThatTheOperationDoesNotHave) {
   std::vector<Record> records = shapes([](auto, auto, bool constant) { return !constant; });
   for (Record& r : records) r.op = "softmax_backward";
   EXPECT_EQ(diagnose(records)[0].likely, "");
-  // Values that are normalised over the k taken are right up to V = k.
+  // Values that are normalised over the k selected ones are right up to V = k.
   records = shapes([](auto V, auto, auto) { return V > 5; });
   for (Record& r : records) r.op = "softmax_topk", r.k = 5;
   EXPECT_NE(diagnose(records)[0].likely.find("normalised over the k"), std::string::npos);
@@ -270,7 +270,7 @@ TEST(Diagnosis, AFirstCaseThatPassesAloneIsNoMatterOfItsLength) {
   EXPECT_EQ(found[0].first->reproduce, records.back().reproduce);
   EXPECT_EQ(found[0].also, std::vector<std::string>{"shapes (1200)"});
 
-  // Calls that fail alone as well prove no state.
+  // Calls that also fail alone do not prove that state is kept.
   records.back().alone = Alone::fails;
   for (const Finding& f : diagnose(records))
     if (f.group == "shapes") {

@@ -1,4 +1,4 @@
-// What a finding says: its checks, its place, its first case and the likely cause.
+// Builds a finding: its checks, its place, its first case and the likely cause.
 #include "accuracy/conformance/diagnosis/finding.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
   }
   std::string s = rule.words;
   if (!rule.exact()) {
-    // What a passing case contradicts is a number of cases, and no rule.
+    // If a passing case contradicts the words, they are not a rule but a number of cases.
     if (s.starts_with("every ")) s.erase(0, 6);
     s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in,
                     s);
@@ -77,7 +77,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
   return s;
 }
 
-/// A rule about places, rows or remainders is about what is addressed, not about how it is computed.
+/// False for a rule about places, rows or remainders: it concerns addressing, not arithmetic.
 bool may_be_arithmetic(const Rule& rule) {
   const auto addresses = [](Pattern p) {
     return about_setup(p) || about_rows(p) || p == Pattern::columns_times_rows || p == Pattern::k ||
@@ -116,7 +116,7 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   f.cases = std::move(bad);
   f.where = words_of(rule, f.cases, good);
   f.likely = likely_cause(f, rule);
-  // Where another cause is known no class is offered; but a policy for special values is a word to declare.
+  // If another cause is known, no class is offered. Exception: a policy for special values can be declared.
   f.may_be_arithmetic = may_be_arithmetic(rule) && (f.likely.empty() || f.likely == kOtherArithmetic ||
                                                     symptom_of(*f.first) == Symptom::special);
   if (f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&

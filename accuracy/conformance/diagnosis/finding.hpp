@@ -1,4 +1,4 @@
-// From failing cases and the rule that tells them to a finding. Internal to this folder.
+// Makes a finding from failing cases and the rule that separates them. Internal to this folder.
 #pragma once
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
@@ -6,10 +6,10 @@
 
 namespace assay::conformance {
 
-/// `bad` are the cases of the finding, and not empty; `good` those that pass.
+/// `bad` are the cases of the finding, at least one; `good` are those that pass.
 Finding finding_of(Cases bad, const Cases& good, const Rule& rule);
 
-/// Adds the cases of the other.
+/// Adds the cases of `other` to `into`.
 void merge(Finding& into, const Finding& other);
 
 }  // namespace assay::conformance

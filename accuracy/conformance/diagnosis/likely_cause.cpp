@@ -38,11 +38,11 @@ std::string cause_of_setup(const std::string& setup, const Finding& f) {
   return {};
 }
 
-/// Of outputs that a claim of less would let pass, where a loss of accuracy may grow with the row.
+/// True if a weaker claim would let the outputs pass; then a loss of accuracy may grow with the row.
 bool of_another_class(const Finding& f) { return f.first->nearest == Nearest::other_class; }
 
-/// Of several calls that fail the one whose way says most: what fails in a narrow one need not be looked for
-/// in those that everything fails in.
+/// The setup that tells most, of several setups of calls that fail: the most specific one, unless the setup
+/// in which everything fails (new_content) fails too.
 std::string most_telling(const Finding& f) {
   for (const char* setup : {"dtype_order", "same_head", "one_changed", "small_large_small", "rows_again",
                             "after_special", "new_pointer", "new_content", "same_again", "call_200"})
@@ -87,7 +87,7 @@ std::string cause_of_V(const Finding& f, const Rule& rule) {
                               : fmt::format("rows up to {} take a path that is wrong", rule.number);
     case Pattern::single_V:
       if (rule.number <= 1) return "empty or single rows are not provided for";
-      // One case of a family shows nothing about its length.
+      // A single case of a family shows nothing about its length.
       return f.cases.size() == 1 && rule.with == Pattern::family ? "" : "a path of its own for this length";
     case Pattern::band:
       return "a dispatch between these lengths takes a wrong path";
@@ -111,7 +111,8 @@ std::string cause_of_rows(const Finding& f, const Rule& rule) {
                           : fmt::format("more than {} rows are not provided for", rule.number - 1);
 }
 
-/// The rows of a backward pass have no maximum: of what its logits were, special values alone reach it.
+/// The rows of a backward pass have no maximum. Of the properties of its logits, only special values reach
+/// it.
 bool is_backward(const Finding& f) { return f.first->op == name(Op::softmax_backward); }
 
 std::string cause_of_family(const Finding& f, const Rule& rule) {
@@ -120,7 +121,7 @@ std::string cause_of_family(const Finding& f, const Rule& rule) {
   return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
 }
 
-/// Most of the cases that the rule does not hold for fail, too.
+/// True if most of the cases for which the rule does not hold fail too.
 bool fails_without(const Rule& rule) {
   const auto bad_out = static_cast<std::int64_t>(rule.bad.size()) - rule.bad_in;
   const auto good_out = static_cast<std::int64_t>(rule.good.size()) - rule.good_in;
@@ -165,7 +166,7 @@ std::string cause_of_checks(const Finding& f, const Rule& rule) {
 
 std::string likely_cause(const Finding& f, const Rule& rule) {
   const bool backward = is_backward(f);
-  // Where every case of a group fails, the group's own subject need not be why.
+  // If every case of a group fails, the subject of the group need not be the reason.
   const bool all = rule.pattern == Pattern::everything;
   const auto tells = [&](Pattern p) { return rule.pattern == p || rule.with == p; };
   if (tells(Pattern::pitch_of_outputs)) return "the output pitch is ignored";
@@ -173,7 +174,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (tells(Pattern::base_alignment))
     return "vector accesses assume an alignment that the base address does not have";
   const bool of_setups = f.group == "calls" || f.group == "streams" || tells(Pattern::setup);
-  // A call that fails as the only one of a process as well has nothing to do with the calls before it.
+  // A call that also fails as the only one of a process is not affected by earlier calls.
   const bool stateless = f.group == "calls" && f.first->alone == Alone::fails;
   if (f.group == "calls" && !stateless)
     if (std::string s = cause_of_setup(most_telling(f), f); !s.empty()) return s;
@@ -183,8 +184,8 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
-  // What most cases of the rule contradict is where the fault shows, and not what it is. So is a rule without
-  // which most cases fail as well.
+  // If more than 3 in 10 cases of the rule pass, the rule says where the fault shows, not what it is. The
+  // same holds if most cases outside the rule fail as well.
   if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in) && (rule.exact() || !fails_without(rule))) {
     if (!backward && (about_maximum(rule.pattern) || about_maximum(rule.with))) return cause_of_maximum(rule);
     const bool vector_rest =
@@ -193,7 +194,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
       if (std::string s = cause_of_family(f, rule); !s.empty()) return s;
     if (about_V(rule.pattern))
       if (std::string s = cause_of_V(f, rule); !s.empty()) return s;
-    // More rows are more draws as well.
+    // More rows also mean more random rows.
     if (about_rows(rule.pattern) && rule.number > 1 && of_another_class(f)) return kOtherArithmetic;
     if (about_rows(rule.pattern) || about_rows(rule.with)) return cause_of_rows(f, rule);
   }
@@ -202,7 +203,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (f.failed_checks.contains(Check::guard)) return "bytes beside the buffers are written";
   if (!backward && rule.pattern == Pattern::family && f.first->family == "constant")
     return "a narrow accumulator, or terms left out of the sum";
-  // Less exact arithmetic keeps the order of the logits.
+  // Less accurate arithmetic keeps the order of the logits.
   if (!backward && f.failed_checks.contains(Check::coherence) &&
       (f.failed_checks.contains(Check::argmax) || f.failed_checks.contains(Check::monotone)))
     return "numerators that do not share one maximum: a wrong maximum, of a lane, a vector, a warp or a tile";

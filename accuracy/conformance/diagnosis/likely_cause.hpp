@@ -1,5 +1,5 @@
-// What usually stands behind a pattern of failing cases: the sentence that a rule, the checks that failed and
-// the kind of fault suggest. Internal to this folder.
+// The usual cause of a pattern of failing cases: a sentence chosen by the rule, the checks that failed and
+// the kind of fault. Internal to this folder.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::conformance {
 
 inline constexpr const char* kOtherArithmetic = "arithmetic less exact than its claim";
 
-/// One clause, or nothing: a pattern that names no cause gets none.
+/// One clause; empty if the pattern suggests no cause.
 std::string likely_cause(const Finding& f, const Rule& rule);
 
 }  // namespace assay::conformance

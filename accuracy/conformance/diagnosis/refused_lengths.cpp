@@ -13,16 +13,16 @@
 namespace assay::conformance {
 namespace {
 
-/// Lengths that one rule must explain: any two have something in common.
+/// The fewest lengths that a rule must explain: any two lengths have something in common.
 constexpr std::size_t kLengths = 3;
 
-/// The launcher, or the machine on its behalf, said no before anything ran.
+/// True if the launcher, or the machine, refused before anything ran.
 bool is_refused(const Record& r) {
   const FaultKind cause = cause_of(r);
   return cause == FaultKind::returned_status || cause == FaultKind::threw || cause == FaultKind::bad_launch;
 }
 
-/// Lengths of its own making: a probe's, a property's.
+/// True if the record chooses its own lengths: a probe or a property.
 bool draws_lengths(const Record& r) { return r.family == kProbeFamily || find_check(r, Check::property); }
 
 bool judged(const Record& r) {
@@ -35,12 +35,12 @@ bool judged(const Record& r) {
 std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
   std::set<std::int64_t> refused, taken;
   for (const Record& r : records) {
-    // The child of `races` says no more than that it ended.
+    // The child process of `races` reports only that it ended.
     if (r.group.empty() || r.group == "races" || !judged(r) || draws_lengths(r)) continue;
     if (r.V == 0 || r.rows == 0) continue;
     (is_refused(r) ? refused : taken).insert(r.V);
   }
-  // A rule of two lengths is a guess.
+  // A rule from two lengths is a guess.
   if (taken.size() < kLengths || refused.size() < kLengths) return {};
 
   std::int64_t multiple = 0;

@@ -1,5 +1,5 @@
-// Rows that a launcher refuses by their length: no fault of a kernel, but a limit that nobody declared.
-// Internal to this folder.
+// Rows that a launcher refuses because of their length: no fault of the kernel, but a limit that nobody
+// declared. Internal to this folder.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace assay::conformance {
 
-/// The finding that says which limits to declare, with the cases of every group that it explains; none where
-/// the launcher's errors are no matter of V alone.
+/// The finding that says which limits to declare, with the cases of every group that they explain. Empty if
+/// the launcher's errors do not depend on the row length V alone.
 std::optional<Finding> refused_lengths(const std::vector<Record>& records);
 
 }  // namespace assay::conformance

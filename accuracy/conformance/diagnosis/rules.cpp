@@ -1,5 +1,5 @@
-// Finds the shortest rule: of all clauses, and pairs of them, the one that tells the failing cases in the
-// fewest bits.
+// Finds the shortest rule: of all clauses and pairs of clauses, the one that describes the failing cases in
+// the fewest bits.
 #include "accuracy/conformance/diagnosis/rules.hpp"
 
 #include <cmath>
@@ -12,16 +12,16 @@
 namespace assay::conformance {
 namespace {
 
-/// Bits that say which b of n cases fail, b included.
+/// The bits needed to say which b of n cases fail, b included.
 double bits_of(std::int64_t n, std::int64_t b) {
   if (n == 0) return 0;
   const auto lg = [](std::int64_t x) { return std::lgamma(static_cast<double>(x) + 1) / std::log(2.0); };
   return lg(n) - lg(b) - lg(n - b) + std::log2(static_cast<double>(n) + 1);
 }
 
-/// A second rule costs at least so much: one fault is the simpler story of what two rules fit.
+/// The least cost of a second rule: one fault is the simpler explanation of cases that two rules fit.
 constexpr double kAnotherRule = 24;
-/// Saying that a case is told by two clauses, and which.
+/// The cost of saying that a rule has two clauses, and which.
 constexpr double kAnotherClause = 3;
 
 class Search {
@@ -57,7 +57,7 @@ class Search {
  private:
   static bool may_go_together(const Clause& a, const Clause& b) {
     const bool V = about_V(a.pattern), W = about_V(b.pattern);
-    // Two families, or two setups, are never both. A remainder may begin or end at some length.
+    // Two families, or two setups, never hold together. A remainder may begin or end at some length.
     const auto threshold = [](Pattern p) {
       return p == Pattern::V_from || p == Pattern::V_to || p == Pattern::band;
     };
@@ -82,7 +82,8 @@ class Search {
     r.words = "every case";
     r.bad_in = static_cast<std::int64_t>(bad_.size()), r.good_in = static_cast<std::int64_t>(good_.size());
     if (!a) return r;
-    // What is about the row length comes last, and names the cause; of two such the remainder does.
+    // The clause about the row length comes last, and names the cause. If both are about it, the remainder
+    // comes last.
     if (b && (b->pattern < a->pattern)) std::swap(a, b);
     if (b && about_V(a->pattern) && about_V(b->pattern) && b->pattern != Pattern::V_rest &&
         b->pattern != Pattern::V_no_multiple)

@@ -1,5 +1,5 @@
-// Rules about cases: predicates that may tell the failing cases from the passing ones, and the one among them
-// that says so in the fewest words. Internal to this folder.
+// Rules about cases: predicates that may separate the failing cases from the passing ones. The chosen rule
+// does so in the fewest words. Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -40,46 +40,48 @@ constexpr bool about_setup(Pattern p) { return p >= Pattern::setup && p <= Patte
 constexpr bool about_maximum(Pattern p) { return p >= Pattern::maximum_below && p <= Pattern::maximum_far; }
 constexpr bool about_rows(Pattern p) { return p == Pattern::rows_above || p == Pattern::rows_rest; }
 
-/// A rule, and how it stands to the cases it was found among.
+/// A rule, and for which of the cases it holds.
 struct Rule {
   Pattern pattern = Pattern::everything;
-  Pattern with = Pattern::everything;  // of a pair, the part that is not `pattern`
+  Pattern with = Pattern::everything;  // the other part of a rule with two clauses
   std::string words;                   // "every V with V % 4 = 3"
   std::int64_t number = 0;             // the modulus or threshold
-  int family_class = -1;               // of family_classes()
+  int family_class = -1;               // index in family_classes()
   std::vector<bool> bad, good;         // which of the failing and the passing cases it holds for
   std::int64_t bad_in = 0, good_in = 0;
-  /// Bits that it takes to say the rule and, given the rule, which cases fail. A rule that leaves failing
-  /// cases to another pays for that one.
+  /// The number of bits needed to state the rule and, given the rule, which cases fail. A rule that leaves
+  /// failing cases for another rule also pays for that one.
   double bits = 0;
   bool exact() const { return pattern != Pattern::everything && good_in == 0; }
 };
 
-/// Families that share what a kernel may trip over.
+/// Families with a common property that a kernel may handle wrongly.
 struct FamilyClass {
   const char* words;   // "whose logits are all negative"
   const char* likely;  // "the running maximum does not start at -inf"
   trait::Set traits;   // a family of the class has any of these
-  /// Or none of them. Such a class holds most families: what any fault shows in is likely among them.
+  /// If true, a family of the class has none of the traits. Such a class holds most families, so the cases of
+  /// most faults are in it.
   bool without = false;
   bool has(const std::string& family) const { return ((traits_of(family) & traits) != 0) != without; }
 };
 std::span<const FamilyClass> family_classes();
 
-/// What a case varies beside its row length: its setup, or the group of those that launch several times.
+/// What a case varies in addition to its row length: its setup; for groups that launch several times, the
+/// group.
 std::string place_of(const Record& r);
-/// "offset_6" is an "offset_", "pitch_both" a "pitch_".
+/// The kind of a setup: "offset_" for "offset_6", "pitch_" for "pitch_both".
 std::string setup_kind(const std::string& setup);
 
 /// Bytes from an aligned address to the case's first row.
 std::int64_t base_of(const Record& r);
-/// Bytes from row to row; of the logits or the outputs, whichever is off more.
+/// Bytes from row to row, in the logits or in the outputs, whichever is less aligned.
 std::int64_t pitch_of(const Record& r);
 
 using Cases = std::vector<const Record*>;
 
-/// Of all rules the one of the fewest bits; "every case" where none says more. Neither list may be changed
-/// while the rule is used; `bad` is not empty.
+/// The rule with the fewest bits; "every case" if none is shorter. Neither list may be changed while the rule
+/// is used; `bad` is not empty.
 Rule shortest_rule(const Cases& bad, const Cases& good);
 
 }  // namespace assay::conformance

@@ -1,4 +1,4 @@
-// Reads symptoms off a record's status and its first failed check.
+// Finds the symptom from a record's status and its first failed check.
 #include "accuracy/conformance/diagnosis/symptom.hpp"
 
 #include "accuracy/conformance/inputs.hpp"

@@ -1,11 +1,11 @@
-// More elements than 31 or 32 bits can count: many rows, and one row. Only the rows, or the columns of the
-// one row, that are judged are written before and read after; on the host executor of many rows only the
-// blocks that own those run.
+// Problems with more elements than 31 or 32 bits can count: many rows, or one long row. Only the rows, or the
+// columns of the one row, that are judged are written before and read after the launch. On the host executor,
+// only the blocks that own the judged rows are run.
 //
-// The one row is -inf but for a few logits that stand where an index may wrap. Leaving out logits of -inf
-// changes no exact result, so the judged columns alone have the row's softmax, and the ordinary checks judge
-// them. Adding exp(-inf) = 0 is exact: whatever the order, no path of the sum has more roundings than there
-// are finite logits.
+// The one row is -inf except for a few logits at places where an index may wrap. Leaving out logits of -inf
+// changes no exact result. So the judged columns alone have the row's softmax, and the ordinary checks judge
+// them. Adding exp(-inf) = 0 is exact. So in any order of additions, a path of the sum has at most as many
+// roundings as there are finite logits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,23 +27,23 @@ namespace assay::conformance {
 namespace {
 
 constexpr std::int64_t kTwo24 = 1 << 24, kTwo31 = std::int64_t{1} << 31, kTwo32 = 2 * kTwo31;
-/// Rows that take another path than short ones do have offsets of their own: of the second length there are
-/// more rows than grid.y holds.
+/// Row lengths that take another path than short rows, whose offsets may differ. With the second length there
+/// are more rows than grid.y can hold.
 constexpr std::int64_t kLonger[] = {8200, 32699, 262147};
-/// Where a kernel takes finite logits only: exp(-300 - m) is 0 in every format, and what all of them together
-/// would add to an exact sum, e^-270, is far below any enclosure's width.
+/// For a kernel that accepts only finite logits: exp(-300 - m) is 0 in every format. In an exact sum all of
+/// them together would add e^-270, far less than the width of any enclosure.
 constexpr double kAlmostMinusInfinity = -300;
-/// A row of so many columns says how long a longer one would take, and what is too long.
+/// A row of this many columns shows how long a longer one would take, and so which is too long.
 constexpr std::int64_t kTrial = kTwo24 + 3;
-/// Past the odd columns that f32 does not hold.
+/// Beyond the first odd column number that f32 cannot represent.
 constexpr std::int64_t kPastFloat = kTwo24 + 5;
 constexpr int kTrials = 3;
-constexpr double kTrialsSeconds = 4;  // no third trial begins after these
+constexpr double kTrialsSeconds = 4;  // no third trial begins after this
 constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLong = 900;
 
 bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
 
-/// The first and last row, and those where the number of elements before them passes 2^31 and 2^32.
+/// The first and last row, and the rows where the number of elements before them passes 2^31 and 2^32.
 std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
   std::vector<std::int64_t> rows = {0};
   for (const std::int64_t edge : {kTwo31, kTwo32})
@@ -53,8 +53,8 @@ std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
   return rows;
 }
 
-/// A long row as its judged columns: the finite logits, their neighbours, where a wrapped index would land,
-/// both ends, and some that were drawn.
+/// A long row, given by its judged columns: the finite logits, their neighbours, the places where a wrapped
+/// index would land, both ends, and some random ones.
 struct LongRow {
   std::vector<std::int64_t> columns;
   Tensor logits;
@@ -79,7 +79,7 @@ struct LongRow {
   }
 };
 
-/// "row 1, column 3" of the small problem as the row and column of the whole one.
+/// Translates "row 1, column 3" of the small problem to the row and column of the whole one.
 void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
   const auto real = [](const std::vector<std::int64_t>& all, std::int64_t i) {
     return i >= 0 && i < static_cast<std::int64_t>(all.size()) ? all[static_cast<std::size_t>(i)] : i;
@@ -112,7 +112,7 @@ struct Small {
   std::vector<std::int64_t> rows, columns;  // of the whole problem; no columns: all
 };
 
-/// One launch of the whole problem, its chosen rows or columns judged as a problem of their own.
+/// Makes one launch of the whole problem, and judges its chosen rows or columns as a separate problem.
 Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, const Small& small, double low,
               const PartOptions& options) {
   ConformanceCase compact = c;
@@ -146,7 +146,7 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   return r;
 }
 
-/// A launch that prepared the case went wrong: so did the case.
+/// If a launch that prepared the case went wrong, the case went wrong.
 Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
   bench.count(o);
   Record r = bench.blank(c);
@@ -183,24 +183,24 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     LongRow row(v.dtype, V, bench.seed(), low);
     return Small{Case(c.family, std::move(row.logits)), {0}, std::move(row.columns)};
   };
-  // A kernel that gives a row to one thread would be at it for minutes.
-  // Whoever names the length has the time.
+  // A kernel that gives a row to one thread would take minutes. A caller who names the length has the time.
   const bool named = bench.options().narrow.V.has_value();
   if (c.V > kPastFloat && !named) {
-    // What a launch costs whatever its length is the same in both trials. The first launch of a worker also
-    // waits for its device and its kernel's module.
+    // The cost that does not depend on the length is the same in both trials. The first launch of a worker
+    // also waits for its device and for its kernel's module.
     const auto launch_of = [&](std::int64_t V) {
       BigBuffers trial(v, problem_of(v, c.op, 1, V, c.k, V), low);
       return launcher.launch_parts(v, trial.problem(), trial.parts(),
                                    {{}, 0, bench.options().patience * kSeconds});
     };
     launch_of(kTrial / 16);
-    // Other cases are launched meanwhile, and a launch may wait for theirs: the shortest of a few says most.
+    // Other cases are launched at the same time, and a launch may wait for theirs. So the shortest of a few
+    // launches counts.
     const auto shortest_of = [&](std::int64_t V) {
       PartOutcome best = launch_of(V);
       double spent = best.seconds;
       for (int i = 1; i < kTrials && best.launch.ok() && best.no_room.empty(); ++i) {
-        // One wait can be long, so that there is a second trial always.
+        // One wait can be long, so there is always a second trial.
         if (i > 1 && spent >= kTrialsSeconds) break;
         PartOutcome again = launch_of(V);
         if (!again.no_room.empty()) break;
@@ -235,7 +235,7 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
 
 void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
-  // Of a kernel that runs in this process, a worker has a copy.
+  // A kernel that runs in this process is copied into a worker.
   Variant apart = bench.variant();
   if (!apart.launcher) try {
       apart = isolated(apart);
@@ -247,7 +247,7 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   Bench here = bench.with(apart);
   if (const std::string why = here.outside(c, {}); !why.empty())
     return bench.emit(0, bench.unsupported(c, why));
-  // Of two such launches at once each would find the other's memory missing.
+  // Two such launches at once would take each other's memory.
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   bench.emit(0, one_row(c) ? long_row(here, *launcher, c) : many_rows(here, *launcher, c));
@@ -257,13 +257,13 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_big(const Planning& p) {
   std::vector<Unit> units;
-  // Its parts have no gradients, and are no squares.
+  // Its parts have no gradients, and are not squares.
   if (!not_plain_rows(p.variant.claim, op_of(p)).empty()) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
-  // The memory is there, but not in a moment.
+  // There is enough memory, but it takes longer than a quick look.
   if (device && p.extent == Extent::quick && !p.named) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
-    // Of the long row only the finite logits have an order.
+    // Only the finite logits of the long row have an order.
     const int k = family == kFewFinite ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits)) : k_of(p, V);
     units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
   };
@@ -273,19 +273,19 @@ std::vector<Unit> plan_big(const Planning& p) {
       if (V < 2 || V >= kTwo31) continue;
       std::vector<std::int64_t> counts = {kTwo31 / V + 3};
       if (V < kLonger[0] || p.narrow.V) counts.push_back(kTwo32 / V + 3);
-      // A limit where an index wraps is tried at its edge.
+      // If the declared limit is where an index wraps, its edge is tried.
       const std::int64_t most = p.variant.limits.max_elements;
       if ((most == kTwo31 - 1 || most == kTwo32 - 1) && V < kLonger[0])
         counts.insert(counts.begin(), most / V);
       for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
-  // Columns that f32 does not count: a moment anywhere.
+  // Column numbers that f32 cannot represent; this is fast everywhere.
   if (!p.narrow.V && p.narrow.rows.value_or(1) == 1 && (long_asked || p.narrow.family.empty()) &&
       p.extent != Extent::quick)
     for (const std::int64_t V : sizes_of(p, {kPastFloat}))
       if (V >= 1024) add(kFewFinite, V, 1);
-  // The executor takes a minute or more, and the outputs' memory.
+  // The executor takes a minute or more, and as much memory as the outputs need.
   const bool this_one =
       p.narrow.V && (*p.narrow.V >= kTwo31 || *p.narrow.V == kPastFloat) && p.narrow.rows.value_or(1) == 1;
   const bool all = !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);

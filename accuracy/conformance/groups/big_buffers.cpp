@@ -10,10 +10,10 @@ namespace {
 
 enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace, kMask, kBias, kLengths, kTemperatures };
 
-/// Up to so many bytes of an operand are written out on the host.
+/// At most this many bytes of an operand are written on the host.
 constexpr std::uint64_t kWritten = std::uint64_t{64} << 20;
 
-/// Outputs hold NaN, and no index, until they are written.
+/// Until they are written, outputs hold NaN, and indices hold no valid index.
 constexpr std::uint64_t kUnwritten = ~std::uint64_t{0};
 
 /// Calls run(first, n) for every stretch of consecutive columns.
@@ -83,7 +83,7 @@ void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_
     give(0, from, static_cast<std::size_t>(p_.V));
   else
     for (std::size_t i = 0; i < columns.size(); ++i)
-      // What the fill says already costs no memory of its own.
+      // A logit that equals the fill needs no memory of its own.
       if (load_bits(p_.in, from, static_cast<std::int64_t>(i)) != parts_[kLogits].fill)
         give(columns[i], from + i * in, 1);
 
@@ -121,7 +121,7 @@ void BigBuffers::hand_over(std::size_t n, GuardedLaunch& to) const {
   const std::vector<std::byte> values = bytes_of(c, kValues), m = bytes_of(c, kM), d = bytes_of(c, kD);
   std::vector<std::byte> indices = bytes_of(c, kIndices);
   if (!c.columns.empty()) {
-    // Where the column stands among those that are judged; one that is not among them is no index.
+    // The position of the column among the judged columns; a column that is not judged gives no index.
     const auto wide = static_cast<std::size_t>(p_.index_bytes());
     std::vector<std::byte> narrow(indices.size() / wide * 4);
     for (std::size_t i = 0; wide * i < indices.size(); ++i) {

@@ -1,5 +1,5 @@
-// The buffers of a problem too large to hold: which elements of the logits are written, which elements of the
-// outputs come back, and how those become the outputs of a small problem that can be judged whole.
+// The buffers of a problem that is too large to hold: which logits are written, which outputs come back, and
+// how these become the outputs of a small problem that can be judged as a whole.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,30 @@ namespace assay::conformance {
 
 class BigBuffers {
  public:
-  /// `low`: what every logit is that nobody writes.
+  /// `low`: the value of every logit that is not written.
   BigBuffers(const Variant& variant, const Problem& problem, double low);
 
   const Problem& problem() const { return p_; }
   PartBuffers& parts() { return parts_; }
-  /// Empty, or why the operands cannot be made neutral: on the host, memory holds zeros or what is written there.
+  /// Empty, or why the operands cannot be made neutral: on the host, memory holds zeros except where
+  /// something is written.
   const std::string& no_room() const { return no_room_; }
 
-  /// One of the rows that are judged: its logits, at these ascending columns or at all of them, and its
-  /// outputs there. Rows ascend.
+  /// Adds a row that is judged, and gives its logits: those in `columns` (ascending), or all of them if that
+  /// is empty. Its outputs come back for the same columns. Rows must be added in ascending order.
   void choose(std::int64_t row, const Tensor& logits, std::int64_t of_row,
               const std::vector<std::int64_t>& columns = {});
-  /// The outputs of the n-th chosen row, into row n of a launch of the small problem.
+  /// Copies the outputs of the n-th chosen row to row n of a launch of the small problem.
   void hand_over(std::size_t n, GuardedLaunch& to) const;
-  /// Where the given logits are no longer what was given, in words; empty: nowhere.
+  /// Empty, or where the logits were changed, in words.
   std::string changed_inputs() const;
-  /// All that came back of the n-th chosen row's outputs.
+  /// All outputs of the n-th chosen row that came back.
   std::vector<std::byte> outputs_of(std::size_t n) const;
 
  private:
   struct Chosen {
     std::vector<std::int64_t> columns;  // empty: all
-    std::size_t first[5] = {};          // of its parts in values, indices, m, d
+    std::size_t first[5] = {};          // index of its first part in values, indices, m, d
     std::size_t parts[5] = {};
   };
   std::vector<std::byte> bytes_of(const Chosen& c, int buffer) const;
@@ -49,7 +50,7 @@ class BigBuffers {
   std::vector<Chosen> chosen_;
 };
 
-/// Whether a row's outputs are as they were before the launch.
+/// True if a row's outputs are as they were before the launch.
 bool untouched(const std::vector<std::byte>& outputs);
 
 }  // namespace assay::conformance

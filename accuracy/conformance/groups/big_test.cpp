@@ -1,5 +1,5 @@
-// The group `big`: the judged columns of a long row stand for the row, on short ones as well; offsets that
-// wrap die; and, under the label `bigmem`, the rows past 2^31 and 2^32 themselves.
+// The group `big`: the judged columns of a long row represent the whole row, also for short rows; offsets
+// that wrap are found; and, under the label `bigmem`, the rows beyond 2^31 and 2^32 elements themselves.
 #include <gtest/gtest.h>
 
 #include "accuracy/conformance/conformance.hpp"
@@ -56,7 +56,7 @@ TEST(Big, AFaultInALongRowIsNamedByItsOwnColumn) {
 
 TEST(Big, OffsetsThatWrapDieOnTheHost) {
   const std::vector<Record> signed_32 = big(find_mutant_of("offset_of_int32")->variant, {}, Extent::normal);
-  // Many rows past 2^31 of four lengths, past 2^32 of one, and one row past 2^24.
+  // Many rows beyond 2^31 elements at four lengths, beyond 2^32 at one, and one row beyond 2^24.
   ASSERT_EQ(signed_32.size(), 6u);
   for (const Record& r : signed_32)
     EXPECT_EQ(r.status, r.rows > 1 ? Status::crashed : Status::pass) << said(r);
@@ -69,7 +69,8 @@ TEST(Big, OffsetsThatWrapDieOnTheHost) {
 
 TEST(Big, PartsComeBackAndNothingElseIsTouched) {
   ASSAY_NEEDS_FIXTURES();
-  // Three rows of a plugin on host memory: given and wanted parts, an untouched middle, bytes past the end.
+  // Three rows of a plugin in host memory: parts given and parts wanted, an untouched middle, bytes after the
+  // end.
   const Variant v = isolation::kernel("right");
   auto* const launcher = dynamic_cast<PartLauncher*>(v.launcher.get());
   ASSERT_NE(launcher, nullptr);
@@ -90,14 +91,14 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
       std::memcpy(&value, buffer.wanted[i].bytes.data(), sizeof value);
       EXPECT_NEAR(value, i % 3 == 1 ? 0.57611688 : 0.21194156, 1e-6) << i;
     }
-  // Rows can not be chosen where every block, or none, runs.
+  // Rows cannot be chosen if every block, or none, runs.
   PartOptions some;
   some.rows = {0};
   some.rows_per_block = 1;
   EXPECT_NE(launcher->launch_parts(v, p, b.parts(), some).no_room, "");
 }
 
-/// Rows past 2^31 and 2^32: gigabytes, and minutes on the executor.
+/// Rows beyond 2^31 and 2^32 elements: gigabytes, and minutes on the executor.
 TEST(Bigmem, OneRowPastBothEdgesOnTheHost) {
   int judged = 0;
   for (const char* key : {"online_block/f16@host", "online_block/f32@host"}) {
@@ -115,7 +116,7 @@ TEST(Bigmem, ManyRowsAndOneRowPastBothEdgesOnTheDevice) {
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
   for (const char* key : {"online_block/f16@cuda", "online_block/f32@cuda", "safe_topk_block/f16@cuda"}) {
     const std::vector<Record> all = big(*find_variant(key), {});
-    // Many rows past 2^31 (of four lengths) and 2^32, a row past 2^24, 2^31 and 2^32.
+    // Many rows beyond 2^31 (at four lengths) and 2^32; one row beyond 2^24, 2^31 and 2^32.
     EXPECT_EQ(all.size(), 8u) << key;
     for (const Record& r : all)
       EXPECT_TRUE(r.status == Status::pass || r.wants == FaultKind::memory) << key << ": " << said(r);

@@ -16,21 +16,21 @@ namespace {
 
 using Outputs = std::vector<std::vector<std::byte>>;
 
-/// More rows than a block has threads, so that a block with a row a thread does not own them all.
+/// More rows than a block has threads, so that one block with one row per thread does not own all rows.
 constexpr std::int64_t kFew = 1536;
-/// Elements of a problem that runs whole, and rows that are few enough whatever their length.
+/// The most elements of a problem that is run whole, and a number of rows that is small enough at any length.
 constexpr std::int64_t kWhole = std::int64_t{1} << 22, kFewest = 64;
-/// A row repeats the logits of the row so many before it, at the same alignment.
+/// A row repeats the logits of the row this many rows before it, at the same alignment.
 constexpr std::int64_t kPeriod = 64;
 constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 constexpr std::int64_t kOffsets = (std::int64_t{1} << 31) - 1;
 
-/// Bytes of an element, of the logits or of the outputs.
+/// The element size of the logits or of the outputs, whichever is larger.
 std::int64_t widest(const Problem& p) {
   return static_cast<std::int64_t>(std::max(size_of(p.in), size_of(p.out)));
 }
 
-/// Logits that tell the rows of a period apart.
+/// Logits by which the rows of one period can be distinguished.
 Tensor pattern(Dtype dtype, std::int64_t V) {
   Tensor t(dtype, kPeriod, V);
   std::uint32_t state = 1;
@@ -47,7 +47,8 @@ class Probe {
   Probe(const Variant& v, PartLauncher& launcher, const Problem& p, double seconds)
       : v_(v), launcher_(launcher), p_(p), seconds_(seconds), logits_(pattern(v.dtype, p.V)) {}
 
-  /// What the rows `seen` of n hold after the blocks that own `run` ran, all blocks for none.
+  /// The outputs of the rows `seen`, out of n rows, after only the blocks that own the rows `run` ran; if
+  /// that is empty, after all blocks ran.
   std::optional<Outputs> outputs(std::int64_t n, const std::vector<std::int64_t>& seen,
                                  const std::vector<std::int64_t>& run, std::int64_t per_block) {
     Problem p = p_;
@@ -77,7 +78,7 @@ std::vector<std::int64_t> first_rows(std::int64_t n) {
   return rows;
 }
 
-/// At most what can be chosen, ascending: of the first block, its neighbour, the middle, the end.
+/// Some rows in ascending order: one of the first block, one of its neighbour, the middle, the end.
 std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
   std::vector<std::int64_t> rows;
   for (const std::int64_t r : {std::int64_t{0}, per_block + per_block / 2, n / 3 + 1, n / 2, n - 1})
@@ -85,8 +86,8 @@ std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
   return rows;
 }
 
-/// What is shown at the problem's own V; `other_share`: the first block owns more or fewer rows where there
-/// are many.
+/// What is shown at the problem's own row length V. `other_share`: set if the first block owns more or fewer
+/// rows when there are many rows.
 BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
                       bool& other_share) {
   const auto not_shown = [](std::string why, FaultKind wants = FaultKind::none) {
@@ -119,7 +120,8 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   for (std::size_t i = 0; i < whole->size(); ++i)
     if (untouched((*whole)[i]))
       return seen({fmt::format("row {} was never written", i), Ended::fault}, Check::written);
-  // Of each row all or nothing: else blocks share rows, or something that no block does writes them.
+  // Each row must be written completely or not at all. Otherwise blocks share rows, or something other than a
+  // block writes them.
   const auto torn = [&](const Outputs& some) -> std::optional<std::int64_t> {
     for (std::size_t i = 0; i < some.size(); ++i)
       if (some[i] != (*whole)[i] && !untouched(some[i])) return static_cast<std::int64_t>(i);
@@ -154,8 +156,8 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
                       row, few, row / per_block, per_block));
   if (most == few) return {per_block, {}};
 
-  // Grids are capped, and kernels chosen, by the number of rows. Two looks: what the first block alone
-  // writes, and the chosen rows.
+  // The number of rows may cap the grid, and may choose the kernel. So two looks: at what the first block
+  // alone writes, and at the chosen rows.
   const auto as_whole = [&](const Outputs& rows, std::size_t i, std::int64_t row) {
     return rows[i] == (*whole)[static_cast<std::size_t>(row % kPeriod)];
   };
@@ -167,7 +169,7 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   if (per_block > 1) edge.insert(edge.begin() + 1, per_block - 1);
   const auto alone = probe.outputs(most, edge, {0}, per_block);
   if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
-  if (!alone) return {per_block, {}};  // so many rows can not be launched: the case itself will say so
+  if (!alone) return {per_block, {}};  // this many rows cannot be launched: the case itself will report it
   for (std::size_t i = 0; i < edge.size(); ++i)
     if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
       other_share = true;
@@ -187,9 +189,10 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
 BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
   bool other_share = false;
   const BlockOwners owners = owners_at(v, launcher, problem, seconds, other_share);
-  // As many rows as the problem has pass the offsets only if they are shorter; their blocks may own other
-  // shares. Told is whether the first block's share changes between few rows and all: a wrong kernel's other
-  // rows are for the case itself, and what shorter rows do not show stands.
+  // With the problem's full number of rows, offsets stay in range only if rows are shorter, and then blocks
+  // may own other shares. This only tests whether the first block's share differs between few rows and all
+  // rows. Wrong outputs in other rows are for the case itself to find. If the shorter rows show nothing, the
+  // first result stands.
   const std::int64_t room = kOffsets / widest(problem) / std::max<std::int64_t>(1, problem.rows);
   const auto V = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(room)));
   if (!owners.seen.ok() || owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k))

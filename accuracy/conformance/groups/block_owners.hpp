@@ -1,5 +1,5 @@
-// Whether a few blocks of a launch on the host executor are all that a few rows need: what the group `big`
-// leans on where a problem is too large to run whole.
+// Finds out whether a few blocks of a launch on the host executor are enough to compute a few rows. The group
+// `big` relies on this for problems that are too large to run whole.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 namespace assay::conformance {
 
 struct BlockOwners {
-  std::int64_t rows_per_block = 0;    // in turn with the other blocks; 0: not shown
-  std::string why;                    // then, as the reason of an unsupported case
-  FaultKind wants = FaultKind::none;  // then, what was not to be had for it: memory, or nothing
-  /// A launch of all its blocks went wrong: that is the kernel's, whatever it was made for. `fault` says how
-  /// many rows it had; `check` is the one that it fails where it came back.
+  std::int64_t rows_per_block = 0;    // rows that a block owns, in turn with the other blocks; 0: not shown
+  std::string why;                    // if not shown: the reason of an unsupported case
+  FaultKind wants = FaultKind::none;  // if not shown: what was missing, memory or nothing
+  /// A launch of all blocks that went wrong. It counts against the kernel, whatever the launch was made for.
+  /// `fault` says how many rows it had; `check` is the check that it fails if it came back.
   LaunchOutcome seen = {};
   Check check = Check::launch;
 };
 
-/// Shown on problems of the same V with fewer rows, and of as many rows with a smaller V, where no offset
-/// passes 2^31 bytes: chosen blocks alone write their rows with the bits of a run of all blocks, and of every
-/// other row all or nothing. `problem`: the case's, dense; `seconds`: after which a launch hangs.
+/// Tries it on problems with the same row length V and fewer rows, and with the same number of rows and a
+/// smaller V, so that no offset exceeds 2^31 bytes. It is shown if chosen blocks alone write their rows with
+/// the same bits as a run of all blocks, and write every other row completely or not at all. `problem`: the
+/// case's problem, dense; `seconds`: the time after which a launch counts as hung.
 BlockOwners block_owners(const Variant& variant, PartLauncher& launcher, const Problem& problem,
                          double seconds);
 

@@ -1,5 +1,5 @@
-// Which rows a block owns is told of kernels that give whole rows to blocks in turn, at the row length that
-// is asked about; every other kernel is told apart, with a reason, before anything large is run.
+// The owners of rows are found for kernels that give whole rows to blocks in turn, at the row length that is
+// asked for. Every other kernel is recognised, with a reason, before anything large is run.
 #include "accuracy/conformance/groups/block_owners.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(BlockOwners, AFaultThatIsSeenIsAFailure) {
       ASSERT_NE(said, r.checks.end()) << e.entry;
       EXPECT_TRUE(said->detail.starts_with(e.words)) << said->detail;
     }
-    // And the rows have cases of their own there.
+    // The rows are judged by cases of their own there.
     o = {};
     o.only = {"rows"};
     o.extent = Extent::quick;

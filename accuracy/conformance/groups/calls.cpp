@@ -1,6 +1,6 @@
-// Call after call in one fresh process: results cached by pointer or content, state that one call leaves to
-// the next, kernels that are right at first. The content is new at every call unless the setup says
-// otherwise, and every call is judged.
+// Call after call in one new process. This finds results that are cached by pointer or content, state that
+// one call leaves for the next, and kernels that are right only at first. Unless the setup says otherwise,
+// every call has new content. Every call is judged.
 #include <fmt/format.h>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
@@ -11,7 +11,7 @@
 namespace assay::conformance {
 namespace {
 
-/// The same kernel at other types, in the same worker.
+/// The same kernel for other types, in the same worker.
 std::vector<Variant> siblings_of(const Variant& v) {
   const auto* const launcher = dynamic_cast<const SiblingLauncher*>(v.launcher.get());
   return launcher ? launcher->siblings() : std::vector<Variant>();
@@ -28,7 +28,7 @@ class Calls {
     return bench_.go_on() && record_.status != Status::crashed && record_.status != Status::hung;
   }
 
-  /// One call; `like`, if given, is the earlier call that had the same content.
+  /// Makes one call. `like`, if given, is the earlier call with the same content.
   void call(const ConformanceCase& c, Tensor logits, const Layout& layout = {}) {
     if (!go_on()) return;
     ++number_;
@@ -41,12 +41,12 @@ class Calls {
     fold(record_, one, fmt::format("call {}", number_));
     if (one.status != Status::pass && one.status != Status::unsupported) tell_alone(c, inputs, layout);
   }
-  /// A call on fresh rows of the family.
+  /// Makes a call on new rows of the family.
   void fresh(ConformanceCase c, const Layout& layout = {}) {
     c.rows = whole_squares(bench_.variant(), c.V, c.rows);
     call(c, rows(c), layout);
   }
-  /// The same, of the same kernel at another type.
+  /// The same, with the same kernel for another type.
   void fresh_of(const Variant& sibling, ConformanceCase c) {
     if (!go_on()) return;
     ++number_;
@@ -57,7 +57,7 @@ class Calls {
     const Record one = judged(other, c, inputs, {});
     if (one.status != Status::pass) {
       sibling.launcher->restart();
-      // What that type does wrong by itself is told of its own key.
+      // A fault that the other type has by itself is reported for its own key.
       if (judged(other, c, inputs, {}).status != Status::pass) return;
       record_.alone = Alone::passes;
     }
@@ -83,7 +83,8 @@ class Calls {
     return bench.judge(c, inputs, launch, outcome);
   }
 
-  /// Whether the first call that fails does so as the only one of a process, too: then no other call is why.
+  /// Finds out whether the first failing call also fails as the only call of a process. Then no other call is
+  /// the cause.
   void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
     Launcher* const launcher = bench_.variant().launcher.get();
     if (record_.alone != Alone::not_tried || !launcher) return;
@@ -136,7 +137,7 @@ void same_again(Calls& calls, const ConformanceCase& c) {
   calls.call(c, a);
 }
 
-/// One logit becomes the maximum; where it stands changes from call to call.
+/// One logit becomes the maximum; its place changes from call to call.
 void one_changed(Calls& calls, const ConformanceCase& c) {
   const Tensor a = calls.rows(c);
   calls.call(c, a);
@@ -156,7 +157,7 @@ void small_large_small(Calls& calls, const ConformanceCase& c) {
   }
 }
 
-/// What one call leaves in a workspace or a static array must not reach the next.
+/// What one call leaves in a workspace or in a static array must not affect the next.
 void after_special(Calls& calls, const ConformanceCase& c) {
   for (const char* special : {"nan", "pos_inf", "all_neg_inf", "overflow"}) {
     calls.fresh(with(c, special, c.V, c.rows));
@@ -175,7 +176,7 @@ void op_order(Calls& calls, const ConformanceCase& c) {
   calls.fresh(c);
 }
 
-/// What one type leaves in a table must not serve another.
+/// What one type leaves in a table must not be used for another.
 void dtype_order(Calls& calls, const ConformanceCase& c) {
   const std::vector<Variant> others = siblings_of(calls.variant());
   for (int n = 0; n < 2; ++n) {
@@ -194,8 +195,8 @@ void dtype_order(Calls& calls, const ConformanceCase& c) {
   }
 }
 
-/// More rows than two blocks on each of 132 multiprocessors, twice over, an odd number and an even one: what
-/// a grid that draws its rows leaves in its counter.
+/// More rows than two blocks on each of 132 multiprocessors, twice: once an odd number, once an even one.
+/// This shows what a grid that draws its rows from a counter leaves in that counter.
 void rows_again(Calls& calls, const ConformanceCase& c) {
   ConformanceCase few = c, even = c;
   const Limits& limits = calls.variant().limits;
@@ -231,7 +232,8 @@ std::vector<Unit> plan_calls(const Planning& p) {
   for (const Sequence& s : kSequences) {
     if (s.run == op_order && (op_of(p) == Op::normalizer || !p.variant.does(Op::normalizer))) continue;
     if (s.run == dtype_order && siblings_of(p.variant).empty()) continue;
-    // It has other lengths as well: no case of one length alone, unless it is asked for.
+    // This setup uses other lengths too, so it is left out when one length alone was asked for, unless it is
+    // named.
     if (s.run == small_large_small && p.narrow.V && p.narrow.setup != s.setup) continue;
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))

@@ -13,15 +13,16 @@
 namespace assay::conformance {
 namespace {
 
-/// A second square is tried up to so many elements of both.
+/// A second square is tried if both together have at most this many elements.
 constexpr std::int64_t kMostOfSeveral = std::int64_t{1} << 21;
 
-/// Cases of so few elements are all tried.
+/// All cases of at most this many elements are tried.
 constexpr std::int64_t kSmall = 1 << 14;
 
 bool causal(const Variant& v) { return v.claim.causal != Causal::no; }
 
-/// Elements of a case, at most; and of all cases of a group whose elements have the same number of bits.
+/// The most elements of one case, and of all cases of a group whose numbers of elements have the same number
+/// of bits.
 struct Budget {
   std::int64_t of_case, of_octave;
 };
@@ -37,19 +38,19 @@ Budget budget(Extent extent) {
   return {};
 }
 
-/// A length from 256 on for a longer one. Its place behind a multiple of 64 stays.
+/// Replaces a long length by one just above 256 with the same remainder by 64.
 std::int64_t shorter(const Variant& variant, std::int64_t V) {
   return V > 320 ? std::min(V, nearest_V(variant, 256 + V % 64)) : V;
 }
 
-/// These groups launch rows ten times or more, or in thirty layouts.
+/// True for groups that launch rows ten times or more, or in thirty layouts.
 bool launches_again(std::string_view group) {
   constexpr std::array<std::string_view, 6> all = {"layout",  "repeat", "calls",
                                                    "streams", "batch",  "schedules"};
   return std::find(all.begin(), all.end(), group) != all.end();
 }
 
-/// Leaves an even share of the cases of each size.
+/// Keeps a share of the cases of each size, evenly spread.
 void thin(std::vector<Unit>& units, std::int64_t of_octave) {
   const auto octave = [](const ConformanceCase& c) {
     return c.rows * c.V <= kSmall ? 0 : std::bit_width(static_cast<std::uint64_t>(c.rows * c.V));
@@ -83,7 +84,7 @@ void make_squares(const Planning& p, const char* group, std::vector<Unit>& units
   std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, int, std::string>> known;
   for (Unit& u : units) {
     std::erase_if(u.cases, [&](ConformanceCase& c) {
-      if (c.V == 0) return true;  // there is no square of it
+      if (c.V == 0) return true;  // there is no such square
       if (!p.narrow.V && launches_again(group)) c.V = shorter(p.variant, c.V);
       if (!p.narrow.rows) c.rows = whole_squares(p.variant, c.V, c.rows);
       const bool fits = c.rows <= most.of_case / c.V || p.narrow.V;

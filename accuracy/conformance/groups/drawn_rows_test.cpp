@@ -1,5 +1,5 @@
-// The bits of every input family: a record names (family, dtype, V, rows, seed) and nothing else, so a row
-// may never change. The hashes in drawn_rows.txt were made when the family was added.
+// The bits of every input family. A record names only (family, dtype, V, rows, seed), where V is the row
+// length, so a row may never change. The hashes in drawn_rows.txt were made when the family was added.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::uint64_t hashed(std::uint64_t h, const Tensor& t) {
   return h;
 }
 
-/// Every row that any command draws of short rows, and three of the long ones.
+/// All rows that any command draws if rows are short; for long rows three or one.
 std::int64_t rows_of_length(std::int64_t V) { return V <= 129 ? 70 : V <= 1025 ? 40 : V <= 4099 ? 3 : 1; }
 
 std::uint64_t hash_of(const std::string& family, Dtype dtype) {
@@ -39,7 +39,7 @@ std::uint64_t hash_of(const std::string& family, Dtype dtype) {
   return h;
 }
 
-/// "family dtype hash" a line.
+/// The lines of the file: "family dtype hash".
 std::map<std::pair<std::string, std::string>, std::string> recorded() {
   std::ifstream in(ASSAY_SOURCE_DIR "/accuracy/conformance/groups/drawn_rows.txt");
   std::map<std::pair<std::string, std::string>, std::string> all;
@@ -59,7 +59,7 @@ TEST(DrawnRows, AreTheBitsThatTheyAlwaysWere) {
     }
 }
 
-/// What a row holds, as traits.
+/// The traits of a row's content.
 trait::Set held_by(const Tensor& t, std::int64_t row) {
   trait::Set held = 0;
   std::int64_t low = 0;
@@ -77,7 +77,7 @@ trait::Set held_by(const Tensor& t, std::int64_t row) {
 TEST(DrawnRows, HoldTheSpecialValuesThatTheFamilyIsKnownFor) {
   for (const Family& f : all_families()) {
     if ((f.traits & trait::mixed) || (f.group && f.group == std::string("big")))
-      continue;  // others' rows; told by V
+      continue;  // rows of other families, chosen by V
     trait::Set held = 0;
     bool every_nan = true, every_pos = true, every_low = true;
     const Tensor t = make_input(f, Dtype::f32, 512, 40, 1);

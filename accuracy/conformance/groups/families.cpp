@@ -1,5 +1,5 @@
-// What `assay check` tries of the group `families`: every family, special values among them, at the
-// vocabulary sizes and at drawn ones.
+// What `assay check` tries in the group `families`: every family, special values included, at vocabulary
+// sizes and at random ones.
 #include <algorithm>
 
 #include "accuracy/conformance/groups/family_units.hpp"
@@ -10,34 +10,36 @@
 namespace assay::conformance {
 namespace {
 
-/// The quick look's one row length with columns past 65535.
+/// The only row length of the quick look with columns past 65535.
 constexpr std::int64_t kPast16Bits = 70001;
 
-/// Every k has rows of this family and this length: one that is selected wrongly hides between round numbers.
+/// Every k is tried with rows of this family and this length: a fault in one k would be missed by round
+/// numbers.
 constexpr const char* kEveryK = "normal_1";
 constexpr std::int64_t kLengthOfEveryK = 1025;
 constexpr int kMostOfEveryK = 128;
 
-/// 1, 5, every element, as many as the variant can, and one in between.
+/// The k to try: 1, 5, every element, as many as the variant can select, and one in between.
 std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64_t V) {
   if (p.narrow.k) return {*p.narrow.k};
   const int most = p.variant.max_k;
   std::vector<int> ks = {std::min(5, most)};
   if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))
     for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
-  if (V == 2 || V == 33 || V == 1025 || V == 4099) ks.push_back(1);
+  const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
+  if (is(2) || is(33) || is(1025) || is(4099)) ks.push_back(1);
   if (V > 128)
     ks.push_back(1 + static_cast<int>((static_cast<std::uint64_t>(V) * 0x9e3779b9u >> 8) %
                                       static_cast<std::uint64_t>(most)));
   if (V > 5 && V < most) ks.push_back(static_cast<int>(V));
-  if (V == 4099 || V == 32000) ks.push_back(most);
+  if (is(4099) || is(32000)) ks.push_back(most);
   for (int& k : ks) k = allowed_k(p.variant, k, V);
   std::sort(ks.begin(), ks.end());
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
   return ks;
 }
 
-/// Those that every command tries, and those that this group does.
+/// The families that every command tries, and those of this group.
 std::vector<std::string> usual_families() {
   std::vector<std::string> names;
   for (const Family& f : all_families())
@@ -45,13 +47,13 @@ std::vector<std::string> usual_families() {
   return names;
 }
 
-/// Row lengths of one family, of those that all have.
+/// The row lengths of one family, chosen from the usual ones.
 std::vector<std::int64_t> lengths_of(const Planning& p, const Family& family,
                                      std::vector<std::int64_t> usual) {
   const bool quick = p.extent == Extent::quick;
   if (quick && family.quick_V > 0) usual.push_back(family.quick_V);
   std::vector<std::int64_t> lengths = sizes_of(p, usual);
-  // The real logits are rows of 32000 cut short: the quick look takes one length of them.
+  // The real logits are rows of 32000, cut short: the quick look takes only one length of them.
   if (quick && family.kind == FamilyKind::real && !p.narrow.V)
     std::erase_if(lengths, [&](std::int64_t V) { return V != nearest_V(p.variant, 1025); });
   return lengths;
@@ -65,7 +67,7 @@ std::vector<Unit> plan_families(const Planning& p) {
   if (quick) usual = {0, 1, 2, 33, 128, 1025, 4099};
   const std::vector<std::int64_t> drawn = drawn_sizes(p.extent, p.seed);
   usual.insert(usual.end(), drawn.begin(), drawn.end());
-  // Of a causal kernel few of the longer lengths are left.
+  // For a causal kernel few of the longer lengths are kept.
   if (p.variant.claim.causal != Causal::no) usual.push_back(257);
 
   FamilyLists lists;
@@ -83,12 +85,12 @@ std::vector<Unit> plan_families(const Planning& p) {
   lists.op = p.narrow.op;
   const Variant* const variant = &p.variant;
   std::vector<Unit> units = family_units({&variant, 1}, lists);
-  // Each bench runs them on the variant of its own thread.
+  // Each bench runs them with the variant of its own thread.
   for (Unit& u : units)
     for (ConformanceCase& c : u.cases) c.variant = nullptr;
   const bool probed = p.narrow.family.empty() ? !p.narrow.V && !p.narrow.rows && !p.narrow.op && !p.narrow.k
                                               : p.narrow.family == kProbeFamily;
-  // Probes ask for an exp, a maximum and a division.
+  // Probes need an exp, a maximum and a division.
   if (probed && not_plain_rows(p.variant.claim, p.variant.op).empty())
     units.push_back(probe_unit({kProbeFamily, 0, 0, p.variant.op, 0}));
   return units;

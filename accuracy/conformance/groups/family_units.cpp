@@ -12,12 +12,12 @@
 namespace assay::conformance {
 namespace {
 
-/// Of a causal kernel whole squares, as long as they are not too large: else its case says that it lies
-/// outside.
+/// Whole squares for a causal kernel, as long as they are not too large; otherwise its case reports that it
+/// is outside.
 std::int64_t rows_of_family(const Variant& v, const std::string& name, std::int64_t V, std::int64_t rows) {
   constexpr std::int64_t kMostOfASquare = std::int64_t{1} << 21;
   if (V == 0 || V > kMostOfASquare / V) return rows;
-  // A file has the rows that it has.
+  // The number of rows of a file is fixed.
   return find_family(name) ? whole_squares(v, V, rows) : rows;
 }
 
@@ -27,7 +27,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   const std::unique_ptr<ElementObserver> observer = asked.observe ? asked.observe(v, c) : nullptr;
   const auto begin = std::chrono::steady_clock::now();
   Record r = bench.blank(c);
-  // Rows that must be aligned get the room they need.
+  // Rows that must be aligned get the gaps that they need.
   const Layout room = fitted(plain_layout(), v, bench.problem(c));
   if (const std::string why = bench.outside(c, room); !why.empty()) {
     r = bench.unsupported(c, why);
@@ -90,7 +90,7 @@ std::vector<Unit> family_units(std::span<const Variant* const> variants, const F
       for (const std::int64_t V : lists.sizes(name, dtype)) {
         if (family && !applies(*family, dtype, V)) continue;
         for (const std::int64_t rows : lists.rows(name, dtype, V)) {
-          // Those that share inputs: causal kernels have squares.
+          // The cases that share inputs; causal kernels have squares.
           std::map<std::int64_t, Unit> by_rows;
           for (const Variant* v : takers) {
             const Op op = lists.op.value_or(v->op);
@@ -100,7 +100,7 @@ std::vector<Unit> family_units(std::span<const Variant* const> variants, const F
           }
           for (auto& [its, u] : by_rows) {
             u.run = run_family;
-            // The truth takes about as long as two kernels.
+            // The exact results take about as long as two kernels.
             u.weight = weight_of(its, V) * static_cast<double>(u.cases.size() + 2);
             units.push_back(std::move(u));
           }

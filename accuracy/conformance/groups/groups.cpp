@@ -32,8 +32,8 @@ std::span<const Group> groups() {
 
 namespace {
 
-/// Every declared row length is a multiple of it.
-std::int64_t multiple_of(const Variant& v) {
+/// Dense rows that all start aligned have a length that is a multiple of this.
+std::int64_t multiple_of_aligned(const Variant& v) {
   const Limits& l = v.limits;
   std::int64_t all = l.V_multiple;
   if (!l.dense || l.alignment <= 1) return all;
@@ -47,22 +47,29 @@ std::int64_t multiple_of(const Variant& v) {
 
 }  // namespace
 
-std::int64_t nearest_V(const Variant& v, std::int64_t V) {
+std::int64_t nearest_V(const Variant& v, std::int64_t V, std::int64_t rows) {
   const Limits& l = v.limits;
-  // What an empty row gives is asked of every kernel; one that did not promise it is not judged by it.
+  // Every kernel is tried on empty rows. A kernel that does not promise them is not judged by them.
   if (V == 0) return 0;
   if (l.V_in.count > 0) {
     for (int i = 0; i < l.V_in.count; ++i)
       if (l.V_in.all[static_cast<std::size_t>(i)] >= V) return l.V_in.all[static_cast<std::size_t>(i)];
     return l.V_in.all[static_cast<std::size_t>(l.V_in.count - 1)];
   }
-  const std::int64_t step = multiple_of(v);
-  const std::int64_t next = (std::max(V, l.min_V) + step - 1) / step * step;
-  return l.max_V > 0 ? std::min(next, l.max_V / step * step) : next;
+  const auto nearest = [&](std::int64_t step) {
+    const std::int64_t next = (std::max(V, l.min_V) + step - 1) / step * step;
+    return l.max_V > 0 ? std::min(next, l.max_V / step * step) : next;
+  };
+  // Between the smallest and the largest length there may be no such multiple.
+  if (rows > 1)
+    if (const std::int64_t aligned = nearest(multiple_of_aligned(v)); aligned >= std::max<std::int64_t>(1, l.min_V))
+      return aligned;
+  return nearest(l.V_multiple);
 }
 
 std::int64_t nearest_rows(const Limits& l, std::int64_t rows) {
-  // So many rows of any length would fill the memory: such a kernel's cases say that they lie outside.
+  // More rows than this would fill the memory at any length. The cases of such a kernel report that they are
+  // outside.
   constexpr std::int64_t kMost = 4096;
   return l.min_rows > kMost || l.rows_multiple > kMost ? rows : allowed_rows(l, rows);
 }

@@ -1,4 +1,4 @@
-// One plan per group, one file per plan or two, and what the plans share. Internal to this folder.
+// One plan per group, one or two plans per file, and what the plans share. Internal to this folder.
 #pragma once
 
 #include <initializer_list>
@@ -24,24 +24,27 @@ std::vector<Unit> plan_big(const Planning& p);
 std::vector<Unit> plan_operands(const Planning& p);
 std::vector<Unit> plan_launches(const Planning& p);
 
-/// The row length that a kernel is made for nearest to V: the next multiple, the shortest or the longest. 0
-/// stays 0. Of dense rows that all start at multiples of `alignment` the length is a multiple, too. Example:
-/// dense rows of f16 with alignment=8: 260 for 259.
-std::int64_t nearest_V(const Variant& variant, std::int64_t V);
-/// The same of a number of rows: at least what the kernel declares. 0 stays 0.
+/// The row length nearest to V that the kernel's limits allow: the next allowed multiple or listed length, but
+/// at least the smallest and at most the largest one. 0 stays 0. Several dense rows that must all be aligned
+/// need a length that keeps them so; one row does not. Example: f16, dense=yes, alignment=8, V = 259: 260 for
+/// three rows, 259 for one.
+std::int64_t nearest_V(const Variant& variant, std::int64_t V, std::int64_t rows = 3);
+/// The same for a number of rows: what the kernel's limits allow. 0 stays 0.
 std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);
-/// The narrowed value alone, else the list, each length or number of rows as near as the declared limits allow.
+/// The narrowed value if there is one; else the list, each length or number of rows replaced by the nearest
+/// one that the declared limits allow.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
-/// The op of the cases, and the k: 5 unless narrowed or the variant selects fewer.
+/// The op of the cases. Their k is 5 unless narrowed, or fewer if the variant selects fewer.
 Op op_of(const Planning& p);
 int k_of(const Planning& p, std::int64_t V);
 
-/// k, or the largest that a variant without empty slots takes.
+/// k, or the largest k that a variant without empty slots accepts.
 int allowed_k(const Variant& v, int k, std::int64_t V);
 
-/// Time of a case on the host, in elements: short rows cost a block all the same.
+/// The cost of a case on the host, counted in elements: every row counts 512 more, because a short row costs
+/// a block too.
 double weight_of(std::int64_t rows, std::int64_t V);
 
 }  // namespace assay::conformance

@@ -1,5 +1,5 @@
-// Launches for a tool that watches the kernel, racecheck for one: lengths where a kernel takes another path,
-// each launched once. Outputs are not judged.
+// Launches for a tool that watches the kernel, such as racecheck: lengths at which a kernel takes another
+// path, each launched once. Outputs are not judged.
 #include <algorithm>
 
 #include "accuracy/conformance/groups/groups.hpp"
@@ -19,7 +19,7 @@ Record launched(const Bench& bench, const ConformanceCase& c) {
     decide(r, {outcome.ended, outcome.fault, outcome.kind});
     return r;
   }
-  // A size that the kernel says no to is not watched, and no fault here.
+  // A size that the kernel refuses is not watched, and is no fault here.
   if (!outcome.ok() && says_no(outcome.kind) && outcome.ended == Ended::fault)
     return bench.unsupported(c, outcome.fault);
   require(r, Check::launch, outcome.ok(), outcome.fault, outcome.kind);
@@ -41,13 +41,14 @@ std::vector<Unit> plan_launches(const Planning& p) {
       u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), {}});
     u.weight += weight_of(rows, V);
   };
-  // One row a thread, a warp, a block; a block that goes over its row again; rows that pass columns on.
+  // One row per thread, per warp, per block; a block that passes over its row again; rows that hand columns
+  // to other blocks.
   for (const std::int64_t V : sizes_of(p, {1, 33, 100, 259, 1024, 4099, 20000}))
     for (const std::int64_t rows : rows_of(p, {3})) add(V, rows);
-  // Several rows a block, more blocks than one.
+  // Several rows per block, and more than one block.
   if (!p.narrow.V)
     for (const std::int64_t V : sizes_of(p, {64}))
-      for (const std::int64_t rows : rows_of(p, {37})) add(V, rows);
+      for (const std::int64_t rows : rows_of(p, {37, 64})) add(V, rows);
   u.run = [](Bench& bench, const std::vector<ConformanceCase>& cases) {
     for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) bench.emit(i, launched(bench, cases[i]));
   };

@@ -1,5 +1,5 @@
-// Where the buffers lie: pitches with poisoned gaps, first rows off alignment, guard bands of NaN and of a
-// large finite number, the end of a page, the outputs over the logits.
+// The layout of the buffers: pitches with poisoned gaps, first rows off alignment, guard bands of NaN and of
+// a large finite number, the end of a page, outputs over the logits (in place).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,10 +32,10 @@ std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
   for (std::int64_t bytes = shift; bytes < 16 * shift / element + shift && bytes < 16; bytes += shift)
     add(fmt::format("offset_{}", bytes),
         {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
-  // Whole vectors off what an allocator gives.
+  // Offset by whole vectors from an allocator's address.
   for (std::int64_t bytes = 16; bytes <= 128; bytes *= 2)
     add(fmt::format("offset_{}", bytes), {.offset = bytes / shift, .poison = 1});
-  // The logits aligned and the outputs not, and the other way round.
+  // The logits aligned and the outputs not, and vice versa.
   add("probs_off", {.out_offset = 1, .poison = 1});
   add("logits_off", {.offset = 1, .out_offset = -1, .poison = 0});
   add("in_place", {.poison = 1, .launch = {.in_place = true}});
@@ -51,8 +51,8 @@ std::vector<Unit> plan_layout(const Planning& p) {
     const auto all = layouts(p);
     return std::map<std::string, Layout>(all.begin(), all.end());
   }();
-  // Rows that end on, before and behind a vector of 2, 4 and 8; one long enough for a vectorised path; rows
-  // shorter than any vector, which a copy of a fixed size overruns.
+  // Rows that end at, before and after a vector of 2, 4 and 8; one long enough for a vectorised path; rows
+  // shorter than any vector, which a copy of fixed size overruns.
   std::vector<std::int64_t> sizes = {1, 3, 33, 64, 1000, 1027, 4096, 5001};
   if (p.extent != Extent::quick) sizes.insert(sizes.end(), {8192, 10003, 20000});
   for (const std::int64_t V : sizes_of(p, sizes))
@@ -75,8 +75,8 @@ std::vector<Unit> plan_layout(const Planning& p) {
       }
   const Launcher* const launcher = p.variant.launcher.get();
   if (p.narrow.V || !launcher || !launcher->cannot(by_name.at("page_end").launch).empty()) return units;
-  // A read of one column too many changes no result: every rest that a vector, a warp or a tile of 64 may
-  // leave ends at a page once, in rows of one tile and in longer ones.
+  // A read of one column too many changes no result. So every remainder that a vector, a warp or a tile of 64
+  // may leave ends at a page boundary once, in rows of one tile and in longer ones.
   std::vector<std::int64_t> rests;
   for (std::int64_t V = 2; V < 64; ++V) rests.insert(rests.end(), {V, 1088 + V});
   std::erase_if(rests,

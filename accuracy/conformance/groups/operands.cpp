@@ -1,6 +1,6 @@
-// What a kernel reads besides its logits: scale, temperature, mask, bias and lengths. Every other group
-// leaves them neutral; here they are drawn, and the softmax of the logits that they make is judged. And what
-// stands behind the diagonal of a causal kernel, which it must not use.
+// What a kernel reads in addition to its logits: scale, temperature, mask, bias and lengths. Every other
+// group leaves them neutral. Here they are drawn, and the softmax of the resulting logits is judged. For
+// causal kernels: the values behind the diagonal, which the kernel must not use.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Setup {
 constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary},
                              {"few_left", OperandDraw::few_left},
                              {"long_tails", OperandDraw::long_tails}};
-/// Of causal kernels: what stands behind the diagonal, and must not matter.
+/// For causal kernels: values behind the diagonal, which must have no effect.
 constexpr const char* kHugeBehind = "huge_behind";        // the largest numbers, of either sign
 constexpr const char* kSpecialBehind = "special_behind";  // NaN, +inf, -inf and the largest number
 
@@ -51,7 +51,7 @@ std::vector<std::string> setups_of(const Variant& v) {
     for (const Setup& s : kSetups) all.push_back(s.name);
   if (v.claim.causal == Causal::no) return all;
   all.push_back(kHugeBehind);
-  // A caller of a kernel for finite logits has no others behind the diagonal either.
+  // A caller of a kernel for finite logits has finite ones behind the diagonal too.
   if (!v.limits.finite) all.push_back(kSpecialBehind);
   return all;
 }
@@ -71,8 +71,8 @@ void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
   }
 }
 
-/// More rows than a launch has blocks at once: there a block that stays takes a second row, with a mask, a
-/// bias, a length and a temperature of its own.
+/// More rows than the blocks that run at once. Then a block that persists takes a second row, with its own
+/// mask, bias, length and temperature.
 struct Shape {
   std::int64_t V, rows;
 };
@@ -99,7 +99,7 @@ std::vector<Unit> plan_operands(const Planning& p) {
       }
     units.push_back(std::move(u));
   };
-  // Short rows one by one, then where tiles, warps and blocks end, then long ones.
+  // All short rows, then lengths where tiles, warps and blocks end, then long ones.
   std::vector<std::int64_t> lengths;
   for (std::int64_t V = 1; V <= (p.extent == Extent::quick ? 40 : 160); ++V) lengths.push_back(V);
   for (const std::int64_t V :

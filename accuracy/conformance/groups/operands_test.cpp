@@ -1,5 +1,5 @@
-// The group `operands`: kernels that scale, mask, cut and bias their logits rightly pass however they round
-// on the way; each that does one of it wrongly fails there, and in no other group.
+// The group `operands`. Kernels that scale, mask, cut and bias their logits correctly pass, however they
+// round. A kernel that does one of these wrongly fails here, and in no other group.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace assay::conformance {
 namespace {
 
-/// What a serial kernel makes of one element, and whether it leaves it out.
+/// What a serial kernel computes from one element, and whether it leaves the element out.
 struct Call {
   const Problem& p;
   const Buffers& b;
@@ -142,8 +142,7 @@ TEST(Operands, WrongOnesFailThereAndNowhereElse) {
   }
 }
 
-/// A block that stays on a multiprocessor reads its first row's operand, and keeps it for the rows that
-/// follow.
+/// A persistent block reads the operand of its first row, and uses it for its later rows too.
 TEST(Operands, EveryRowOfManyHasItsOwn) {
   constexpr std::int64_t kBlocks = 264;
   const std::pair<const char*, Variant> all[] = {
@@ -165,7 +164,7 @@ TEST(Operands, EveryRowOfManyHasItsOwn) {
   }
 }
 
-/// A buffer of the bias's first 65,536 columns: longer rows have no bias behind it.
+/// A buffer for the first 65,536 columns of the bias; later columns of longer rows get no bias.
 TEST(Operands, LongRowsHaveThemToTheEnd) {
   const ConformanceResult r = check(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
     return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
@@ -173,7 +172,7 @@ TEST(Operands, LongRowsHaveThemToTheEnd) {
   EXPECT_GT(failed(r), 0);
 }
 
-/// An online softmax that meets it gets exp(-inf - -inf).
+/// An online softmax computes exp(-inf - -inf) there.
 TEST(Operands, ABiasLeavesOutTheStartOfSomeRows) {
   Operands o;
   o.parts = op::bias;
@@ -217,7 +216,8 @@ TEST(Operands, TheReferenceVariantPasses) {
   }
 }
 
-// The declared rounding leaves no room: a kernel that rounds otherwise is refused, where its results differ.
+// The declared rounding allows no difference: a kernel that rounds differently is refused where its results
+// differ.
 TEST(Operands, ADeclaredRoundingIsHeld) {
   Variant v = serial(op::scale | op::bias, [](const Call& c, std::int64_t r, std::int64_t j) {
     return std::fmaf(c.p.scale, c.x(r, j), c.bias(r, j));

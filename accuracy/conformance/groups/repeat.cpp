@@ -1,5 +1,5 @@
 // Launches that must agree: the same one a hundred times, the same row in other batches, other schedules.
-// Where the claim promises equal bits they are compared; what differs is judged in any case.
+// Bits are compared where the claim promises equal bits. Outputs that differ are judged in any case.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLaunches = 100, kSchedules = 16;
 
-/// The case under each of the layouts, against the first.
+/// Runs the case under each layout, and compares each with the first.
 Record agreeing(const Bench& bench, const ConformanceCase& c, const Case& inputs,
                 const std::vector<Layout>& layouts, const char* what) {
   const Variant& v = bench.variant();
@@ -29,7 +29,8 @@ Record agreeing(const Bench& bench, const ConformanceCase& c, const Case& inputs
       require(r, Check::repeat, where.empty(), fmt::format("{} {}: {}", what, n + 1, where));
     if (where.empty() && n + 1 < layouts.size()) continue;
     if (!where.empty()) ++differing;
-    // Equal bits are as right as the first; the buffers around them are looked at once more at the end.
+    // Equal bits are as right as those of the first launch. The buffers around them are checked once more at
+    // the end.
     fold(r, bench.judge(c, inputs, again, outcome), fmt::format("{} {}", what, n + 1));
     if (r.status == Status::crashed || r.status == Status::hung) return r;
   }
@@ -54,8 +55,8 @@ std::vector<Unit> plan_agreeing(const Planning& p, std::vector<std::int64_t> siz
   return units;
 }
 
-/// Row 0 of the case's family, in a batch of `rows` others, first, in the middle and last. Of a causal kernel
-/// the first square.
+/// Row 0 of the case's family in a batch of `rows` others: first, in the middle and last. For a causal
+/// kernel, the first square.
 void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
   if (const std::string why = bench.outside(c, {}); !why.empty()) {
@@ -64,7 +65,7 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   }
   const Variant& v = bench.variant();
   ConformanceCase alone = c;
-  // As few rows as the kernel takes; the first is the one.
+  // As few rows as the kernel accepts; the first is the one that is compared.
   alone.rows = whole_squares(v, c.V, nearest_rows(v.limits, 1));
   const std::int64_t block = v.claim.causal == Causal::no || c.V == 0 ? 1 : c.V;
   const Case one = bench.inputs(c, alone.rows);
@@ -130,7 +131,7 @@ std::vector<Unit> plan_batch(const Planning& p) {
   for (const std::int64_t V : sizes_of(p, {33, 1025}))
     for (const std::int64_t rows : rows_of(p, {2, 33, 133, 300})) add(V, rows);
   if (p.narrow.V || p.narrow.rows) return units;
-  // Rows long enough for a path of their own, and a grid that is full.
+  // Rows long enough for a separate path, and a full grid.
   for (const std::int64_t V : sizes_of(p, {5003, 10000})) add(V, 33);
   if (p.extent != Extent::quick)
     for (const std::int64_t V : sizes_of(p, {2048})) add(V, 600);

@@ -1,14 +1,16 @@
-// Row lengths and row counts. There are thousands of cases: each is one launch, and the truth of a row is
-// made once for all cases that have it.
+// Row lengths V and row counts. There are thousands of cases: each is one launch, and the exact results of a
+// row are computed once for all cases that have it.
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "accuracy/conformance/groups/groups.hpp"
 
 namespace assay::conformance {
 namespace {
 
-/// Guard bands hold NaN where the row stands alone, a large finite number where there are several: a wrong
-/// tail reads the next row or what lies behind the last one.
+/// Guard bands hold NaN if there is one row, and a large finite number if there are several. A wrong tail
+/// reads the next row, or what lies behind the last one.
 void run_shape(Bench& bench, const std::vector<ConformanceCase>& cases) {
   std::int64_t rows = 0;
   for (const ConformanceCase& c : cases) rows = std::max(rows, c.rows);
@@ -24,41 +26,51 @@ void run_shape(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 std::vector<Unit> plan_shapes(const Planning& p) {
   std::vector<Unit> units;
-  for (const std::int64_t V : sizes_of(p, shape_sizes(p.extent)))
-    // So long a serial sum can not be told from a wrong one, unless its terms are equal.
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> planned;
+  // One row lies at an address of its own choice; several dense rows that must be aligned need a length that
+  // keeps them so. The cases of one length share their inputs.
+  const auto add = [&](std::int64_t usual, const std::string& family, const std::vector<std::int64_t>& rows) {
+    bool begun = false;
+    for (const std::int64_t n : rows) {
+      const std::int64_t V = p.narrow.V ? *p.narrow.V : nearest_V(p.variant, usual, n);
+      if (!planned.insert({family, V, n}).second) continue;
+      if (!begun || units.back().cases[0].V != V) units.push_back({{}, run_shape, 0});
+      begun = true;
+      units.back().cases.push_back({family, V, n, op_of(p), k_of(p, V)});
+      units.back().weight += weight_of(n, V);
+    }
+  };
+  const auto usual = [&](std::vector<std::int64_t> sizes) {
+    return p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V} : sizes;
+  };
+  for (const std::int64_t V : usual(shape_sizes(p.extent)))
+    // So long a serial sum cannot be distinguished from a wrong one, unless its terms are equal.
     for (const std::string& family : families_of(p, p.extent == Extent::quick && V > 1 << 17
                                                         ? std::vector<std::string>{"constant"}
                                                         : std::vector<std::string>{"constant", kShifted})) {
-      // Beyond the exhaustive part one row count is enough; what depends on it shows before.
+      // Beyond the exhaustive part one row count is enough: faults that depend on it show at shorter rows.
       const bool both = V <= 4098 && p.extent != Extent::quick;
-      const std::vector<std::int64_t> rows = rows_of(
-          p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1});
-      Unit u{{}, run_shape, 0};
-      for (const std::int64_t n : rows) {
-        u.cases.push_back({family, V, n, op_of(p), k_of(p, V)});
-        u.weight += weight_of(n, V);
-      }
-      units.push_back(std::move(u));
+      add(V, family,
+          rows_of(p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1}));
     }
   if (p.narrow.V) return units;
-  // One row of one family each, whose logits differ at every dtype.
-  for (const std::int64_t V : sizes_of(p, sizes_between(p.extent)))
-    for (const std::string& family : families_of(p, {"normal_1"}))
-      for (const std::int64_t n : rows_of(p, {1}))
-        units.push_back({{{family, V, n, op_of(p), k_of(p, V)}}, run_shape, weight_of(n, V)});
+  // One row of one family each; its logits differ for every dtype.
+  for (const std::int64_t V : sizes_between(p.extent))
+    for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
   return units;
 }
 
 std::vector<Unit> plan_rows(const Planning& p) {
-  // 132 multiprocessors with 2048 threads each hold no more than 270,336 rows at once, one thread a row.
-  // Whole waves of them, and powers of two: a launcher that goes in chunks has no rest there.
+  // 132 multiprocessors with 2048 threads each hold at most 270,336 rows at once, with one row per thread.
+  // Whole multiples of that, and powers of two: at these a launcher that works in chunks has no remainder.
   constexpr std::int64_t kMultiprocessors = 132;
   std::vector<std::int64_t> counts = {0, 1, 2, 3, 31, 257, 65535, 65536};
   if (p.extent == Extent::quick) counts = {0, 1, 2, 3, 31, 257, 4096, 4097};
   for (std::int64_t wave = kMultiprocessors;
        wave <= (p.extent == Extent::quick ? 32 : 128) * kMultiprocessors; wave *= 2)
     counts.push_back(wave);
-  // Past what grid.y holds. The executor takes ten seconds for it; there the rows of group `big` show that.
+  // More than grid.y can hold. The executor takes ten seconds for it; there the rows of group `big` test
+  // this.
   if (p.extent == Extent::quick && !on_host(p.variant.backend) && !p.variant.on_executor)
     counts.push_back(65536);
   if (p.extent == Extent::full || (p.extent == Extent::normal && !on_host(p.variant.backend)))
@@ -71,7 +83,7 @@ std::vector<Unit> plan_rows(const Planning& p) {
   for (const std::int64_t V : sizes_of(p, {7}))
     for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_encoded"});
   if (p.narrow.V || p.narrow.rows) return units;
-  // More rows than multiprocessors, at lengths that take other paths than short rows do.
+  // More rows than multiprocessors, at lengths that take other paths than short rows.
   struct Shape {
     std::int64_t V, rows;
   };
@@ -91,7 +103,8 @@ std::vector<Unit> plan_rows(const Planning& p) {
               {7900, 1040},
               {10001, 140},
               {20000, 140},
-              // As a training step has them: a vocabulary's length, and more rows than fill the machine once.
+              // As in a training step: rows of vocabulary length, and more rows than the machine holds at
+              // once.
               {16400, 530},
               {32000, 270},
               {50257, 136},

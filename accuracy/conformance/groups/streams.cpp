@@ -1,5 +1,5 @@
-// What only shows when something else runs at the same time: two launches at once, logits that arrive late on
-// the launch's own stream, outputs that change after the stream was done.
+// Faults that show only if something else runs at the same time: two launches at once, logits that arrive
+// late on the launch's own stream, outputs that change after the stream was done.
 #include <fmt/format.h>
 
 #include "accuracy/conformance/groups/groups.hpp"
@@ -28,7 +28,7 @@ Record two_at_once(Bench& bench, const ConformanceCase& c) {
 }
 
 Record delayed_producer(Bench& bench, const ConformanceCase& c) {
-  // The first launch of a kernel loads it, which may wait for whatever the device is doing.
+  // The first launch of a kernel loads it, which may wait for other work on the device.
   if (Record first = bench.judge(c, bench.inputs(c), {});
       first.status != Status::pass && first.status != Status::unsupported)
     return first;

@@ -1,5 +1,6 @@
-// One run of the groups on a kernel, whose failing cases may be left unexplained. An explanation starts fresh
-// processes, a second each on a GPU; the search for a contract makes many runs and prints one.
+// One run of the groups on a kernel. Its failing cases may be left unexplained: an explanation starts new
+// processes, which cost a second each on a GPU. The search for a contract makes many runs, but prints only
+// one.
 #pragma once
 
 #include <functional>
@@ -14,16 +15,16 @@ class Runner;
 
 class ConformanceRun {
  public:
-  /// Runs the groups. Cases that something outside the kernel disturbed have been run again. Throws as
-  /// run_conformance does.
+  /// Runs the groups. Cases that something outside the kernel disturbed are run again. Throws like
+  /// run_conformance.
   ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options);
   ~ConformanceRun();
 
-  /// In plan order, those of status not_run included.
+  /// In plan order, with those of status not_run.
   const std::vector<Record>& records() const;
 
-  /// The records, the first case of each finding run again alone and judged under other claims. The run has
-  /// no records afterwards.
+  /// Returns the records. The first case of each finding has been run again alone, and judged under other
+  /// claims. Afterwards this run holds no records.
   ConformanceResult explained();
 
  private:

@@ -1,5 +1,5 @@
-// The groups on right kernels and on planted faults: what passes, what is found, what it is said to be caused
-// by, and that one case alone gives the record that the whole run gave.
+// The groups on right kernels and on planted faults: what passes, what is found, which cause is named, and
+// that one case alone gives the same record as in the whole run.
 #include "accuracy/conformance/conformance.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace assay::conformance {
 namespace {
 
-/// In this process; `apart`: in a worker, as everybody's kernels run.
+/// Runs in this process; `apart`: in a worker process, as for users' kernels.
 ConformanceResult check(const Variant& v, std::vector<std::string> only = {}, const Narrowing& narrow = {},
                         bool apart = false) {
   ConformanceOptions o;
@@ -55,7 +55,7 @@ TEST(Conformance, RightKernelsPass) {
   }
 }
 
-// A fault of a tail shows at one remainder of V. Round lengths and their neighbours leave out most of them.
+// A fault in a tail shows at one remainder of V. Round lengths and their neighbours miss most remainders.
 TEST(Conformance, QuickTriesEveryRemainderWhereverAPathMayBegin) {
   std::set<std::int64_t> tried;
   for (const Record& r : check(*find_variant("safe_block/f32@host"), {"shapes"}).records) tried.insert(r.V);
@@ -70,7 +70,7 @@ TEST(Conformance, QuickTriesEveryRemainderWhereverAPathMayBegin) {
   EXPECT_TRUE(has_all(1100, 4097, 32));
 }
 
-// A read of one column too many is seen at a page's end alone, and a kernel may make it at one rest only.
+// A read of one column too many is seen only at a page's end, and a kernel may make it at one remainder only.
 TEST(Conformance, EveryRestOfATileEndsAtAPage) {
   std::set<std::int64_t> shorter, longer;
   for (const Record& r : check(*find_variant("safe_block/f32@host"), {"layout"}, {}, true).records)
@@ -156,14 +156,14 @@ TEST(Conformance, AKernelThatCanNotBeMadeAgainIsAnErrorAndNoAbort) {
   o.extent = Extent::quick;
   o.only = {"shapes"};
   o.threads = 4;
-  // The second thread is at work by then.
+  // By then the second thread is at work.
   int made = 0;
   const auto make = [&] {
     if (++made == 3) throw InputError("no third worker");
     return v;
   };
   EXPECT_THROW(run_conformance(make, o), InputError);
-  // Of workers that the machine does not have, fewer do.
+  // If the machine does not have as many workers, there are fewer.
   made = 0;
   const auto scarce = [&] {
     if (++made == 3) throw EnvironmentError("no third worker");
@@ -174,7 +174,7 @@ TEST(Conformance, AKernelThatCanNotBeMadeAgainIsAnErrorAndNoAbort) {
   EXPECT_EQ(failures(r), "");
 }
 
-/// The first launches end badly in processes of their own: $ASSAY_FIXTURE_SOME says how many.
+/// The first launches end badly, each in its own process: $ASSAY_FIXTURE_SOME says how many.
 ConformanceResult check_disturbed(const std::string& fixture, int times, double timeout = 0.3) {
   const auto count = std::filesystem::temp_directory_path() / ("assay-disturbed-" + std::to_string(getpid()));
   std::filesystem::remove(count);
@@ -205,7 +205,8 @@ TEST(Conformance, WhatOthersDoToAWorkerIsNoVerdict) {
   }
 }
 
-// No neighbour uses up a worker's own time: what hung for it once, and is fast alone, keeps something.
+// No neighbour uses up a worker's own time. A case that hung once by its own time, and is fast alone, keeps
+// some state.
 TEST(Conformance, WhatHangsOnceByItsOwnTimeIsNoPass) {
   if (!std::filesystem::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
   const ConformanceResult r = check_disturbed("hang_some_times", 1, 3);
@@ -230,7 +231,7 @@ TEST(Conformance, WhatHappensAgainAloneIsTheKernels) {
   }
 }
 
-/// Runs in this process, but for some first launches that are lost.
+/// Runs in this process; some of the first launches are lost.
 class Losing final : public Launcher {
  public:
   Losing(Variant inner, LaunchOutcome outcome, int times)
@@ -258,7 +259,7 @@ class Losing final : public Launcher {
   Disturbance seen_;
 };
 
-/// Never ends; counts what is waited for it, in waits of the usual length.
+/// Never ends. Counts how long it is waited for, in waits of the usual length.
 class Hanging final : public Launcher {
  public:
   LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
@@ -342,7 +343,7 @@ TEST(Conformance, StateBetweenCallsIsSaidOfKernelsThatKeepIt) {
   EXPECT_NE(kept[0].first->reproduce.find(" --only calls "), std::string::npos) << kept[0].first->reproduce;
   ASSERT_EQ(kept[0].also.size(), 1u) << failures(r);
   EXPECT_TRUE(kept[0].also[0].starts_with("shapes (")) << kept[0].also[0];
-  // Wrong on +inf, in any call, and alone as well: nothing reaches the next call.
+  // Wrong on +inf in any call, also alone: nothing reaches the next call.
   Narrowing n;
   n.setup = "after_special";
   const ConformanceResult s = check(find_mutant_of("infinity_wins")->variant, {"calls"}, n, true);

@@ -58,8 +58,8 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
   return plan;
 }
 
-/// Every worker of a device has a context of its own, half a second to make; that of an interpreter takes
-/// longer, for what it loads there.
+/// Every worker process has its own device context, which takes half a second to make. An interpreter's
+/// worker takes longer, because of what it loads.
 int threads_for(const Variant& v, const ConformanceOptions& options) {
   const auto* const costly = dynamic_cast<const CostlyLauncher*>(v.launcher.get());
   const int most = costly ? costly->most_workers() : 0;

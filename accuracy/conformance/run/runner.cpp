@@ -13,7 +13,7 @@
 namespace assay::conformance {
 namespace {
 
-/// A case of which nothing was shown.
+/// The record of a case that showed nothing.
 Record lost(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& outcome) {
   Record r = bench.blank(c);
   decide(r, {Ended::lost, outcome.fault, outcome.kind});
@@ -80,7 +80,7 @@ const PlannedUnit& Runner::unit_of(std::size_t record) const {
 void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
   Patience& patience = patience_.at(p.group);
   const std::vector<ConformanceCase>& all = p.unit.cases;
-  // Those whose kernel can be launched here, by their place among all; why the others can not.
+  // The cases whose kernel can be launched here, their positions among all cases, and why the others cannot.
   std::vector<ConformanceCase> cases;
   std::vector<std::size_t> place;
   std::vector<std::string> why(all.size());

@@ -1,5 +1,5 @@
-// Runs planned units over threads and accounts for every case: `assay check` with one kernel, `assay report`
-// with those of the registry.
+// Runs planned units over threads and makes a record for every case: for `assay check` with one kernel, for
+// `assay report` with the kernels of the registry.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace assay::conformance {
 
-/// A unit, and where the record of its first case stands.
+/// A unit, and the index of its first case's record.
 struct PlannedUnit {
   const Group* group;
   Unit unit;
   std::size_t first;
 };
 
-/// Units in the order of their records. Groups outlive it.
+/// Units in the order of their records. The groups must outlive the plan.
 struct UnitPlan {
   std::vector<PlannedUnit> units;
   std::size_t records = 0;
@@ -34,22 +34,22 @@ struct UnitPlan {
 
 class Runner {
  public:
-  /// `options` outlive it.
+  /// `options` must outlive this object.
   Runner(UnitPlan plan, const ConformanceOptions& options);
 
-  /// Every unit, largest first. The calling thread has `first`; each further one a variant of its own, made
-  /// while the others are at work: where `make` throws EnvironmentError there are fewer threads; whatever
-  /// else it throws ends the run, after the units that are under way. Cases whose kernel can not be launched
-  /// here, and those of a group that was left, are recorded as not run, with the reason.
+  /// Runs every unit, largest first. The calling thread uses `first`. Every other thread gets its own
+  /// variant, which is made while the others are at work. If `make` throws EnvironmentError, there are fewer
+  /// threads; any other exception ends the run, after the units under way. Cases whose kernel cannot be
+  /// launched here, and cases of a group that was left, are recorded as not run, with the reason.
   void run(const Variant& first, const std::function<Variant()>& make, int threads);
 
-  /// The record of one case as the only one of a fresh process, for a variant with a launcher. `disturbance`:
-  /// set to what befell the launch that the kernel need have no part in.
+  /// Runs one case as the only case of a new process, and returns its record; the variant must have a
+  /// launcher. `disturbance`: set to what happened to the launch that may have a cause outside the kernel.
   Record alone(const Variant& variant, std::size_t record, Disturbance* disturbance = nullptr) const;
 
   /// In plan order.
   std::vector<Record> records;
-  /// By record: what befell its launches that the kernel need have no part in.
+  /// For each record: what happened to its launches that may have a cause outside the kernel.
   std::vector<Disturbance> disturbed;
 
  private:
@@ -65,7 +65,7 @@ class Runner {
   std::int64_t done_ = 0;
 };
 
-/// Records that were run.
+/// The number of records that were run.
 std::int64_t executed(const std::vector<Record>& records);
 
 }  // namespace assay::conformance

@@ -1,4 +1,4 @@
-// The runner by itself: cases that name their own kernels, and kernels that can not be launched here.
+// The runner alone: cases that name their own kernels, and kernels that cannot be launched here.
 #include "accuracy/conformance/run/runner.hpp"
 
 #include <gtest/gtest.h>

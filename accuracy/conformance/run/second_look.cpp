@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "accuracy/case/job.hpp"
-#include "accuracy/conformance/contract/limit_search.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/conformance/says_no.hpp"
@@ -17,14 +16,15 @@ namespace assay::conformance {
 
 void confirm(Runner& run, const Variant& variant) {
   if (!variant.launcher) return;
-  // The wait is of the worker's own time: more of it is for what the kernel keeps, and not for neighbours.
+  // The wait counts the worker's own time. It is longer here for what the kernel keeps, not because of
+  // neighbours.
   constexpr double kTimes = 3;
   constexpr auto kLongest = std::chrono::minutes(10);
   const auto end = std::chrono::steady_clock::now() + kLongest;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < run.records.size(); ++i)
     if (run.disturbed[i].any()) open.push_back(i);
-  // Groups that were left for hangs that were none.
+  // Also the cases of groups that were left, in case their hangs were not real.
   if (!open.empty())
     for (std::size_t i = 0; i < run.records.size(); ++i)
       if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
@@ -41,7 +41,7 @@ void confirm(Runner& run, const Variant& variant) {
     if (ended && again.status == r.status) shown = true;
     if (again.status == Status::pass) {
       again.at_first = !r.at_first.empty() ? r.at_first : r.status != Status::pass ? r.reason : std::string();
-      // No neighbour uses up a worker's own time, and so fast a case is not a slow one.
+      // No neighbour uses up a worker's own time, and a case this fast is not a slow one.
       if (const double own = run.disturbed[at].own_seconds; own > 0 && took.count() < own / 2) {
         again.status = Status::inconclusive;
         again.reason = fmt::format(
@@ -63,11 +63,13 @@ void repeat_alone(Runner& run, const Variant& variant) {
   for (const Finding& f : diagnose(run.records)) {
     const auto at = static_cast<std::size_t>(f.first - run.records.data());
     Record& r = run.records[at];
-    // The calls of group `calls` say so themselves; a hang costs its whole wait.
+    // Group `calls` does this itself; a hang costs its whole wait.
     if (r.status != Status::fail && r.status != Status::crashed) continue;
     if (r.group == "calls" || r.group == "big" || r.family == kProbeFamily) continue;
-    // A launcher that says no says so again, and a worker more is dear: the search for a contract comes by
-    // often.
+    // A tool has watched a process of its own already, and its answer is kept.
+    if (r.group == "races" || r.group == "sanitize") continue;
+    // A launcher that refuses refuses again, and another worker is expensive: the search for a contract runs
+    // this often.
     if (says_no(r)) continue;
     if (left-- == 0) continue;
     bool passes = true;
@@ -90,7 +92,7 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
     if (r.status != Status::fail || !by_itself || !r.behaves_like.empty() || !known || !op ||
         r.rows * r.V > 1 << 16)
       continue;
-    // No arithmetic makes NaN of a finite result.
+    // No class of arithmetic makes NaN out of a finite result.
     if (r.worst && std::isnan(r.worst->got) && std::isfinite(r.worst->exact_hi)) continue;
     if (left-- == 0) return;
     const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);

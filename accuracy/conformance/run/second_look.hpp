@@ -1,22 +1,24 @@
-// After a kernel's run: the cases that one look does not settle, looked at again.
+// After a kernel's run: looks again at the cases that one look does not settle.
 #pragma once
 
 #include "accuracy/conformance/run/runner.hpp"
 
 namespace assay::conformance {
 
-/// Every case in which something befell a launch that the kernel need have no part in: once more, with no
-/// other worker beside it, in a fresh process and with ten times the patience. That is its record, with what befell it at first. Once one
-/// ends as it did before, the kernel's hand in it is shown, and the rest keep what they have. What hung by its own
-/// time, and alone passes in less than half of that, is inconclusive: a slow kernel it is not.
+/// Runs every case again in which something happened that may have a cause outside the kernel, for example a
+/// timeout on a busy machine. The case runs in a new process, with no other worker beside it, and may take
+/// three times as long. The new record replaces the old one and says what happened at first. As soon as one
+/// case ends as it did before, the kernel is shown to be the cause, and the other crashed and hung cases keep
+/// their records. A case that hung by its own worker's time, but passes alone in less than half of that time,
+/// is inconclusive: it is not just slow.
 void confirm(Runner& run, const Variant& variant);
 
-/// Every first case of a finding once more, as the only one of a fresh process: what passes there needs
-/// others before it to fail. Three times, because what races seldom loses.
+/// Runs the first case of every finding again, as the only case of a new process. If it passes there, it
+/// needs earlier cases to fail. It is run three times, because a race seldom shows.
 void repeat_alone(Runner& run, const Variant& variant);
 
-/// What the first case of every finding would pass as: the launch is made once more, under its own layout's
-/// plain form, and judged under other claims.
+/// Finds the class as which the first case of every finding would pass: launches it once more in the plain
+/// layout, and judges it under other claims.
 void say_nearest(Runner& run, const Variant& variant, const ConformanceOptions& options);
 
 }  // namespace assay::conformance

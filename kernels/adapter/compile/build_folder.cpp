@@ -1,4 +1,4 @@
-// Finds the build folder, and writes into it what is compiled.
+// Finds the build folder and writes into it what is to be compiled.
 #include "kernels/adapter/compile/build_folder.hpp"
 
 #include <unistd.h>
@@ -59,7 +59,7 @@ fs::path write_headers(const fs::path& build) {
   if (fs::exists(folder / "complete")) return folder;
   for (const EmbeddedText& t : embedded_texts()) {
     write_text(folder / t.path, t.text);
-    // The public ones are C++17 and end in .h.
+    // The public headers are C++17 and end in .h.
     if (const fs::path name = fs::path(t.path).filename(); name.extension() == ".h")
       write_text(folder / "assay" / name, t.text);
   }

@@ -1,5 +1,5 @@
-// The folder that files are compiled in: where it is, what is written there, and the names that contents
-// give.
+// The folder in which files are compiled: where it is, what is written there, and the names that are made
+// from contents.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace assay {
 
-/// Throws InputError where there is no such file, or it cannot be read.
+/// The contents of a file. Throws InputError if the file does not exist or cannot be read.
 std::string read_text(const std::filesystem::path& path);
 
-/// Whole or not at all, also when two processes write it at once.
+/// Writes the whole file or nothing, even if two processes write it at once.
 void write_text(const std::filesystem::path& path, std::string_view text);
 
-/// 128 bits of the texts given to it, in hexadecimal: two FNV-1a of different bases.
+/// A fingerprint of the texts given to it: 128 bits in hexadecimal, from two FNV-1a hashes with different
+/// bases.
 class Fingerprint {
  public:
   Fingerprint& operator<<(std::string_view text) {
@@ -23,7 +24,7 @@ class Fingerprint {
       a_ = (a_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
       b_ = (b_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 0x9e3779b97f4a7c15u;
     }
-    a_ = (a_ ^ 0x100) * 0x100000001b3u;  // where one text ends matters
+    a_ = (a_ ^ 0x100) * 0x100000001b3u;  // so that it matters where one text ends
     b_ = (b_ ^ 0x100) * 0x100000001b3u;
     return *this;
   }
@@ -38,10 +39,12 @@ class Fingerprint {
   std::uint64_t a_ = 0xcbf29ce484222325u, b_ = 0x84222325cbf29ce4u;
 };
 
-/// The folder that was asked for; none was where it is empty. Throws InputError where it cannot be written.
+/// The folder that was asked for, or the default one if `asked` is empty. Throws InputError if it is not
+/// writable.
 std::filesystem::path build_folder(const std::string& asked);
 
-/// The project's own files, as they are included: kernels/..., and the public ones as assay/... too.
+/// Writes the project's own files under the names by which they are included: kernels/..., and the public
+/// ones also as assay/... Returns their folder.
 std::filesystem::path write_headers(const std::filesystem::path& build);
 
 }  // namespace assay

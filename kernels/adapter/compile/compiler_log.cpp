@@ -19,20 +19,20 @@ bool is_error(const std::string& line) {
 }
 bool says(const std::string& line, const char* words) { return line.find(words) != line.npos; }
 
-/// With plain quotes.
+/// Replaces typographic quotes with plain ones.
 std::string with_plain_quotes(std::string s) {
   for (const char* quote : {"\u2018", "\u2019"})
     for (std::size_t i = s.find(quote); i != s.npos; i = s.find(quote)) s.replace(i, 3, "'");
   return s;
 }
 
-/// The message behind "error:".
+/// The message after "error:".
 std::string message_of(const std::string& line) {
   const std::size_t at = line.find("error: ");
   return with_plain_quotes(at == line.npos ? line : line.substr(at + std::strlen("error: "))).substr(0, 300);
 }
 
-/// CUDA's word that a host compiler does not know; empty where the line speaks of something else.
+/// CUDA's word that a host compiler does not know. Empty if the line is about something else.
 std::string missing_word(const std::string& line) {
   if (line.find("error: ") == line.npos) return {};
   const std::string message = message_of(line);
@@ -48,21 +48,21 @@ std::string missing_word(const std::string& line) {
     for (const char* start : {"__", "cuda", "CUDA", "nvcuda", "atomic"})
       if (word.starts_with(start)) return word;
   }
-  // What the executor has a part of: its namespace says which.
+  // Libraries of which the executor has a part: the namespace in the message says which.
   for (const char* library : {"cub", "cooperative_groups"})
     if (says(message, ("'assay::host::" + std::string(library) + "'").c_str()) && message.starts_with('\''))
       return library + ("::" + message.substr(1, message.find('\'', 1) - 1));
   return {};
 }
 
-/// Names with the namespaces and classes around them under which a text has `function` followed by '(',
-/// outside of every body.
+/// Adds the full names, with namespaces and classes, under which a text has `function` followed by '('
+/// outside every function body.
 void add_places(const std::string& text, const std::string& function, std::set<std::string>& places) {
   std::vector<SourceToken> t = source_tokens(text);
   std::erase_if(t, [](const SourceToken& s) {
     return s.kind == SourceToken::blank || s.kind == SourceToken::directive;
   });
-  std::vector<std::string> around;  // "N::", "" of a namespace without a name, "{" of anything else
+  std::vector<std::string> around;  // "N::", "" for an unnamed namespace, "{" for anything else
   std::size_t statement = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
     if (t[i].is("{")) {
@@ -124,7 +124,7 @@ std::string behind_macro(const std::string& function, const std::string& source,
   for (const std::string& text : texts)
     for (const SourceToken& t : source_tokens(text)) {
       if (t.kind != SourceToken::directive) continue;
-      // #define NAME(
+      // Looks for #define NAME(
       std::vector<SourceToken> words = source_tokens(t.spelling.substr(1));
       std::erase_if(words, [](const SourceToken& w) { return w.kind == SourceToken::blank; });
       if (words.size() < 2 || !words[0].is("define") || words[1].kind != SourceToken::word) continue;
@@ -160,7 +160,7 @@ std::string misfit(const std::string& log, const std::string& function, const st
                    const std::set<std::string>& texts, const std::string& log_path) {
   std::istringstream in(log);
   std::string line;
-  // Only the adapter is called that, and all it does to the file is that one call.
+  // Only the adapter has that file name, and all it does with the file is this one call.
   if (!in_adapter(log)) return {};
   while (std::getline(in, line) && !says(line, "error: ")) {
   }

@@ -1,4 +1,4 @@
-// What is read from compilers' logs, as g++, clang++ and nvcc write them.
+// What is read from compilers' logs, in the form that g++, clang++ and nvcc write.
 #include "kernels/adapter/compile/compiler_log.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(CompilerLog, NamesTheFirstWordThatTheExecutorHasNot) {
             "my.cu:2:1: unsupported: executor: cudaGraph_t (");
   EXPECT_EQ(unspoken("my.cu:2:1: error: use of undeclared identifier '__vmaxs2'\n").substr(0, 44),
             "my.cu:2:1: unsupported: executor: __vmaxs2 (");
-  // What was refused by name goes first.
+  // A word that the executor refuses by name is reported first.
   EXPECT_EQ(
       unspoken("my.cu:1:1: error: '__foo' was not declared in this scope\n"
                "my.cu:2:2: error: unsupported: executor: <mma.h>\n"),
@@ -45,7 +45,7 @@ TEST(CompilerLog, ReadsNvccsWordsOfAMisfit) {
             "my.cu: 'f' is called on an object: --entry takes a function, or a static member function");
   EXPECT_EQ(why("something else"),
             "my.cu does not compile as --entry calls 'f': something else (log: x.log)");
-  // The file's own errors are told as they are.
+  // The file's own errors are reported as they are.
   EXPECT_EQ(misfit("my.cu(3): error: too few arguments in function call\nx_adapter.cu(39): error: no\n", "f",
                    "my.cu", {}, "x.log"),
             "");

@@ -27,14 +27,14 @@ class Rewriter : MarkedSource {
   std::string all() { return from_to(0, t_.size()); }
 
  private:
-  /// The word belongs to somebody: a.word, a->word, ns::word.
+  /// True if the word is a member of something: a.word, a->word, ns::word.
   bool member(std::size_t s) const {
     return s > 0 &&
            (at(s - 1).is(".") || at(s - 1).is("::") || (at(s - 1).is(">") && s > 1 && at(s - 2).is("-")));
   }
 
-  /// The line breaks of tokens [from, to) but for as many as `text`, written for them, has: what follows
-  /// keeps its line. In a macro each is a splice.
+  /// The line breaks of tokens [from, to), less those that `text`, which replaces them, already has. So the
+  /// code behind keeps its line number. In a macro each break is a spliced line.
   std::string breaks(std::size_t from, std::size_t to, std::string_view text) const {
     std::ptrdiff_t n = -std::count(text.begin(), text.end(), '\n');
     for (std::size_t i = from; i < to; ++i)
@@ -43,7 +43,7 @@ class Rewriter : MarkedSource {
     for (; n > 0; --n) s += in_macro_ ? "\\\n" : "\n";
     return s;
   }
-  /// The source of live tokens [from, to), unchanged but for line breaks.
+  /// The source of live tokens [from, to). Only line breaks are dropped.
   std::string raw(std::size_t from, std::size_t to) const {
     std::string s;
     for (std::size_t i = from; i < to; ++i) s += (i > from ? " " : "") + std::string(at(i).spelling);
@@ -60,7 +60,8 @@ class Rewriter : MarkedSource {
            (arguments.find_first_not_of(" \t\r\n") == arguments.npos ? "" : ", ") + arguments + ")";
   }
 
-  /// __shared__ T a[N][M], b; as references into the block's shared memory, or extern T a[] as a pointer.
+  /// Rewrites __shared__ T a[N][M], b; as references into the block's shared memory, or extern T a[] as a
+  /// pointer.
   std::string shared(std::size_t begin, const SharedAt& d) {
     bool dynamic = false, is_volatile = false;
     std::vector<std::size_t> kept;  // live indices of type and declarators
@@ -84,7 +85,7 @@ class Rewriter : MarkedSource {
       for (std::size_t i = from; i < to; ++i) s += (i > from ? " " : "") + std::string(at(kept[i]).spelling);
       return s;
     };
-    // The type runs to the word before the first '[', ',' or the end, outside of <> and {}.
+    // The type ends with the word before the first '[' or ',' outside <> and {}, or at the end.
     std::size_t stop = 0;
     for (int depth = 0; stop < kept.size(); ++stop) {
       const SourceToken& t = at(kept[stop]);
@@ -112,7 +113,7 @@ class Rewriter : MarkedSource {
       }
       const std::string type = alias + stars;
       if (dynamic) {
-        // Of T name[][M] the elements are T[M].
+        // The elements of T name[][M] are T[M].
         std::size_t rest = dims;
         while (rest < i && !at(kept[rest]).is("]")) ++rest;
         const std::string inner = rest < i ? text(rest + 1, i) : "";
@@ -147,7 +148,7 @@ class Rewriter : MarkedSource {
         if (const std::string other = resolve_(file); !other.empty()) return "#include \"" + other + "\"";
       return std::string(token.spelling);
     }
-    // The body of a macro is code too.
+    // The body of a macro is rewritten, too.
     std::size_t i = token.spelling.find_first_not_of(" \t", 1);
     if (i == token.spelling.npos || !token.spelling.substr(i).starts_with("define"))
       return std::string(token.spelling);
@@ -158,14 +159,14 @@ class Rewriter : MarkedSource {
 
   std::string refused(const SourceToken& token) const {
     if (in_macro_)
-      return std::string(token.spelling);  // an error only where the macro is used: the compiler's own
+      return std::string(token.spelling);  // the compiler reports it where the macro is used
     return "_Pragma(\"GCC error \\\"" + std::string(kNotExecutable) +
            (token.is("asm") || token.is("__asm__") || token.is("__asm") ? std::string("inline PTX (asm)")
                                                                         : std::string(token.spelling)) +
            "\\\"\") " + std::string(token.spelling);
   }
 
-  /// Tokens [from, to), rewritten.
+  /// Rewrites tokens [from, to).
   std::string from_to(std::size_t from, std::size_t to) {
     std::string out;
     std::size_t s =
@@ -183,7 +184,7 @@ class Rewriter : MarkedSource {
       const std::size_t here = s++;
       if (const auto l = launches_.find(here); l != launches_.end()) {
         const LaunchAt found = l->second;
-        launches_.erase(l);  // the arguments may begin another, never this one again
+        launches_.erase(l);  // the arguments may begin another launch, but never this one again
         const std::size_t end = live_[found.close] + 1;
         const std::string text = launch(here, found);
         out += text + breaks(i, end, text);

@@ -1,7 +1,7 @@
-// A CUDA file, unedited, as C++ for the host executor: launches, shared memory and includes become calls of
-// kernels/adapter/host_runtime.hpp, everything else stays as it is, line by line, so that a fault names the
-// author's own lines. What the executor does not speak becomes an error in the place where it stands, which
-// the preprocessor sees only if that code is live.
+// Turns an unedited CUDA file into C++ for the host executor. Launches, shared memory and includes become
+// calls of kernels/adapter/host_runtime.hpp. Everything else stays as it is, line by line, so that a fault
+// names the author's own lines. A word that the executor does not support becomes an error in its place. The
+// preprocessor sees that error only if the code is live.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace assay {
 
-/// Begins the message of every error that the executor's limits put into a rewritten file.
+/// The message of every error for an unsupported word begins with this.
 inline constexpr const char* kNotExecutable = "unsupported: executor: ";
 
-/// Called for `#include "name"`: the file to include in its place; empty to leave the line alone.
+/// Called for `#include "name"`. Returns the file to include instead, or empty to leave the line as it is.
 using IncludeResolver = std::function<std::string(std::string_view name)>;
 
-/// `path` is what messages and #line call the file.
+/// `path` is the file's name in messages and in #line.
 std::string host_source(std::string_view source, std::string_view path, const IncludeResolver& resolve);
 
 }  // namespace assay

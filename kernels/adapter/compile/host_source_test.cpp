@@ -40,7 +40,7 @@ TEST(HostSource, LaunchesInMacrosThatGoOnInTheNextLine) {
   EXPECT_NE(out.find("#x"), std::string::npos) << out;
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
       << out;
-  // Every line of the macro but its last goes on.
+  // Every line of the macro except the last must end in a splice.
   std::istringstream lines(out.substr(out.find("#define")));
   std::string line;
   for (int n = 0; n < 5; ++n) {

@@ -1,4 +1,4 @@
-// CUDA's headers and words as the host executor has them: provided, replaced, not spoken, or named apart.
+// CUDA's headers and words on the host executor: provided, replaced, unsupported, or renamed.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace assay::host_words {
 
-/// Headers whose words host_runtime.hpp has.
+/// Headers whose words host_runtime.hpp provides.
 inline constexpr std::string_view kProvided[] = {"cuda.h",
                                                  "cuda_runtime.h",
                                                  "cuda_runtime_api.h",
@@ -29,7 +29,7 @@ inline constexpr std::string_view kProvided[] = {"cuda.h",
                                                  "sm_20_intrinsics.h",
                                                  "sm_30_intrinsics.h",
                                                  "cuda_device_runtime_api.h"};
-/// Headers with a file of the executor's own in their place.
+/// Headers that a file of the executor replaces.
 struct Replaced {
   std::string_view header, by;
 };
@@ -41,7 +41,7 @@ inline constexpr Replaced kReplaced[] = {{"cooperative_groups.h", "cooperative_g
                                          {"cub/thread/thread_operators.cuh", "cub.hpp"},
                                          {"cub/util_type.cuh", "cub.hpp"},
                                          {"cub/version.cuh", "cub.hpp"}};
-/// Libraries and headers of what the executor does not speak, by how their names begin.
+/// Libraries and headers that the executor does not support, by how their names begin.
 inline constexpr std::string_view kForeign[] = {"cooperative_groups/",
                                                 "cub/",
                                                 "cuda/",
@@ -61,7 +61,7 @@ inline constexpr std::string_view kForeign[] = {"cooperative_groups/",
                                                 "ATen/",
                                                 "c10/",
                                                 "nvToolsExt"};
-/// Words of the same, which need no header.
+/// Unsupported words that need no header.
 inline constexpr std::string_view kForeignWords[] = {"asm",
                                                      "__asm__",
                                                      "__asm",
@@ -75,7 +75,7 @@ inline constexpr std::string_view kForeignWords[] = {"asm",
                                                      "tex1Dfetch",
                                                      "cudaGraphLaunch",
                                                      "cudaGridDependencySynchronize"};
-/// CUDA's words that the C library has too, at global scope, for itself.
+/// CUDA's words that the C library also has at global scope, for its own use.
 inline constexpr std::string_view kClashing[] = {"__expf",   "__logf",  "__log2f", "__log10f", "__powf",
                                                  "__exp10f", "__sqrtf", "exp10f",  "rsqrtf",   "rsqrt"};
 
@@ -84,7 +84,7 @@ bool contains(const std::string_view (&all)[n], std::string_view s) {
   return std::find(std::begin(all), std::end(all), s) != std::end(all);
 }
 
-/// The name and its delimiter, "name" or <name>, of an #include; empty for any other directive.
+/// The name in an #include with its delimiters, "name" or <name>. Empty for any other directive.
 inline std::string_view included(std::string_view directive) {
   std::size_t i = 1;
   const auto blank = [&] { return i < directive.size() && (directive[i] == ' ' || directive[i] == '\t'); };

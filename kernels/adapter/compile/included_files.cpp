@@ -1,4 +1,4 @@
-// Follows #include "name" from file to file, in the order of a compiler.
+// Follows #include "name" from file to file, and searches folders in a compiler's order.
 #include "kernels/adapter/compile/included_files.hpp"
 
 #include <string_view>

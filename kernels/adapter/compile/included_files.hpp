@@ -1,4 +1,4 @@
-// The files that a file includes by quotes: found, fingerprinted, and rewritten for the host executor.
+// The files that a file includes with quotes: found, fingerprinted, and rewritten for the host executor.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,11 @@
 
 namespace assay {
 
-/// Folders of -I, which quoted includes are looked for in too.
+/// The folders of -I. Quoted includes are searched for there, too.
 std::vector<std::filesystem::path> include_folders(const std::vector<std::string>& flags);
 
-/// A file and the files it includes by quotes, each rewritten for the executor; the names they get.
+/// A file and the files that it includes with quotes, each rewritten for the executor, and the names they
+/// get.
 class Rewritten {
  public:
   Rewritten(std::filesystem::path folder, std::vector<std::filesystem::path> includes)
@@ -30,7 +31,7 @@ class Rewritten {
   std::map<std::filesystem::path, std::string> texts_;
 };
 
-/// Adds the contents of a file and of what it includes by quotes.
+/// Adds the contents of a file and of the files that it includes with quotes.
 void add_contents(Fingerprint& f, const std::filesystem::path& path,
                   const std::vector<std::filesystem::path>& folders, std::set<std::filesystem::path>& seen);
 

@@ -1,4 +1,4 @@
-// Finds launches, declarations of shared memory and bodies of functions by brackets and words alone.
+// Finds launches, declarations of shared memory and function bodies, only by brackets and words.
 #include "kernels/adapter/compile/marked_source.hpp"
 
 #include <vector>

@@ -1,5 +1,4 @@
-// A CUDA source as tokens, with its launches, its shared memory and the bodies of its functions found in
-// them.
+// A CUDA source as tokens, in which launches, shared memory and function bodies have been found.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ class MarkedSource {
 
   const SourceToken& at(std::size_t live) const { return t_[live_[live]]; }
   bool word(std::size_t live, std::string_view s) const { return live < live_.size() && at(live).is(s); }
-  /// Live tokens s, s+1, s+2 are this character three times, with nothing between.
+  /// True if live tokens s, s+1 and s+2 are all the character c, with nothing between them.
   bool triple(std::size_t s, std::string_view c) const {
     return s + 2 < live_.size() && at(s).is(c) && at(s + 1).is(c) && at(s + 2).is(c) &&
            live_[s + 2] == live_[s] + 2;
@@ -32,16 +31,16 @@ class MarkedSource {
   bool opens_launch(std::size_t s) const { return triple(s, "<") && s > 0; }
 
   std::size_t close_of(std::size_t s, std::string_view open, std::string_view close) const;
-  /// Which braces are bodies of functions: what stands before them is no namespace, class or enum.
+  /// Finds the braces that are bodies of functions: those not preceded by a namespace, class or enum.
   void find_functions();
-  /// Where the expression that names the kernel begins: ns::kernel<T, 256>, (kernel).
+  /// Where the expression that names the kernel begins. Examples of it: ns::kernel<T, 256>, (kernel).
   std::size_t kernel_begin(std::size_t angle) const;
   void find_launch(std::size_t angle);
   void find_shared(std::size_t s);
 
   std::vector<SourceToken> t_;
-  std::vector<std::size_t> live_;  // tokens that are neither blank nor directives
-  std::vector<bool> function_;     // of live tokens: inside a function's body
+  std::vector<std::size_t> live_;  // tokens that are neither blanks nor directives
+  std::vector<bool> function_;     // for each live token: inside a function's body
   std::map<std::size_t, LaunchAt> launches_;
   std::map<std::size_t, SharedAt> shared_;
   bool in_macro_;

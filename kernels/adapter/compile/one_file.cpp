@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names in a text; none where it is no text of ours to read.
+/// The names in a text. Empty if the text cannot be read.
 std::vector<EntryToken> words_of(std::string_view text) {
   try {
     std::vector<EntryToken> all = entry_tokens(text);
@@ -36,8 +36,8 @@ std::vector<EntryToken> words_of(std::string_view text) {
   }
 }
 
-/// What the file and those it includes by quotes do not know, of the words that the entry says: its
-/// function's name, or a name in a value of --arg. Empty where all of them are somewhere.
+/// Finds a word of the entry that neither the file nor the files it includes with quotes have: the function's
+/// name, or a name in a value of --arg. Empty if they have all words.
 std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   if (file.entry.empty()) return {};
   std::set<std::string, std::less<>> known;
@@ -46,7 +46,7 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
     for (const SourceToken& t : source_tokens(text))
       if (t.kind != SourceToken::directive)
         known.emplace(t.spelling);
-      else  // a macro's name
+      else  // it may be the name of a macro
         for (const EntryToken& word : words_of(t.spelling)) known.emplace(word.spelling);
   }
   const auto missing = [&](std::string_view text) -> std::string {
@@ -67,7 +67,8 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   return {};
 }
 
-/// Runs a compiler. Throws InputError with its first errors, or with the one thing the executor cannot do.
+/// Runs a compiler. Throws InputError with its first errors, or with the one word that the executor does not
+/// support.
 void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
   const int status = run_program(words, log.string());
   if (status == 0) return;
@@ -106,7 +107,7 @@ bool has_flag(const std::vector<std::string>& flags, std::initializer_list<const
   });
 }
 
-/// `texts`: the file and what it includes by quotes.
+/// `texts`: the file and the files that it includes with quotes.
 CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const fs::path& target,
                     std::vector<std::string> words, const std::string& version) {
   CompiledFile made;
@@ -120,7 +121,7 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
   try {
     compile_step(file.source, words, log);
   } catch (const InputError&) {
-    // An error of the author's own file is told as it is.
+    // An error in the author's own file is reported as it is.
     const std::string text = read_text(log);
     if (!in_adapter(text)) throw;
     std::set<std::string> contents;
@@ -160,7 +161,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   if (!has_flag(flags, {"-arch", "--gpu-architecture", "-gencode", "--generate-code"}))
     words.push_back(gpu_architecture());
   if (!has_flag(flags, {"-std", "--std"})) words.push_back("-std=c++17");
-  // What extensions are usually built with.
+  // The flags with which extensions are usually built.
   for (const char* usual : {"--expt-relaxed-constexpr", "--extended-lambda"})
     if (!has_flag(flags, {usual})) words.push_back(usual);
   words.insert(words.end(), flags.begin(), flags.end());
@@ -174,7 +175,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   return finish(file, seen, build / (name + ".so"), std::move(words), version);
 }
 
-/// Flags that mean the same to a host compiler.
+/// The flags that mean the same to a host compiler.
 std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < flags.size(); ++i) {
@@ -191,7 +192,7 @@ std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
 
 enum class Sanitize { none, threads };
 
-/// The executor's objects, compiled once for each compiler.
+/// The executor's object files, compiled once for each compiler.
 std::vector<std::string> executor_objects(const fs::path& build, const fs::path& headers,
                                           const std::vector<std::string>& compiler,
                                           const std::string& version, Sanitize sanitize) {
@@ -231,7 +232,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   fs::remove(scratch, ignored);
   const std::vector<std::string> flags = split_words(file.nvcc_flags);
 
-  // The folder's name is a fingerprint of the sources; the rewritten ones name each other by it.
+  // The folder's name is a fingerprint of the sources. The rewritten files include each other by that name.
   Fingerprint contents;
   std::set<fs::path> seen;
   add_contents(contents, source, include_folders(flags), seen);
@@ -247,7 +248,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
                {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
                 "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs", "-I" + headers.string()});
   for (const std::string& f : host_flags(flags)) words.push_back(f);
-  // A GPU ends at a misaligned vector access, which this machine would not mind: so it traps.
+  // A GPU stops at a misaligned vector access, but this machine allows it. So make it trap here.
   if (sanitize == Sanitize::none)
     words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
   if (sanitize == Sanitize::threads)

@@ -1,4 +1,4 @@
-// What is said of a file that can not be compiled as it is called: one line that names the reason.
+// The message for a file that cannot be compiled with the given options: one line that names the reason.
 #include <string>
 #include <utility>
 
@@ -29,7 +29,7 @@ TEST(OneFile, NamesWhatIsWrong) {
       refusal(fixture("shuffle_rows.cu", "void another(const float* in, float* out, int rows, int V)"));
   EXPECT_NE(text.find("has no function 'another'"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  // The function is there, and takes something else.
+  // The function exists, but its parameters are different.
   const std::string other = refusal(
       fixture("shuffle_rows.cu", "void softmax_rows(const float* in, float* out, int rows, int V, int k)"));
   EXPECT_NE(other.find("has no k"), std::string::npos) << other;

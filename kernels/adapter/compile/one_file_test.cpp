@@ -1,4 +1,4 @@
-// From somebody's file to a plugin: for the host executor, so that it runs here.
+// Compiles files of users to plugins. They are compiled for the host executor, so that they run here.
 #include "kernels/adapter/compile/one_file_test.hpp"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
               "void softmax_pairs(const half* in, half* out, int rows, int V, cudaStream_t stream)")));
   ASSERT_TRUE(l.plugin);
   EXPECT_LT(worst_difference(l, l.plugin->variants[0], 2, 64, 64), 1e-3);
-  // Pitches that the entry cannot be told are refused, with the reason.
+  // Pitches that the entry cannot express are refused, with the reason.
   assay_call call{};
   std::int64_t shape[2] = {2, 4}, strides[2] = {6, 1};
   assay_tensor x{};
@@ -88,7 +88,7 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
   EXPECT_STREQ(l.fault(), "rows do not lie V apart, and the entry takes no pitch");
 }
 
-/// What the file itself allocates ends where it asked for, and begins where it was given.
+/// Writes past the end of memory that the file itself allocates, and before its start.
 TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
   const Loaded l(compile_one_file(fixture(
       "own_memory.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)")));
@@ -100,7 +100,7 @@ TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
   };
   EXPECT_EQ(fault_at(100), "");
   EXPECT_EQ(fault_at(101), "memory was written past the 400 bytes that cudaMalloc gave");
-  // Said once, of the launch that did it.
+  // A fault is reported once, for the launch that made it.
   EXPECT_EQ(fault_at(99), "");
   EXPECT_EQ(fault_at(164), "memory was written past the 400 bytes that cudaMalloc gave");
   EXPECT_EQ(fault_at(7), "memory was written before the 400 bytes that cudaMalloc gave");
@@ -154,7 +154,7 @@ TEST(OneFile, LaunchersAsPeopleWriteThem) {
   const Loaded in_place = loaded("void in_place(float* x, int nrow, int ncol)");
   EXPECT_LT(worst_difference(in_place, in_place.plugin->variants[0], 5, 40, 40), 1e-6);
   EXPECT_EQ(declared(in_place), "dense=yes; max_V=2147483647; in_place=yes");
-  // Called for each row, which may lie apart.
+  // The entry is called for each row, and the rows may lie apart.
   const Loaded one = loaded("void one_row(const float* x, float* y, dim_t n)", {"n=V", "rows=1"});
   EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 40), 1e-6);
   EXPECT_LT(worst_difference(one, one.plugin->variants[0], 5, 40, 47), 1e-6);
@@ -164,7 +164,7 @@ TEST(OneFile, LaunchersAsPeopleWriteThem) {
       "batch)",
       {"copy=workspace(4*rows*V)", "sums=workspace(rows * 4)", "nrows=rows", "batch=rows"});
   EXPECT_LT(worst_difference(room, room.plugin->variants[0], 5, 41, 41), 1e-6);
-  // A bool is true where all went well.
+  // A bool is true on success.
   const Loaded counted = loaded("bool counted(const float* in, float* out, dim_t numel, dim_t dim)");
   EXPECT_LT(worst_difference(counted, counted.plugin->variants[0], 5, 40, 40), 1e-6);
   std::vector<float> buffer(13, 1.0f);
@@ -200,7 +200,7 @@ TEST(OneFile, RacesAreFound) {
   EXPECT_NE(report.find("race.cu:"), std::string::npos) << report;
 }
 
-TEST(OneFile, RareWordsAndSplicedMacros) {
+TEST(OneFile, CudaIntrinsicsAndSplicedMacros) {
   OneFile f = fixture("rare_words.cu",
                       "[[nodiscard]] cudaError_t softmax(const float* in, float* out, int rows, int V, "
                       "cudaStream_t stream = cudaStream_t{})");
@@ -229,7 +229,7 @@ TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
   says("void DEFINE(const half* in, half* out, int rows, int V)", ": 'DEFINE' is a macro (line ");
   says("void only_declared(const float* in, float* out, int rows, int V)",
        "nothing that is compiled here defines `only_declared(");
-  // The file's own error is the reason, whatever the entry says.
+  // The file's own error is the reason, whatever the entry is.
   says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:6:2: error: #error broken",
        "-DBROKEN");
 }

@@ -1,4 +1,5 @@
-// What the tests of compiled files share: fixtures, the loaded plugin, and its distance to softmax in double.
+// Shared by the tests of compiled files: fixtures, the loaded plugin, and its distance to a softmax in
+// double.
 #pragma once
 
 #include <dlfcn.h>
@@ -22,7 +23,7 @@ namespace assay::one_file_test {
 
 namespace fs = std::filesystem;
 
-/// One folder for all tests of a run: the executor is compiled into it once.
+/// One folder for all tests of a run, so that the executor is compiled only once.
 inline std::string build_folder() {
   return (fs::temp_directory_path() / ("assay-one-file-" + std::to_string(getuid()))).string();
 }

@@ -25,7 +25,7 @@ bool is_program(const fs::path& p) {
   return fs::is_regular_file(p, error) && access(p.c_str(), X_OK) == 0;
 }
 
-/// The program of this name; empty if there is none. A name with a slash is a path.
+/// The path of the program with this name, or empty if there is none. A name with a slash is a path.
 std::string in_path(const std::string& name) {
   if (name.find('/') != name.npos) return is_program(name) ? name : "";
   const char* path = std::getenv("PATH");
@@ -130,7 +130,7 @@ std::string version_of(const std::vector<std::string>& compiler, const std::stri
   std::string line, first;
   while (std::getline(in, line)) {
     if (first.empty()) first = line;
-    if (line.find("release ") != line.npos) return line;  // nvcc says it further down
+    if (line.find("release ") != line.npos) return line;  // nvcc gives its version further down
   }
   return first;
 }

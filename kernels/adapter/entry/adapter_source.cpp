@@ -5,11 +5,11 @@
 namespace assay {
 namespace {
 
-/// Roles are the parts of adapter.h, in their order; a literal is written out.
+/// Roles are numbered like the parts of adapter.h. A literal has no number: it is written out.
 int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
 
-/// A formula of rows, V and k where a call is made: none of the file's macros can reach these names. Nothing
-/// is divided by a size of 0.
+/// Rewrites a formula of rows, V and k for use in a call. No macro of the file can change these names, and
+/// nothing is divided by a size of 0.
 std::string of_call(const std::string& formula) {
   std::string t;
   bool divided = false;
@@ -46,7 +46,7 @@ std::string call_argument(const Parameter& p) {
          name(p.role) + " */";
 }
 
-/// Words of the limits that the declaration does not speak of itself.
+/// Adds the words of the signature's limits that the declaration does not have itself.
 std::string with_limits(const std::string& declaration, const EntrySignature& s, bool host) {
   std::string all = declaration;
   std::string limits = s.limits();
@@ -62,7 +62,7 @@ std::string with_limits(const std::string& declaration, const EntrySignature& s,
   return all;
 }
 
-/// What stands before the user's file, whose macros must not reach it.
+/// The text in front of the user's file, which the file's macros must not reach.
 std::string before(const AdapterFile& file, const EntrySignature& s, const std::string& n) {
   std::string t = "static int32_t assay_run_" + n + "(const assay_call*);\n";
   t += "static ::assay_adapter::Needs assay_needs_" + n + "() {\n  ::assay_adapter::Needs n;\n";
@@ -134,7 +134,7 @@ std::string c_string(const std::string& s) {
 }
 
 std::string variant_name(const std::string& function) {
-  // The last part of ns::name<arguments>.
+  // Take the last part of ns::name<arguments>.
   const std::string plain = function.substr(0, function.find('<'));
   const std::size_t colon = plain.rfind(':');
   std::string s = colon == plain.npos ? plain : plain.substr(colon + 1);

@@ -16,7 +16,7 @@ bool any_of(const SourceToken& t, std::initializer_list<std::string_view> all) {
   return std::find(all.begin(), all.end(), t.spelling) != all.end();
 }
 
-/// Behind the bracket that closes the one at i; the end where none does.
+/// The index behind the bracket that closes the one at i, or the end if none does.
 std::size_t behind(const Tokens& t, std::size_t i, std::string_view open, std::string_view close) {
   int depth = 0;
   for (; i < t.size(); ++i) {
@@ -26,7 +26,7 @@ std::size_t behind(const Tokens& t, std::size_t i, std::string_view open, std::s
   return i;
 }
 
-/// The declaration so far and one more token, as people write them: "const float* in, int rows".
+/// Appends one token to a declaration, spaced as people write it: "const float* in, int rows".
 void append(std::string& text, std::string_view word, bool is_sign) {
   const char last = text.empty() ? '(' : text.back();
   const bool after_word =
@@ -40,7 +40,7 @@ std::string text_of(const Tokens& t, std::size_t from, std::size_t to) {
   return s;
 }
 
-/// A declaration at the scope of a namespace, t[from, body), before the '{' of its body.
+/// A declaration at namespace scope: the tokens t[from, body), before the '{' of its body.
 class Head {
  public:
   Head(const Tokens& t, std::size_t from, std::size_t body) : t_(t), from_(from), body_(body) {
@@ -48,7 +48,7 @@ class Head {
     template_ = {from, from_};
   }
 
-  /// Where the '(' of the parameters stands; the body where this is no function.
+  /// The index of the '(' of the parameters, or of the body if this is no function.
   std::size_t parameters() const {
     for (std::size_t i = from_; i < body_; ++i) {
       if (any_of(t_[i], {"=", "struct", "class", "union", "enum", "operator", "__global__", "__device__",
@@ -63,21 +63,21 @@ class Head {
     return body_;
   }
 
-  /// The function; no name where the host cannot call it.
+  /// The function. Its name is empty if the host cannot call it.
   FoundFunction read(const std::string& scope) const {
     FoundFunction f;
     const std::size_t open = parameters();
     if (open == body_ || open < from_ + 2 || t_[open - 1].is("main")) return f;
     const std::size_t close = behind(t_, open, "(", ")");
     if (close > body_) return f;
-    // template <> void launch<float>(...): the name is before its arguments.
+    // template <> void launch<float>(...): here the name is in front of its arguments.
     std::size_t name = open - 1;
     for (int depth = 0; t_[open - 1].is(">") && name > from_; --name) {
       if (t_[name].is(">")) ++depth;
       if (t_[name].is("<") && --depth == 0) break;
     }
     if (t_[name].is("<")) --name;
-    // A member of a class that is defined outside it is no function to call.
+    // A class member that is defined outside its class cannot be called as a function.
     if (name <= from_ || t_[name].kind != SourceToken::word || t_[name - 1].is("::")) return f;
     const bool special = template_.second == template_.first + 3;  // template <>
     f.name = scope + text_of(t_, name, open);
@@ -96,13 +96,14 @@ class Head {
   std::pair<std::size_t, std::size_t> template_;
 };
 
-/// Nobody nests namespaces deeper; what does is skipped, as a body is.
+/// Nobody nests namespaces deeper than this. What is nested deeper is skipped like a body.
 constexpr int kDeepest = 32;
 
-/// Reads from the first token of a scope to the '}' that closes it, or to the end. Returns behind it.
+/// Reads from the first token of a scope to the '}' that closes it, or to the end. Returns the index behind
+/// it.
 std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope, int depth,
                        std::vector<FoundFunction>& all) {
-  std::size_t begin = i;  // of the declaration that is read
+  std::size_t begin = i;  // where the current declaration begins
   while (i < t.size()) {
     if (t[i].is("}")) return i + 1;
     if (t[i].is(";")) {
@@ -116,7 +117,7 @@ std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope,
       if (linkage && depth < kDeepest) {
         i = read_scope(t, i + 1, scope, depth + 1, all);
       } else if (space < i && t[space].is("namespace") && depth < kDeepest) {
-        // A namespace without a name has its members outside too.
+        // Members of an unnamed namespace can be named from outside, too.
         const std::string name = text_of(t, space + 1, i);
         i = read_scope(t, i + 1, scope + (name.empty() ? "" : name + "::"), depth + 1, all);
       } else {
@@ -131,7 +132,7 @@ std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope,
   return i;
 }
 
-/// name<arguments>, apart. Arguments are texts: "float", "256".
+/// name<arguments>, split into its parts. Arguments are texts: "float", "256".
 struct Named {
   std::string name;
   std::vector<std::string> arguments;
@@ -163,7 +164,7 @@ std::string text_of(const std::vector<std::string>& arguments) {
   return s + ">";
 }
 
-/// The declaration with the template's parameters replaced. "template <typename T, int N>" declares T and N.
+/// The declaration with its template parameters replaced. "template <typename T, int N>" declares T and N.
 std::string with_arguments(const FoundFunction& f, const Named& asked) {
   std::vector<EntryToken> t = entry_tokens(f.declaration);
   if (f.special && !asked.arguments.empty()) {
@@ -181,7 +182,7 @@ std::string with_arguments(const FoundFunction& f, const Named& asked) {
   for (int depth = 0; i < t.size(); ++i) {
     if (t[i].is("<")) ++depth;
     if (t[i].is(">") && --depth == 0) break;
-    // The last word before a comma, a default or the end is the parameter's name.
+    // The last word before a comma, a default argument or the end is the parameter's name.
     const bool last =
         depth == 1 && i + 1 < t.size() && (t[i + 1].is(",") || t[i + 1].is("=") || t[i + 1].is(">"));
     if (!last || t[i].kind != EntryToken::word || t[i - 1].is("=")) continue;
@@ -223,7 +224,7 @@ std::string find_entry(const std::string& entry, std::string_view source) {
   if (entry.empty() || entry.find('(') != entry.npos) return entry;
   const Named asked = named(entry);
   const std::vector<FoundFunction> all = functions_in(source);
-  // One that is written for these arguments alone comes before the template.
+  // A specialisation for exactly these arguments comes before the template.
   const std::string whole = join_tokens(entry_tokens(entry), 0, entry_tokens(entry).size());
   for (const FoundFunction& f : all)
     if (f.name.ends_with('>') && has_name(f, whole)) return f.declaration;

@@ -16,7 +16,7 @@ bool is_free(const EntrySignature& s, Role r) {
   return !s.has(r) && !(r == Role::rows ? s.one_row : s.fixed_V > 0);
 }
 
-/// M, N and n, which are rows or V by what else there is.
+/// Gives M, N and n the role rows or V, depending on which other parameters there are.
 void single_letters(EntrySignature& s) {
   Parameter *N = nullptr, *n = nullptr, *M = nullptr;
   for (Parameter& p : s.parameters) {
@@ -26,7 +26,7 @@ void single_letters(EntrySignature& s) {
     if (p.name == "M" || p.name == "m") M = &p;
   }
   const bool rows = is_free(s, Role::rows), V = is_free(s, Role::V);
-  // A matrix is M x N, and n x m for those who count that way: only the usual order is read.
+  // A matrix is M x N, but some write n x m. Only the usual order is accepted.
   if (M && (N || n) && !(N && n) && M < (N ? N : n) && rows && V) {
     M->role = Role::rows;
     (N ? N : n)->role = Role::V;
@@ -40,7 +40,8 @@ void single_letters(EntrySignature& s) {
   }
 }
 
-/// Heads and sequences: the rows are their product, and it does not matter which of them is told all of it.
+/// Heads and sequences: the number of rows is their product. It does not matter which parameter gets the
+/// whole product, so one gets it and the others get 1.
 void sequences(EntrySignature& s) {
   Parameter* sequence = nullptr;
   bool factors = false;
@@ -49,7 +50,8 @@ void sequences(EntrySignature& s) {
     if (is_sequence(plain_name(p))) sequence = &p;
     factors |= is_row_factor(plain_name(p));
   }
-  // Of attention scores one seq_len is both the length of a row and a factor of their number: not this.
+  // In attention scores one seq_len is the row length and also a factor of the number of rows. That case is
+  // left out.
   if (sequence && !factors && !s.has(Role::V) && !is_free(s, Role::rows)) {
     sequence->role = Role::V;
     sequence = nullptr;
@@ -64,8 +66,8 @@ void sequences(EntrySignature& s) {
   }
 }
 
-/// Batches and heads of a causal kernel: their product is the number of squares, and it does not matter which
-/// of them is told all of it. T is the length of a row, and N beside it the number of squares, too.
+/// Batches and heads of a causal kernel: their product is the number of squares. One parameter gets the whole
+/// product, no matter which. T is the row length; N beside it is the number of squares, too.
 void squares(EntrySignature& s) {
   bool by_sequence = false;
   for (Parameter& p : s.parameters)
@@ -82,7 +84,7 @@ void squares(EntrySignature& s) {
     const bool count = is_square_count(plain_name(p)) || (by_sequence && p.name == "N");
     if (!is_open(p)) continue;
     if (!count) {
-      // The queries are as many as the keys.
+      // There are as many queries as keys.
       if (is_row_factor(plain_name(p))) set_literal(p, "V");
       continue;
     }
@@ -91,7 +93,7 @@ void squares(EntrySignature& s) {
   }
 }
 
-/// causal_softmax, scaled_upper_triang_masked_softmax.
+/// Examples: causal_softmax, scaled_upper_triang_masked_softmax.
 bool says_causal(const std::string& function) {
   return function.find("causal") != function.npos || function.find("Causal") != function.npos ||
          function.find("triang") != function.npos;
@@ -102,7 +104,7 @@ bool says_causal(const std::string& function) {
 void set_literal(Parameter& p, const std::string& text) {
   p.role = Role::literal;
   p.literal = text;
-  // Other names are the file's own.
+  // Other names belong to the file.
   bool sizes = false, others = false;
   for (const EntryToken& t : entry_tokens(text)) {
     const bool size = t.is("rows") || t.is("V") || t.is("k");
@@ -116,7 +118,7 @@ void find_lengths(EntrySignature& s) {
   if (s.causal) squares(s);
   single_letters(s);
   sequences(s);
-  // One number is left that has no name, and one thing to be.
+  // One number without a name is left, and one role.
   std::vector<Parameter*> nameless;
   for (Parameter& p : s.parameters)
     if (is_open(p) && p.name.empty()) nameless.push_back(&p);

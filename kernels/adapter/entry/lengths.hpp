@@ -1,4 +1,4 @@
-// Which numbers of an entry are the rows, their length, and products of these. Names decide.
+// Decides by names which numbers of an entry are the rows, the row length V, and products of these.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace assay {
 
-/// Gives the parameter a value. Of rows, V and k alone it is computed for each call.
+/// Gives the parameter a value. A formula that has only rows, V and k is computed for each call.
 void set_literal(Parameter& p, const std::string& text);
 
-/// Fills in what the names of integers decide together.
+/// Assigns the roles that only the names of several integers together decide.
 void find_lengths(EntrySignature& s);
 
-/// That the launcher is told it: by itself, with the other one as rows * V, or one row to a call.
+/// True if the launcher gets rows or V: directly, through rows * V and the other one, or because it takes one
+/// row.
 bool knows_length(const EntrySignature& s, Role r);
 
-/// Throws InputError, which says what would settle it, where rows or V is not known.
+/// Throws InputError if rows or V is not known. The message says how to settle it.
 void need_lengths(const EntrySignature& s);
 
 }  // namespace assay

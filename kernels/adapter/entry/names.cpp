@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-/// Names without their '_': num_rows, numRows and numrows are one.
+/// Names without '_' and in lower case: num_rows, numRows and numrows are the same.
 using List = std::vector<std::string_view>;
 struct Names {
   Role role;
@@ -205,7 +205,7 @@ std::string plain_name(const Parameter& p) {
       s.erase(s.size() - suffix.size());
       break;
     }
-  // ncols_x of a launcher whose logits are x.
+  // For example ncols_x, in a launcher whose logits are x.
   for (const std::string_view suffix : {"_x", "_in", "_src", "_input"})
     if (p.pointers == 0 && s.ends_with(suffix)) {
       std::string side = s.substr(0, s.size() - suffix.size());
@@ -282,7 +282,8 @@ std::string names_without_types() {
   add("scale", scale_names());
   add("temperature", temperature_names());
   add("temperatures", temperatures_names());
-  // A pointer of that name may hold a row as well, and is asked about. A tensor's shape shows what it is.
+  // A C++ pointer of that name may also hold one row, so a launcher's author is asked. A tensor's shape shows
+  // it.
   add("bias", bias_names(), {"bias"});
   add("bias_row", {"biasrow", "rowbias"});
   add("lengths", lengths_names());

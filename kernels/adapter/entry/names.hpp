@@ -1,5 +1,5 @@
-// What the names of public launchers' parameters mean. A name decides or it does not: nothing here looks at
-// the order of parameters.
+// What the parameter names of public launchers mean. Only the name counts: nothing here uses the order of the
+// parameters.
 #pragma once
 
 #include <string>
@@ -9,42 +9,42 @@
 
 namespace assay {
 
-/// In lower case and without '_', and without what says only "a pointer, on the device": d_in, dev_in,
-/// in_ptr.
+/// The name in lower case, without '_' and without parts that only mean "a pointer on the device": d_in,
+/// dev_in, in_ptr.
 std::string plain_name(const Parameter& p);
 
-// Of plain names. Role::none where the name does not say it.
+// These take plain names. Role::none if the name does not say the role.
 Role pointer_role(std::string_view name);
 Role number_role(std::string_view name);
-/// in_pitch, ldx, output_row_stride, ...: of a name as it is written, in lower case.
+/// For in_pitch, ldx, output_row_stride and so on. It takes the name as written, in lower case.
 Role pitch_role(std::string_view name);
 
-/// A number that the rows are a product of: heads, from_seq_len.
+/// A factor of the number of rows: heads, from_seq_len.
 bool is_row_factor(std::string_view name);
-/// How many squares a causal kernel's rows make, or a factor of it: batch, heads, attn_batches.
+/// The number of squares that a causal kernel's rows form, or a factor of it: batch, heads, attn_batches.
 bool is_square_count(std::string_view name);
-/// A length of rows, unless another parameter is: then a factor of their number.
+/// The row length. If another parameter is the row length, a factor of the number of rows.
 bool is_sequence(std::string_view name);
-/// rows * V, where one of them is a parameter too: numel, total.
+/// rows * V, if one of the two is a parameter too: numel, total.
 bool is_count(std::string_view name);
-/// rows * V, where both are parameters too: size, count.
+/// rows * V, if both are parameters too: size, count.
 bool may_be_count(std::string_view name);
 bool is_scale(std::string_view name);
 bool is_temperature(std::string_view name);
-/// A mask of some kind: which, its name does not say.
+/// A mask. Its name does not say of which kind.
 bool is_mask(std::string_view name);
-/// Of a const pointer: bias, bias_row, lengths or temperature, where name and type say so; else none.
+/// The role of a const pointer whose name and type say bias, bias_row, lengths or temperature; else none.
 Role operand_role(const Parameter& p, std::string_view name);
-/// Of parameters that have no types, as Python's: "scale=scale,smscale;temperature=...": plain names of
-/// scale, temperature, temperatures (of each row), bias, bias_row, lengths, masks of whatever kind, and
-/// outputs.
+/// For parameters without types, as in Python: "scale=scale,smscale;temperature=...". It lists the plain
+/// names of scale, temperature, temperatures (one for each row), bias, bias_row, lengths, masks of any kind,
+/// and outputs.
 std::string names_without_types();
-/// What is read besides the logits.
+/// True for what is read besides the logits.
 bool is_operand(Role r);
 bool is_lse(std::string_view name);
-/// Of a function's name in lower case: it is a backward pass.
+/// True if a function's name, in lower case, says that it is a backward pass.
 bool says_backward(std::string_view function);
-/// What a pointer of a backward pass is: gradients, in (what the softmax wrote) or out. Role::none where the
+/// The role of a pointer of a backward pass: gradients, in (what the softmax wrote) or out. Role::none if the
 /// name does not say it.
 Role backward_role(std::string_view name, bool read_only);
 /// A bool that turns softmax into something else: causal, is_log.

@@ -1,4 +1,4 @@
-// Parameters beside the logits: masks, biases, scales, lengths, and the squares of a causal kernel.
+// Parameters besides the logits: masks, biases, scales, lengths, and the squares of a causal kernel.
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/roles_test.hpp"
 
@@ -20,7 +20,7 @@ TEST(EntryRoles, OperandsBesideTheLogits) {
   EXPECT_EQ(read("void f(const float* logits, float* probs, float temperature, int rows, int V)"),
             "in out temperature rows V");
   EXPECT_EQ(read("void f(float* scores, float inv_temperature, int rows, int V)"), "inout scale rows V");
-  // What a mask means is asked, not guessed: the three meanings exclude each other.
+  // The meaning of a mask is asked for, not guessed: the three meanings exclude each other.
   const char* const bytes = "void f(const float* x, const unsigned char* mask, float* y, int rows, int V)";
   EXPECT_NE(read(bytes).find("parameter 'mask' (const unsigned char*): a mask: what does it mean? --arg "
                              "mask=mask_keep: what is 0 is left out; --arg mask=mask_drop"),
@@ -59,7 +59,7 @@ TEST(EntryRoles, ACausalKernelIsToldItsSquares) {
             "in out rows/V 1 V");
   EXPECT_EQ(causal("void f(const float* x, float* y, int heads, int from_seq_len, int to_seq_len)"),
             "in out rows/V V V");
-  // Rows by their own name are rows, and so is N where nothing says that V is a sequence.
+  // A parameter named rows is the rows. So is N, if no name says that V is a sequence.
   EXPECT_EQ(causal("void f(const float* x, float* y, int rows, int V)"), "in out rows V");
   EXPECT_EQ(causal("void f(const float* x, float* y, int N, int cols)"), "in out rows V");
   EXPECT_EQ(causal("void f(const float* x, float* y, int rows, int seq_len, int heads)"), "in out rows V 1");
@@ -80,7 +80,7 @@ TEST(EntryRoles, ACausalKernelIsToldItsSquares) {
   EXPECT_NE(text.find("assay_arguments)/::assay_adapter::divisor("), std::string::npos) << text;
 }
 
-// Not everybody writes const: an operand is none the less what its name says, and no index or result.
+// Not everybody writes const. An operand is still what its name says, and not an index or a result.
 TEST(EntryRoles, OperandsThatAreNotConst) {
   EXPECT_EQ(read("void f(float* x, float* y, int* lengths, int rows, int V)"), "in out lengths rows V");
   EXPECT_EQ(read("void f(float* x, float* y, float* temperatures, double scale, int rows, int V)"),
@@ -92,7 +92,7 @@ TEST(EntryRoles, OperandsThatAreNotConst) {
   EXPECT_NE(bias.find("bias, bias_row, mask_keep"), std::string::npos) << bias;
 }
 
-// What is not judged must not be left at its neutral value in silence.
+// A parameter that is not judged must not stay at its neutral value silently.
 TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
   for (const char* entry :
        {"void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
@@ -105,7 +105,7 @@ TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
       read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
            {{"scale", "1"}}),
       "out gradients in 1 rows V");
-  // alpha softmax(x) + beta y: no scale of the logits.
+  // In alpha softmax(x) + beta y, alpha is not a scale of the logits.
   EXPECT_NE(
       read("void f(float alpha, const float* x, float beta, float* y, int rows, int V)", {{"beta", "0"}})
           .find("'alpha' (float): not known what it is for"),

@@ -12,7 +12,7 @@ std::string entry_handle(const EntrySignature& s, const Parameter& p) {
 }
 
 void refuse_entry(const EntrySignature& s, const Parameter& p, const std::string& why) {
-  // "parameter 'block' (int)", or "parameter 3 (int, without a name)".
+  // For example "parameter 'block' (int)", or "parameter 3 (int, without a name)".
   throw InputError("--entry: parameter " +
                    (p.name.empty() ? entry_place(s, p) + " (" + p.type + ", without a name)"
                                    : "'" + p.name + "' (" + p.type + ")") +

@@ -1,5 +1,4 @@
-// What the reader of an entry is told where it says too little or something wrong: one line, with the words
-// that settle it.
+// Messages for an entry that says too little or something wrong: one line, with the words that settle it.
 #pragma once
 
 #include <string>
@@ -9,18 +8,18 @@
 
 namespace assay {
 
-/// A parameter's place, counted from 1; and how --arg calls it: by its name, or by its place.
+/// A parameter's place, counted from 1. The handle is how --arg calls it: by its name, or else by its place.
 std::string entry_place(const EntrySignature& s, const Parameter& p);
 std::string entry_handle(const EntrySignature& s, const Parameter& p);
 
 [[noreturn]] void refuse_entry(const EntrySignature& s, const Parameter& p, const std::string& why);
 
-/// Which of several parameters is what? `open`: one role that each could have, or two that are to be given to
-/// two of them. Their order is no hint: every way is said.
+/// Asks which of several parameters has which role. `open`: one role that each of them could have, or two
+/// roles for two of them. Their order is no hint, so the message lists every possibility.
 [[noreturn]] void ask_entry(const EntrySignature& s, const std::vector<const Parameter*>& all,
                             const std::vector<Role>& open, const std::string& what);
 
-/// Parameters without a role: pointers, or integers.
+/// Parameters without a role: either the pointers or the integers.
 std::vector<const Parameter*> entry_undecided(const EntrySignature& s, bool pointers);
 
 }  // namespace assay

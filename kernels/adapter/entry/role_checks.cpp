@@ -1,4 +1,4 @@
-// What is refused or asked once roles are given: parameters without one, roles that exclude each other, types
+// Refuses or asks, once the roles are given: parameters without a role, roles that exclude each other, types
 // and sizes.
 #include <cstdint>
 #include <string>
@@ -74,7 +74,7 @@ void RoleReader::check() {
                                     : ": --arg " + handle(p) + "=1 checks it at that value and no other"));
     for (const Parameter& q : s_.parameters)
       if (&q < &p && q.role == p.role && p.role != Role::workspace && !(said(p) && said(q)) &&
-          !(p.is_integer() && (said(p) || said(q))))  // a size may be told twice: nrows_x and nrows_y
+          !(p.is_integer() && (said(p) || said(q))))  // a size may be passed twice: nrows_x and nrows_y
         refuse(p, std::string(name(p.role)) + " already is '" + handle(q) + "': --arg " + handle(p) +
                       "=... says what it is");
     check_role_type(s_, p);
@@ -116,7 +116,7 @@ void RoleReader::workspaces() {
 }
 
 void RoleReader::check_bytes(const std::string& what, const std::string& text) const {
-  // What it is asked for: k is 0 where nothing is selected.
+  // The sizes for which it will be evaluated. k is 0 if nothing is selected.
   const std::int64_t k = s_.fixed_k > 0 ? s_.fixed_k : selects(s_.op) ? 1 : 0;
   for (const std::int64_t rows : {0, 1, 65536})
     for (const std::int64_t V : {0, 1, 131072})

@@ -1,5 +1,5 @@
-// Gives each parameter of an entry its role. roles.cpp reads what --arg, names and types say, role_checks.cpp
-// asks what is still open and refuses what cannot be.
+// Gives each parameter of an entry its role. roles.cpp uses --arg, names and types. role_checks.cpp asks for
+// what is still open and refuses what cannot be.
 #pragma once
 
 #include <optional>
@@ -27,21 +27,21 @@ class RoleReader {
 
   // What --arg says.
   void take(const EntryArgument& a);
-  /// k=5, V=4099: what the launcher was compiled for, and no parameter says.
+  /// Reads k=5 or V=4099: a size for which the launcher was compiled and which no parameter passes.
   template <class Integer>
   static void fixed(const EntryArgument& a, Integer& value);
-  /// A number that the parameter's type does not hold would be cut short in silence.
+  /// Refuses a number that does not fit the parameter's type, because it would be truncated silently.
   void check_literal(const Parameter& p, const EntryArgument& a) const;
   Parameter* named(std::string_view name);
 
   // What names and types say.
-  /// d_output is the gradient of the output, unless d_ stands before every buffer: then it says "device".
+  /// d_output is the gradient of the output. But if d_ stands before every buffer, it means "device".
   void backward_from_name(Parameter& p);
   void from_name(Parameter& p);
-  /// y = alpha softmax(x) + beta y, as BLAS has it: there alpha is no factor of the logits.
+  /// True for y = alpha softmax(x) + beta y, as in BLAS. There alpha is not a factor of the logits.
   bool has_beta() const;
   bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
-  /// A name never makes a result of what is const: (float* x, const float* y) reads y.
+  /// A const parameter never becomes a result because of its name: (float* x, const float* y) reads y.
   void types_over_names();
 
   static bool is_real_number(const Parameter& p) {
@@ -61,7 +61,7 @@ class RoleReader {
     return s;
   }
 
-  /// The only parameter without a role for which `f` holds; null if there is none or more than one.
+  /// The only parameter without a role for which `f` holds. Null if there is none or more than one.
   template <class F>
   Parameter* only(F f) {
     Parameter* found = nullptr;
@@ -73,21 +73,21 @@ class RoleReader {
     return found;
   }
 
-  /// y and dy are both const: where one is known the other is what is left.
+  /// y and dy are both const. If one is known, the other is the pointer that is left.
   void one_reading_left_backward();
   void one_reading_left();
   void settle_op();
-  /// A bool that would make something else of softmax is off; what nobody named takes its default.
+  /// A bool that would change what softmax computes is off. A parameter that nobody named takes its default.
   void switches();
 
   // What is still open, and what cannot be.
   std::vector<const Parameter*> undecided(bool pointers) const;
   void need(Role r, const char* what);
   void check();
-  /// One formula for all of them, one after the other, each at a multiple of 256.
+  /// Adds up the workspaces. They lie one after the other, each at a multiple of 256.
   void workspaces();
   void check_bytes(const std::string& what, const std::string& text) const;
-  /// Masks mean one of three things, and nothing but their author's word says which.
+  /// A mask can mean one of three things, and only the author can say which.
   std::string mask_question(const Parameter& p) const;
   std::string roles(const Parameter& p) const;
   Dtype dtype_of(const Parameter& p) const;
@@ -98,7 +98,7 @@ class RoleReader {
   std::optional<Dtype> dtype_;
   Parameter* lse_ = nullptr;
   bool backward_ = false;   // y and dy are read, dx is written
-  std::vector<bool> said_;  // of parameters: --arg says what it is
+  std::vector<bool> said_;  // for each parameter: --arg says what it is
 };
 
 }  // namespace assay

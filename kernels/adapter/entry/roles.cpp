@@ -1,4 +1,4 @@
-// What --arg, a name or a type says of a parameter.
+// What --arg, a name or a type says about a parameter.
 #include "kernels/adapter/entry/roles.hpp"
 
 #include <algorithm>
@@ -150,12 +150,13 @@ void RoleReader::from_name(Parameter& p) {
                           p.scalar == Scalar::u64;
     if (p.role == Role::none && (n == "stream" || n == "s") && p.scalar == Scalar::nothing)
       p.role = Role::stream;
-    // Where only the type tells: int* topk.
+    // Here only the type tells: int* topk.
     if (p.role == Role::none && integers && !p.read_only) p.role = Role::indices;
     if (p.role != Role::indices && p.role != Role::workspace && integers) p.role = Role::none;
     if (p.role == Role::none && is_lse(n)) lse_ = &p;
   } else if (p.is_integer()) {
-    // One letter is two things: m is a pointer to maxima or a number of rows, M and N are a matrix's sides.
+    // One letter can mean two things: m is a pointer to maxima or a number of rows; M and N are the sides of
+    // a matrix.
     if (p.name == "N" || p.name == "n" || p.name == "M" || p.name == "m") return;
     if (s_.causal && is_square_count(n)) return;
     p.role = number_role(n);
@@ -186,7 +187,7 @@ void RoleReader::types_over_names() {
     pointers += p.pointers > 0 && p.role != Role::stream;
   }
   if (in && out && reals == 2) std::swap(in->role, out->role);
-  // The only buffer there is holds the logits, and then the results.
+  // If there is only one buffer, it holds the logits and then the results.
   if (reals == 1 && pointers == 1)
     for (Parameter& p : s_.parameters)
       if (is_real(p) && !p.read_only && !said(p) && &p != lse_) p.role = Role::inout;
@@ -206,7 +207,7 @@ void RoleReader::one_reading_left() {
     if (Parameter* p = only([](const Parameter& q) { return is_real(q) && !q.read_only; }))
       p->role = s_.has(Role::in) ? Role::out : Role::inout;
   }
-  // float* x and no other buffer: the results go where the logits are.
+  // float* x and no other buffer: the results overwrite the logits.
   if (!s_.has(Role::out) && !lse_ && !s_.has(Role::m) && !s_.has(Role::d))
     for (Parameter& p : s_.parameters)
       if (p.role == Role::in && !p.read_only) p.role = Role::inout;

@@ -1,5 +1,5 @@
-// What each parameter of an entry is for: from --arg first, then from its name, then from its type where only
-// one reading is left.
+// What each parameter of an entry is for. --arg decides first, then the name, then the type if only one
+// reading is left.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-/// Fills in the roles, the op and the dtypes. Throws InputError that names the parameter and an --arg.
+/// Fills in the roles, the op and the dtypes. Throws InputError that names the parameter and an --arg for it.
 void assign_roles(EntrySignature& s, const std::vector<EntryArgument>& arguments, std::optional<Op> op,
                   std::optional<Dtype> dtype);
 

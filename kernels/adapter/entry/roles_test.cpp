@@ -1,4 +1,4 @@
-// Declarations as public launchers have them: what their names settle, and what is asked where they do not.
+// Declarations of public launchers: what their names settle, and what is asked if they do not.
 #include "kernels/adapter/entry/roles_test.hpp"
 
 #include "kernels/adapter/entry/adapter_source.hpp"
@@ -38,7 +38,7 @@ TEST(EntryRoles, ABackwardPassReadsWhatTheSoftmaxWroteAndTheGradients) {
     EXPECT_EQ(read(entry), "out gradients in rows V") << entry;
     EXPECT_EQ(parse_entry(entry, {}, {}).op, Op::softmax_backward) << entry;
   }
-  // One that is known leaves the other.
+  // If one role is known, the other follows.
   EXPECT_EQ(read("void softmax_backward(float* dx, const float* a, const float* y, int rows, int V)"),
             "out gradients in rows V");
   EXPECT_EQ(
@@ -72,7 +72,7 @@ TEST(EntryRoles, HeadsAndSequencesAreFactorsOfTheRows) {
   EXPECT_EQ(read("void f(const float* in, float* out, int seq_len, int vocab_size, int batch)"),
             "in out 1 V rows");
   EXPECT_EQ(read("void f(const float* in, float* out, int seq_len, int vocab_size)"), "in out rows V");
-  // [batch, heads, seq_len, seq_len], or a row of each head? Nobody says it.
+  // Is it [batch, heads, seq_len, seq_len], or one row for each head? No name says it.
   EXPECT_EQ(read("void f(const float* in, float* out, int batch, int heads, int seq_len)"),
             "--entry: which of 'heads' (int) and 'seq_len' (int) is the length of a row? --arg heads=V, or "
             "--arg seq_len=V");
@@ -91,7 +91,7 @@ TEST(EntryRoles, CountsAreProducts) {
       read("void f(const float* in, float* out, int cols)"),
       "--entry: no parameter is the number of rows: --arg NAME=rows says which; --arg rows=1 says that a "
       "call has one row: it is called for each");
-  // With one known, a size is either.
+  // If one of rows and V is known, a size can be the other one or the product.
   EXPECT_EQ(read("void f(const float* in, float* out, int size, int dim)"),
             "--entry: parameter 'size' (int): is it the number of rows? --arg size=rows says so; --arg "
             "size='rows*V' "
@@ -142,7 +142,7 @@ TEST(EntryRoles, OneRowToACall) {
   EntrySignature s = parse_entry(one, {{"n", "V"}, {"rows", "1"}});
   EXPECT_TRUE(s.one_row);
   EXPECT_EQ(roles(s), "in out V");
-  EXPECT_EQ(s.limits(), "max_V=2147483647");  // rows may lie apart
+  EXPECT_EQ(s.limits(), "max_V=2147483647");  // because rows may lie apart
   EXPECT_TRUE(parse_entry(one, {{"rows", "1"}}).one_row);
   s = parse_entry("void f(const float* in, float* out, int rows, int V)", {{"rows", "1"}});
   EXPECT_TRUE(s.one_row);
@@ -208,7 +208,7 @@ TEST(EntryRoles, DefaultsSwitchesAndTypesOfTheFile) {
             "in out rows V false");
   EXPECT_EQ(read("void f(const float* in, float* out, int rows, int V, bool is_log)", {}, Op::log_softmax),
             "in out rows V true");
-  // A default is no answer to which of two is the rows.
+  // A default argument does not answer which of two parameters is the rows.
   EXPECT_NE(read("void f(const float* in, float* out, int p = 1, int q = 2)").find("which of 'p'"),
             std::string::npos);
   const char* const handle = "void f(cublasHandle_t h, const float* in, float* out, int rows, int V)";

@@ -1,4 +1,4 @@
-// What the tests of roles share: the roles of a declaration as one line of text.
+// Shared by the tests of roles: reads the roles of a declaration as one line of text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline std::string roles(const EntrySignature& s) {
     text += (text.empty() ? "" : " ") + (p.role == Role::literal ? p.literal : std::string(name(p.role)));
   return text;
 }
-/// The roles, or why there are none.
+/// Returns the roles, or the message that says why there are none.
 inline std::string read(const char* entry, std::vector<EntryArgument> arguments = {},
                         std::optional<Op> op = {}) {
   try {

@@ -1,4 +1,4 @@
-// Reads a declaration: its head, its parameters one by one, and what they say of calls.
+// Reads a declaration: its head, then its parameters one by one, then the limits that follow from them.
 #include "kernels/adapter/entry/signature.hpp"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ bool any_of(const EntryToken& t, std::initializer_list<const char*> words) {
 bool is_qualifier(const EntryToken& t) {
   return any_of(t, {"const", "volatile", "restrict", "__restrict", "__restrict__"});
 }
-/// Which tokens stand for a type. In `int T` the word is a name: a type comes before it.
+/// Finds the tokens that stand for a type. In `int T`, T is a name, because a type comes before it.
 std::vector<bool> type_parameters(const Tokens& t) {
   std::vector<bool> all(t.size());
-  bool typed = false;  // a type was read since the last '(', ',' or '<'
+  bool typed = false;  // true if a type was read since the last '(', ',' or '<'
   for (std::size_t i = 0; i < t.size(); ++i) {
     if (t[i].kind == EntryToken::word) {
       all[i] = !typed && any_of(t[i], {"T", "scalar_t"});
@@ -47,7 +47,8 @@ const char* spelling(Dtype t) {
                             : "float";
 }
 
-/// The first token at `from` or later that is `sign` outside every kind of bracket; `to` if there is none.
+/// The first token at or after `from` that is `sign` and outside every kind of bracket, or `to` if there is
+/// none.
 std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std::string_view sign) {
   int depth = 0;
   for (std::size_t i = from; i < to; ++i) {
@@ -58,7 +59,7 @@ std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std:
   return to;
 }
 
-/// Without [[attributes]] and __attribute__((those)), which say nothing of a call.
+/// Drops [[attributes]] and __attribute__((...)), which do not matter for a call.
 Tokens without_attributes(const Tokens& t) {
   Tokens kept;
   for (std::size_t i = 0; i < t.size(); ++i) {
@@ -86,7 +87,7 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
   for (std::size_t i = from; i < to; ++i) {
     const EntryToken& token = t[i];
     if (!p.name.empty()) {
-      // After the name: the brackets of an array.
+      // Behind the name: the brackets of an array.
       if (!token.is("["))
         refuse(where + quote_entry(join_tokens(t, from, to)) + " is not one type and one name");
       const std::size_t close = find_outside(t, i + 1, to, "]");
@@ -126,7 +127,8 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
   }
   p.scalar = scalar_of(words);
   p.type = join_tokens(t, from, end_of_type);
-  // A word of the file's own may be given a value: its roles are asked for then.
+  // A type of the file's own is allowed if the parameter has a name: its role, or a value, is asked for
+  // later.
   const bool own = words.size() == 1 && !is_integer_word(words[0]) && !p.name.empty();
   if (words.empty() || (p.scalar == Scalar::none && !own))
     refuse(where + quote_entry(join_tokens(t, from, to)) +
@@ -141,7 +143,7 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
   return p;
 }
 
-/// What stands before the parameters: specifiers, the type returned, the function's name.
+/// Reads what comes before the parameters: specifiers, the return type, the function's name.
 void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
   std::size_t i = 0;
   while (i < to) {
@@ -205,9 +207,9 @@ const Parameter* EntrySignature::find(Role r) const {
 std::string EntrySignature::limits() const {
   std::string s;
   const auto add = [&](const std::string& word) { s += (s.empty() ? "" : "; ") + word; };
-  // One pitch for both sides, or a pitch of one side only: other layouts cannot be said in a call.
+  // An entry that does not get the pitches can only take dense rows.
   if (one_row) {
-    // Each row is a call of its own: they may lie anywhere.
+    // Each row is a call of its own, so the rows may lie anywhere.
   } else if (!has(Role::in_pitch) ||
              (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax))) {
     add("dense=yes");
@@ -282,7 +284,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
                            std::optional<Op> op, std::optional<Dtype> dtype, bool causal) {
   Tokens t = without_attributes(entry_tokens(text));
   std::size_t from = 0;
-  // template <typename T> declares what the types below are written with.
+  // template <typename T> declares the type that the types below use.
   if (!t.empty() && t[0].is("template")) from = std::min(find_outside(t, 2, t.size(), ">") + 1, t.size());
   t.erase(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(from));
   const std::vector<bool> is_type = type_parameters(t);
@@ -322,7 +324,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
 }
 
 bool fuzz_entry_signature(const std::uint8_t* bytes, std::size_t size) {
-  // Everything up to the first line feed is the entry, every further line an --arg.
+  // The first line is the entry. Every further line is an --arg.
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   const auto lines = [&] {
     std::vector<std::string_view> all;

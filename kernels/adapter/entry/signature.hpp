@@ -2,9 +2,9 @@
 //
 //   void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)
 //
-// Names and types say what each parameter is for. Where they do not, the reader is told which --arg would
-// settle it: a guess here would become a wrong verdict. Any text is safe to give: time is linear in its
-// length.
+// Here `rows` is the number of rows and `V` the row length. Names and types say what each parameter is for.
+// If they do not, the error names the --arg that settles it: a guess here would become a wrong verdict. Any
+// text is safe to read, and takes time linear in its length.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 
 namespace assay {
 
-/// What a parameter is for: the parts of adapter.h in their order, and a C++ expression from --arg.
+/// What a parameter is for: the parts of adapter.h in their order, or a C++ expression from --arg.
 #define ASSAY_PART(part) part,
 enum class Role { ASSAY_PARTS(ASSAY_PART) literal };
 #undef ASSAY_PART
-/// As in `--arg N=rows`.
+/// The role's name, as in `--arg N=rows`.
 const char* name(Role r);
 
 /// `own_integer`: an integer type whose width only the file knows, such as dim_t. `none`: not known here.
@@ -51,13 +51,13 @@ struct Parameter {
   int pointers = 0;
   bool read_only = false;  // const T*
   std::string type;        // as written, without the name
-  std::string base;        // what it is, or points to: "float", "unsigned int"
-  std::string name;        // empty where there is none
+  std::string base;        // the type, or the type that it points to: "float", "unsigned int"
+  std::string name;        // empty if it has none
   Role role = Role::none;
   std::string initial;  // its default argument, as written
   std::string literal;
-  bool formula = false;       // the literal is of rows, V and k: rows*V
-  std::string bytes, offset;  // of a workspace: formulas
+  bool formula = false;       // the literal is a formula of rows, V and k: rows*V
+  std::string bytes, offset;  // formulas, for a workspace
 
   bool is_integer() const {
     return pointers == 0 &&
@@ -66,47 +66,48 @@ struct Parameter {
   }
 };
 
-/// What a launcher's value says: a status (int, cudaError_t, cublasStatus_t) is 0 where all went well, a bool
-/// true.
+/// What a launcher returns. A status (int, cudaError_t, cublasStatus_t) is 0 on success, a bool is true.
 enum class Returned { nothing, status, success };
 
 struct EntrySignature {
   std::string function;  // softmax, ns::softmax, softmax<float>
   Returned returned = Returned::nothing;
-  bool one_row = false;  // a call has one row: it is called for each
-  bool causal = false;   // rows are whole squares: their number of V is what a launcher may be told
+  bool one_row = false;  // a call has one row, so it is called for each row
+  bool causal = false;   // the rows form whole squares; the launcher may get the number of squares
   std::vector<Parameter> parameters;
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
   Dtype out = Dtype::f32;
-  std::string workspace_bytes;  // an expression in rows, V and k; empty where no workspace is taken
-  std::int64_t fixed_V = 0;     // rows of this length alone, which no parameter says; 0: any
-  int fixed_k = 0;              // top-k with this k alone; 0: any
+  std::string workspace_bytes;  // an expression in rows, V and k; empty if there is no workspace
+  std::int64_t fixed_V = 0;     // the only row length, if no parameter passes it; 0: any
+  int fixed_k = 0;              // the only k of a top-k; 0: any
 
   const Parameter* find(Role r) const;
   bool has(Role r) const { return find(r) != nullptr; }
-  /// What the signature itself says about the domain, as words of a declaration: "dense=yes; max_V=...".
+  /// Limits that follow from the signature, as words of a declaration: "dense=yes; max_V=...".
   std::string limits() const;
-  /// What it reads besides the logits, by its parameters' roles and types.
+  /// What it reads besides the logits, from the roles and types of its parameters.
   Operands operands() const;
 };
 
-/// `--arg name=value`: the parameter's name, or its place counted from 1; a role, or an expression.
+/// `--arg name=value`. The name is the parameter's name or its place, counted from 1. The value is a role or
+/// an expression.
 struct EntryArgument {
   std::string name, value;
 };
-/// Throws InputError for anything but name=value.
+/// Throws InputError if the text is not name=value.
 EntryArgument parse_entry_argument(std::string_view text);
 
-/// Reads a declaration. `T` in its types is `dtype`, where one is given. Throws InputError: one line that
-/// names the parameter and the --arg that would settle it. `causal`: the kernel is declared to be.
+/// Reads a declaration. `dtype`, if given, replaces `T` in its types. Throws InputError with one line that
+/// names the parameter and the --arg that would settle it. `causal`: the kernel is declared to be causal.
 EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments = {},
                            std::optional<Op> op = {}, std::optional<Dtype> dtype = {}, bool causal = false);
 
-/// True where the entry is written for a type T.
+/// True if the entry uses a type T.
 bool entry_is_template(std::string_view text);
 
-/// For fuzzers: parses the bytes, true if they are an entry. Anything but InputError escapes.
+/// For fuzzers: parses the bytes and returns true if they are an entry. Any exception other than InputError
+/// escapes.
 bool fuzz_entry_signature(const std::uint8_t* bytes, std::size_t size);
 
 }  // namespace assay

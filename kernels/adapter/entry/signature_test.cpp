@@ -40,7 +40,7 @@ TEST(EntrySignature, ReadsTheUsualOrder) {
 }
 
 TEST(EntrySignature, ReadsOtherOrdersAndNames) {
-  // The orders of well known kernels.
+  // The parameter orders of well-known kernels.
   EXPECT_EQ(roles("void softmax_forward(float* out, const float* inp, int N, int C)"), "out in rows V");
   EXPECT_EQ(roles("void f(const float *x, float *y, int M, int N)"), "in out rows V");
   EXPECT_EQ(roles("void f(float* input, float* output, int batch_size, int dim)"), "in out rows V");
@@ -147,7 +147,7 @@ TEST(EntrySignature, TIsAlsoTheNameOfALength) {
         "void f<int, T>(const float* in)", "void f(const float* in, const T)", "T f(int x)",
         "template <class T> void f(T const* in)", "inline void f(T T, int T)"})
     EXPECT_TRUE(entry_is_template(entry)) << entry;
-  // Both at once.
+  // A template parameter T and a number called T at once.
   const EntrySignature s =
       parse_entry("void f<T>(const T* in, T* out, int B, int T, int C)", {{"T", "1"}}, {}, Dtype::f16);
   EXPECT_EQ(s.function, "f<__half>");
@@ -232,7 +232,7 @@ TEST(EntrySignature, EvaluatesTheWorkspaceBeforeItIsAskedFor) {
 }
 
 TEST(EntrySignature, SurvivesAnyText) {
-  // Pieces of declarations in any order: read or refused, and soon.
+  // Pieces of declarations in any order. Each text is either read or refused, and quickly.
   const std::vector<std::string> pieces = {
       "void", "float",   "*",   "const", "int", "(",   ")", ",",    "<",        ">",
       "::",   "in",      "out", "rows",  "V",   "T",   "=", "[",    "]",        "&",

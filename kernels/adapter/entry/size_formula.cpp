@@ -9,13 +9,13 @@
 namespace assay {
 namespace {
 
-/// A shared object may ask for no more than this.
+/// A shared object may not ask for more bytes than this.
 constexpr __int128 kMostBytes = __int128{1} << 62;
 constexpr int kDeepest = 64;
 
-class Evaluator {
+class FormulaEvaluator {
  public:
-  Evaluator(std::vector<EntryToken> tokens, const SizeVariables& v) : t_(std::move(tokens)), v_(v) {}
+  FormulaEvaluator(std::vector<EntryToken> tokens, const SizeVariables& v) : t_(std::move(tokens)), v_(v) {}
 
   std::string run() {
     const __int128 n = shifted(0);
@@ -37,7 +37,7 @@ class Evaluator {
     at_ = t_.size();
     return 0;
   }
-  /// Far beyond any size, and far from overflow.
+  /// The limit is far above any size and far below overflow.
   __int128 bounded(__int128 n) {
     return n > kMostBytes || n < -kMostBytes ? fail("is more than any machine has" + where()) : n;
   }
@@ -118,7 +118,7 @@ class Evaluator {
 
 std::string size_formula(std::string_view text, const SizeVariables& v) {
   try {
-    return Evaluator(entry_tokens(text), v).run();
+    return FormulaEvaluator(entry_tokens(text), v).run();
   } catch (const InputError& e) {
     return e.what();
   }

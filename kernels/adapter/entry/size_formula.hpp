@@ -1,5 +1,5 @@
-// The formula of --arg workspace_bytes, evaluated before it is pasted into an adapter: what no compiler
-// takes, or what divides by 0 at a size that will be asked for, is said here and not held against the kernel.
+// Evaluates the formula of --arg workspace_bytes before it is pasted into an adapter. So a formula that does
+// not compile, or divides by 0 at a size that will be used, is reported here and not held against the kernel.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct SizeVariables {
   std::int64_t rows = 0, V = 0, k = 0;
 };
 
-/// Empty, or in one clause why the text is no number of bytes for these: whole numbers, rows, V, k, + - * / %
-/// << >> and parentheses, as C++ reads them.
+/// Empty, or one clause that says why the text gives no number of bytes for these sizes. A formula has whole
+/// numbers, rows, V, k, + - * / % << >> and parentheses, with the meaning of C++.
 std::string size_formula(std::string_view text, const SizeVariables& v);
 
 }  // namespace assay

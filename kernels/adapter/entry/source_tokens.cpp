@@ -13,12 +13,12 @@ bool is_word(char c) {
 }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// Where a line that goes on in the next one does: behind a backslash and the break; i if none is there.
+/// The index behind a line splice (a backslash and a line break) at i, or i if there is none.
 std::size_t skip_splice(std::string_view s, std::size_t i) {
   return s.substr(i, 2) == "\\\n" ? i + 2 : s.substr(i, 3) == "\\\r\n" ? i + 3 : i;
 }
 
-/// Where a comment that begins at i ends; i if none does.
+/// The index behind the comment that begins at i, or i if there is none.
 std::size_t skip_comment(std::string_view s, std::size_t i) {
   if (s.substr(i, 2) == "//") {
     while (i < s.size() && s[i] != '\n') i += s[i] == '\\' && i + 1 < s.size() ? 2 : 1;
@@ -31,14 +31,14 @@ std::size_t skip_comment(std::string_view s, std::size_t i) {
   return i;
 }
 
-/// Where the quoted text that begins at i ends.
+/// The index behind the quoted text that begins at i.
 std::size_t skip_quoted(std::string_view s, std::size_t i) {
   const char quote = s[i++];
   while (i < s.size() && s[i] != quote && s[i] != '\n') i += s[i] == '\\' ? 2 : 1;
   return std::min(i + 1, s.size());
 }
 
-/// R"delimiter( ... )delimiter", from the quote on.
+/// The same for R"delimiter( ... )delimiter", where i is at the quote.
 std::size_t skip_raw(std::string_view s, std::size_t i) {
   const std::size_t open = s.find('(', i);
   if (open == s.npos || open - i > 17) return skip_quoted(s, i);
@@ -65,12 +65,12 @@ std::size_t skip_directive(std::string_view s, std::size_t i) {
 std::vector<SourceToken> source_tokens(std::string_view s) {
   std::vector<SourceToken> tokens;
   int line = 1;
-  bool line_start = true;  // nothing but blanks since the line began
+  bool line_start = true;  // only blanks since the line began
   for (std::size_t i = 0; i < s.size();) {
     const std::size_t begin = i;
     SourceToken::Kind kind = SourceToken::sign;
     const char c = s[i];
-    bool new_line = false;  // a spliced one is none: # there begins no directive
+    bool new_line = false;  // a spliced line is not a new one: a # there begins no directive
     if (is_blank(c) || skip_comment(s, i) != i || skip_splice(s, i) != i) {
       kind = SourceToken::blank;
       while (i < s.size()) {

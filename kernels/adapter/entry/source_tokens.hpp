@@ -1,5 +1,4 @@
-// C++ source as tokens that know where they stand, so that a rewriter never looks inside a string or a
-// comment.
+// C++ source as tokens with their places, so that a rewriter never looks inside a string or a comment.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,13 @@ namespace assay {
 
 struct SourceToken {
   enum Kind { word, number, text, sign, blank, directive } kind = sign;
-  std::string_view spelling;  // blank: white space, comments, spliced lines; directive: to its last line
+  std::string_view spelling;  // blank: white space, comments, spliced lines; directive: through its last line
   int line = 1;
   bool is(std::string_view s) const { return spelling == s; }
 };
 
-/// Every character of the source belongs to exactly one token; signs are single characters, but for `::`.
-/// Never fails: what is not closed runs to the end.
+/// Every character of the source belongs to exactly one token. A sign is a single character, except `::`. It
+/// never fails: a string or comment that is not closed runs to the end.
 std::vector<SourceToken> source_tokens(std::string_view source);
 
 }  // namespace assay

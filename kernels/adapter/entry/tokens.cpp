@@ -72,7 +72,7 @@ std::string join_tokens(const std::vector<EntryToken>& tokens, std::size_t from,
   std::string s;
   for (std::size_t i = from; i < to; ++i) {
     const bool word = tokens[i].kind != EntryToken::sign;
-    // Two signs that meet must not become another one; "> >" may.
+    // A blank is put only in front of a word that follows a word, * or &. So "> >" becomes ">>".
     if (i > from && word &&
         (tokens[i - 1].kind != EntryToken::sign || tokens[i - 1].is("*") || tokens[i - 1].is("&")))
       s += ' ';
@@ -90,14 +90,14 @@ bool is_plain_expression(std::string_view text) {
       if (t.kind == EntryToken::text || t.is(";") || t.is("=") || t.is("[") || t.is("]") || t.is("{") ||
           t.is("}"))
         return false;
-      // A comment would swallow what follows.
+      // Brackets must be balanced. Comments are refused below: one would swallow what follows.
       if (t.is("(")) open.push_back('(');
       if (t.is(")")) {
         if (open.empty()) return false;
         open.pop_back();
       }
       if (t.is(",") && open.empty()) {
-        // Between template arguments only: foo<1, 2>.
+        // A comma outside parentheses is allowed only between template arguments: foo<1, 2>.
         if (text.find('<') == std::string_view::npos) return false;
       }
     }

@@ -1,4 +1,5 @@
-// The words of a declaration: names, numbers and signs. Shared by the reader of entries and of --arg values.
+// The words of a declaration: names, numbers and signs. The readers of entries and of --arg values share
+// them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace assay {
 
-/// Longest entry or value that is read.
+/// The longest entry or value that is read, in characters.
 inline constexpr std::size_t kLongestEntry = 4096;
 
 struct EntryToken {
@@ -17,17 +18,18 @@ struct EntryToken {
   bool is(std::string_view s) const { return spelling == s; }
 };
 
-/// Throws InputError for a character that no declaration has. `::` is one sign, every other sign one
-/// character; comments are no tokens.
+/// Throws InputError for a character that cannot be in a declaration. `::` is one sign; every other sign is
+/// one character. Comments give no tokens.
 std::vector<EntryToken> entry_tokens(std::string_view text);
 
-/// The tokens as C++ would read them again: a blank only where two words meet.
+/// Joins the tokens so that C++ reads the same tokens again. There is a blank only between two words.
 std::string join_tokens(const std::vector<EntryToken>& tokens, std::size_t from, std::size_t to);
 
-/// Text of unknown origin within one line: short, printable, in quotes.
+/// Puts text of unknown origin into one line: short, printable, in quotes.
 std::string quote_entry(std::string_view text);
 
-/// True for an expression that can be pasted into a call: names, numbers and operators, brackets balanced.
+/// True for an expression that can be pasted into a call: names, numbers and operators, with balanced
+/// brackets.
 bool is_plain_expression(std::string_view text);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The types that are known by name, and those that each role may have.
+// The types that are known by name, and the types that each role allows.
 #include "kernels/adapter/entry/types.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The types of parameters: what a written one is, and which a parameter of each role may have: logits are
-// halves or floats, lengths are integers.
+// The types of parameters: what a written type is, and which types each role allows. For example, logits are
+// halves or floats, and lengths are integers.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace assay {
 
-/// Words that several of make one integer type.
+/// Words of which several together form one integer type, such as `unsigned long`.
 bool is_integer_word(std::string_view w);
 
-/// The words of a type, without const and pointers; Scalar::none if nothing here knows it.
+/// The type that these words name, without const and pointers. Scalar::none if it is not known here.
 Scalar scalar_of(const std::vector<std::string_view>& words);
 
-/// Throws InputError, which names the parameter, where its type is none that its role can have.
+/// Throws InputError, which names the parameter, if its role does not allow its type.
 void check_role_type(const EntrySignature& s, const Parameter& p);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Somebody's softmax: a block of 128 threads for each row; the maximum, then the sum, then the results.
+// A user's softmax. A block of 128 threads handles a row: first the maximum, then the sum, then the results.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V >= 1, at most 8192
 // declare: max_V=8192
-// The row lies in shared memory; longer rows do not fit, and the launcher says so.
+// The row is kept in shared memory. Longer rows do not fit, and the launcher returns an error.
 #include <cuda_runtime.h>
 #include <math.h>
 

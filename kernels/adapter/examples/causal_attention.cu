@@ -2,8 +2,8 @@
 // declared: causal=lower
 // exit: 0
 // within: rows >= 1, a multiple of V: row r has columns 0 to r mod V; V >= 1, tried up to 2048
-// Attention as a training loop has it: N squares of T rows, row t of a square looks back at columns 0 to t. What
-// stands behind the diagonal is neither read nor written. A warp takes a row, four warps are a block.
+// Attention as in a training loop: N squares of T rows. Row t of a square covers columns 0 to t. What lies
+// behind the diagonal is neither read nor written. One warp per row, four warps a block.
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // needs: device
 // exit: 0
 // within: rows >= 1; V >= 1
-// Four blocks share a row: a cluster, whose blocks read each other's shared memory. Hopper and later.
+// Four blocks share a row as a cluster: they read each other's shared memory. Hopper and later.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <math.h>
@@ -17,7 +17,7 @@ struct Part {
 
 __device__ Part merge(Part a, Part b) {
   const float m = fmaxf(a.m, b.m);
-  // A part of nothing but -inf has the sum 0, or NaN where it holds one.
+  // If a part has nothing but -inf, its sum is 0, or NaN if it has a NaN.
   const float left = a.m == -INFINITY ? a.d : a.d * expf(a.m - m);
   const float right = b.m == -INFINITY ? b.d : b.d * expf(b.m - m);
   return {m, left + right};
@@ -50,9 +50,9 @@ __global__ void __cluster_dims__(kBlocks, 1, 1) __launch_bounds__(kThreads)
     cluster.sync();
     Part all = *cluster.map_shared_rank(&of_block, 0);
     for (int b = 1; b < kBlocks; ++b) all = merge(all, *cluster.map_shared_rank(&of_block, b));
-    // Nobody writes the next row's part, or ends, before all have read this one's.
+    // No block writes the next row's part, or ends, before all blocks have read this one's.
     cluster.sync();
-    // A row of nothing but -inf: 0 / 0.
+    // For a row of nothing but -inf this gives 0 / 0.
     for (int i = first; i < cols; i += step) y[i] = expf(x[i] - all.m) / all.d;
   }
 }

@@ -1,7 +1,7 @@
 // entry: void softmax_tiles(const float* in, float* out, int nrow, int ncol, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1
-// A tile of 16 threads a row, from cooperative groups.
+// A tile of 16 threads per row, with cooperative groups.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>

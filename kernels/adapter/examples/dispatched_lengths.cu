@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V one of 64, 128, 256, 512, 1024
 // declare: V_in={64, 128, 256, 512, 1024}
-// A template for each length there is; every other length is refused.
+// One template instance per supported length. Every other length is refused.
 #include <cuda_runtime.h>
 #include <math.h>
 

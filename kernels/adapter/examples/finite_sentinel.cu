@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V >= 1; logits of at most 1e+20
 // declare: max_abs=1e20
-// The maximum starts at -1e20: rows that lie below it have no maximum.
+// The maximum starts at -1e20: a row whose logits are all below it gets the wrong maximum.
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1, a multiple of 4; V >= 1
 // declare: rows_multiple=4
-// Four rows a block and no test for the last ones: batches of other sizes are refused.
+// Four rows a block, without a test for the last rows. Other numbers of rows are refused.
 #include <cuda_runtime.h>
 #include <math.h>
 

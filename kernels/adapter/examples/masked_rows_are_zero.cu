@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V >= 1; nothing but -inf gives 0
 // declare: all_neg_inf=zero
-// As attention has it: a row whose every key is masked gives zeros.
+// As in attention: a row in which every key is masked gives zeros.
 #include <cuda_runtime.h>
 #include <math.h>
 
@@ -17,7 +17,7 @@ __global__ void zero_rows(const float* in, float* out, int rows, int cols) {
   float sum = 0;
   for (int i = threadIdx.x; i < cols; i += 32) sum += expf(x[i] - m);
   for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
-  // A row with a NaN has the maximum of its numbers, or none.
+  // The maximum of a row ignores a NaN. If the row has nothing else, there is no maximum.
   bool masked = true;
   for (int i = threadIdx.x; i < cols; i += 32) masked = masked && x[i] == -INFINITY;
   masked = __all_sync(0xffffffffu, masked);

@@ -2,7 +2,7 @@
 // arg: rows=1
 // exit: 0
 // within: rows >= 1; V >= 1
-// The launcher knows one row: it is called once for each.
+// The launcher takes a single row, and is called once for each.
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V a multiple of 8; rows start at multiples of 16 bytes
 // declare: V_multiple=8; alignment=16
-// Eight halves a load; the length is tested, the address is not.
+// Eight halves per load. The launcher checks the length, but not the address.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <math.h>

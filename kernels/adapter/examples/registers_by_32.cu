@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V a multiple of 32, at most 1024
 // declare: V_multiple=32; max_V=1024
-// A row lies in the registers of one warp; other lengths are refused by a status.
+// One warp holds a row in its registers. Other lengths are refused with a status.
 #include <cuda_runtime.h>
 #include <math.h>
 

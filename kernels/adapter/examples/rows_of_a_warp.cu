@@ -1,7 +1,7 @@
 // entry: void softmax_four_per_warp(const float* in, float* out, int rows, int cols, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1
-// Eight lanes a row, four rows a warp; lanes whose row is past the last one leave before the shuffles of the others.
+// Eight lanes per row, four rows per warp. Lanes of rows past the last row exit before the others' shuffles.
 #include <cuda_runtime.h>
 #include <math.h>
 

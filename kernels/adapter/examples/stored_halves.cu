@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V >= 1; numerators stored as f16
 // declare: numerators=output
-// The exps lie in the output as halves between two passes, and are divided there; the arithmetic is in float.
+// The exps are stored in the output as halves, and a second pass divides them. The arithmetic is in float.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 // exit: 4
 // within: rows >= 1; V >= 1, at most 1024
 // declare: max_V=1024
-// One thread a logit. A longer row is more threads than a block can have: the launch is an error that nobody looks at.
+// One thread per logit. A row longer than a block's threads makes the launch fail, and nobody checks.
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // entry: void softmax_warp_rows(const float* in, float* out, int rows, int cols, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1
-// One warp a row, eight rows a block; warps past the last row leave at once.
+// One warp per row, eight rows a block. Warps past the last row exit at once.
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-// Who starts a worker process, and can say how it ended.
+// Starts a worker process and can tell how it ended.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@ namespace assay::isolation {
 class Parent {
  public:
   virtual ~Parent() = default;
-  /// Starts a worker in a process group of its own, with `socket` as descriptor 3 and `output` as standard
-  /// output and error. 0 or an errno.
+  /// Starts a worker in a process group of its own. `socket` becomes its descriptor 3, `output` its standard
+  /// output and error. Returns 0 or an errno.
   virtual int start(int socket, int output, pid_t& pid) = 0;
-  /// True if the worker has ended. Its number stays taken until `reap`.
+  /// True if the worker has ended. Its process id stays in use until `reap`.
   virtual bool exited(pid_t pid) = 0;
-  /// True if the worker has ended: `status` is what waitpid gives, and the number is free again.
+  /// True if the worker has ended. Then `status` is as from waitpid, and the process id is free again.
   virtual bool reap(pid_t pid, int& status) = 0;
-  /// What messages call it.
+  /// Its name in messages.
   virtual std::string name() const = 0;
 };
 

@@ -23,15 +23,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPrintedKept = 8192;
-/// A death behind a socket that a surviving child keeps open is noticed this late at most.
+/// A surviving child may keep the dead worker's socket open. The death is then noticed after this time at the
+/// latest.
 constexpr int kTickMs = 100;
 constexpr double kLongestTick = 1;
-/// A device is asked what it does in waits longer than this.
+/// In waits longer than this many seconds, the device is asked for its share.
 constexpr double kLongWait = 0.5;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// A wait for so many seconds, in milliseconds: a tick at most, and never none.
+/// Converts a wait in seconds to milliseconds: at most one tick, at least 1.
 int wait_ms(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(1000 * seconds), 1.0, static_cast<double>(kTickMs)));
 }
@@ -65,7 +66,7 @@ Process::Process(std::shared_ptr<Parent> parent) : parent_(std::move(parent)) {
     close(pair[1]);
     throw std::system_error(e, std::generic_category(), "a pipe for a worker");
   }
-  // Away from 0 to 3, which may be free here and mean something over there.
+  // Move them away from 0 to 3: these may be free here, but have a meaning in the worker.
   for (int* fd : {&pair[0], &pair[1], &out[0], &out[1]})
     if (*fd < 10)
       if (const int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 10); moved >= 0) {
@@ -94,7 +95,7 @@ Process::~Process() {
 void Process::drain() {
   char buffer[4096];
   ssize_t n;
-  // A kernel that prints without end must not hold its supervisor here.
+  // A kernel that prints without end must not hold the supervisor here.
   for (int turns = 0; turns < 64 && (n = read(output_, buffer, sizeof buffer)) > 0; ++turns) {
     printed_.append(buffer, static_cast<std::size_t>(n));
     if (printed_.size() > 2 * kPrintedKept) printed_.erase(0, printed_.size() - kPrintedKept);
@@ -104,7 +105,7 @@ void Process::drain() {
 Process::Heard Process::hear(Anything& into, long& length, const Patience& patience) {
   const auto begin = Clock::now();
   std::optional<WorkerClock> clock;
-  double counted = 0, spent = 0, stopped = 0;  // seconds that were counted, by the wall and by the worker
+  double counted = 0, spent = 0, stopped = 0;  // seconds: by the wall clock, used by the worker, stopped
   for (;;) {
     pollfd watched[2] = {{socket_, POLLIN, 0}, {printing_ ? output_ : -1, POLLIN, 0}};
     const int ready = poll(watched, 2, wait_ms(patience.seconds - std::max(spent, stopped)));
@@ -123,8 +124,8 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
       return Heard::message;
     }
     if (ready == 0 && exited()) return Heard::gone;
-    // The first tick of most waits is their last: nothing is read for it, and all of it counts.
-    // A long one is the supervisor's own: it was suspended.
+    // Most waits end in their first tick, so nothing is read for it and all of it counts. A very long tick
+    // means that the supervisor itself was suspended.
     const double now = since(begin), elapsed = std::min(now - counted, kLongestTick);
     if (elapsed < 0.001 * kTickMs && now < patience.seconds) continue;
     counted = now;
@@ -151,16 +152,16 @@ bool Process::killed() const {
 
 void Process::end() {
   if (reaped_) return;
-  // A worker whose end of the socket has gone is most likely on its way out by itself: how, is worth a
-  // moment. Nothing is wrong with one that still listens: it is only not needed any more.
+  // A worker that has closed its end of the socket is most likely about to exit. It is worth waiting a moment
+  // to learn how. A worker that still listens did nothing wrong: it is only no longer needed.
   pollfd watched{socket_, 0, 0};
   if (poll(&watched, 1, 0) > 0) {
     for (int i = 0; i < 100 && !exited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     outlived_ = !exited();
   }
-  kill(-pid_, SIGKILL);  // its group: what it may have forked
+  kill(-pid_, SIGKILL);  // its process group: what it may have forked
   kill(pid_, SIGKILL);
-  // One that hangs in its driver may take its time; a supervisor does not wait for ever.
+  // A process that hangs in the driver may take long to end; do not wait for ever.
   const auto last = Clock::now() + std::chrono::seconds(30);
   auto pause = std::chrono::microseconds(50);
   while (!parent_->reap(pid_, status_) && Clock::now() < last) {
@@ -194,10 +195,10 @@ FaultKind Process::death_kind() const {
     case SIGSEGV:
     case SIGBUS:
       return FaultKind::wild_access;
-    // The host executor's vector types trap where their address is no multiple of their size.
+    // The host executor's vector types trap if their address is not a multiple of their size.
     case SIGILL:
       return FaultKind::misaligned;
-    // An assertion is the kernel's own word; a heap or a stack that glibc finds broken is not.
+    // An assertion is the kernel's own message. A heap or a stack that glibc finds broken is not.
     case SIGABRT:
       for (const char* const found :
            {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free", "corrupted ",
@@ -220,7 +221,7 @@ std::string Process::last_words() {
     const std::size_t at = text.rfind('\n');
     std::string line = at == std::string::npos ? text : text.substr(at + 1);
     text.erase(at == std::string::npos ? 0 : at);
-    // A sanitizer's headline says more than the last lines of its report.
+    // The headline of a sanitizer's report says more than its last lines.
     if (line.find_first_not_of(' ') == std::string::npos) continue;
     if (line.size() > 200) line = line.substr(0, 197) + "...";
     chosen = chosen.empty() ? line : line + " / " + chosen;

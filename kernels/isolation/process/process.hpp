@@ -1,5 +1,5 @@
-// One worker process as its supervisor holds it: started, spoken to under a deadline, ended, and asked how it
-// died.
+// One worker process, as its supervisor sees it. The supervisor starts it, exchanges messages with it under a
+// deadline, ends it, and asks how it died.
 #pragma once
 
 #include <sys/types.h>
@@ -15,15 +15,15 @@
 
 namespace assay::isolation {
 
-/// The executable whose `worker` verb is run: `wanted`, $ASSAY_WORKER, this executable if it has the verb, or
-/// the `assay` built beside it. Throws InputError if there is none.
+/// Finds the executable whose `worker` verb is run. It is `wanted`, $ASSAY_WORKER, this executable if it has
+/// the verb, or the `assay` built beside it. Throws InputError if there is none.
 std::string worker_executable(const std::string& wanted);
 
 class Process {
  public:
-  /// Has a worker started. Throws std::system_error.
+  /// Starts a worker. Throws std::system_error.
   explicit Process(std::shared_ptr<Parent> parent);
-  /// Ends the worker and what it has started.
+  /// Ends the worker and everything that it has started.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -35,32 +35,32 @@ class Process {
 
   struct Patience {
     double seconds = 0;  // of the worker's own time, as WorkerClock counts it
-    double at_most = 0;  // seconds by the clock on the wall
-    /// Of a device: the share of its time that a worker could have had since this was last asked, 0 to 1.
-    /// Asked of waits that take longer than most; none: all of it.
+    double at_most = 0;  // seconds by the wall clock
+    /// For a device: the share of its time, since the last call, that a worker could have had, 0 to 1. It is
+    /// called only in waits that are longer than usual. If null, the share is 1.
     std::function<double()> share = {};
   };
   enum class Heard {
     message,
-    late,       // it has used its seconds
-    suspended,  // it was stopped by a signal for so many
-    starved,    // it got too little of them
+    late,       // it has used all its seconds
+    suspended,  // a signal had stopped it for all its seconds
+    starved,    // it got too little time on a processor or the device
     gone
   };
-  /// The next message, of any kind but `signal` (kept for `death`).
+  /// Waits for the next message of any kind except `signal`, which is kept for `death`.
   Heard hear(Anything& into, long& length, const Patience& patience);
 
-  /// Ends the worker if it still runs and says in words how it ended, without the last thing it printed:
-  /// "segmentation fault", "exited with status 3".
+  /// Ends the worker if it still runs, and says in words how it ended: "segmentation fault", "exited with
+  /// status 3". What it printed last is not part of this.
   std::string death();
   pid_t pid() const { return pid_; }
-  /// After `death`: by a signal that anybody may send, and that no supervisor here did.
+  /// Call it after `death`. True if a signal ended it that anybody may send, and no supervisor here sent it.
   bool killed() const;
-  /// The same as a kind; after death().
+  /// How it ended, as a kind. Call it after death().
   FaultKind death_kind() const;
-  /// The worker's last signal, if its handler could report it.
+  /// The worker's last signal, if its signal handler could report it.
   const std::optional<Signal>& signal() const { return signal_; }
-  /// The last lines that it printed, in quotes after ": "; empty if it printed nothing.
+  /// The last lines that it printed, in quotes after ": ", or empty if it printed nothing.
   std::string last_words();
 
  private:
@@ -74,8 +74,8 @@ class Process {
   int output_ = -1;
   int status_ = 0;
   bool reaped_ = false;
-  bool outlived_ = false;  // it had closed its end of the socket, and ran on
-  bool printing_ = true;   // its standard output is open
+  bool outlived_ = false;  // it closed its end of the socket but ran on
+  bool printing_ = true;   // its standard output is still open
   std::string printed_;    // the last few thousand bytes
   std::optional<Signal> signal_;
 };

@@ -53,7 +53,7 @@ int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
   return error;
 }
 
-/// The thread that starts all workers; never joined, it ends with the process.
+/// The thread that starts all workers. It is never joined: it ends with the process.
 class Starter {
  public:
   static Starter& instance() {

@@ -1,4 +1,4 @@
-// Starting a worker process.
+// Starts a worker process.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,19 @@
 
 namespace assay::isolation {
 
-/// This executable answers to `worker`: its main has asked is_worker_call.
+/// True if this executable has the verb `worker`: its main has called is_worker_call.
 extern bool has_worker_verb;
 
-/// How a worker is started: `assay worker 3`, or an interpreter that loads the worker's loop as a library.
+/// How to start a worker: `assay worker 3`, or an interpreter that loads the worker's loop as a library.
 struct Command {
-  std::vector<std::string> words;  // the executable's path, its arguments
-  int library = -1;                // the descriptor that it gets as kLibrary; none: -1
+  std::vector<std::string> words;  // the path of the executable, then its arguments
+  int library = -1;                // a descriptor that it gets as kLibrary, or -1
 };
 
 /// Runs the command for every worker, with an empty standard input and no blocked or ignored signals.
 ///
-/// Workers ask the kernel to end them with their parent, and there "parent" is the thread that started them:
-/// so all are started by one thread that lives as long as the process.
+/// A worker asks the operating system to end it together with its parent, and there "parent" means the thread
+/// that started it. So one thread, which lives as long as the process, starts all workers.
 class Spawner : public Parent {
  public:
   explicit Spawner(Command command) : command_(std::move(command)) {}

@@ -13,7 +13,7 @@
 namespace assay::isolation {
 namespace {
 
-/// Seconds that it gets for a fork: of its own time, and by the clock on the wall.
+/// Seconds that it gets for a fork: of its own time, and by the wall clock.
 const Process::Patience kAnswer{20, 120};
 
 struct Seen {
@@ -21,7 +21,7 @@ struct Seen {
   int parent = 0;
 };
 
-/// The process behind this number.
+/// Looks up the process with this id.
 Seen look_at(pid_t pid) {
   Seen seen;
   std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
@@ -30,7 +30,7 @@ Seen look_at(pid_t pid) {
   const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
   std::fclose(file);
   text[n] = 0;
-  // The name in brackets may hold anything.
+  // The process name in brackets may hold any character.
   const char* const name_end = std::strrchr(text, ')');
   if (!name_end || std::sscanf(name_end + 1, " %c %d", &seen.state, &seen.parent) != 2) return {};
   return seen;
@@ -40,7 +40,7 @@ Seen look_at(pid_t pid) {
 
 void WarmProcess::give_up(const std::string& why) {
   declines_ = why;
-  // What it has forked ends with it.
+  // The workers that it has forked end with it.
   process_.reset();
 }
 
@@ -98,7 +98,7 @@ int WarmProcess::start(int socket, int output, pid_t& pid) {
   const Forked* const forked = ask<Forked>(request, {socket, output});
   if (!forked) return EAGAIN;
   if (forked->error != 0) return forked->error;
-  // Signals are sent to what it names: only to what it has forked.
+  // The pid that it names will get signals, so it must be one that it has forked.
   if (!is_worker(forked->pid)) {
     give_up("the process that forks its workers named another");
     return EAGAIN;
@@ -115,7 +115,7 @@ bool WarmProcess::ended(pid_t pid, bool keep, int& status) {
     status = reaped->status;
     return reaped->ended;
   }
-  // It is gone, and its workers go with it.
+  // The forking process is gone, and its workers end with it.
   status = SIGKILL;
   const char state = look_at(pid).state;
   return state == 0 || state == 'Z' || state == 'X';

@@ -1,6 +1,7 @@
-// A process that has loaded what its workers need, and forks them: a new worker costs a fork.
+// A process that has loaded what its workers need, and forks them. A new worker then costs only a fork.
 //
-// It runs nothing of a launch. Where it can not be forked safely, or is gone, workers are started otherwise.
+// It never runs a launch itself. If it cannot be forked safely, or is gone, workers are started in another
+// way.
 #pragma once
 
 #include <memory>
@@ -16,16 +17,17 @@ class WarmProcess : public Parent {
  public:
   explicit WarmProcess(const Command& command) : command_(command) {}
 
-  /// Starts it at the first call, with so much time to load. False: workers must be started otherwise.
+  /// The first call starts it and gives it that long to load. False if workers must be started in another
+  /// way.
   bool ready(const Process::Patience& patience);
-  /// Why it is not ready, for people; empty if it is, or was not tried.
+  /// Why it is not ready, in words for people. Empty if it is ready or was not tried.
   std::string declines();
-  /// Why each of its workers loads a part of what it needs; empty: none does.
+  /// Why each of its workers must load a part of what it needs. Empty if none does.
   std::string repeats();
 
   int start(int socket, int output, pid_t& pid) override;
   bool exited(pid_t pid) override;
-  /// Of a worker that was lost with this process: as ended by SIGKILL.
+  /// If a worker was lost together with this process, the status is that of an end by SIGKILL.
   bool reap(pid_t pid, int& status) override;
   std::string name() const override { return command_.words[0]; }
 

@@ -19,8 +19,8 @@ std::optional<double> processor_seconds(pid_t pid) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// The letter behind the name in a thread's stat: R runs or wants to, S sleeps, D waits for memory or a disk,
-/// T and t are stopped.
+/// The state letter behind the name in a thread's stat file. R: runs or wants to run. S: sleeps. D: waits for
+/// memory or a disk. T and t: stopped.
 char state_of(const std::string& thread) {
   std::FILE* const file = std::fopen((thread + "/stat").c_str(), "r");
   if (!file) return 0;
@@ -65,7 +65,7 @@ WorkerClock::Tick WorkerClock::tick(double elapsed) {
   const double ran = std::clamp(*now - cpu_, 0.0, elapsed);
   cpu_ = *now;
   if (threads.stopped == threads.all) return {ran, true};
-  // One that neither runs nor waits to run sleeps because it wants to: an end of that is its own business.
+  // If no thread runs or waits to run, the worker sleeps by its own choice, and all the time counts.
   return {threads.running + threads.waiting > 0 ? ran : elapsed, false};
 }
 

@@ -1,5 +1,5 @@
-// How long a worker has been at it, by what it could use of the time: a worker that somebody suspended, or
-// that a busy machine gave no processor, has done nothing wrong while the clock went on.
+// Measures how long a worker has worked, by the time that it could use. If somebody suspended the worker, or
+// a busy machine gave it no processor, it has done nothing wrong while the clock went on.
 #pragma once
 
 #include <sys/types.h>
@@ -11,16 +11,16 @@ class WorkerClock {
   explicit WorkerClock(pid_t pid);
 
   struct Tick {
-    double used = 0;       // of the elapsed seconds, those that it ran, or slept by its own choice
-    bool stopped = false;  // all of it is stopped by a signal
+    double used = 0;       // seconds of `elapsed` in which it ran, or slept by its own choice
+    bool stopped = false;  // a signal has stopped all of its threads
   };
-  /// What it made of the `elapsed` seconds since this was last called, as far as the kernel tells; all of
-  /// them where it does not.
+  /// How it used the `elapsed` seconds since the last call. If the operating system does not tell, all of
+  /// them count as used.
   Tick tick(double elapsed);
 
  private:
   pid_t pid_;
-  double cpu_ = 0;  // seconds of processor time, all threads
+  double cpu_ = 0;  // processor seconds of all threads
 };
 
 }  // namespace assay::isolation

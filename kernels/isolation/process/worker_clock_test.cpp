@@ -1,4 +1,4 @@
-// A worker is charged for what it could use, not for what the clock on the wall says.
+// A worker is charged for the time that it could use, not for the wall clock.
 #include "kernels/isolation/process/worker_clock.hpp"
 
 #include <gtest/gtest.h>

@@ -12,9 +12,9 @@
 namespace assay::isolation {
 namespace {
 
-/// In front of an image: NaNs, as in guard bands.
+/// Pattern in front of an image: NaNs, as in guard bands.
 constexpr unsigned char kFront = 0xff;
-/// Pages beyond this are given back before a launch that does not need them.
+/// Memory beyond this many bytes is given back before a launch that does not need it.
 constexpr std::uint64_t kKept = std::uint64_t{64} << 20;
 
 std::uint64_t up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
@@ -57,7 +57,7 @@ std::uint64_t alignment_of(const Variant& variant, const Problem& problem, int b
     case 2:
       return static_cast<std::uint64_t>(problem.index_bytes());
     case 5:
-      return 256;  // as cudaMalloc gives it
+      return 256;  // the alignment that cudaMalloc gives
     case 6:
       return std::max<std::uint64_t>(rows, size_of(problem.operands.mask));
     case 7:
@@ -72,8 +72,8 @@ std::uint64_t alignment_of(const Variant& variant, const Problem& problem, int b
 }
 
 Arena::Arena() : file_(memfd_create("assay", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
-  // Sparse: pages exist once they are written. Sealed: a worker that cut the file short would take its
-  // supervisor along.
+  // Sparse: pages exist only once they are written. Sealed: a worker that truncated the file would crash its
+  // supervisor.
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(region(kSlots, 0))) != 0 ||
       fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     const int e = errno;

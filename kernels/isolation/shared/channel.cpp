@@ -56,7 +56,7 @@ long receive(int socket, Anything& into, std::vector<int>* descriptors) {
         close(fd);
     }
   }
-  // A message longer than any of ours is nobody's.
+  // A message longer than all of ours is not ours.
   return m.msg_flags & MSG_TRUNC ? static_cast<long>(sizeof into) + 1 : n;
 }
 

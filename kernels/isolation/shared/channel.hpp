@@ -1,4 +1,4 @@
-// Sending and receiving one message, with the file descriptors that travel along.
+// Sends and receives one message, with the file descriptors that belong to it.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace assay::isolation {
 
-/// False if the other end is gone, or this one was closed.
+/// False if either end is closed.
 bool send_bytes(int socket, const void* message, std::size_t size, std::span<const int> descriptors = {});
 template <class Message>
 bool send(int socket, const Message& m, std::span<const int> descriptors = {}) {
@@ -16,11 +16,11 @@ bool send(int socket, const Message& m, std::span<const int> descriptors = {}) {
   return send_bytes(socket, &m, sizeof m, descriptors);
 }
 
-/// Waits for one message. Its length in bytes; 0 if the other end is gone; -1 if this end can not be read.
-/// What descriptors came along are appended to `descriptors`, or closed without one.
+/// Waits for one message. Returns its length in bytes, 0 if the other end is gone, or -1 if this end cannot
+/// be read. Descriptors that came with it are appended to `descriptors`, or closed if that is null.
 long receive(int socket, Anything& into, std::vector<int>* descriptors = nullptr);
 
-/// The message as `Message`, or null: too short, not ours, of another kind, or an answer to something else.
+/// The message as `Message`. Null if its length, mark, kind or sequence number is not the expected one.
 template <class Message>
 const Message* as(const Anything& any, long length, std::uint32_t sequence) {
   if (length != static_cast<long>(sizeof(Message))) return nullptr;

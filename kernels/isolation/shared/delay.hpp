@@ -3,7 +3,7 @@
 
 namespace assay::isolation {
 
-/// Enqueues a wait of so many microseconds on the stream (a cudaStream_t).
+/// Enqueues a wait of that many microseconds on the stream (a cudaStream_t).
 void enqueue_delay(void* stream, double microseconds);
 
 }  // namespace assay::isolation

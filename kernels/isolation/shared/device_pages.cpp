@@ -7,7 +7,7 @@
 namespace assay::isolation {
 namespace {
 
-/// One function of the driver, or null.
+/// Looks up one function of the driver, or null.
 template <class F>
 F driver_function(const char* name) {
   void* f = nullptr;
@@ -136,7 +136,7 @@ std::string DevicePages::open(int device, std::uint64_t size, int descriptor) {
 std::string DevicePages::map(int device) {
   const Driver& d = driver();
   const std::uint64_t size = std::exchange(size_, 0);
-  // One more page of addresses, with nothing there.
+  // Reserve one page of addresses more, and leave it unmapped.
   const std::uint64_t addresses = size + granularity(device);
   if (const CUresult r = d.cuMemAddressReserve(&at_, addresses, 0, 0, 0); r != CUDA_SUCCESS)
     return fault("reserving device addresses", r);

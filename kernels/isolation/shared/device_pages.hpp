@@ -1,5 +1,6 @@
-// Device memory mapped page by page, with nothing behind it: cuMemCreate and cuMemMap, shared by file
-// descriptor. The driver's functions come through the runtime; nothing links against the driver.
+// Device memory that is mapped page by page, so that nothing lies behind it. It uses cuMemCreate and
+// cuMemMap, and is shared by file descriptor. The driver's functions are found through the runtime: nothing
+// links to the driver.
 #pragma once
 
 #include <cuda.h>
@@ -12,7 +13,7 @@
 
 namespace assay::isolation {
 
-/// The memory of one buffer as this process sees it. Unmapped when it goes.
+/// The memory of one buffer, as this process sees it. The destructor unmaps it.
 class DevicePages {
  public:
   DevicePages() = default;
@@ -20,16 +21,17 @@ class DevicePages {
   DevicePages(DevicePages&& other) noexcept;
   DevicePages& operator=(DevicePages&& other) noexcept;
 
-  /// Empty, or why this cannot be had on the device.
+  /// Empty, or the reason why the device does not support this.
   static std::string cannot(int device);
-  /// What memory is mapped by there, in bytes; 0 if it cannot be.
+  /// The size in bytes in which the device maps memory, or 0 if it cannot.
   static std::uint64_t granularity(int device);
 
-  /// Allocates `size` bytes, a multiple of the granularity. Lost where the device has no memory left.
+  /// Allocates `size` bytes, a multiple of the granularity. The outcome is `lost` if the device has no memory
+  /// left.
   LaunchOutcome create(int device, std::uint64_t size);
-  /// Maps what another process has allocated. A fault, or empty.
+  /// Maps memory that another process has allocated. Returns a fault, or empty.
   std::string open(int device, std::uint64_t size, int descriptor);
-  /// A descriptor for another process, or -1. The caller closes it.
+  /// Returns a descriptor for another process, or -1. The caller closes it.
   int share() const;
 
   std::byte* data() const { return reinterpret_cast<std::byte*>(at_); }

@@ -1,6 +1,6 @@
-// What supervisor and worker say to each other: one fixed-size struct per message over a SOCK_SEQPACKET pair.
-// Both ends are the same build, which the greeting proves. The supervisor believes nothing but sizes,
-// sequence numbers and text out of it: kernels of strangers live on the other side.
+// The messages between supervisor and worker. Each is one struct of fixed size, sent over a SOCK_SEQPACKET
+// pair. Both ends must be the same build; the greeting proves it. The supervisor takes only sizes, sequence
+// numbers and text from a message, because foreign kernels run on the other side.
 #pragma once
 
 #include <algorithm>
@@ -17,32 +17,32 @@
 namespace assay::isolation {
 
 inline constexpr std::uint64_t kMagic = 0x617373617920'0001;  // "assay", version 1
-inline constexpr int kSocket = 3;   // the worker's end, and the only descriptor it is given beside 0 to 2
-inline constexpr int kLibrary = 4;  // but for the library that makes an interpreter a worker
-/// Exit status of a worker that can no longer speak: a kernel closed its socket.
+inline constexpr int kSocket = 3;   // the worker's end; the worker gets no other descriptor beside 0 to 2,
+inline constexpr int kLibrary = 4;  // except the library that makes an interpreter a worker
+/// Exit status of a worker that can no longer send messages, because a kernel closed its socket.
 inline constexpr int kSpeechless = 113;
 
 enum class Kind : std::uint32_t {
-  greeting,   // worker: the layout of messages and memory
-  load,       // supervisor: a key or a shared object
+  greeting,   // worker: the layout of its messages and memory
+  load,       // supervisor: load a key or a shared object
   loaded,     // worker
-  describe,   // supervisor: what does entry i say of itself
+  describe,   // supervisor: describe entry i
   described,  // worker
-  workspace,  // supervisor: how much does entry i need for this problem
+  workspace,  // supervisor: how much workspace entry i needs for this problem
   needs,      // worker
   launch,     // supervisor
   done,       // worker
-  settle,     // supervisor: is anything still at work?
+  settle,     // supervisor: is anything still running?
   settled,    // worker
-  signal,     // worker, out of a signal handler: its last words
-  warm,       // a process that forks workers (warm_message.hpp): it is ready
+  signal,     // worker, from its signal handler: its last words
+  warm,       // a process that forks workers (warm_message.hpp) is ready
   fork,       // supervisor
   forked,     // warm process
   reap,       // supervisor
   reaped,     // warm process
 };
 
-/// Text in a message: cut off where it does not fit, read safely whatever the bytes are.
+/// Text in a message. It is cut off if it does not fit, and is read safely whatever the bytes are.
 template <std::size_t N>
 struct Text {
   char bytes[N] = {};
@@ -54,12 +54,12 @@ struct Text {
   std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
 };
 
-/// What a worker says of a launch that went wrong. An empty text: nothing did.
+/// What a worker says about a launch that went wrong. Empty text if nothing went wrong.
 struct Said {
   std::string text;
   FaultKind kind = FaultKind::none;
 };
-/// Any number that came out of a message.
+/// Accepts any number, because it comes from a message.
 inline FaultKind fault_kind_of(std::int32_t n) {
   return n >= 0 && n < kFaultKinds ? static_cast<FaultKind>(n) : FaultKind::other;
 }
@@ -67,15 +67,15 @@ inline FaultKind fault_kind_of(std::int32_t n) {
 struct Head {
   std::uint64_t magic = kMagic;
   Kind kind = {};
-  std::uint32_t sequence = 0;  // of the request that this is, or answers
+  std::uint32_t sequence = 0;  // of this request, or of the request that this answers
 };
 
-/// Buffers of a launch, in the order of Images.
+/// The names of a launch's buffers, in the order of Images.
 inline constexpr std::array<const char*, kBuffers> kBufferNames = {
     "logits", "values", "indices", "row maxima",   "row sums", "workspace",
     "mask",   "bias",   "lengths", "temperatures", "gradients"};
 
-/// Each slot and buffer owns this many bytes of the arena's file and of the worker's addresses.
+/// Each slot and buffer owns this many bytes of the arena's file and of the worker's address space.
 inline constexpr std::uint64_t kRegion = std::uint64_t{1} << 36;
 inline constexpr int kSlots = 2;
 inline constexpr std::uint64_t region(int slot, int buffer) {
@@ -90,16 +90,16 @@ struct Greeting {
 
 struct Load {
   Head head{.kind = Kind::load};
-  std::int32_t plugin = 0;  // 1: `name` is a shared object's path, else a key
+  std::int32_t plugin = 0;  // 1: `name` is the path of a shared object; 0: a key
   std::int32_t device = 0;  // CUDA ordinal
   Text<4096> name;
 };
 struct Loaded {
   Head head{.kind = Kind::loaded};
   std::uint32_t count = 0;  // entries
-  Text<1024> error;         // empty: it could be loaded
-  std::int32_t lacks = 0;   // 1: the error is that this machine lacks something
-  Text<256> made_of;        // an interpreter's: versions, and where the tensors lie
+  Text<1024> error;         // empty if it could be loaded
+  std::int32_t lacks = 0;   // 1: the error is that the machine lacks something
+  Text<256> made_of;        // of an interpreter: versions, and where the tensors lie
 };
 
 struct Describe {
@@ -110,8 +110,8 @@ struct Described {
   Head head{.kind = Kind::described};
   std::int32_t op = 0;
   std::int32_t device_type = 0;
-  std::int32_t needs_workspace = 0;  // it has a function that says how much
-  std::int32_t takes_schedule = 0;   // its launches run on the host executor
+  std::int32_t needs_workspace = 0;  // 1: it has a function that says how much it needs
+  std::int32_t takes_schedule = 0;   // 1: its launches run on the host executor
   Text<72> name;
   Text<8> in, out;
   Text<128> operands;
@@ -130,24 +130,26 @@ struct Needs {
   Text<512> fault;
 };
 
-/// One buffer of a launch. The worker maps the first `mapped` bytes of the region; nothing lies behind them.
+/// One buffer of a launch. The worker maps the first `mapped` bytes of the region, and nothing behind them.
 struct Slice {
-  std::uint64_t mapped = 0;  // 0: the problem has no such buffer
+  std::uint64_t mapped = 0;  // 0 if the problem has no such buffer
   std::uint64_t payload_at = 0;
   std::uint64_t payload = 0;
 };
 
-/// The logits of a launch in parts, in host memory: of the region's windows of kWindow bytes only those of
-/// `own` exist, every other one is a private copy of the one that lies behind the mapped bytes.
+/// The logits of a launch in parts, in host memory. The region is divided into windows of kWindow bytes. Only
+/// the windows in `own` have bytes of their own. All others are private copies of one window behind the
+/// mapped bytes.
 inline constexpr std::uint64_t kWindow = std::uint64_t{2} << 20;
 inline constexpr std::uint32_t kOwn = 256;
 struct Windows {
-  std::uint32_t repeated = 0;  // 1: as above; 0: all of the region is its own
+  std::uint32_t repeated = 0;  // 1: as above; 0: the whole region has bytes of its own
   std::uint32_t count = 0;
   std::uint32_t own[kOwn] = {};  // ascending
 };
 
-/// Host executor: run the blocks that own these rows, `per_block` rows a block in turn; none: all blocks.
+/// Host executor: run only the blocks that own these rows, `per_block` rows a block in turn. No rows: all
+/// blocks.
 inline constexpr std::uint32_t kChosenRows = 16;
 struct ChosenRows {
   std::uint32_t count = 0;
@@ -155,46 +157,46 @@ struct ChosenRows {
   std::int64_t rows[kChosenRows] = {};
 };
 
-/// How the worker gets a device buffer of the supervisor's.
+/// How the worker gets a device buffer that belongs to the supervisor.
 struct DeviceBuffer {
   std::uint64_t generation =
       0;  // counts up with every allocation; 0: none. A worker keeps what it has opened.
   std::uint64_t size = 0;
-  std::int32_t at_page_end = 0;            // 1: mapped page by page; else a cudaMalloc
-  std::int32_t descriptor = 0;             // 1: one of the descriptors that travel along, in order, is its
-  std::array<unsigned char, 64> handle{};  // cudaIpcMemHandle_t of a cudaMalloc
+  std::int32_t at_page_end = 0;            // 1: mapped page by page; 0: a cudaMalloc
+  std::int32_t descriptor = 0;             // 1: one of the descriptors sent along, in order, is its own
+  std::array<unsigned char, 64> handle{};  // cudaIpcMemHandle_t, if it is a cudaMalloc
 };
 
 struct Launch {
   Head head{.kind = Kind::launch};
   std::uint32_t entry = 0;
-  std::int32_t count = 1;  // 2: two at the same time, in slots 0 and 1
-  std::int32_t slot = 0;   // of the only one
+  std::int32_t count = 1;  // 2: two launches at the same time, in slots 0 and 1
+  std::int32_t slot = 0;   // the slot of a single launch
   std::int32_t on_device = 0;
   std::int32_t in_place = 0;
   std::int32_t delayed_producer = 0;
-  std::int32_t normalizer = 0;      // m and d are asked for
-  std::int32_t default_stream = 0;  // the kernel takes no stream
+  std::int32_t normalizer = 0;      // 1: m and d are asked for
+  std::int32_t default_stream = 0;  // 1: the kernel takes no stream
   std::uint64_t schedule = 0;
   std::int64_t max_blocks = 0;
   Problem problem;
   Slice slices[kSlots][kBuffers];
-  // On a device the image lies at `image_at` and has `stored` bytes.
+  // On a device the image lies at offset `image_at` and has `stored` bytes.
   std::uint64_t image_at[kSlots][kBuffers] = {};
   std::uint64_t stored[kSlots][kBuffers] = {};
   DeviceBuffer device[kSlots][kBuffers];
-  DeviceBuffer staging[kSlots];  // where late logits wait
+  DeviceBuffer staging[kSlots];  // where the logits of a delayed producer wait
   Windows windows;
   ChosenRows chosen;
 };
 struct Done {
   Head head{.kind = Kind::done};
-  Text<512> fault[kSlots];         // empty: it ended well
+  Text<512> fault[kSlots];         // empty if it ended well
   std::int32_t kind[kSlots] = {};  // FaultKind
-  std::int32_t spoilt = 0;         // the CUDA context is of no more use
-  std::int32_t no_memory = 0;      // the device had none left
-  std::int32_t others = 0;         // threads or processes that were not there before are still alive
-  std::int32_t refused = 0;        // the rows can not be chosen: nothing was run
+  std::int32_t spoilt = 0;         // 1: the CUDA context can no longer be used
+  std::int32_t no_memory = 0;      // 1: the device had no memory left
+  std::int32_t others = 0;         // 1: new threads or processes are still alive
+  std::int32_t refused = 0;        // 1: the rows cannot be chosen, and nothing ran
   std::uint64_t dispatch = 0;      // LaunchOutcome::dispatch of a single launch
 
   void say(int n, const Said& said) {
@@ -205,7 +207,7 @@ struct Done {
 
 struct Settle {
   Head head{.kind = Kind::settle};
-  std::int32_t on_device = 0;  // 1: wait for everything the device still has to do
+  std::int32_t on_device = 0;  // 1: wait for all work of the device
 };
 struct Settled {
   Head head{.kind = Kind::settled};
@@ -218,7 +220,7 @@ struct Settled {
 struct Signal {
   Head head{.kind = Kind::signal};
   std::int32_t number = 0;
-  std::int32_t access = -1;  // 0: read, 1: write, -1: not known
+  std::int32_t access = -1;  // 0: read, 1: write, -1: unknown
   std::uint64_t address = 0;
 };
 

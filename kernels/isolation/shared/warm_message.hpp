@@ -1,37 +1,37 @@
-// What a supervisor and a process that forks its workers say to each other.
+// The messages between a supervisor and the process that forks its workers.
 #pragma once
 
 #include "kernels/isolation/shared/message.hpp"
 
 namespace assay::isolation {
 
-/// It has loaded what its workers need.
+/// The process has loaded what its workers need.
 struct Warm {
   Head head{.kind = Kind::warm};
-  Text<512> declines;  // why it must not be forked; empty: it may
-  Text<512> repeats;   // why its workers load the rest of what they need; empty: it has loaded all
+  Text<512> declines;  // why it must not be forked, or empty
+  Text<512> repeats;   // why its workers load some parts themselves, or empty
 };
 
-/// A worker is wanted. Two descriptors travel along: its socket, and its standard output.
+/// Asks for a worker. Two descriptors are sent along: the worker's socket and its standard output.
 struct Fork {
   Head head{.kind = Kind::fork};
 };
 struct Forked {
   Head head{.kind = Kind::forked};
   std::int32_t pid = 0;
-  std::int32_t error = 0;  // an errno, if there is no worker
+  std::int32_t error = 0;  // an errno if there is no worker
 };
 
-/// Has this worker ended, and how? It is not waited for.
+/// Asks whether this worker has ended, and how. Does not wait for it.
 struct Reap {
   Head head{.kind = Kind::reap};
   std::int32_t pid = 0;
-  std::int32_t keep = 0;  // 1: its number stays taken
+  std::int32_t keep = 0;  // 1: its process id stays in use
 };
 struct Reaped {
   Head head{.kind = Kind::reaped};
   std::int32_t ended = 0;
-  std::int32_t status = 0;  // as waitpid gives it
+  std::int32_t status = 0;  // as from waitpid
 };
 
 }  // namespace assay::isolation

@@ -9,7 +9,7 @@
 namespace assay::isolation {
 namespace {
 
-/// A thread is a folder in there. 0 if that can not be read.
+/// Every thread is a folder in /proc/self/task. 0 if that cannot be read.
 long threads() {
   struct stat s;
   return stat("/proc/self/task", &s) == 0 ? static_cast<long>(s.st_nlink) - 2 : 0;
@@ -26,7 +26,7 @@ bool Bystanders::more() const {
   if (now <= 0 || now > threads_) return true;
   siginfo_t info{};
   int r;
-  // Finished children are nobody's concern; a running one may hold the shared memory.
+  // Finished children do not matter. A running one may hold the shared memory.
   while ((r = waitid(P_ALL, 0, &info, WEXITED | WNOHANG)) == 0 && info.si_pid != 0) info = {};
   return r == 0;
 }

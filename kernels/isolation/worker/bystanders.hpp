@@ -1,12 +1,12 @@
-// Whether a kernel left something running that could still write: threads or processes.
+// Finds out whether a kernel left threads or processes running, which could still write.
 #pragma once
 
 namespace assay::isolation {
 
-/// Counts the process's threads now; later, whether there are more, or any child.
+/// `count` counts the process's threads. Later, `more` says whether there are more, or any child process.
 class Bystanders {
  public:
-  /// What the process starts children with: those whose parent is gone become this one's.
+  /// Makes this process the parent of any descendant whose own parent has ended.
   static void adopt_orphans();
   void count();
   bool more() const;

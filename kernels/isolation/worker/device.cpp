@@ -25,10 +25,10 @@ void WorkerDevice::settle(Settled&) {}
 namespace assay::isolation {
 namespace {
 
-/// The producer of late logits takes so long; two launches at the same time are held back for a moment.
+/// How long the producer of late logits takes, and how long two launches at the same time are held back.
 constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
 
-bool no_memory = false;  // some call said so since a launch began
+bool no_memory = false;  // some call has reported it since the launch began
 
 std::string fault(const char* what, cudaError_t e) {
   cudaGetLastError();
@@ -58,13 +58,13 @@ FaultKind kind_of(cudaError_t e) {
   }
 }
 
-/// A launcher that fails there may have asked for memory and taken the error along.
+/// A launcher that fails with the device nearly full may have asked for memory and dropped the error.
 bool nearly_full() {
   std::size_t free = 0, all = 0;
   return cudaMemGetInfo(&free, &all) == cudaSuccess && free < all / 128;
 }
 
-/// A buffer of the supervisor's, as this process sees it.
+/// A buffer of the supervisor, as this process sees it.
 struct Opened {
   std::uint64_t generation = 0;
   std::byte* data = nullptr;
@@ -92,8 +92,8 @@ struct WorkerDevice::State {
     if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess)
       return fault("asking for the priorities of streams", e);
     for (int i = 0; i < kSlots; ++i) {
-      // First in line: what a launcher leaves on a stream of its own, and does not wait for, then ends after
-      // what it put on this one.
+      // Highest priority: work that a launcher leaves on another stream and does not wait for then ends after
+      // the work on this stream.
       if (const cudaError_t e = cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, greatest);
           e != cudaSuccess)
         return fault("creating a stream", e);
@@ -157,7 +157,7 @@ struct WorkerDevice::State {
     return e == cudaSuccess ? "" : fault("the producer of the logits", e);
   }
 
-  /// Both streams go on at the same moment, once both launches are enqueued.
+  /// Holds both streams until both launches are enqueued; then they start at the same moment.
   void hold_both() {
     enqueue_delay(streams[0], kGateMicroseconds);
     cudaEventRecord(gate, streams[0]);
@@ -183,7 +183,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
   for (const int d : descriptors) close(d);
   if (!why.empty()) return all(why);
 
-  // The default stream's own event waits for what every other blocking stream has been given, too.
+  // An event on the default stream also waits for the work given to every other blocking stream.
   const auto stream_of = [&](int slot) { return r.default_stream ? nullptr : s.streams[slot]; };
   if (r.count == 2 && !r.default_stream) s.hold_both();
   for (int n = 0; n < r.count; ++n) {
@@ -192,7 +192,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     Said said{why, FaultKind::other};
     if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
     if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
-      // More shared memory than there is, for one: nothing ran.
+      // For example, the kernel wants more shared memory than there is. Nothing ran.
       said = {fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
     if (!said.text.empty()) {
       no_memory = no_memory || said.kind == FaultKind::memory || nearly_full();
@@ -212,7 +212,7 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
 }
 
 void WorkerDevice::settle(Settled& settled) {
-  // An error that is not of one call stays: the context is of no more use.
+  // An error that does not belong to one call stays: the context can no longer be used.
   if (const cudaError_t e = cudaDeviceSynchronize(); e != cudaSuccess) {
     settled.fault.set(fault("after the launch", e));
     settled.kind = static_cast<std::int32_t>(kind_of(e));

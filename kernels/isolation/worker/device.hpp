@@ -1,4 +1,4 @@
-// The device side of a worker: buffers that belong to the supervisor, streams of its own.
+// The device side of a worker: buffers that belong to the supervisor, and streams of the worker's own.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace assay::isolation {
 
 class WorkerDevice {
  public:
-  /// Enqueues one launch on `stream`. A fault, or empty.
+  /// Enqueues one launch on `stream`. Returns a fault, or empty.
   using Call = std::function<Said(int slot, const std::array<void*, kBuffers>& at, void* stream)>;
 
   WorkerDevice();
@@ -20,10 +20,10 @@ class WorkerDevice {
   WorkerDevice(const WorkerDevice&) = delete;
   WorkerDevice& operator=(const WorkerDevice&) = delete;
 
-  /// Opens the buffers, makes the launches and waits for their streams' events.
+  /// Opens the buffers, makes the launches, and waits for the events of their streams.
   void launch(const Launch& request, const std::vector<int>& descriptors, int device, Done& done,
               const Call& call);
-  /// Waits for all that the device still does for this process.
+  /// Waits for all work that the device still does for this process.
   void settle(Settled& settled);
 
  private:

@@ -1,4 +1,4 @@
-// The kernels that a worker holds, as its loop asks for them.
+// The kernels that a worker holds, as its loop uses them.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@ class WorkerKernels {
   virtual ~WorkerKernels() = default;
   virtual std::size_t size() const = 0;
   virtual Described describe(std::size_t entry) const = 0;
-  /// Throws what the entry throws.
+  /// Throws whatever the entry throws.
   virtual std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const = 0;
-  /// Calls the entry of the request. Empty, or what it returned or threw.
+  /// Calls the entry of the request. Returns empty, or what the entry returned or threw.
   virtual Said run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
                    int device) const = 0;
-  /// Whether the blocks of a launch on host memory can be chosen.
+  /// True if the blocks of a launch on host memory can be chosen.
   virtual bool chooses() const { return false; }
-  /// Before the launches of a request on host memory.
+  /// Called before the launches of a request on host memory.
   virtual void prepare(const Launch&) const {}
   /// LaunchOutcome::dispatch of the last launch.
   virtual std::uint64_t dispatch() const { return 0; }

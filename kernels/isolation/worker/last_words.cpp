@@ -14,20 +14,20 @@ namespace {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int speak_to = -1;
 
-// Only what may be called in a signal handler: no memory, no locks.
+// Uses only what a signal handler may call: no memory, no locks.
 void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
   Signal s;
   s.number = number;
   s.address = reinterpret_cast<std::uint64_t>(info->si_addr);
 #if defined(__x86_64__)
-  // Bit 1 of a page fault's error code: it was a write.
+  // Bit 1 of a page fault's error code is set for a write.
   if (number == SIGSEGV || number == SIGBUS)
     s.access = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
-  // An address that no pointer can have does not come with a fault address.
+  // For an address that no pointer can have, the signal carries no fault address.
   if (info->si_code == SI_KERNEL) s.access = -1;
 #endif
   send(speak_to, &s, sizeof s, MSG_NOSIGNAL | MSG_DONTWAIT);
-  // SA_RESETHAND: the instruction faults again, and then the default action ends the process.
+  // SA_RESETHAND: the instruction faults again, and this time the default action ends the process.
   if (info->si_code <= 0) raise(number);
 }
 #endif

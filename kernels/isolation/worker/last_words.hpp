@@ -1,13 +1,13 @@
-// What a worker says while it dies: its signal and the address, sent out of the signal handler.
+// What a worker reports when it dies: its signal handler sends the signal and the address.
 #pragma once
 
 namespace assay::isolation {
 
-/// Installs handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL that report to `socket` and then die of the
-/// signal. Nothing under a sanitizer, which has handlers of its own.
+/// Installs handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL. They report to `socket`, and then the process
+/// dies of the signal. Does nothing under a sanitizer, which has handlers of its own.
 void report_signals(int socket);
 
-/// A signal stack for the calling thread, so that an overflow of its own stack can be reported.
+/// Gives the calling thread a signal stack, so that an overflow of its own stack can be reported.
 void use_signal_stack();
 
 }  // namespace assay::isolation

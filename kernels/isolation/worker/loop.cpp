@@ -74,7 +74,7 @@ class Worker {
   bool load(const Load& r) {
     Loaded l;
     device_number_ = r.device;
-    // Before the library: a thread that its constructors start is a bystander as well.
+    // Count before the library is loaded: a thread that its constructors start is a bystander as well.
     second_.start();
     bystanders_.count();
     kernels_ = open_(r, l);
@@ -156,10 +156,10 @@ class Worker {
 
 void confine() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A supervisor that was gone before that could take effect has closed the socket: serve() ends at once.
-  // Nothing else that the supervisor had open is this process's business.
+  // If the supervisor ended before this took effect, its socket is closed and serve() ends at once. This
+  // process has no use for anything else that the supervisor had open.
   syscall(SYS_close_range, static_cast<unsigned>(kSocket) + 1, ~0u, 0u);
-  // Where memory runs out, it is this process that goes.
+  // If memory runs out, the OOM killer should choose this process.
   if (std::FILE* f = std::fopen("/proc/self/oom_score_adj", "w")) {
     std::fputs("1000", f);
     std::fclose(f);
@@ -177,7 +177,7 @@ int serve(const OpenKernels& open, bool forked) {
   Bystanders::adopt_orphans();
   use_signal_stack();
   report_signals(kSocket);
-  // Not destroyed: what a kernel left running may still use it.
+  // Never destroyed: what a kernel left running may still use it.
   return (new Worker(open))->serve();
 }
 

@@ -1,4 +1,4 @@
-// What every worker does, whatever process it is: it serves the supervisor at the other end of its socket.
+// What every kind of worker does: it serves the supervisor at the other end of its socket.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace assay::isolation {
 
-/// Opens what a request names, and says in the answer what is wrong with it; null then.
+/// Opens what a request names. On failure it returns null, and the answer says what is wrong.
 using OpenKernels = std::function<std::unique_ptr<WorkerKernels>(const Load&, Loaded&)>;
 
-/// Ties this process to its parent, closes what it was not given, and gives it up first where memory runs
-/// out.
+/// Ends this process together with its parent, closes descriptors that it was not given, and makes the OOM
+/// killer choose it first.
 void confine();
 
-/// Makes this process a worker and serves until the supervisor is gone. The exit status. `forked`: of a
-/// confined process, and what that one has opened stays open.
+/// Makes this process a worker and serves until the supervisor is gone. Returns the exit status. `forked`:
+/// the process is a fork of a confined one, and keeps open what that one had opened.
 int serve(const OpenKernels& open, bool forked = false);
 
 }  // namespace assay::isolation

@@ -1,4 +1,5 @@
-// The arena as a worker sees it: of every region exactly the bytes of the launch, at addresses that stay.
+// The arena as a worker sees it: exactly the bytes of the launch from each region, always at the same
+// addresses.
 #pragma once
 
 #include <array>
@@ -12,15 +13,15 @@ namespace assay::isolation {
 
 class WorkerMemory {
  public:
-  /// Reserves addresses for all regions; false without them.
+  /// Reserves addresses for all regions. False if there are none.
   bool reserve();
   void adopt(int file) { file_ = file; }
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(base_); }
 
-  /// Maps the slices of a launch. Where the payloads lie, or a fault.
+  /// Maps the slices of a launch. Writes where the payloads lie to `at`. Returns a fault, or empty.
   std::string map(int slot, const Slice (&slices)[kBuffers], std::array<void*, kBuffers>& at);
-  /// Lays one window over all of the mapped logits of slot 0 that are not their own. For one launch: the next
-  /// `map` of that region knows nothing of it. A fault, or empty.
+  /// Maps one window again and again over the logits of slot 0, except over windows of their own. It holds
+  /// for one launch: the next `map` of that region knows nothing of it. Returns a fault, or empty.
   std::string repeat(const Windows& windows);
 
  private:

@@ -1,4 +1,4 @@
-// One assay_call with the tensors it points to.
+// One assay_call, with the tensors to which it points.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace assay::isolation {
 
-/// `at`: where the payloads lie, null for a buffer that the problem does not have. In-place outputs are
-/// passed as at[1] == at[0]. `normalizer`: m and d are asked for.
+/// `at`: where the payloads lie, null for a buffer that the problem does not have. For an in-place output,
+/// at[1] == at[0]. `normalizer`: m and d are asked for.
 class PluginCall {
  public:
   PluginCall(const assay_variant& v, const Problem& p, const std::array<void*, kBuffers>& at, bool normalizer,

@@ -10,7 +10,7 @@
 namespace assay::isolation {
 namespace {
 
-/// A struct of somebody else's version: the fields it has, zeros for the rest.
+/// Reads a struct of another version: the fields that it has, and zeros for the rest.
 template <class T>
 T read_struct(const void* p, std::size_t size) {
   T t{};
@@ -25,7 +25,7 @@ std::string quoted(const char* text) {
   return s + "'";
 }
 
-/// What is wrong with one entry, or empty.
+/// Says what is wrong with one entry, or is empty.
 std::string fault_of(const assay_variant& v) {
   if (!v.name || !*v.name) return "has no name";
   const std::size_t length = strnlen(v.name, 65);
@@ -55,7 +55,7 @@ std::string fault_of(const assay_variant& v) {
 }  // namespace
 
 std::string PluginLibrary::open(const std::string& path) {
-  // Never closed: its threads may outlive any launch.
+  // Never closed, because its threads may outlive any launch.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* const why = dlerror();
@@ -126,7 +126,7 @@ Described PluginLibrary::describe(std::size_t entry) const {
 Said PluginLibrary::said_of(std::int32_t status) const {
   const char* const why = fault_ ? fault_() : nullptr;
   const char* const word = fault_kind_ ? fault_kind_() : nullptr;
-  // A library that says no more returned an error of its own.
+  // If the library gives no kind, it returned an error of its own.
   const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
   return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
           kind.value_or(FaultKind::other)};

@@ -1,4 +1,4 @@
-// A shared object of the C ABI (kernels/plugin.h), opened and read. Only workers do this: what is loaded here
+// Opens and reads a shared object with the C ABI (kernels/plugin.h). Only workers do this, because a library
 // may crash, hang or lie.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace assay::isolation {
 
 class PluginLibrary : public WorkerKernels {
  public:
-  /// One sentence of what is wrong with the library, or empty.
+  /// Returns one sentence that says what is wrong with the library, or empty.
   std::string open(const std::string& path);
-  /// The same of what its entry returned, wherever that came from.
+  /// The same for what its entry returned, wherever that came from.
   std::string read(const assay_plugin* entry);
 
   std::size_t size() const override { return variants_.size(); }
@@ -26,7 +26,7 @@ class PluginLibrary : public WorkerKernels {
   bool chooses() const override { return choose_ != nullptr; }
 
  protected:
-  /// What a status other than 0 of the calling thread's last run means.
+  /// What a non-zero status of the last run on the calling thread means.
   virtual Said said_of(std::int32_t status) const;
 
  private:

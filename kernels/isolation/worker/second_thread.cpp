@@ -14,14 +14,13 @@ struct SecondThread::State {
   std::mutex mutex;
   std::condition_variable changed;
   const std::function<void(int)>* work = nullptr;
-  std::fenv_t floating;  // rounding and flushing as the main thread has them: a library may set them when it
-                         // is loaded
+  std::fenv_t floating;  // the main thread's rounding and flushing modes, which a library may set when loaded
   std::atomic<int> ready{0};
 };
 
 namespace {
 
-/// Both have arrived before either goes on.
+/// Neither thread goes on before both have arrived.
 void meet(std::atomic<int>& ready) {
   ready.fetch_add(1);
   while (ready.load() < 2) std::this_thread::yield();

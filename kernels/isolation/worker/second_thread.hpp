@@ -1,4 +1,4 @@
-// A thread that waits beside the main one, so that two launches can be made at the same time.
+// A second thread that waits beside the main one, so that two launches can be made at the same time.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,9 @@ namespace assay::isolation {
 
 class SecondThread {
  public:
-  /// Starts the thread, which lives as long as the process.
+  /// Starts the thread. It lives as long as the process.
   void start();
-  /// Calls work(0) here and work(1) over there, at the same moment; returns when both have.
+  /// Calls work(0) on this thread and work(1) on the other at the same moment. Returns when both are done.
   void both(const std::function<void(int)>& work);
 
  private:

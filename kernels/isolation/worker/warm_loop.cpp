@@ -52,7 +52,7 @@ bool next_wanted(Wanted& wanted) {
     sequence = any.head.sequence;
     if (as<Fork>(any, length, sequence) && descriptors.size() == 2) {
       wanted = {descriptors[0], descriptors[1]};
-      // What is not written yet would be written by every worker.
+      // Flush now: otherwise every worker would write the buffered output again.
       std::fflush(nullptr);
       return true;
     }
@@ -62,7 +62,7 @@ bool next_wanted(Wanted& wanted) {
 }
 
 bool say_forked(const Wanted& wanted, pid_t pid, int error) {
-  // Both sides do this: whoever comes first, the group is there when the supervisor hears of the worker.
+  // Both sides do this, so the group exists when the supervisor hears of the worker, whichever side is first.
   if (pid > 0) setpgid(pid, pid);
   close(wanted.socket);
   close(wanted.output);
@@ -74,7 +74,7 @@ bool say_forked(const Wanted& wanted, pid_t pid, int error) {
 
 void become_worker(const Wanted& wanted) {
   setpgid(0, 0);
-  // The parent's socket goes with this: a worker can not speak in its name.
+  // This closes the parent's socket, so that a worker cannot speak in the parent's name.
   dup2(wanted.socket, kSocket);
   dup2(wanted.output, 1);
   dup2(wanted.output, 2);

@@ -15,12 +15,12 @@ namespace assay {
 namespace isolation {
 namespace {
 
-/// The kernels of a key's name, which are linked in.
+/// The registered kernels with a key's name.
 class RegisteredKernels : public WorkerKernels {
  public:
   explicit RegisteredKernels(std::vector<const Variant*> all) : all_(std::move(all)) {}
   std::size_t size() const override { return all_.size(); }
-  /// Nobody asks: the supervisor has them linked in as well.
+  /// Never called: the supervisor has the same kernels linked in.
   Described describe(std::size_t) const override { return {}; }
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int) const override {
     const Variant& v = *all_[entry];

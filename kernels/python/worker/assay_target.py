@@ -8,14 +8,14 @@ import os
 import sys
 import types
 
-# What a module is called where it is installed from.
+# The package that provides a module, where the two names differ.
 PACKAGES = {"cupy": "cupy-cuda12x", "cutlass": "nvidia-cutlass-dsl", "cuda": "cuda-python"}
-# A callable whose code names one of these takes its tensors; the first that is named counts.
+# A callable whose code uses one of these takes its tensors. The first one in the list that is used counts.
 FRAMEWORKS = [("triton", "torch"), ("cutlass", "torch"), ("torch", "torch"), ("cupy", "cupy"), ("jax", "jax"),
               ("numba.cuda", "dlpack"), ("numpy", "numpy"), ("numba", "numpy")]
 KINDS = ["numpy", "torch", "cupy", "jax", "dlpack"]
 STANDARD = getattr(sys, "stdlib_module_names", ())
-# What takes long to import, and may be forked once it is.
+# Packages that take long to import, and may be forked after that.
 FORKABLE = ("numpy", "torch", "triton")
 GPU_ONLY = {"triton", "cutlass", "cupy", "numba.cuda"}
 
@@ -55,13 +55,13 @@ def import_file(path, who):
     folder, base = os.path.split(path)
     name = os.path.splitext(base)[0]
     sys.path.insert(0, folder)
-    # A file that is called like a module which is there already is not that module.
+    # If a module of the same name already exists, the file gets another name.
     if name in sys.modules or name in STANDARD:
         name = "assay_target_" + name
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # Nothing is left beside somebody's file.
+    # Do not write a cache beside the user's file.
     sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
     try:
         spec.loader.exec_module(module)

@@ -8,7 +8,7 @@ from assay_target import Refused
 
 MASKS = ("mask_keep", "mask_drop")
 BIASES = ("bias", "bias_row")
-# Of the roles in a line a call has one.
+# A call has at most one of the roles in a line.
 RIVALS = (MASKS, BIASES, ("temperature", "temperatures"))
 BUFFERS = MASKS + BIASES + ("lengths", "temperatures")
 OPERANDS = BUFFERS + ("scale", "temperature")
@@ -198,7 +198,7 @@ class Values:
         self.all = roles.all
         self.writes = roles.has("out")
         self.positional, self.keywords = [], []
-        # Of a signature that is not known, --arg has made what there is.
+        # If the signature is not known, the parameters are those that --arg names.
         if not roles.has("in"):
             self.positional = [Parameter("", None) for _ in roles.firsts]
             for p, role in zip(self.positional, roles.firsts):

@@ -15,7 +15,7 @@ import warnings
 import assay_abi as abi
 import assay_target
 
-# Frameworks whose own word is that a process which has imported them must not fork.
+# Frameworks that say themselves that a process which has imported them must not fork.
 NEVER = ("jax", "tensorflow")
 
 
@@ -90,7 +90,7 @@ def declines():
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         return "importing it initialises CUDA"
-    # Forked workers were not seen to end here: PythonDevice.TorchWorksOnTheStreamOfTheCall.
+    # Forked workers that compile for a GPU were not seen to end: PythonDevice.TorchWorksOnTheStreamOfTheCall.
     if compiles_for_a_gpu():
         return "torch.compile for a GPU is not known to work in a fork"
     if left := open_file():
@@ -119,7 +119,7 @@ def look_at_import(target):
     if pid == 0:
         os.close(receiver)
         target()
-        # Before the look at open files.
+        # Do this before looking at the open files.
         number = os.dup2(sender, abi.SOCKET, inheritable=False)
         os.close(sender)
         files = {n: getattr(sys.modules.get(n), "__file__", None) for n in assay_target.FORKABLE}
@@ -143,7 +143,7 @@ def prepare(words, target):
     if not repeats:
         return "", "", target()
     for name, file in frameworks.items():
-        # Another one is found where the target changes the path.
+        # If the target changes the path, another module of that name may be found.
         spec = importlib.util.find_spec(name)
         if spec and spec.origin == file:
             importlib.import_module(name)
@@ -154,7 +154,7 @@ def fork_workers(library, why, repeats):
     """Returns in each worker, and in nobody else."""
     if not library.assay_python_warm(why.encode(errors="replace"), repeats.encode(errors="replace")):
         os._exit(0)
-    # The collector would touch, and so copy, what all workers have from here.
+    # Otherwise the garbage collector would touch, and so copy, the memory that all workers share.
     gc.freeze()
     wanted = abi.Wanted()
     while library.assay_python_wanted(ctypes.byref(wanted)):

@@ -134,7 +134,8 @@ def imported(library, words):
 def main(library, words):
     abi.declare(library)
     sys.argv = ["assay"]
-    # torch.compile has few kernels to make here: processes that help, and import torch each, cost more.
+    # torch.compile has few kernels to make here. Helper processes, each of which imports torch, would cost
+    # more.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     kept, ready, forked = [], None, False
     if words[0] == "forks":
@@ -163,5 +164,5 @@ def main(library, words):
 
     callback = abi.OPEN(open_plugin)
     status = library.assay_python_serve(callback, forked)
-    # Threads that the callable left running are not waited for.
+    # Do not wait for threads that the callable left running.
     os._exit(status)

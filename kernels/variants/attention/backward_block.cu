@@ -1,6 +1,8 @@
 // backward_block: the gradient of a softmax by its outputs alone, dx = y (dy - sum y dy). One block per row;
 // each thread sums a strided slice of y dy in f32, then the block. Reads y and dy twice.
+// Worst case seen: 6.678e+28 ulp (f32@host), inf_vector, V = 33, rows = 32, seed 1: row 2, column 24.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -31,11 +33,8 @@ struct BackwardBlock {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(backward_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<const T>{static_cast<const T*>(b.gradients), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(backward_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(BackwardBlock, "backward_block", f16, bf16, f32);

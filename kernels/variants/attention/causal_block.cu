@@ -1,7 +1,9 @@
 // causal_block: the softmax of causal attention scores, one block a row: z = scale x, of columns 0 to the diagonal,
 // row mod V; zeros behind it. Maximum, sum, output, each from the scores again; what stands behind the diagonal is
 // never read.
+// Worst case seen: 66.36 ulp (f32@host), staircase, V = 1025, rows = 1025, seed 1: row 611, column 442.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -50,11 +52,10 @@ struct CausalBlock {
     return {.parts = operand::scale};
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    if (p.V == 0) return;
-    launch(causal_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch}, p.scale,
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    if (call.V == 0) return;
+    launch(causal_block<T>, call.blocks(), kThreads, 0, call.stream, call.logits, call.problem.scale,
+           call.probs, call.m, call.d, call.V);
   }
 };
 ASSAY_REGISTER_KERNEL(CausalBlock, "causal_block", f16, bf16, f32);

@@ -1,7 +1,9 @@
 // masked_block: the softmax of attention and of sampling, one block a row: z = scale x + bias in one fma, -inf
 // where the mask holds 0 or a row's length is passed; maximum, sum, output, each from the inputs again. A row
 // with nothing left gives zeros. Operands that a call does not have are neutral.
+// Worst case seen: 65.93 ulp (f32@host), normal_10, V = 50257, rows = 1, seed 1: row 0, column 10350.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -24,8 +26,8 @@ struct RowOperands {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    masked_block(Rows<const T> logits, Rows<const unsigned char> masks, Rows<const T> biases, const int* lengths,
-                 float scale, Rows<T> probs, float* m, float* d, std::int64_t V) {
+    masked_block(Rows<const T> logits, Rows<const unsigned char> masks, Rows<const T> biases,
+                 const int* lengths, float scale, Rows<T> probs, float* m, float* d, std::int64_t V) {
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* x = logits.row(row);
     const RowOperands<T> with{masks.base ? masks.row(row) : nullptr, biases.base ? biases.row(row) : nullptr,
@@ -72,12 +74,11 @@ struct MaskedBlock {
             .bias = DtypeOf<T>::value};
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(masked_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<const unsigned char>{static_cast<const unsigned char*>(b.mask), p.rows, p.in_pitch},
-           Rows<const T>{static_cast<const T*>(b.bias), p.rows, p.in_pitch}, static_cast<const int*>(b.lengths),
-           p.scale, Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    const Buffers& b = call.buffers;
+    launch(masked_block<T>, call.blocks(), kThreads, 0, call.stream, call.logits,
+           call.template like_logits<unsigned char>(b.mask), call.template like_logits<T>(b.bias),
+           static_cast<const int*>(b.lengths), call.problem.scale, call.probs, call.m, call.d, call.V);
   }
 };
 ASSAY_REGISTER_KERNEL(MaskedBlock, "masked_block", f16, bf16, f32);

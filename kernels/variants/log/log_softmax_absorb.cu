@@ -1,6 +1,8 @@
 // log_softmax_absorb: log-softmax by Algorithm 3, as x - lse with lse = m + log(d) rounded to a float: one
 // subtraction an element, and an error of u |lse|, however small the result. Reads logits twice.
+// Worst case seen: 1.675e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 2, column 415.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -32,10 +34,8 @@ struct LogSoftmaxAbsorb {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(log_softmax_absorb<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(log_softmax_absorb<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(LogSoftmaxAbsorb, "log_softmax_absorb", f16, bf16, f32);

@@ -1,6 +1,8 @@
 // log_softmax_block: log-softmax by Algorithm 2, as (x - m) - log(sum): its error does not grow with the
 // distance of the row from zero. Reads logits three times.
+// Worst case seen: 1.675e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 2, column 415.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -35,10 +37,8 @@ struct LogSoftmaxBlock {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(log_softmax_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(log_softmax_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(LogSoftmaxBlock, "log_softmax_block", f16, bf16, f32);

@@ -1,6 +1,8 @@
 // lse_block: m + log(d) of every row by Algorithm 3, one block per row: what a cross-entropy or an attention
 // kernel keeps of a row. Reads logits once, writes one value a row.
+// Worst case seen: 1.652e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 0, column 0.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -28,10 +30,8 @@ struct LseBlock {
       .stores = 0,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(lse_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(lse_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(LseBlock, "lse_block", f16, bf16, f32);

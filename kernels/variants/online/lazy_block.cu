@@ -1,7 +1,9 @@
 // lazy_block: Algorithm 3 that rescales late, as FlashAttention-4 does (there by 2^8). A thread's sum refers
 // to a logit up to kThreshold nats below its maximum, so most elements cost one exp and no rescale; the sum
 // is moved to the row's maximum at the end. Reads logits twice.
+// Worst case seen: 66.83 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 55891.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -49,10 +51,8 @@ struct LazyBlock {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(lazy_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(lazy_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(LazyBlock, "lazy_block", f16, bf16, f32);

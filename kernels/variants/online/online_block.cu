@@ -1,7 +1,9 @@
 // online_block: Algorithm 3 with one block per row. Each thread folds its chunks of the row into (m, d);
 // warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
+// Worst case seen: 66.03 ulp (f32@host), uniform_80, V = 128, rows = 4, seed 1: row 3, column 27.
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -45,12 +47,10 @@ struct OnlineBlock {
     };
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    const int threads = row_threads<T>(p.V);
-    launch(threads == kRowThreads ? online_block<T, kRowThreads> : online_block<T, kRowThreads / 2>,
-           grid_for(p.rows, stream), threads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    const int threads = row_threads<T>(call.V);
+    call.block_per_row(
+        threads == kRowThreads ? online_block<T, kRowThreads> : online_block<T, kRowThreads / 2>, threads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineBlock, "online_block", f16, bf16, f32);

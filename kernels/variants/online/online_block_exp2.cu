@@ -1,7 +1,9 @@
 // online_block_exp2: Algorithm 3 with every exp as an exp2. Partial sums are rescaled by
 // exp2((m_lo - m_hi) log2e); outputs use exp2(x log2e - fl(m log2e)), whose common factor the sum is given at
 // the end. Reads logits twice.
+// Worst case seen: 63.03 ulp (f32@host), uniform_80, V = 32000, rows = 1, seed 1: row 0, column 28225.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -42,10 +44,8 @@ struct OnlineBlockExp2 {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(online_block_exp2<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(online_block_exp2<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineBlockExp2, "online_block_exp2", f16, bf16, f32);

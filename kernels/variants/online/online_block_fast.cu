@@ -1,6 +1,8 @@
 // online_block_fast: online_block with the hardware's approximate exp and division (__expf, __fdividef).
 // Its exp loses accuracy in proportion to |x - m|, whatever the tree does. Reads logits twice.
+// Worst case seen: 125.7 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 49239.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -39,10 +41,8 @@ struct OnlineBlockFast {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(online_block_fast<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(online_block_fast<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineBlockFast, "online_block_fast", f16, bf16, f32);

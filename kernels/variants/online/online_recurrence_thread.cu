@@ -3,7 +3,9 @@
 // "online" kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which counts 2 accesses an
 // element: that is the claim; it reads the row twice and writes it once. online_thread rescales by ⊕, with
 // one exp.
+// Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -50,10 +52,8 @@ struct OnlineRecurrenceThread {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(online_recurrence_thread<T>, grid_for(ceil_div(p.rows, kThreads), stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.thread_per_row(online_recurrence_thread<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineRecurrenceThread, "online_recurrence_thread", f16, f32);

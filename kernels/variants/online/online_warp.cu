@@ -1,7 +1,9 @@
 // online_warp: Algorithm 3 with one warp per row. Each lane folds its chunks into (m, d); a butterfly of ⊕
 // merges the 32 partials. No shared memory and no block barrier. Reads logits twice, 16 bytes at a time.
+// Worst case seen: 207.5 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 26644.
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -54,10 +56,8 @@ struct OnlineWarp {
     };
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(online_warp<T>, grid_for(ceil_div(p.rows, kWarps), stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.warp_per_row(online_warp<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(OnlineWarp, "online_warp", f16, bf16, f32);

@@ -1,7 +1,9 @@
 // safe_block: the paper's Algorithm 2, one block per row: maximum, then sum, then output. Reads logits
 // three times, 16 bytes at a time; the same exp(x - m) serves the sum and the output.
+// Worst case seen: 65.78 ulp (f32@host), normal_10, V = 128256, rows = 1, seed 1: row 0, column 9722.
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -50,12 +52,10 @@ struct SafeBlock {
     };
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    const int threads = row_threads<T>(p.V);
-    launch(threads == kRowThreads ? safe_block<T, kRowThreads> : safe_block<T, kRowThreads / 2>,
-           grid_for(p.rows, stream), threads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    const int threads = row_threads<T>(call.V);
+    call.block_per_row(threads == kRowThreads ? safe_block<T, kRowThreads> : safe_block<T, kRowThreads / 2>,
+                       threads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeBlock, "safe_block", f16, bf16, f32);

@@ -1,7 +1,9 @@
 // safe_block_exp2: Algorithm 2 with exp(x - m) as one FMA and one exp2, the form of fused attention kernels:
 // exp2(x log2e - fl(m log2e)). The rounding of m log2e cancels, because sum and outputs share it. Reads
 // logits three times.
+// Worst case seen: 63.03 ulp (f32@host), uniform_80, V = 32000, rows = 1, seed 1: row 0, column 28225.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -43,10 +45,8 @@ struct SafeBlockExp2 {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_block_exp2<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(safe_block_exp2<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeBlockExp2, "safe_block_exp2", f16, bf16, f32);

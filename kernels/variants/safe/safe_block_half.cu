@@ -1,6 +1,8 @@
 // safe_block_half: Algorithm 2 with every operation in the 16-bit type of the logits: subtraction, exp, sum
 // and division. It shows what narrow accumulation costs: an f16 sum of ones stops at 2048, a bf16 one at 256.
+// Worst case seen: 125.2 ulp (bf16@host), constant, V = 128256, rows = 1, seed 1: row 0, column 0.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -59,10 +61,8 @@ struct SafeBlockHalf {
     };
   }
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_block_half<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(safe_block_half<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeBlockHalf, "safe_block_half", f16, bf16);

@@ -1,6 +1,8 @@
 // safe_block_reciprocal: Algorithm 2 with one division per row: outputs are multiplied by 1 / sum, rounded.
 // That costs them one more rounding than a division each. Reads logits three times.
+// Worst case seen: 66.24 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 42961.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -42,10 +44,8 @@ struct SafeBlockReciprocal {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_block_reciprocal<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(safe_block_reciprocal<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeBlockReciprocal, "safe_block_reciprocal", f16, bf16, f32);

@@ -1,7 +1,9 @@
 // serial_combine_block: safe softmax, one block per row; every thread leaves its partial result in shared
 // memory and thread 0 alone combines them, one after another. Kernel 2 of Saman's blog "Fused Softmax, part
 // 3: CUDA kernel" (f32). Reads logits three times.
+// Worst case seen: 73.31 ulp (f32@host), staircase, V = 4099, rows = 1, seed 1: row 0, column 2444.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -59,10 +61,8 @@ struct SerialCombineBlock {
       .in_place = true,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(serial_combine_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.m, b.d, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(serial_combine_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SerialCombineBlock, "serial_combine_block", f16, f32);

@@ -3,7 +3,9 @@
 // first kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which calls it naive although
 // it subtracts the maximum. 5 accesses an element. Half has no finite number below the maximum's start,
 // -65504.
+// Worst case seen: 9.339 ulp (f16@host), clustered_top, V = 1024, rows = 5, seed 1: row 2, column 266.
 #include "kernels/building_blocks/reduce.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -74,16 +76,14 @@ struct ThreeKernelSafeThread {
   static std::size_t workspace_bytes(const Problem& p) {
     return 2 * static_cast<std::size_t>(p.rows) * sizeof(float);
   }
-  template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    const Rows<const f16> logits{static_cast<const f16*>(b.logits), p.rows, p.in_pitch};
-    const Rows<f16> probs{static_cast<f16*>(b.probs), p.rows, p.out_pitch};
-    float* const maxima = static_cast<float*>(b.workspace);
-    float* const reciprocals = maxima + p.rows;
-    const unsigned grid = grid_for(ceil_div(p.rows, kThreads), stream);
-    launch(row_maximum, grid, kThreads, 0, stream, logits, maxima, p.V);
-    launch(exp_and_sum, grid, kThreads, 0, stream, logits, probs, maxima, reciprocals, b.m, b.d, p.V);
-    if (probs.base) launch(scale_rows, grid, kThreads, 0, stream, probs, reciprocals, p.V);
+  static void run(const Call<f16>& call) {
+    float* const maxima = static_cast<float*>(call.buffers.workspace);
+    float* const reciprocals = maxima + call.problem.rows;
+    const unsigned grid = call.blocks(kThreads);
+    launch(row_maximum, grid, kThreads, 0, call.stream, call.logits, maxima, call.V);
+    launch(exp_and_sum, grid, kThreads, 0, call.stream, call.logits, call.probs, maxima, reciprocals, call.m,
+           call.d, call.V);
+    if (call.probs.base) launch(scale_rows, grid, kThreads, 0, call.stream, call.probs, reciprocals, call.V);
   }
 };
 ASSAY_REGISTER_KERNEL(ThreeKernelSafeThread, "three_kernel_safe_thread", f16);

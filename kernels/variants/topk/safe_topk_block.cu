@@ -1,6 +1,8 @@
 // safe_topk_block: safe softmax fused with top-k, one block per row: maximum, then sum and per-thread lists
 // in one pass; only the k winners get a probability. Selects on logits. Reads logits twice.
+// Worst case seen: 103.6 ulp (f32@host), long_tail, V = 128256, rows = 1, k = 5, seed 1: row 0, column 115822.
 #include "kernels/building_blocks/topk.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -47,11 +49,8 @@ struct SafeTopkBlock {
       .stores = 0,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(safe_topk_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, p.k,
-           p.index_bytes() == 8, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(safe_topk_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(SafeTopkBlock, "safe_topk_block", f16, bf16, f32);

@@ -1,6 +1,8 @@
 // topk_block: the k largest logits of a row and their positions, one block per row. Every thread keeps a
 // sorted list of its strided slice; the block merges the lists in k rounds. Reads logits once.
+// Worst case seen: none: its outputs are logits, bit for bit.
 #include "kernels/building_blocks/topk.cuh"
+#include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND {
 namespace {
@@ -31,10 +33,8 @@ struct TopkBlock {
       .stores = 0,
   };
   template <class T>
-  static void run(const Problem& p, const Buffers& b, const Stream& stream) {
-    launch(topk_block<T>, grid_for(p.rows, stream), kThreads, 0, stream,
-           Rows<const T>{static_cast<const T*>(b.logits), p.rows, p.in_pitch},
-           Rows<T>{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, p.k, p.index_bytes() == 8, p.V);
+  static void run(const Call<T>& call) {
+    call.block_per_row(topk_block<T>, kThreads);
   }
 };
 ASSAY_REGISTER_KERNEL(TopkBlock, "topk_block", f16, bf16, f32);

@@ -1,5 +1,4 @@
-// Kernels in the styles that are met: each gets the contract that stands in its first lines, no more and no
-// less.
+// Kernels in common styles: each gets exactly the contract that its first lines state.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file of kernels/adapter/examples, and what its first lines promise: "// entry: DECLARATION",
-/// "// needs: device" where the host executor cannot run it, "// arg: NAME=ROLE" where names do not say it,
-/// "// declared: WORDS" that the author gives, "// exit: STATUS", "// within: CONTRACT", and "// declare:
-/// WORDS" where limits are to be found.
+/// A file of kernels/adapter/examples, and what its first lines state. "// entry: DECLARATION". "// needs:
+/// device" if the host executor cannot run it. "// arg: NAME=ROLE" if names do not tell the role. "//
+/// declared: WORDS" given by the author. "// exit: STATUS". "// within: CONTRACT". "// declare: WORDS" if
+/// limits are to be found.
 struct Example {
   fs::path path;
   std::string entry, arg, declared, exit, within, declare, needs;
@@ -104,7 +103,7 @@ TEST(AdoptExamplesFolder, LimitsThatAreDeclaredOrAcceptedAreNoFinding) {
   EXPECT_EQ(declared.status, kPassed) << declared.text;
   EXPECT_EQ(declared.text.find("adopt with"), std::string::npos) << declared.text;
   EXPECT_EQ(check(*at, {"--accept-limits"}).status, kPassed);
-  // What the author declared is a promise: V_multiple=8 is not kept.
+  // The author's declaration is a promise, and this kernel does not keep V_multiple=8.
   const Ran broken = check(*at, {"--declare", "V_multiple=8; max_V=1024"});
   EXPECT_EQ(broken.status, kFailed) << broken.text;
 }

@@ -1,5 +1,5 @@
-// assay check: is a kernel right? Conformance groups on a key, a plugin or a source file: records.jsonl,
-// summary.md, index.html, and a verdict that names causes instead of listing cases.
+// assay check: is a kernel right? Runs conformance groups on a key, a plugin or a source file. Writes
+// records.jsonl, summary.md, index.html, and a verdict that names causes instead of listing cases.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -51,7 +51,7 @@ std::vector<conformance::Group> more_groups() {
   return {properties_group(), races_group(), sanitize_group()};
 }
 
-/// "got -nan": the sign of a NaN says nothing, and differs between machines.
+/// Removes the sign in "got -nan": it has no meaning and differs between machines.
 void drop_sign_of_nan(std::string& text) {
   const auto letter = [&](std::size_t i) {
     return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
@@ -60,15 +60,15 @@ void drop_sign_of_nan(std::string& text) {
     if (!letter(i - 1) && !letter(i + 4)) text.erase(i, 1);
 }
 
-/// Single cases show no contract; a kernel of this project has declared all there is.
+/// Single cases give no contract, and a kernel of this project has declared its limits.
 bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
   const conformance::Narrowing& n = o.narrow;
   return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
          n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
 }
 
-/// Where each kernel is right, for programs: the page's table. An empty object where single cases were asked
-/// for.
+/// The contract of each kernel, for programs: the same as the page's table. An empty object if single cases
+/// were requested.
 std::string contracts_of(const ReportData& data) {
   nlohmann::json all = nlohmann::json::object();
   for (const auto& [key, contract] : data.contracts) {
@@ -101,7 +101,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
     conformance::ConformanceResult result;
     if (shows_contract(t, options)) {
       begin_races(t.variant, t.words, options.seed);
-      // What the kernel brings and what the command adds: promises, and so no limits to be found.
+      // The declarations of the kernel and of the command are promises, so no limits are searched for them.
       conformance::ContractedResult within = run_within_contract(
           t.make, options, declaration_of(t.variant),
           [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
@@ -143,12 +143,12 @@ int run(Options& o) {
   const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const std::vector<Target> targets = resolve_targets(o.targets);
-  // Records are told apart by key.
+  // The key identifies a record's kernel.
   std::set<std::string> keys;
   for (const Target& t : targets)
     if (!keys.insert(t.variant.key()).second)
       throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
-  // Nothing else was asked for, and nothing could be shown.
+  // If only `sanitize` is asked for and cannot run, nothing would be shown.
   const bool device_code = std::any_of(targets.begin(), targets.end(),
                                        [](const Target& t) { return !on_host(t.variant.backend); });
   if (device_code && o.run.only == std::vector<std::string>{"sanitize"})
@@ -157,7 +157,7 @@ int run(Options& o) {
       return kEnvironment;
     }
   prepare_folder(out);
-  // Two checks at once would be each other's weather.
+  // Two checks at once on one GPU would disturb each other.
   std::optional<DeviceLock> lock;
   const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
     return on_device(t.variant) && cannot_launch(t.variant).empty();
@@ -229,7 +229,7 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_option("--timeout", o->targets.timeout_seconds,
                 "seconds of its own time, not of the clock, after which a launch is hung")
       ->capture_default_str()
-      ->take_last()  // behind a reproduce line's own
+      ->take_last()  // overrides the one in a reproduce line
       ->check(unsaid(CLI::PositiveNumber));
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
   add_threads(*c, o->run.threads);

@@ -1,5 +1,5 @@
-// assay check as it is called: verdict, exit status, files, and what is left of a run when the kernel crashes
-// or hangs in the middle of it.
+// assay check as it is called: verdict, exit status, files, and what is left of a run if the kernel crashes
+// or hangs in the middle.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ class CheckCommand : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  /// `assay check LINE --out FOLDER --threads 1`: the exit status; what it printed is in out and err.
+  /// Runs `assay check LINE --out FOLDER --threads 1`. Returns the exit status; the output is in out and err.
   int check(const std::string& line) {
     std::vector<std::string> words = {"assay", "check"};
     std::istringstream in(line);
@@ -65,7 +65,7 @@ TEST_F(CheckCommand, ARightKernelPasses) {
   ASSERT_EQ(check("safe_block/f32@host --quick --only shapes --only layout --only streams --only calls"),
             kPassed)
       << out;
-  // What a quick look left out stands beside its verdict, there and on the page.
+  // The verdict, in the terminal and on the page, says what a quick check left out.
   std::set<std::int64_t> lengths;
   std::int64_t rows = 0;
   for (const Record& r : records())
@@ -82,7 +82,7 @@ TEST_F(CheckCommand, ARightKernelPasses) {
   EXPECT_GT(all.size(), 400u);
   for (const Record& r : all) {
     EXPECT_FALSE(r.group.empty());
-    // In a worker of its own every case can be made but a delayed producer and a place in place.
+    // A worker can make every case except a delayed producer and an in-place launch.
     EXPECT_TRUE(r.status == Status::pass || r.setup == "in_place" || r.setup == "delayed_producer")
         << r.reason << " " << r.reproduce;
   }
@@ -115,7 +115,7 @@ TEST_F(CheckCommand, WithoutAGpuAKernelForOneIsNotRunAndHasNotFailed) {
     EXPECT_EQ(text.find("FAIL"), std::string::npos) << file;
     EXPECT_NE(text.find("NOT RUN"), std::string::npos) << file;
   }
-  // What ran beside it does not hide that it did not.
+  // It could not run, even if the other target did.
   EXPECT_EQ(check(plugin + " safe_block/f32@host --quick --only rows"), kEnvironment) << out;
   EXPECT_EQ(check(plugin + " mutant.no_max/f32@host --quick --only shapes"), kFailed) << out;
 }
@@ -142,7 +142,7 @@ TEST_F(CheckCommand, WhatNobodyPromisedIsRecordedAndNotJudged) {
     told = told || r.returned.find("segmentation fault") != std::string::npos;
   });
   EXPECT_TRUE(told);
-  // Who promises them is held to it.
+  // If the author declares them, the kernel is judged on them.
   EXPECT_EQ(check(fixture("promised_nothing") + " --quick --only shapes --only rows"), kFailed) << out;
   EXPECT_NE(out.find("was never written"), std::string::npos) << out;
   EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --declare min_V=0"), kFailed)
@@ -192,7 +192,7 @@ TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
 
 TEST_F(CheckCommand, AHangIsOneToo) {
   ASSERT_EQ(check(fixture("hang") + " --quick --only batch --timeout 0.3"), kFailed);
-  // One after another, each with a worker of its own.
+  // They run one after another, each in its own worker.
   const auto all = records();
   EXPECT_GT(all.size(), 3u);
   for (const Record& r : all) EXPECT_EQ(r.status, Status::hung) << r.reproduce;
@@ -245,7 +245,7 @@ TEST_F(CheckCommand, TheReproduceLineOfAFileRunsTheSameCase) {
                                           folder_.string(),
                                           "--threads",
                                           "1"};
-  // Probabilities are no logarithms of them.
+  // Probabilities are not log-probabilities.
   ASSERT_EQ(call(words), kFailed) << err;
   ASSERT_FALSE(records().empty());
   const std::string line = records()[0].reproduce;

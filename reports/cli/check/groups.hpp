@@ -1,5 +1,5 @@
-// Groups of `assay check` that stand above accuracy/: they need the properties, or a second copy of this
-// program.
+// Groups of `assay check` that cannot be in accuracy/, because they need the properties or a second process
+// of this program.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace assay {
 
-/// Random inputs and their images: shifted, permuted, split, in other batches
+/// Random inputs and related ones: shifted, permuted, split, in other batches
 /// (properties/variants/variant_properties.hpp).
 conformance::Group properties_group();
 
-/// The seed of `properties`, where the environment's RC_PARAMS does not choose one; RapidCheck, which tells
-/// stderr of any that is not its own, is told without a word. Before the first property runs.
+/// Sets the seed of `properties`, unless RC_PARAMS in the environment sets one. RapidCheck prints any seed
+/// but its own to stderr; here it prints nothing. Call before the first property runs.
 void seed_properties(std::uint64_t seed);
 
-/// The layouts again, under each tool of compute-sanitizer; only when asked for.
+/// The layouts again under each tool of compute-sanitizer. Runs only on request.
 conformance::Group sanitize_group();
 
-/// Launches in a process that ThreadSanitizer or racecheck watches.
+/// Launches in a process that ThreadSanitizer or racecheck monitors.
 conformance::Group races_group();
-/// Racecheck of a source file on a GPU begins here and works beside what follows: half a minute that the group
-/// `races` does not wait for. `target`: the words after `assay check`.
+/// Starts racecheck for a source file on a GPU. It runs beside the cases that follow, so that the group
+/// `races` need not wait half a minute. `target`: the words after `assay check`.
 void begin_races(const Variant& variant, const std::string& target, std::uint64_t seed);
 
 }  // namespace assay

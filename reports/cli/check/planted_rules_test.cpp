@@ -1,6 +1,5 @@
 // Planted faults, each with the rule that its first finding must name: twenty of the self-test, and twelve
-// files as somebody would write them (kernels/adapter/faults). A diagnosis that is wrong costs its
-// reader a day.
+// files as users would write them (kernels/adapter/faults). A wrong diagnosis costs its reader a day.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,11 +22,11 @@ using namespace conformance;
 
 struct Planted {
   const char* fault;
-  std::vector<const char*> words;  // what the first line must say
+  std::vector<const char*> words;  // the first line must contain these
   std::vector<const char*> groups = {"families", "shapes", "rows", "layout", "batch"};
 };
 
-/// The first line of the diagnosis, and a mark for each word that it lacks.
+/// The first line of the diagnosis, with a mark for each word that is missing.
 std::string first_line(const std::vector<Record>& records) {
   const auto found = diagnose(records);
   return found.empty() ? "nothing found" : finding_line(found[0]);
@@ -58,7 +57,7 @@ class Score {
 ConformanceResult check(const Variant& v, const std::vector<const char*>& groups) {
   ConformanceOptions o;
   o.extent = Extent::quick;
-  // Rules show in short rows; judging long ones takes most of the time.
+  // Rules show in short rows, and long rows take most of the time.
   o.most_elements = 6'200;
   o.only.assign(groups.begin(), groups.end());
   o.more = {races_group()};
@@ -94,7 +93,7 @@ TEST(PlantedRules, OfTheSelfTestAreNamedFirst) {
   for (const Planted& p : kOfTheSelfTest) {
     const Mutant* const m = find_mutant_of(p.fault);
     ASSERT_NE(m, nullptr) << p.fault;
-    // Somebody's kernel gives away no (m, d).
+    // An external kernel returns no (m, d).
     Variant v = m->variant;
     v.writes_normalizer = false;
     score.take(p, check(v, p.groups).records);
@@ -126,7 +125,7 @@ TEST(PlantedRules, OfFilesAreNamedFirst) {
   how.build_dir = (std::filesystem::temp_directory_path() / "assay-planted-rules").string();
   IsolationOptions usual, short_wait;
   short_wait.timeout_seconds = 1;
-  // One compilation for all; but the race checker runs every variant of its file.
+  // One compilation for all variants. (The race checker runs every variant of its file.)
   std::map<std::string, Variant> by_name;
   for (const char* file : {"all.cu", "missing_barrier.cu"})
     for (SourceCandidate& c : source_candidates(folder + file, how, usual))

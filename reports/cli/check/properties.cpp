@@ -20,7 +20,7 @@ using conformance::ConformanceCase;
 
 constexpr const char* kFamily = "property";
 
-/// Tells the bench how every launch ended; a property only sees that it failed.
+/// Tells the bench how every launch ended. A property itself sees only that it failed.
 class CountingLauncher final : public Launcher {
  public:
   CountingLauncher(std::shared_ptr<Launcher> inner, const Bench& bench)
@@ -50,7 +50,7 @@ class CountingLauncher final : public Launcher {
   FaultKind kind_ = FaultKind::none;  // of the first launch that failed
 };
 
-/// Properties draw any length, pitch, address and value.
+/// Properties generate any length, pitch, address and value, so they need a kernel without limits on these.
 std::string limited(const Variant& v) {
   const Limits& l = v.limits;
   if (l.max_V > 0 && l.max_V < 4096)
@@ -81,7 +81,7 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
   if (v.launcher) v.launcher = counted = std::make_shared<CountingLauncher>(v.launcher, bench);
   VariantProperty few = property;
   few.cases = std::min(property.cases, bench.options().extent == conformance::Extent::quick ? 25 : 100);
-  few.must_appear.clear();  // what few cases happen to cover says nothing of the kernel
+  few.must_appear.clear();  // with few cases, missing coverage says nothing about the kernel
   const Outcome outcome = outcome_of(few, {&v}, v.key(), false);
   Record r = bench.blank(c);
   r.rows_judged = few.cases;
@@ -97,7 +97,7 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
 
 std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
   std::vector<conformance::Unit> units;
-  // Properties draw rows of logits.
+  // Properties generate rows of logits only.
   if (!not_plain_rows(p.variant.claim, p.variant.op).empty()) return units;
   for (const VariantProperty& property : variant_properties()) {
     if (!property.applies(p.variant)) continue;
@@ -107,7 +107,7 @@ std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
       run_property(bench, property, cases[0]);
     };
     u.weight = 2e6;
-    u.exclusive = true;  // the generator of random cases is the process's
+    u.exclusive = true;  // the random generator is global to the process
     units.push_back(std::move(u));
   }
   return units;

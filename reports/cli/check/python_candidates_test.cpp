@@ -1,4 +1,4 @@
-// A Python callable, from the command line's words to a verdict that its own line repeats.
+// A Python callable, from the command-line words to a verdict that its reproduce line repeats.
 #include "reports/targets/python_candidates.hpp"
 
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST(PythonCandidates, TorchEagerAndCompiled) {
   EXPECT_EQ(c.status, kPassed) << c.out << c.err;
   c = check_callable(file + ":topk", "--host --op topk --declare k_up_to_V=yes --quick --only rows");
   EXPECT_EQ(c.status, kPassed) << c.out << c.err;
-  // Compiled anew for each of its shapes: none of them is a hang.
+  // It is compiled again for each shape. The wait for that is no hang.
   c = check_callable(file + ":compiled", "--host --quick --only rows --V 129 --timeout 2");
   EXPECT_EQ(c.status, kPassed) << c.out << c.err;
 }

@@ -1,4 +1,4 @@
-// For the tests of Python callables: `assay check` of one, as the command line has it.
+// For the tests of Python callables: runs `assay check` on one, through the command line.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Checked {
   std::vector<Record> records;
 };
 
-/// `assay check WORDS --threads 1 --out FOLDER`.
+/// Runs `assay check WORDS --threads 1 --out FOLDER`.
 inline Checked check_words(std::vector<std::string> words) {
   const TestFolder folder;
   words.insert(words.begin(), {"assay", "check"});
@@ -38,7 +38,7 @@ inline Checked check_words(std::vector<std::string> words) {
   return c;
 }
 
-/// With the interpreter of the tests.
+/// The same, with the Python interpreter of the tests.
 inline Checked check_callable(const std::string& target, const std::string& more) {
   std::vector<std::string> words = {target, "--python", test_python()};
   std::istringstream in(more);

@@ -1,5 +1,5 @@
-// Verdicts on Python callables that take a mask, a scale, a bias, lengths or temperatures: the right ones
-// pass in the group `operands`, the wrong ones fail there.
+// Verdicts on Python callables that take a mask, a scale, a bias, lengths or temperatures: right ones pass in
+// the group `operands`, wrong ones fail there.
 #include "reports/cli/check/python_check_test.hpp"
 
 namespace assay {
@@ -9,7 +9,7 @@ struct One {
   const char *function, *arguments;
 };
 
-/// The group `operands`, at one length of rows.
+/// Runs the group `operands` at one row length.
 Checked check_operands(const std::string& file, const One& one) {
   return check_callable(python_fixture(file) + ":" + one.function,
                         std::string(one.arguments) + " --host --quick --only operands --V 33");
@@ -74,14 +74,14 @@ TEST(PythonOperandVerdicts, Torch) {
     fails("torch_operands.py", one);
 }
 
-// torch.softmax(x, dim=-1) itself: of what C++ defines, Python tells no parameters.
+// torch.softmax(x, dim=-1) itself: Python cannot list the parameters of a C++ function.
 TEST(PythonOperandVerdicts, AConstantGoesToWhatTorchDefines) {
   ASSAY_NEEDS_PYTHON("torch");
   const Checked c = check_callable("torch:softmax", "--arg dim=-1 --host --quick --only shapes --V 33");
   EXPECT_EQ(c.status, kPassed) << c.out << c.err;
 }
 
-// Neutral operands in every other group: there the callable is a plain softmax.
+// All other groups pass neutral operands: there the callable is a plain softmax.
 TEST(PythonOperandVerdicts, TheOtherGroupsLeaveThemNeutral) {
   ASSAY_NEEDS_PYTHON("numpy");
   const Checked c =

@@ -1,5 +1,5 @@
-// Somebody's right kernels, each one file as it is and its entry: the quick check passes them with nothing
-// declared.
+// Right kernels of other authors, each an unchanged file and its entry. The quick check passes them with
+// nothing declared.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file of kernels/adapter/right. Its first lines say how it is called: "// entry: DECLARATION"
-/// and, where T stands for several types, "// types: f16,f32".
+/// A file of kernels/adapter/right. Its first lines say how it is called: "// entry: DECLARATION" and, if T
+/// stands for several types, "// types: f16,f32".
 struct RightFile {
   fs::path path;
   std::string entry, types;

@@ -1,7 +1,8 @@
-// The group `sanitize`: a small set of cases once more, under each tool of compute-sanitizer.
+// The group `sanitize`: a small set of cases again, under each tool of compute-sanitizer.
 #include <fmt/format.h>
 
 #include "accuracy/conformance/bench.hpp"
+#include "accuracy/reproduce.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 
@@ -11,11 +12,11 @@ namespace {
 using conformance::Bench;
 using conformance::ConformanceCase;
 
-/// A case of a registered key, launched by the process that fills its buffers.
+/// The command for a case of a registered key. The process that fills the buffers also launches.
 std::string in_process_command(const Bench& bench) {
   return fmt::format(
-      "timeout 600 '{}' report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
-      own_path(), bench.variant().key());
+      "timeout --foreground 600 {} report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
+      shell_quoted(own_path()), bench.variant().key());
 }
 
 void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
@@ -29,7 +30,7 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
       bench.emit(i, bench.unsupported(cases[i], "sanitize: " + why));
       continue;
     }
-    // A worker's buffers are filled by the supervisor, which the tool does not see.
+    // For a worker, the supervisor fills the buffers, and the tool does not see that.
     const bool unseen = tool == "initcheck";
     if (unseen && !find_variant(bench.variant().key())) {
       bench.emit(i, bench.unsupported(cases[i], "initcheck: buffers shared with another process"));

@@ -1,4 +1,4 @@
-// A source file, from the command line's words to a launch in a worker.
+// A source file, from the command-line words to a launch in a worker.
 #include "reports/targets/source_candidates.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(SourceCandidates, NoStreamArgument) {
                         options_for("void softmax_rows(float* out, const float* inp, int N, int C)"));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(all[0].variant.limits.dense);
-  // On host memory there is no default stream to work on.
+  // Host memory has no default stream.
   EXPECT_TRUE(all[0].variant.own_stream);
 }
 
@@ -107,7 +107,7 @@ TEST(SourceCandidates, WordsNameEverythingThatWasGiven) {
         " --arg 'b=BLOCK + 1' ", " --host ", " --nvcc-flags '-DBLOCK=256 -I inc' ", " --types f32 ",
         " --name theirs ", " --declare 'exp=fast; height=V/256+13' ", " --op log_softmax "})
     EXPECT_NE(words.find(part), std::string::npos) << part << " is not in: " << words;
-  // Of a file that registers itself --op selects cases, and the case's own line says it.
+  // For a file that registers itself, --op selects cases, and the case's reproduce line repeats it.
   o.entry.clear();
   EXPECT_EQ(source_words("my.cu", o).find("--op"), std::string::npos);
 }

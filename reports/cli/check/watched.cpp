@@ -13,11 +13,12 @@
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
+#include "accuracy/reproduce.hpp"
 
 namespace assay {
 namespace {
 
-/// A name of its own for what a child writes, which goes when the child has ended.
+/// A temporary folder for what a child writes, deleted when the child has ended.
 struct TemporaryFolder {
   TemporaryFolder() {
     static std::atomic<int> count{0};
@@ -32,13 +33,13 @@ struct TemporaryFolder {
 
 }  // namespace
 
-/// What a child prints when a tool has something to say; no status of ours.
+/// Exit status that tells compute-sanitizer's findings from the child's own statuses.
 static constexpr int kToolFound = 86;
 
 Ran shell(const std::string& command) {
   Ran ran;
   const TemporaryFolder folder;
-  FILE* out = popen(fmt::format("exec 2>&1; out='{}'; {}", folder.path.string(), command).c_str(), "r");
+  FILE* out = popen(fmt::format("exec 2>&1; out={}; {}", shell_quoted(folder.path.string()), command).c_str(), "r");
   if (!out) return ran;
   std::array<char, 4096> some;
   while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
@@ -55,10 +56,10 @@ std::string own_path() {
 }
 
 std::string child_command(const std::string& words, std::uint64_t seed) {
-  // The GPU is this process's, and the child works for it: it must not wait for it.
+  // --shared: this process holds the GPU's lock, and its child must not wait for it.
   return fmt::format(
-      "timeout 600 '{}' check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
-      own_path(), words, seed);
+      "timeout --foreground 600 {} check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
+      shell_quoted(own_path()), words, seed);
 }
 
 std::string line_with(const std::string& output, std::initializer_list<const char*> words) {
@@ -69,7 +70,7 @@ std::string line_with(const std::string& output, std::initializer_list<const cha
   return {};
 }
 
-/// The shell's `ulimit -t` ends a child that goes on for too long by its own processor time with this status.
+/// Exit status of the shell if `ulimit -t` ended a child that used too much CPU time.
 static constexpr int kOutOfTime = 128 + SIGXCPU;
 static bool out_of_time(const Ran& ran) { return ran.status == kTimedOut || ran.status == kOutOfTime; }
 
@@ -94,7 +95,7 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
   Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool,
                               kToolFound, child));
-  // A hazard of equal values is a warning at most, and no result can show it.
+  // Equal values written by two threads are at most a warning, and no result can show such a hazard.
   const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
                      (ran.output.find("RACECHECK SUMMARY: ") != std::string::npos &&
                       ran.output.find("(0 errors") != std::string::npos) ||

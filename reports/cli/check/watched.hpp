@@ -1,5 +1,5 @@
-// This program once more, as a child that a tool watches: compute-sanitizer on a GPU, ThreadSanitizer for
-// kernels on the host executor. The tool's word is the record.
+// Runs this program again as a child that a tool monitors: compute-sanitizer on a GPU, ThreadSanitizer for
+// kernels on the host executor. What the tool reports becomes the record.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 namespace assay {
 
 struct Ran {
-  int status = -1;  // of the shell
+  int status = -1;  // exit status of the shell
   std::string output;
 };
 
-/// Runs a command of the shell; its output holds what it told stderr, too. In it $out is a folder of its own,
-/// which goes when it has ended.
+/// Runs a shell command. The output includes stderr. In the command, $out is a new folder, deleted at the
+/// end.
 Ran shell(const std::string& command);
 
-/// `timeout` ends a child that goes on for too long by the clock with this status.
+/// Exit status of `timeout` if it ended a child that ran too long in wall time.
 constexpr int kTimedOut = 124;
 
-/// This program, or the one that $ASSAY_WORKER names where this one is a test.
+/// Path of this program, or in a test the program that $ASSAY_WORKER names.
 std::string own_path();
 
-/// `assay check` of these words: a target, and which of its cases. One thread, beside whoever asked. What it
-/// writes goes with it.
+/// The command `assay check` with these words: a target, and which of its cases. One thread; it does not wait
+/// for the GPU's lock. The files that it writes are deleted with it.
 std::string child_command(const std::string& words, std::uint64_t seed);
 
-/// The child under one of compute-sanitizer's tools. `found`: the first thing that the tool says is wrong.
+/// Runs the child under one of compute-sanitizer's tools. `found`: the first error that the tool reports.
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found);
 
-/// The first line of the output that has any of the words.
+/// The first line of the output that contains any of the words.
 std::string line_with(const std::string& output, std::initializer_list<const char*> words);
 
-/// Makes the record. `found`: what the tool itself has to say. A child that ended badly without a word of it
-/// shows a fault of the launch, not the one that the tool looks for.
+/// Fills the record. `found`: what the tool reports. If the child failed and the tool reports nothing, it is
+/// a fault of the launch, not the kind of fault that the tool looks for.
 void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& found);
 
-/// Empty, or what compute-sanitizer's groups lack on this machine.
+/// Empty, or what this machine lacks for the groups that use compute-sanitizer.
 std::string sanitizer_missing();
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// assay fuzz: searches each candidate for an input that breaks it; what it finds is shrunk and written as
-// case files. Exit 1 where something was found.
+// assay fuzz: searches an input that breaks each candidate. Findings are shrunk and written as case files.
+// Exit status 1 if something was found.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -30,7 +30,7 @@ using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
 using Options = FuzzOptions;
 
-/// "30s", "5m", "1h", "500ms", or seconds.
+/// Reads "30s", "5m", "1h", "500ms", or a number of seconds.
 double seconds_of(const std::string& text) {
   char* end = nullptr;
   const double n = std::strtod(text.c_str(), &end);
@@ -45,10 +45,10 @@ double seconds_of(const std::string& text) {
   return n * scale;
 }
 
-/// One line on a terminal that redraws itself, a line every ten seconds in a log.
-class Progress {
+/// Progress: on a terminal one line that redraws itself, in a log a line every ten seconds.
+class CampaignProgress {
  public:
-  explicit Progress(std::string key) : key_(std::move(key)) {}
+  explicit CampaignProgress(std::string key) : key_(std::move(key)) {}
   void operator()(const fuzz::SearchResult& r) {
     if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
     shown_ = r.seconds;
@@ -61,7 +61,7 @@ class Progress {
     std::fflush(stderr);
     drawn_ = true;
   }
-  ~Progress() {
+  ~CampaignProgress() {
     if (terminal_ && drawn_) fmt::print(stderr, "\n");
   }
 
@@ -71,7 +71,7 @@ class Progress {
   double shown_ = 0;
 };
 
-/// Corpora and records of several folders become one of each.
+/// Merges corpora and records of several folders into one of each.
 int merge(const Options& o) {
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
   std::vector<std::string> records;
@@ -111,11 +111,11 @@ int merge(const Options& o) {
   return kPassed;
 }
 
-/// What one candidate's campaign says on the terminal, and the files it leaves.
+/// What the terminal shows of one candidate's campaign, and the files that it leaves.
 struct Outcome {
   bool judged = false;
   std::size_t found = 0;
-  std::string first;  // the command that repeats the first of them
+  std::string first;  // the command that repeats the first finding
 };
 
 Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
@@ -138,7 +138,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   c.corpus = o.corpus;
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
-  Progress progress(v.key());
+  CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   std::string corpus;
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
@@ -154,7 +154,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
   std::string first;
-  for (fuzz::Finding& f : done.findings) {
+  for (fuzz::FuzzFinding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
     Repeat again;
     again.words = "replay " + shell_quoted(at.string());
@@ -172,7 +172,8 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
   return {r.passed > 0 || !r.failures.empty(), done.findings.size(), first};
 }
 
-/// A process for each GPU, each a shard of the search with its own device; they share folders, not files.
+/// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
+/// files.
 int run_on_devices(const Options& o) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;

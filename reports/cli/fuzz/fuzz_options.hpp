@@ -1,4 +1,4 @@
-// What `assay fuzz` was asked for, and how a search on several GPUs asks its processes for the same.
+// The options of `assay fuzz`, and how a search on several GPUs passes them to its processes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FuzzOptions {
   CandidateOptions how;
 };
 
-/// The words of process `index` of options.jobs, on its own of `devices` GPUs: the same search, another
+/// The command line of process `index` of options.jobs, on one of `devices` GPUs: the same search, another
 /// shard.
 std::vector<std::string> device_words(const FuzzOptions& options, int index, int devices);
 

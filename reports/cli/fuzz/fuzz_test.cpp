@@ -29,12 +29,26 @@ class FuzzCommand : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
+<<<<<<< HEAD
   /// Exit status; what was printed is in `out_` and `err_`.
   int run(const std::vector<std::string>& words) {
     const command_test::Outcome o = command_test::call_words(words);
     out_ = o.out;
     err_ = o.err;
     return o.status;
+=======
+  /// Returns the exit status; what was printed is in `out_` and `err_`.
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "assay");
+    std::vector<const char*> argv;
+    for (const std::string& w : words) argv.push_back(w.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+>>>>>>> main
   }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::recursive_directory_iterator(folder_),
@@ -78,7 +92,7 @@ TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {
     if (call[0] == "fuzz") call.insert(call.end(), {"--out", at("out")});
     EXPECT_EQ(run(call), kBadCall) << call.back() << out_;
     EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
-    EXPECT_LE(files(), 1u);  // the folder itself
+    EXPECT_LE(files(), 1u);  // 1: the folder itself
   }
 }
 
@@ -136,8 +150,8 @@ TEST(FuzzOptions, AProcessOfAGpuIsAskedForTheSameSearch) {
       << "more processes than GPUs";
 }
 
-// A planted fault, found in a worker, shrunk and written: the file fails again, explained, until another
-// kernel is put in its place.
+// A planted fault is found in a worker, shrunk and written. The file fails again, explained, until another
+// kernel takes the kernel's place.
 TEST_F(FuzzCommand, FindsShrinksAndReplaysAFault) {
   const std::string key = "mutant.max_from_zero/f32@host";
   EXPECT_EQ(run({"fuzz", key, "--evaluations", "128", "--out", at("out"), "--jobs", "2"}), kFailed)
@@ -163,7 +177,7 @@ TEST_F(FuzzCommand, FindsShrinksAndReplaysAFault) {
   EXPECT_GT(cases, 0);
 }
 
-// As under mpirun -n 2: each rank is a process, and tells itself from the other by its environment.
+// As under mpirun -n 2: each rank is a process, which knows its rank from its environment.
 TEST_F(FuzzCommand, TwoRanksShareAFolder) {
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < 2; ++rank) {
@@ -174,7 +188,7 @@ TEST_F(FuzzCommand, TwoRanksShareAFolder) {
       setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
       if (!std::freopen("/dev/null", "w", stdout)) _exit(99);
       const std::string corpus = at("corpus"), out = at("out");
-      // In this process: the thread that starts workers did not come along through the fork.
+      // In this process, because the thread that starts workers does not exist after a fork.
       const char* argv[] = {"assay",         "fuzz",  "online_block/f16@host",
                             "--evaluations", "64",    "--corpus",
                             corpus.c_str(),  "--out", out.c_str(),

@@ -1,4 +1,4 @@
-// assay replay: one case file again, explained.
+// assay replay: runs one case file again and explains it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

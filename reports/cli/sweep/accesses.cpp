@@ -1,7 +1,6 @@
-// assay sweep accesses: what the kernels really load and store. Exact counts on
-// the host executor; on a GPU the hardware counters of ncu, which is started
-// around `--launch` and whose table is read back (reports/publish/measure_accesses.sh
-// does both).
+// assay sweep accesses: what the kernels really load and store. On the host executor the counts are exact. On
+// a GPU they are hardware counters of ncu, which is started around `--launch` and whose table is read back
+// (reports/publish/measure_accesses.sh does both).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +34,7 @@ std::vector<AccessPoint> device_points(const Options& o) {
   return access_points(Backend::cuda, o.keys, o.V, o.rows);
 }
 
-/// Every point of the GPU's table, once, each between its marks.
+/// Launches every point of the GPU's table once, each between its marks.
 int launch_points(const Options& o) {
   choose_device(o.device);
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
@@ -57,7 +56,7 @@ int launch_points(const Options& o) {
   return kPassed;
 }
 
-/// Records of the same key, V and source as new ones give way to them.
+/// New records replace old ones of the same key, V and source.
 std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<AccessRecord> fresh) {
   const auto same = [](const AccessRecord& a, const AccessRecord& b) {
     return a.key == b.key && a.V == b.V && a.rows == b.rows && a.k == b.k && a.source == b.source;
@@ -103,7 +102,8 @@ int run(const Options& o) {
       beyond.push_back(fmt::format("{} V = {}: {:.3f} + {:.3f}, claimed {} + {}", r.key, r.V, *r.loads,
                                    *r.stores, *r.claimed_loads, *r.claimed_stores));
   }
-  // A claim can be a source's own count, which the counters contradict: that is a result, not a failure.
+  // A claim may be the published source's own count. If the counters contradict it, that is a result, not a
+  // failure.
   fmt::print("{}: {} points measured, {} of them beyond the claimed accesses\n",
              fresh.empty() ? "FAIL" : "MEASURED", fresh.size(), beyond.size());
   for (const std::string& line : beyond) fmt::print("  {}\n", line);

@@ -1,4 +1,4 @@
-// Sweeps that are equal, shifted, noisy, broken: what the comparison must say of each.
+// Equal, shifted, noisy and broken sweeps: what the comparison must say of each.
 #include "reports/sweep/data/compare.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-/// `count` configurations, their samples drawn with 1 % noise and a tail, all times `factor`.
+/// `count` configurations with all times multiplied by `factor`. Samples have 1 % noise and a tail.
 std::vector<SweepRecord> sweep(unsigned seed, double factor = 1, std::size_t samples = 15, int count = 200,
                                double noise = 0.01) {
   std::mt19937 random(seed);
@@ -73,7 +73,7 @@ TEST(SweepCompare, FindsTheOneThatChanged) {
 }
 
 TEST(SweepCompare, LeavesSmallChangesAndLoudNoiseAlone) {
-  // One percent is significant and of no importance.
+  // One percent is statistically significant but unimportant.
   const SweepComparison small = compare_sweeps(sweep(1, 1, 30, 50, 0.0005), sweep(2, 1.01, 30, 50, 0.0005));
   EXPECT_EQ(small.same, 50) << comparison_text(small);
   const SweepComparison loud = compare_sweeps(sweep(1, 1, 15, 200, 0.3), sweep(2, 1, 15, 200, 0.3));

@@ -1,5 +1,5 @@
-// The sweep on the host executor, from the plan to the file: what right kernels leave, what a planted fault
-// leaves, what a second run does with it, and how a budget ends it. No test asserts a time.
+// The sweep on the host executor, from plan to file: the records of right kernels and of a planted fault,
+// what a second run does with them, and how a budget ends it. No test asserts a time.
 #include "reports/sweep/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_F(SweepEngine, TimesAndVerifiesEveryOp) {
   ASSERT_EQ(file().size(), keys.size());
   for (const SweepRecord& one : file()) {
     EXPECT_EQ(one.status, "measured") << one.key << one.reason;
-    // Arithmetic in f16 is too coarse to be judged.
+    // f16 arithmetic is too coarse to be judged.
     const bool coarse = one.key == "safe_block_half/f16@host";
     EXPECT_EQ(one.verified, coarse ? "not_judged" : "pass") << one.key << one.verified_reason;
     EXPECT_TRUE(coarse || one.verified_elements > 0) << one.key;
@@ -113,7 +113,7 @@ TEST_F(SweepEngine, SkipsWhatTheFolderHasAndGoesOnAfterATornLine) {
   const auto plan = plan_of({"online_block/f32@host"}, {63, 65});
   run(plan);
   const std::string before = read_file(folder_ / "sweep.jsonl");
-  // The second record is lost but for half its line.
+  // The second record is lost, except for half of its line.
   const std::size_t first = before.find('\n') + 1;
   write_files({{folder_ / "sweep.jsonl", before.substr(0, first + 99)}});
   const SweepResult r = run(plan);
@@ -181,7 +181,7 @@ TEST(SweepPlan, HoldsWhatFiltersNameAndNothingElse) {
   for (const SweepJob& j : make_sweep_plan(s)) {
     EXPECT_EQ(j.V, 7);
     EXPECT_EQ(j.subject->variant.dtype, Dtype::f32);
-    // k = 5 is what a set has; more than V is not asked of anyone.
+    // A set has k = 5. A k larger than V is never planned.
     EXPECT_EQ(j.k, selects(j.subject->variant.op) ? 5 : 0);
   }
   s.sizes = {3};
@@ -228,7 +228,7 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
   const std::string out = folder_.string(), old = (folder_ / "old.jsonl").string();
   ASSERT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
             kPassed);
-  // Ten times as fast as it was, and then ten times as slow; a configuration that was not asked for is not
+  // Once ten times as fast as before, once ten times as slow. A configuration that was not requested is not
   // lost.
   std::vector<SweepRecord> before = file();
   for (SweepRecord& r : before)
@@ -246,7 +246,7 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
   EXPECT_EQ(against(), kFailed);
 }
 
-// Where Python has no PyTorch (-S: no packages at all), each peer is one record that says so and that reads
+// If Python has no PyTorch (-S: no packages at all), each peer gives one record that says so and can be read
 // back.
 TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
   if (std::system("python3 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";

@@ -1,5 +1,5 @@
-// assay sweep launch: one kernel on cold buffers, launched so many times and nothing else, for a profiler to
-// look at.
+// assay sweep launch: launches one kernel a given number of times on cold buffers, and nothing else. For
+// profilers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

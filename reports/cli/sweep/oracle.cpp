@@ -1,4 +1,4 @@
-// assay sweep oracle: how fast outputs are judged here, by MPFR and by the fast tier.
+// assay sweep oracle: measures how fast outputs are judged here, by MPFR and by the fast tier.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,7 +32,7 @@ int run(const Options& o) {
   if (!o.out.empty()) prepare_folder(o.out);
   const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
 
-  // Each key's outputs are counted once, by the tier that saw most of them.
+  // The outputs of each key count once, for the tier that judged most of them.
   std::map<std::string, std::int64_t> judged_of;
   std::int64_t failed = 0, judged = 0;
   for (const OracleSpeed& s : all) {

@@ -1,5 +1,5 @@
-// assay sweep: performance against the machine's own copy and read speed, verified before and after every
-// timing.
+// assay sweep: performance compared with the machine's own copy and read speed, verified before and after
+// every timing.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ struct Options {
   int device = 0;
 };
 
-/// "90s", "9m", "1h" in seconds.
+/// Reads "90s", "9m", "1h" as seconds.
 double seconds_of(const std::string& text) {
   std::size_t used = 0;
   double value = 0;
@@ -52,7 +52,7 @@ int compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecor
   return comparison_passed(c) ? kPassed : kFailed;
 }
 
-/// A narrowed run has not lost what it did not ask for.
+/// A narrowed run does not report as lost what it did not request.
 std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
                                      const std::vector<SweepJob>& plan, const SweepOptions& options) {
   std::set<std::string> planned;
@@ -145,7 +145,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_sweep_oracle(*c, status);
   add_sweep_launch(*c, status);
   add_sweep_accesses(*c, status);
-  // Below a subcommand the sweep itself has nothing to do.
+  // If a subcommand is given, the sweep itself does nothing.
   c->callback([c, o, &status] {
     if (c->get_subcommands().empty()) status = run(*o);
   });

@@ -2,56 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
-namespace {
 
 using nlohmann::json;
 
-void write(json& j, const std::optional<double>& v) {
-  if (!v)
-    j = nullptr;
-  else if (std::isfinite(*v))
-    j = *v;
-  else  // JSON has no infinity and no NaN: they travel as strings
-    j = std::isnan(*v) ? "nan" : *v > 0 ? "inf" : "-inf";
-}
-void write(json& j, const std::optional<int>& v) {
-  if (v)
-    j = *v;
-  else
-    j = nullptr;
-}
-template <class T>
-void write(json& j, const T& v) {
-  j = v;
-}
-
-void read(const json& j, std::optional<double>& v) {
-  if (j == "inf" || j == "-inf")
-    v = j == "inf" ? INFINITY : -INFINITY;
-  else if (j == "nan")
-    v = NAN;
-  else
-    v = j.is_null() ? std::nullopt : std::optional(j.get<double>());
-}
-void read(const json& j, std::optional<int>& v) {
-  v = j.is_null() ? std::nullopt : std::optional(j.get<int>());
-}
-template <class T>
-void read(const json& j, T& v) {
-  v = j.get<T>();
-}
-
 /// Every field once, for the writer and the reader alike.
-template <class Record, class Visit>
-void each_field(Record& r, const Visit& visit) {
+template <IsA<AccessRecord> R, class Visit>
+void each_field(R& r, Visit& visit) {
   visit("key", r.key);
   visit("claimed_loads", r.claimed_loads);
   visit("claimed_stores", r.claimed_stores);
@@ -77,11 +41,9 @@ void each_field(Record& r, const Visit& visit) {
   visit("gpu", r.gpu);
 }
 
-}  // namespace
-
 json to_json(const AccessRecord& r) {
-  json j = {{"kind", "accesses"}, {"version", 1}};
-  each_field(r, [&](const char* name, const auto& v) { write(j[name], v); });
+  json j = fields_to_json(r);
+  j.update({{"kind", "accesses"}, {"version", 1}});
   return j;
 }
 
@@ -89,14 +51,7 @@ AccessRecord access_record_from_json(const json& j) {
   if (!j.is_object() || !j.contains("kind") || j["kind"] != "accesses")
     throw InputError("field kind: no record of assay sweep accesses");
   if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
-  AccessRecord r;
-  each_field(r, [&](const char* name, auto& v) {
-    try {
-      read(j.at(name), v);
-    } catch (const json::exception& e) {
-      throw InputError(fmt::format("field {}: {}", name, e.what()));
-    }
-  });
+  auto r = fields_from_json<AccessRecord>(j);
   if (r.source != "host counters" && r.source != "ncu")
     throw InputError("field source: '" + r.source + "' is not known");
   return r;

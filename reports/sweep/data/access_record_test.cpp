@@ -44,6 +44,19 @@ TEST(AccessRecord, SurvivesJson) {
   EXPECT_FALSE(r.stores.has_value());
 }
 
+TEST(AccessRecord, EveryRealFieldKeepsWhatIsNoNumber) {
+  nlohmann::json j = to_json(sample());
+  for (const char* x : {"nan", "inf", "-inf"}) {
+    for (const char* field : {"loads", "stores", "dram_read", "dram_write", "l2_read", "l2_write",
+                              "registers", "local_bytes", "occupancy", "sectors_per_request",
+                              "instructions_per_element", "issue_share", "dram_share", "time_us"}) {
+      ASSERT_TRUE(j.contains(field)) << field;
+      j[field] = x;
+    }
+    EXPECT_EQ(to_json(access_record_from_json(j)), j);
+  }
+}
+
 TEST(AccessRecord, EveryFieldIsNeededAndNamed) {
   const nlohmann::json good = to_json(sample());
   for (const auto& [field, value] : good.items()) {

@@ -2,83 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
-namespace {
 
 using nlohmann::json;
 
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
-
-/// JSON has no infinity and no NaN: they travel as strings.
-json value(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
-}
-double number(const json& j) {
-  if (!j.is_string()) return j.get<double>();
-  const auto s = j.get<std::string>();
-  if (s == "inf") return INFINITY;
-  if (s == "-inf") return -INFINITY;
-  if (s == "nan") return NAN;
-  throw InputError("'" + s + "' is not a number");
-}
-
-struct Writer {
-  json j = {{"kind", "sweep"}, {"version", 1}};
-  template <class T>
-  void operator()(const char* name, const T& v) {
-    if constexpr (IsOptional<T>::value) {
-      if (!v)
-        j[name] = nullptr;
-      else if constexpr (std::is_same_v<T, std::optional<double>>)
-        j[name] = value(*v);
-      else
-        j[name] = *v;
-    } else {
-      j[name] = v;
-    }
-  }
-};
-
-struct Reader {
-  const json& j;
-  template <class T>
-  void operator()(const char* name, T& v) const {
-    try {
-      const json& from = j.at(name);
-      if constexpr (IsOptional<T>::value) {
-        if (from.is_null())
-          v.reset();
-        else if constexpr (std::is_same_v<T, std::optional<double>>)
-          v = number(from);
-        else
-          v = from.get<typename T::value_type>();
-      } else {
-        v = from.get<T>();
-      }
-    } catch (const json::exception& e) {
-      throw InputError(fmt::format("field {}: {}", name, e.what()));
-    } catch (const InputError& e) {
-      throw InputError(fmt::format("field {}: {}", name, e.what()));
-    }
-  }
-};
-
 /// Every field once, for the writer and the reader alike.
-template <class Record, class Visit>
-void each_field(Record& r, Visit& visit) {
+template <IsA<SweepRecord> R, class Visit>
+void each_field(R& r, Visit& visit) {
   visit("key", r.key);
   visit("role", r.role);
   visit("backend", r.backend);
@@ -129,6 +66,8 @@ void each_field(Record& r, Visit& visit) {
   visit("reproduce", r.reproduce);
 }
 
+namespace {
+
 void require_one_of(const char* field, const std::string& value, std::initializer_list<const char*> known) {
   for (const char* k : known)
     if (value == k) return;
@@ -148,18 +87,16 @@ std::string identity(const SweepRecord& r) {
 }
 
 json to_json(const SweepRecord& r) {
-  Writer w;
-  each_field(r, w);
-  return std::move(w.j);
+  json j = fields_to_json(r);
+  j.update({{"kind", "sweep"}, {"version", 1}});
+  return j;
 }
 
 SweepRecord sweep_record_from_json(const json& j) {
   if (!j.is_object() || !j.contains("kind") || j["kind"] != "sweep")
     throw InputError("field kind: no record of assay sweep");
   if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
-  SweepRecord r;
-  const Reader reader{j};
-  each_field(r, reader);
+  const auto r = fields_from_json<SweepRecord>(j);
   require_one_of("role", r.role, {"variant", "peer", "ceiling"});
   require_one_of("status", r.status, {"measured", "once", "unsupported", "not_run", "failed"});
   require_one_of("verified", r.verified, {"pass", "fail", "not_judged"});

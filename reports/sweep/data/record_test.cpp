@@ -83,6 +83,23 @@ TEST(SweepRecord, EveryFieldIsNeededAndNamed) {
   EXPECT_THROW(sweep_record_from_json(j), InputError);
 }
 
+TEST(SweepRecord, EveryRealFieldKeepsWhatIsNoNumber) {
+  nlohmann::json j = to_json(sample());
+  for (const char* x : {"nan", "inf", "-inf"}) {
+    for (const char* field :
+         {"median_us", "p10_us", "p90_us", "ci_low_us", "ci_high_us", "copy_us", "read_us", "empty_us",
+          "max_ulp", "gb_per_s", "share_of_copy", "share_of_read", "share_of_datasheet",
+          "accesses_at_copy_speed", "max_utilisation", "sm_clock_mhz", "mem_clock_mhz", "sm_clock_now_mhz"}) {
+      ASSERT_TRUE(j.contains(field)) << field;
+      j[field] = x;
+    }
+    j["times_us"] = {1.5, x};
+    EXPECT_EQ(to_json(sweep_record_from_json(j)), j);
+  }
+  EXPECT_TRUE(std::isinf(*sweep_record_from_json(j).empty_us));
+  EXPECT_EQ(to_json(sweep_record_from_json(to_json(SweepRecord{}))), to_json(SweepRecord{}));
+}
+
 TEST(SweepRecord, IdentityTellsConfigurationsApart) {
   const SweepRecord a = sample();
   EXPECT_EQ(identity(a), identity(sample()));

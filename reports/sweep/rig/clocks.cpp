@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-/// The part of NVML's C interface that is used; types and values are those of its documentation.
+/// The part of NVML's C interface that is used. Types and values are those of its documentation.
 class Nvml {
  public:
   Nvml() {

@@ -1,5 +1,4 @@
-// The clock a GPU runs at this moment, from NVIDIA's management library; loaded at run time, absent
-// elsewhere.
+// The current clocks of a GPU, from NVIDIA's management library, which is loaded at run time if it is there.
 #pragma once
 
 #include <optional>
@@ -11,7 +10,7 @@ struct Clocks {
   double sm_mhz = 0, mem_mhz = 0;
 };
 
-/// Of the GPU with this PCI bus id ("00000000:9B:00.0"); nothing where the library does not say.
+/// Clocks of the GPU with this PCI bus id ("00000000:9B:00.0"); empty if the library does not report them.
 std::optional<Clocks> clocks_now(const std::string& pci_bus_id);
 
 }  // namespace assay

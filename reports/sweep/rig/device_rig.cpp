@@ -1,4 +1,4 @@
-// The rig of a GPU: every CUDA call of the sweep but its few kernels.
+// The rig of a GPU. It has all CUDA calls of the sweep except its few kernels.
 #include "reports/data/environment.hpp"
 #include "reports/sweep/rig/rig.hpp"
 
@@ -19,11 +19,11 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kMostSets = 256;       // of buffers; more cost memory and time to fill
-constexpr std::int64_t kMostLaunches = 128;   // of a sample: a stream queues some 1000 before the host waits
-constexpr std::uint64_t kMostHold = 5000000;  // ns: a launcher that waits for the stream itself goes on then
+constexpr std::int64_t kMostSets = 256;       // sets of buffers; more would cost memory and time to fill
+constexpr std::int64_t kMostLaunches = 128;   // per sample: a stream queues some 1000 before the host waits
+constexpr std::uint64_t kMostHold = 5000000;  // ns; then a launcher that waits for the stream goes on
 
-/// Both from NVIDIA's data sheets. Nothing for a GPU that is not listed.
+/// Both values are from NVIDIA's data sheets. Empty for a GPU that is not listed.
 std::optional<double> datasheet_of(const std::string& name) {
   if (name.find("H200") != std::string::npos) return 4800;
   if (name.find("H100 80GB HBM3") != std::string::npos) return 3350;
@@ -37,7 +37,7 @@ std::string megabytes(std::size_t bytes) {
                     : fmt::format("{:.1f} kB", b / 1e3);
 }
 
-/// Device memory that only ever grows: an allocation costs more than most launches.
+/// Device memory that only grows: an allocation costs more than most launches.
 class Arena {
  public:
   std::byte* at_least(std::size_t bytes) {
@@ -51,7 +51,7 @@ class Arena {
     return array_->as<std::byte>();
   }
   std::size_t size() const { return size_; }
-  /// Another one: what it held is gone, whatever its address.
+  /// Changes when the memory was replaced: then its contents are lost, even if the address is the same.
   int generation() const { return generation_; }
 
  private:
@@ -60,7 +60,7 @@ class Arena {
   int generation_ = 0;
 };
 
-/// Which logits lie in an arena, and how.
+/// Which logits are in an arena, and in which layout.
 struct Filled {
   int generation = 0;
   Dtype dtype = Dtype::f32;
@@ -91,7 +91,7 @@ class DeviceRig final : public Rig {
       if (label == "driver API" && machine_.driver.empty()) machine_.driver = "API " + value;
       if (label == "CUDA runtime") machine_.cuda = value;
     }
-    // "nvcc 13.0.88, sm 90, -O3 ...": the compiler, and what it was told.
+    // "nvcc 13.0.88, sm 90, -O3 ...": the compiler and its flags.
     const std::string text = build_info::cuda;
     const std::size_t comma = text.find(", ");
     machine_.compiler = text.substr(0, comma);
@@ -129,7 +129,7 @@ class DeviceRig final : public Rig {
     problem_ = problem;
     room_ = room_for(variant, problem);
     take_sets(room_.all(), room_.logits + room_.outputs());
-    // Logits come first: the next variant of the same shape finds them where they are.
+    // Logits are placed first, so that the next variant of the same shape can reuse them.
     const Filled wanted{arena_.generation(), problem.in, problem.V, problem.rows, sets_, tile.bytes.data()};
     if (filled_ != wanted) {
       filled_.reset();
@@ -188,7 +188,7 @@ class DeviceRig final : public Rig {
 
   double run_us(std::int64_t launches) override {
     flush();
-    // The launches queue up behind it, so that the stream and not the queueing is timed.
+    // The launches queue up behind this kernel, so that the stream is timed and not the queueing.
     rig::enqueue_hold(stream_, flag_, ++ticket_, kMostHold);
     check_cuda(cudaEventRecord(begin_, stream_), "recording an event");
     enqueue(launches);
@@ -202,7 +202,7 @@ class DeviceRig final : public Rig {
   }
 
   void run_alone(std::int64_t launches) override {
-    // A profiler would count a kernel.
+    // A memset, because a profiler would count a kernel.
     check_cuda(cudaMemsetAsync(flush_->data(), 0, flush_bytes_, stream_), "flushing the L2");
     check_cuda(cudaStreamSynchronize(stream_), "flushing the L2");
     enqueue(launches);
@@ -211,7 +211,7 @@ class DeviceRig final : public Rig {
 
   void poison() override {
     const std::size_t bytes = static_cast<std::size_t>(sets_) * room_.outputs();
-    // All bits set: NaN in every dtype, and no index.
+    // All bits set: NaN in every dtype, and not a valid index.
     check_cuda(cudaMemsetAsync(base_ + static_cast<std::size_t>(sets_) * room_.logits, 0xff, bytes, stream_),
                "filling outputs");
     check_cuda(cudaStreamSynchronize(stream_), "filling outputs");
@@ -278,7 +278,7 @@ class DeviceRig final : public Rig {
   const Buffers& last() const { return buffers_[static_cast<std::size_t>((launched_ + sets_ - 1) % sets_)]; }
 
   void flush() {
-    // Read, not written: lines that are clean cost the next launch nothing to replace.
+    // Flushes by reading, not writing: replacing clean cache lines costs the next launch nothing.
     if (flushed_) rig::enqueue_read(stream_, flush_->data(), flush_bytes_, small_->as<unsigned>());
   }
   void enqueue(std::int64_t launches) {
@@ -286,7 +286,7 @@ class DeviceRig final : public Rig {
     check_cuda(cudaGetLastError(), "launch");
   }
 
-  /// As many sets of `a_set` bytes as it takes to pass the L2 twice over with the `moved` bytes of each.
+  /// Takes as many sets of `a_set` bytes as are needed to exceed the L2 twice; each set moves `moved` bytes.
   void take_sets(std::size_t a_set, std::size_t moved) {
     const std::size_t twice = 2 * l2_;
     const std::size_t half = machine_.memory_bytes / 2;
@@ -314,7 +314,7 @@ class DeviceRig final : public Rig {
     base_ = arena_.at_least(bytes);
   }
 
-  /// For what needs no logits. False where there is no room.
+  /// For launches that need no logits. False if there is not enough memory.
   bool forget_and_take(std::size_t a_set) {
     filled_.reset();
     room_ = {};
@@ -331,13 +331,13 @@ class DeviceRig final : public Rig {
     const std::size_t all = static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in);
     tile_bytes_ = std::min(tile.bytes.size(), all);
     std::byte* const source = tile_.at_least(tile_bytes_);
-    // On the stream of the copies below: a plain cudaMemcpy from pageable memory returns before the data has
-    // arrived, and this stream does not wait for the default one.
+    // Uses the stream of the copies below. A plain cudaMemcpy from pageable memory returns before the data
+    // has arrived, and this stream does not wait for the default one.
     check_cuda(cudaMemcpyAsync(source, tile.bytes.data(), tile_bytes_, cudaMemcpyHostToDevice, stream_),
                "copying logits to the device");
     for (std::int64_t i = 0; i < sets_; ++i) {
       std::byte* const to = base_ + static_cast<std::size_t>(i) * room_.logits;
-      // The tile once, then what is there already, doubled.
+      // Copies the tile once, then doubles what is there.
       std::size_t done = tile_bytes_;
       const auto copy = [&](std::byte* there, const std::byte* from, std::size_t bytes) {
         check_cuda(cudaMemcpyAsync(there, from, bytes, cudaMemcpyDeviceToDevice, stream_),

@@ -1,5 +1,5 @@
-// The rig of the host executor. It runs kernels some thousand times slower than a GPU does: what it shows is
-// the engine at work, and a kernel's cost on the executor; never a GPU's speed.
+// The rig of the host executor, which runs kernels some thousand times slower than a GPU. It shows that the
+// engine works and what a kernel costs on the executor, never the speed on a GPU.
 #include <fmt/format.h>
 #include <unistd.h>
 

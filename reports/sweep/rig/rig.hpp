@@ -1,5 +1,5 @@
-// Where launches are timed: buffers that caches can not keep warm, launches in batches, the machine's own
-// copy and read beside them. One rig per backend; it holds one problem at a time.
+// Where launches are timed: on buffers that caches cannot keep warm, in batches, beside the machine's own
+// copy and read speed. One rig per backend; it holds one problem at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 
 namespace assay {
 
-/// What runs the launches; part of every record.
+/// The machine that runs the launches. Part of every record.
 struct Machine {
-  std::string name;  // of the GPU or the CPU
+  std::string name;  // name of the GPU or CPU
   std::string driver, cuda, compiler, flags;
-  std::optional<double> sm_clock_mhz, mem_clock_mhz;  // at most
+  std::optional<double> sm_clock_mhz, mem_clock_mhz;  // maximum clocks
   std::optional<double> datasheet_gb_per_s;
   std::size_t memory_bytes = 0;
 };
 
-/// A launch that is no failure but can not be had: the record says `unsupported`.
+/// Thrown for a launch that is not available but is no failure: the record says `unsupported`.
 struct SweepUnsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Bytes of one launch's buffers, each rounded up to 256.
+/// Bytes of the buffers of one launch, each rounded up to 256.
 struct Room {
   std::size_t logits = 0, probs = 0, indices = 0, workspace = 0;
   std::size_t outputs() const { return probs + indices; }
@@ -37,49 +37,49 @@ struct Room {
 };
 Room room_for(const Variant& variant, const Problem& problem);
 
-/// What the algorithm can not do without: every logit read once, every output (and index) written once.
+/// Minimum bytes of any algorithm: every logit read once, every output (and index) written once.
 std::int64_t compulsory_bytes(const Problem& problem);
 
-/// All of these throw std::runtime_error where a launch or the machine fails, and SweepUnsupported.
+/// All functions throw std::runtime_error if a launch or the machine fails, and SweepUnsupported.
 class Rig {
  public:
   virtual ~Rig() = default;
   virtual const Machine& machine() const = 0;
   virtual std::optional<double> sm_clock_now_mhz() { return std::nullopt; }
 
-  /// Sets of buffers for the variant: logits are the tile's rows, repeated; rows lie dense. The variant must
-  /// outlive the launches.
+  /// Prepares sets of buffers for the variant. The logits are the tile's rows, repeated; rows lie dense. The
+  /// variant must outlive the launches.
   virtual void prepare(const Variant& variant, const Problem& problem, const Tensor& tile) = 0;
-  /// From here on run_us copies so that `bytes` move in all, reads so many bytes, or launches nothing. False:
-  /// there is no such thing here, or no room.
+  /// From now on run_us copies so that `bytes` are moved in all; the other two make it read that many bytes,
+  /// or launch an empty kernel. Returns false if this is not available here or memory is lacking.
   virtual bool prepare_copy(std::size_t bytes) = 0;
   virtual bool prepare_read(std::size_t bytes) = 0;
   virtual bool prepare_empty() = 0;
 
-  /// How caches are kept cold for what is prepared, a sentence, and how many launches of a sample stay cold.
+  /// A sentence on how the caches are kept cold, and the number of launches of a sample that stay cold.
   virtual std::string cold() const = 0;
   virtual std::int64_t most_launches() const = 0;
-  /// Runs so many launches, one set of buffers after the other, and says how long all of them took.
+  /// Runs this many launches on the sets of buffers in turn. Returns the time of all of them in us.
   virtual double run_us(std::int64_t launches) = 0;
-  /// The same launches with nothing around them: for a profiler.
+  /// Runs the same launches and nothing else: for a profiler.
   virtual void run_alone(std::int64_t launches) = 0;
 
-  /// Fills every output of every set with a pattern that no right output holds.
+  /// Fills every output of every set with a pattern that no right output contains.
   virtual void poison() = 0;
-  /// Of the set that was launched last: one row's outputs and indices (null: not wanted), to host memory.
+  /// Copies one row's outputs and indices of the last launched set to host memory (null: not wanted).
   virtual void fetch(std::int64_t row, void* values, void* indices) = 0;
-  /// Of that set: all softmax outputs by the fast judge. `open_rows` gets the rows it could not finish within
-  /// `seconds`; stops at the first failure.
+  /// Judges all softmax outputs of that set by the fast judge. It stops at the first failure. `open_rows`
+  /// gets the number of rows that it could not finish within `seconds`.
   virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
-  /// Of that set: the logits are still the tile's.
+  /// True if the logits of that set still equal the tile's.
   virtual bool logits_intact() = 0;
-  /// False once the machine takes no more launches (a sticky error): the process has to start again.
+  /// False once the machine accepts no more launches (a sticky error): the process must be restarted.
   virtual bool alive() { return true; }
 };
 
-/// The selected GPU. Throws std::runtime_error where there is none.
+/// The rig of the selected GPU. Throws std::runtime_error if there is none.
 std::unique_ptr<Rig> make_device_rig();
-/// The host executor: host and host_fma keys.
+/// The rig of the host executor: host and host_fma keys.
 std::unique_ptr<Rig> make_host_rig();
 
 }  // namespace assay

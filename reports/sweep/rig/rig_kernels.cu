@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads)
   unsigned all = 0;
 #pragma unroll
   for (int i = 0; i < kLoads; ++i) all ^= v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
-  // What was loaded has to matter to something.
+  // The loaded values must be used, or the compiler removes the loads.
   if (all == 0x9e3779b9u) *sink = all;
 }
 

@@ -1,4 +1,4 @@
-// What a launch needs and what it can not do without, on any machine.
+// The memory that a launch needs, and the bytes that it must move, on any machine.
 #include "reports/sweep/rig/rig.hpp"
 
 namespace assay {

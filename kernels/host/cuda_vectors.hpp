@@ -1,5 +1,5 @@
-// CUDA's words that this project's own kernels do without, and other people's use: cache hints, further
-// intrinsics, vector types, min and max of two types.
+// CUDA's loads and stores with a cache hint, and its vector types, for kernels from elsewhere. This project's
+// own kernels do not need them.
 #pragma once
 
 #include <math.h>
@@ -50,57 +50,6 @@ inline unsigned atomicDec(unsigned* p, unsigned most) {
   return words_detail::atomic_update(p, [most](unsigned o) { return o == 0 || o > most ? most : o - 1; });
 }
 
-// ---- arithmetic ----
-
-/// CUDA has min and max of every pair of arithmetic types; of floats they are fminf and fmaxf.
-template <class A, class B>
-requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
-         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> max(A a, B b) {
-  using C = std::common_type_t<A, B>;
-  return std::max<C>(static_cast<C>(a), static_cast<C>(b));
-}
-template <class A, class B>
-requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
-         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> min(A a, B b) {
-  using C = std::common_type_t<A, B>;
-  return std::min<C>(static_cast<C>(a), static_cast<C>(b));
-}
-// A NaN loses, as on a GPU; std::max would keep whichever comes first.
-inline float max(float a, float b) { return ::fmaxf(a, b); }
-inline float min(float a, float b) { return ::fminf(a, b); }
-inline double max(double a, double b) { return ::fmax(a, b); }
-inline double min(double a, double b) { return ::fmin(a, b); }
-inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
-inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
-
-inline float rsqrtf(float x) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(x))); }
-inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
-inline float __frsqrt_rn(float x) { return rsqrtf(x); }
-inline float fdividef(float x, float y) { return x / y; }
-inline float exp10f(float x) { return static_cast<float>(::pow(10.0, static_cast<double>(x))); }
-inline float __exp10f(float x) { return ::exp2f(x * 0x1.a934f0p+1f); }
-inline float __log2f(float x) { return ::log2f(x); }
-inline float __log10f(float x) { return ::log2f(x) * 0x1.344136p-2f; }
-inline float __powf(float x, float y) { return ::exp2f(y * ::log2f(x)); }
-inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
-inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
-inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
-inline float __double2float_rn(double x) { return static_cast<float>(x); }
-inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
-inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
-inline int __popcll(unsigned long long v) { return std::popcount(v); }
-inline int __clzll(long long v) { return std::countl_zero(static_cast<unsigned long long>(v)); }
-inline int __ffsll(long long v) {
-  return v == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned long long>(v));
-}
-inline unsigned __brev(unsigned v) {
-  unsigned r = 0;
-  for (int i = 0; i < 32; ++i) r |= (v >> i & 1u) << (31 - i);
-  return r;
-}
-inline float __half2float_rn(__half h) { return h; }
-
 // ---- vector types ----
 
 namespace words_detail {
@@ -113,7 +62,7 @@ struct Three {
   T x, y, z;
 };
 }  // namespace words_detail
-/// What threadIdx is, too: uint3 t = threadIdx.
+/// The type of threadIdx, too: uint3 t = threadIdx.
 struct uint3 {
   unsigned x, y, z;
   uint3() = default;

@@ -1,6 +1,6 @@
-// CUDA's vocabulary for kernels compiled on the host: the words kernel code uses, bound to the executor.
-// Everything lives in the backend's namespace, so the build without and the build with FMA contraction
-// never share an inline function.
+// CUDA's vocabulary for kernels compiled on the host: the words that kernel code uses, bound to the executor.
+// Everything lives in the backend's namespace. So the builds with and without FMA contraction never share an
+// inline function.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 #define blockDim (::assay::executor::current->blockDim)
 #define gridDim (::assay::executor::current->gridDim)
 
-/// Static shared memory: plain CUDA's `__shared__ T name[N]`.
+/// Static shared memory. In plain CUDA: `__shared__ T name[N]`.
 #define ASSAY_SHARED(T, name, N)                                \
   T(&name)                                                      \
   [N] = *static_cast<T(*)[N]>(::assay::executor::static_shared( \
@@ -35,7 +35,7 @@
         return static_cast<const void*>(&tag);                  \
       }(),                                                      \
       sizeof(T) * (N), alignof(T)))
-/// Dynamic shared memory: plain CUDA's `extern __shared__ T name[]`.
+/// Dynamic shared memory. In plain CUDA: `extern __shared__ T name[]`.
 #define ASSAY_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::assay::executor::dynamic_shared())
 
 namespace assay::ASSAY_BACKEND {
@@ -222,10 +222,11 @@ inline int __popc(unsigned v) { return std::popcount(v); }
 inline int __clz(int v) { return std::countl_zero(static_cast<unsigned>(v)); }
 inline int __ffs(int v) { return v == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned>(v)); }
 
-/// ex2.approx of the rounded product with log2(e): CUDA's own definition, with the host's exp2f.
+/// CUDA's own definition: ex2.approx of the rounded product of x and log2(e). Here the host's exp2f stands
+/// for ex2.approx.
 inline float __expf(float x) { return ::exp2f(x * 0x1.715476p+0f); }
 inline float __logf(float x) { return ::log2f(x) * 0x1.62e430p-1f; }
-/// x * (1/y), and 0 where 2^126 < |y| < 2^128, as the CUDA guide documents.
+/// x * (1/y), but 0 where 2^126 < |y| < 2^128, as the CUDA guide documents.
 inline float __fdividef(float x, float y) {
   const float a = ::fabsf(y);
   if (a > 0x1p126f && a <= std::numeric_limits<float>::max())
@@ -236,7 +237,7 @@ inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __fsqrt_rn(float x) { return ::sqrtf(x); }
 inline float __fmaf_rn(float a, float b, float c) { return ::fmaf(a, b, c); }
-// The _rn forms are never contracted: the product and the sum pass through a volatile.
+// The _rn forms are never contracted to an FMA: the product and the sum pass through a volatile.
 inline float __fmul_rn(float a, float b) {
   volatile float r = a * b;
   return r;

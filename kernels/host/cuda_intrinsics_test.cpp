@@ -1,4 +1,4 @@
-// Words that few kernels say, against what the CUDA guide says of them.
+// Words that few kernels use, compared with the CUDA guide.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -6,8 +6,8 @@
 
 #include "kernels/host/executor_test.hpp"
 
-// Needs the backend's name from above.
-#include "kernels/host/rare_words.hpp"
+// This needs the name of the backend, defined above.
+#include "kernels/host/cuda_intrinsics.hpp"
 
 namespace assay::host_test {
 namespace {
@@ -35,7 +35,7 @@ TYPED_TEST(RareHalf, MaximaThatKeepANaN) {
   using T = TypeParam;
   using T2 = typename PairOf<T>::type;
   for (const float other : {-kInf, -1.0f, 0.0f, 3.0f, kInf, kNan}) {
-    // The plain forms lose it.
+    // The forms without _nan drop the NaN.
     EXPECT_EQ(__hmax_nan(T(kNan), T(other)).x, 0x7fff) << other;
     EXPECT_EQ(__hmax_nan(T(other), T(kNan)).x, 0x7fff) << other;
     EXPECT_EQ(__hmin_nan(T(kNan), T(other)).x, 0x7fff) << other;
@@ -66,7 +66,7 @@ TYPED_TEST(RareHalf, ComparisonsOfPairs) {
   EXPECT_TRUE(__hbeq2(a, a));
   EXPECT_TRUE(__hbne2(a, above));
   EXPECT_FALSE(__hbne2(a, mixed));
-  // Of a NaN every ordered form is false, also "not equal", and every unordered one true.
+  // For a NaN, every ordered comparison is false, even "not equal", and every unordered one is true.
   EXPECT_FALSE(__hne(T(kNan), T(1.0f)));
   EXPECT_TRUE(__hneu(T(kNan), T(1.0f)));
   EXPECT_TRUE(T(kNan) != T(1.0f));
@@ -84,8 +84,8 @@ TYPED_TEST(RareHalf, ComparisonsOfPairs) {
   EXPECT_EQ(float(__hgtu2(holed, a).y), 1.0f);
 }
 
-TEST(RareWords, DoubleToHalfRoundsOnce) {
-  // Above the midpoint of 1 and its neighbour by less than a float can say.
+TEST(CudaIntrinsics, DoubleToHalfRoundsOnce) {
+  // Above the midpoint of 1 and its f16 neighbour, by less than a float can resolve.
   const double near_tie = 1.0 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(float(__double2half(near_tie)), 1.0f + 0x1p-10f);
   EXPECT_EQ(float(__half(static_cast<float>(near_tie))), 1.0f) << "rounded twice";
@@ -95,7 +95,7 @@ TEST(RareWords, DoubleToHalfRoundsOnce) {
   EXPECT_EQ(float(__double2bfloat16(1.0 + 0x1p-8 + 0x1p-40)), 1.0f + 0x1p-7f);
 }
 
-TEST(RareWords, ConversionsSaturate) {
+TEST(CudaIntrinsics, ConversionsSaturate) {
   EXPECT_EQ(__float2uint_rn(2.5f), 2u);
   EXPECT_EQ(__float2uint_rn(3.5f), 4u);
   EXPECT_EQ(__float2uint_ru(2.25f), 3u);
@@ -111,7 +111,7 @@ TEST(RareWords, ConversionsSaturate) {
   EXPECT_EQ(__double2int_rn(2147483646.5), 2147483646);
 }
 
-TEST(RareWords, DoubleArithmetic) {
+TEST(CudaIntrinsics, DoubleArithmetic) {
   EXPECT_EQ(__dadd_rn(1.0, 0x1p-53), 1.0);
   EXPECT_EQ(__dsub_rn(1.0, 0x1p-53), 1.0 - 0x1p-53);
   EXPECT_EQ(__dmul_rn(1.0 + 0x1p-30, 1.0 - 0x1p-30), 1.0);
@@ -119,10 +119,10 @@ TEST(RareWords, DoubleArithmetic) {
   EXPECT_EQ(__ddiv_rn(1.0, 3.0), 1.0 / 3.0);
 }
 
-TEST(RareWords, Bits) {
+TEST(CudaIntrinsics, Bits) {
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x3210), 0x33221100u);
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x7531), 0x77553311u);
-  // The high bit of a nibble is not looked at.
+  // The high bit of a nibble is ignored.
   EXPECT_EQ(__byte_perm(0x33221180u, 0x77665544u, 0xfff8), 0x77777780u);
   EXPECT_EQ(__funnelshift_l(0x80000001u, 0x7u, 4), 0x78u);
   EXPECT_EQ(__funnelshift_r(0x10u, 0x7u, 4), 0x70000001u);
@@ -132,7 +132,7 @@ TEST(RareWords, Bits) {
   EXPECT_EQ(__funnelshift_rc(1u, 2u, 40), 2u);
 }
 
-TEST(RareWords, NthSetBit) {
+TEST(CudaIntrinsics, NthSetBit) {
   std::mt19937 random(1);
   for (int n = 0; n < 2000; ++n) {
     const unsigned mask = static_cast<unsigned>(random() & random()), base = random() % 32;
@@ -150,7 +150,7 @@ TEST(RareWords, NthSetBit) {
   }
 }
 
-TEST(RareWords, InAKernel) {
+TEST(CudaIntrinsics, InAKernel) {
   unsigned total = 0, block = 0, wrong = 0;
   launch(dim3(2), dim3(8, 4), [&] {
     const uint3 t = threadIdx;

@@ -1,17 +1,69 @@
-// CUDA's words that few kernels use: comparisons of pairs and maxima that keep a NaN, conversions that
-// saturate, bits and bytes, clocks, and the atomics of a narrower or wider scope.
+// CUDA's further functions for kernels from elsewhere: arithmetic, conversions that saturate, pairs of
+// halves, bits and bytes, clocks, warp functions older than CUDA 9, atomics of a narrower or wider scope.
 #pragma once
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
-#include "kernels/host/more_words.hpp"
+#include "kernels/host/cuda_vectors.hpp"
 
 namespace assay::ASSAY_BACKEND {
 
-// ---- warp words of code older than CUDA 9: of all live lanes of the warp ----
+// ---- arithmetic ----
+
+/// CUDA has min and max of every pair of arithmetic types. For floats they are fminf and fmaxf.
+template <class A, class B>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
+         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> max(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return std::max<C>(static_cast<C>(a), static_cast<C>(b));
+}
+template <class A, class B>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
+         !std::is_same_v<A, B>) constexpr std::common_type_t<A, B> min(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return std::min<C>(static_cast<C>(a), static_cast<C>(b));
+}
+// As on a GPU, the result for a NaN and a number is the number. std::max would keep whichever comes first.
+inline float max(float a, float b) { return ::fmaxf(a, b); }
+inline float min(float a, float b) { return ::fminf(a, b); }
+inline double max(double a, double b) { return ::fmax(a, b); }
+inline double min(double a, double b) { return ::fmin(a, b); }
+inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
+inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
+
+inline float rsqrtf(float x) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(x))); }
+inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
+inline float __frsqrt_rn(float x) { return rsqrtf(x); }
+inline float fdividef(float x, float y) { return x / y; }
+inline float exp10f(float x) { return static_cast<float>(::pow(10.0, static_cast<double>(x))); }
+inline float __exp10f(float x) { return ::exp2f(x * 0x1.a934f0p+1f); }
+inline float __log2f(float x) { return ::log2f(x); }
+inline float __log10f(float x) { return ::log2f(x) * 0x1.344136p-2f; }
+inline float __powf(float x, float y) { return ::exp2f(y * ::log2f(x)); }
+inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
+inline float __int2float_rn(int x) { return static_cast<float>(x); }
+inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
+inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
+inline float __double2float_rn(double x) { return static_cast<float>(x); }
+inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline int __popcll(unsigned long long v) { return std::popcount(v); }
+inline int __clzll(long long v) { return std::countl_zero(static_cast<unsigned long long>(v)); }
+inline int __ffsll(long long v) {
+  return v == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned long long>(v));
+}
+inline unsigned __brev(unsigned v) {
+  unsigned r = 0;
+  for (int i = 0; i < 32; ++i) r |= (v >> i & 1u) << (31 - i);
+  return r;
+}
+inline float __half2float_rn(__half h) { return h; }
+
+// ---- warp words from before CUDA 9: over all live lanes of the warp ----
 
 #define ASSAY_OLD_SHUFFLE(name, A)                                                                  \
   template <class T>                                                                                \
@@ -38,7 +90,7 @@ inline int __any(int p, const executor::Site& site = executor::Site::current()) 
 inline __half __double2half(double x) { return __half(half_bits::odd_float(x)); }
 inline __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(half_bits::odd_float(x)); }
 
-/// As `name` of two halves, but a NaN on either side is what comes out, in its canonical form.
+/// `name` of two halves, but if either is a NaN the result is the canonical NaN.
 #define ASSAY_KEEPS_NAN(T, T2, name)                                           \
   inline T name##_nan(T a, T b) {                                              \
     return __hisnan(a) || __hisnan(b) ? half_bits::as<T>(0x7fff) : name(a, b); \
@@ -50,8 +102,9 @@ ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmax)
 ASSAY_KEEPS_NAN(__nv_bfloat16, __nv_bfloat162, __hmin)
 #undef ASSAY_KEEPS_NAN
 
-/// A comparison `h` that is false of a NaN, its unordered form that is true of one, and both of pairs: as
-/// 1 and 0, as masks of 16 bits, and of both halves at once.
+/// Comparisons that build on `h`, which is false for a NaN. Defined here: its unordered form, which is true
+/// for a NaN, and both forms for pairs. The pair forms give 1 and 0, masks of 16 bits, or one answer for both
+/// halves.
 #define ASSAY_COMPARISON(T, T2, h, ONE)                                                                  \
   inline bool __h##h##u(T a, T b) { return __hisnan(a) || __hisnan(b) || __h##h(a, b); }                 \
   inline T2 __h##h##2(T2 a, T2 b) {                                                                      \
@@ -84,11 +137,12 @@ ASSAY_COMPARISONS(__nv_bfloat16, __nv_bfloat162, 0x3f80)
 // ---- conversions ----
 
 namespace words_detail {
-/// A whole number as an integer: cut to what I holds. NaN is 0, but of or to 64 bits 2^(bits - 1).
+/// Converts a whole number to I, clamped to the range of I. A NaN becomes 0; if F or I has 64 bits, it
+/// becomes 2^(bits of I - 1).
 template <class I, class F>
 I saturated(F x) {
   if (x != x) return sizeof(I) < 8 && sizeof(F) < 8 ? I{0} : static_cast<I>(1ull << (8 * sizeof(I) - 1));
-  // 2^bits of I, or half of it: exact in F.
+  // 2^(bits of I) or, if I is signed, half of it: exact in F.
   const F top = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * 2;
   if (x >= top) return std::numeric_limits<I>::max();
   if (x <= static_cast<F>(std::numeric_limits<I>::min())) return std::numeric_limits<I>::min();
@@ -116,7 +170,7 @@ inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
 inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x); }
 
-// ---- arithmetic in double; a product and a sum are never contracted ----
+// ---- arithmetic in double: a product and a sum are never contracted to an FMA ----
 
 inline double __dadd_rn(double a, double b) {
   volatile double r = a + b;
@@ -137,7 +191,7 @@ inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 
 // ---- bits ----
 
-/// Four of the eight bytes of y:x, by the low three bits of the selector's nibbles.
+/// Picks four of the eight bytes of y:x. The low three bits of each nibble of the selector choose a byte.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const std::uint64_t both = std::uint64_t{y} << 32 | x;
   unsigned r = 0;
@@ -151,15 +205,16 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
   return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (n & 31u));
 }
-/// A shift by more than 32 is one by 32.
+/// A shift by more than 32 counts as a shift by 32.
 inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n) {
   return n >= 32 ? low : __funnelshift_l(low, high, n);
 }
 inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
   return n >= 32 ? high : __funnelshift_r(low, high, n);
 }
-/// Where the |offset|-th bit of `mask` is that is set, counted from bit `base` on, upwards or, for an offset
-/// below 0, downwards; offset 0: `base`, if it is set. ~0u where there is none.
+/// Returns the position of the |offset|-th set bit of `mask`. Counting starts at bit `base` and goes up, or
+/// down if `offset` is negative. Offset 0 returns `base` if that bit is set. Returns ~0u if there is no such
+/// bit.
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
   const int step = offset < 0 ? -1 : 1;
   long long left = offset == 0 ? 1 : std::abs(static_cast<long long>(offset));
@@ -172,13 +227,13 @@ inline unsigned __fns(unsigned mask, unsigned base, int offset) {
 
 // ---- clocks; clock() is the C library's ----
 
-/// A count that grows with every look at it, and is the same in every run.
+/// A counter that grows with every call. Its values are the same in every run.
 inline long long clock64() {
   static thread_local long long ticks = 0;
   return ticks += 64;
 }
 
-// ---- atomics: of one block and of the whole system alike ----
+// ---- atomics: block scope and system scope act like device scope ----
 
 #define ASSAY_SCOPES(name)                           \
   template <class T>                                 \

@@ -1,0 +1,112 @@
+// The fields of a record under their names in JSON, once for what writes, reads and tests them
+// (reference/fields.hpp). A new field is a member of record.hpp and a line here.
+#pragma once
+
+#include <array>
+
+#include "accuracy/record.hpp"
+#include "reference/fields.hpp"
+
+namespace assay {
+
+inline constexpr std::array kStatusNames = {"pass",    "fail",    "inconclusive", "unsupported",
+                                            "not_run", "crashed", "hung"};
+inline constexpr std::array kCheckNames = {
+    "launch",  "guard",    "inputs",    "written",    "special",    "element", "coherence",
+    "row_sum", "monotone", "range",     "argmax",     "normalizer", "indices", "order",
+    "gather",  "repeat",   "claim",     "late_write", "max_ulp",    "batch",   "property",
+    "race",    "memcheck", "racecheck", "initcheck",  "synccheck"};
+static_assert(kCheckNames.size() == kChecks);
+inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
+inline constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
+                                             "beyond_measured"};
+
+/// A record's checks are an object: the name of each leads to the rest of it.
+template <class Checks>
+class ByName {
+ public:
+  explicit ByName(Checks& v) : v_(v) {}
+  void write(nlohmann::json& j) const {
+    j = nlohmann::json::object();
+    for (const CheckResult& c : v_) fields::write(j[name(c.check)], c);
+  }
+  void read(const nlohmann::json& j) const {
+    const FieldReader field{j};
+    v_.clear();
+    for (const auto& [word, rest] : j.items()) {
+      Check check;
+      Word(check, kCheckNames).read(word);
+      CheckResult& c = v_.emplace_back();
+      field(word.c_str(), c);
+      c.check = check;
+    }
+  }
+
+ private:
+  Checks& v_;
+};
+
+template <IsA<CheckResult> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("judged", r.judged);
+  visit("failed", r.failed);
+  visit("utilisation", r.utilisation);
+  visit.if_set("undecided", r.undecided);
+  visit.if_set("detail", r.detail);
+  visit.if_set("cause", Word(r.cause, kFaultKindNames));
+}
+
+template <IsA<WorstElement> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("row", r.row);
+  visit("column", r.column);
+  visit("logit", r.logit);
+  visit("distance", r.distance);
+  visit("got", r.got);
+  visit("exact", Pair(r.exact_lo, r.exact_hi));
+  visit("ulp_error", r.ulp_error);
+  visit("bound_ratio", r.bound_ratio);
+}
+
+template <IsA<Record> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("key", r.key);
+  visit("variant", r.variant);
+  visit("dtype", r.dtype);
+  visit("backend", r.backend);
+  visit("op", r.op);
+  visit("family", r.family);
+  visit.if_set("group", r.group);
+  visit.if_set("setup", r.setup);
+  visit("rows", r.rows);
+  visit("V", r.V);
+  visit("k", r.k);
+  visit("seed", r.seed);
+  visit("status", Word(r.status, kStatusNames));
+  visit("reason", r.reason);
+  visit.if_set("wants", Word(r.wants, kFaultKindNames));
+  visit("max_ulp", r.max_ulp);
+  visit("p99_ulp", r.p99_ulp);
+  visit("mean_ulp", r.mean_ulp);
+  visit("correctly_rounded", r.correctly_rounded);
+  visit("max_bound_ratio", r.max_bound_ratio);
+  visit("weak_share", r.weak_share);
+  visit.if_set("resolution", r.resolution);
+  visit.if_set("resolution_sum", r.resolution_sum);
+  visit("rows_judged", r.rows_judged);
+  visit("rows_outside", r.rows_outside);
+  visit.if_set("escalated", r.escalated);
+  // For the words about failing cases of assay check, whose records have a group.
+  if (!r.group.empty()) visit.if_set("maxima", Pair(r.lowest_maximum, r.highest_maximum));
+  visit("returned", r.returned);
+  visit.newer("behaves_like", r.behaves_like);
+  visit.if_set("nearest", Word(r.nearest, kNearestNames));
+  visit.if_set("alone", Word(r.alone, kAloneNames));
+  visit.if_set("at_first", r.at_first);
+  visit.if_set("evidence", r.evidence);
+  visit("checks", ByName(r.checks));
+  visit("worst", r.worst);
+  visit("reproduce", r.reproduce);
+}
+
+}  // namespace assay

@@ -1,0 +1,103 @@
+// A list of fields writes what it reads, says which field it could not read, and keeps NaN and infinity.
+#include "reference/fields.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+namespace assay {
+namespace {
+
+enum class Colour { none, red };
+constexpr std::array kColourNames = {"none", "red"};
+
+struct Inner {
+  double x = 0;
+  int n = 0;
+};
+struct Outer {
+  std::string text;
+  std::vector<double> numbers;
+  std::optional<double> maybe;
+  std::optional<Inner> one;
+  std::vector<Inner> many;
+  Colour colour = Colour::none;
+  double lo = 0, hi = 0;
+  std::string later;
+};
+
+}  // namespace
+
+template <IsA<Inner> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("x", r.x);
+  visit("n", r.n);
+}
+template <IsA<Outer> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit.if_set("text", r.text);
+  visit("numbers", r.numbers);
+  visit("maybe", r.maybe);
+  visit("one", r.one);
+  visit("many", r.many);
+  visit.if_set("colour", Word(r.colour, kColourNames));
+  visit("range", Pair(r.lo, r.hi));
+  visit.newer("later", r.later);
+}
+
+namespace {
+
+std::string refusal(const nlohmann::json& j) {
+  try {
+    fields_from_json<Outer>(j);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Fields, AreReadAsTheyAreWritten) {
+  const Outer full = {"a",
+                      {INFINITY, -INFINITY, NAN, 0.1},
+                      NAN,
+                      Inner{2, 3},
+                      {{1, 2}, {-INFINITY, 4}},
+                      Colour::red,
+                      -1,
+                      INFINITY,
+                      "b"};
+  const nlohmann::json j = fields_to_json(full);
+  EXPECT_EQ(j.dump(),
+            R"({"colour":"red","later":"b","many":[{"n":2,"x":1.0},{"n":4,"x":"-inf"}],"maybe":"nan",)"
+            R"("numbers":["inf","-inf","nan",0.1],"one":{"n":3,"x":2.0},"range":[-1.0,"inf"],"text":"a"})");
+  EXPECT_EQ(fields_to_json(fields_from_json<Outer>(j)), j);
+}
+
+TEST(Fields, OfNothingAreNullOrAbsent) {
+  const nlohmann::json j = fields_to_json(Outer{});
+  EXPECT_EQ(j.dump(), R"({"later":"","many":[],"maybe":null,"numbers":[],"one":null,"range":[0.0,0.0]})");
+  nlohmann::json old = j;
+  old.erase("later");
+  EXPECT_EQ(fields_to_json(fields_from_json<Outer>(old)), j);
+}
+
+TEST(Fields, AreRefusedByName) {
+  const nlohmann::json good = fields_to_json(Outer{});
+  const auto changed = [&](const char* field, const nlohmann::json& v) {
+    nlohmann::json j = good;
+    j[field] = v;
+    return refusal(j);
+  };
+  EXPECT_EQ(refusal(good), "");
+  EXPECT_EQ(changed("colour", "two\nlines"), "field colour: \"two\\nlines\" is not known");
+  EXPECT_EQ(changed("maybe", "infinity"), "field maybe: \"infinity\" is not a number");
+  EXPECT_EQ(changed("numbers", 1), "field numbers: is not a list");
+  EXPECT_TRUE(changed("one", {{"x", true}, {"n", 1}}).starts_with("field one: field x: "));
+  EXPECT_TRUE(changed("many", {{{"x", 1}}}).starts_with("field many: field n: "));
+  EXPECT_TRUE(changed("range", {1}).starts_with("field range: "));
+  EXPECT_TRUE(refusal(3).starts_with("field numbers: "));
+}
+
+}  // namespace
+}  // namespace assay
