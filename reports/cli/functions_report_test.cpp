@@ -9,6 +9,7 @@
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 #include "reports/page/page.hpp"
+#include "reports/page/test_html.hpp"
 
 namespace assay {
 namespace {
@@ -56,6 +57,8 @@ TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
   const std::string page = render_functions_page(r);
   EXPECT_NE(page.find("FAIL"), std::string::npos);
   EXPECT_EQ(page.find("<element>"), std::string::npos) << "text is escaped";
+  EXPECT_EQ(test_html::unbalanced(page), "");
+  EXPECT_EQ(test_html::foreign_address(page), "");
   EXPECT_TRUE(render_functions_terminal(r, "").starts_with("FAIL"));
 }
 

@@ -12,6 +12,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
+#include "reports/page/test_html.hpp"
 
 namespace assay {
 namespace {
@@ -57,13 +58,16 @@ TEST(Selftest, PassesOnlyIfEverythingIsAsExpected) {
 TEST(Selftest, ThePageAndTheDataHoldEveryEntry) {
   const Selftest s = all_well();
   const std::string page = render_selftest_page(s), text = render_selftest_terminal(s, "");
+  EXPECT_EQ(test_html::unbalanced(page), "");
+  EXPECT_EQ(test_html::foreign_address(page), "");
   EXPECT_GE(s.entries.size(), 200u);
   for (const SelftestEntry& e : s.entries) {
     EXPECT_NE(page.find(std::string("<code>") + e.mutant->fault + "</code>"), std::string::npos)
         << e.mutant->fault;
     EXPECT_NE(text.find(e.mutant->fault), std::string::npos) << e.mutant->fault;
   }
-  for (const CatalogueEntry& e : catalogue()) EXPECT_NE(page.find(escape(e.missing)), std::string::npos) << e.id;
+  for (const CatalogueEntry& e : catalogue())
+    EXPECT_NE(page.find(escape(e.missing)), std::string::npos) << e.id;
   std::istringstream lines(render_selftest_json_lines(s));
   std::size_t n = 0;
   for (std::string line; std::getline(lines, line); ++n)

@@ -133,7 +133,8 @@ std::string functions(const FunctionsReport& r) {
   if (r.quotients)
     out +=
         "<h3>Division of a row by one divisor</h3><p>Three operations with a shared reciprocal "
-        "(<code>kernels/building_blocks/row_divisor.cuh</code>) instead of a division an element; every pair of mantissas is "
+        "(<code>kernels/building_blocks/row_divisor.cuh</code>) instead of a division an element; every pair "
+        "of mantissas is "
         "compared with the correctly rounded quotient. " +
         escape(quotients_sentence(*r.quotients)) + ".</p>";
   return out;
@@ -142,22 +143,15 @@ std::string functions(const FunctionsReport& r) {
 }  // namespace page
 
 std::string render_functions_page(const FunctionsReport& r) {
-  const bool passed = functions_passed(r);
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\">";
-  out += fmt::format("<title>{}: building blocks</title><style>{}</style></head>\n<body><main><header>",
-                     passed ? "PASS" : "FAIL", page::style());
-  out += fmt::format(
-      "<h1>Building blocks</h1><div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
-      passed ? "" : " fail", passed ? "PASS" : "FAIL", escape(functions_verdict(r)), number(r.seconds));
-  out += "</header><h3>Where this was made</h3><table><tbody>";
-  for (const auto& [label, value] : r.environment)
-    out += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape(label), escape(value));
-  out += "</tbody></table>\n<section id=\"functions\"><h2>Functions</h2>\n" + page::functions(r) +
-         "</section>\n";
-  return out + "</main><script>" + page::script() + "</script></body></html>\n";
+  page::Frame f;
+  f.passed = functions_passed(r);
+  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.subject = "building blocks";
+  f.heading = "Building blocks";
+  f.sentence = fmt::format("{}. Took {} s.", escape(functions_verdict(r)), number(r.seconds));
+  f.below = page::where_made(r.environment);
+  f.sections = {{"functions", "Functions", page::functions(r)}};
+  return page::framed(f);
 }
 
 }  // namespace assay

@@ -12,9 +12,9 @@ namespace {
 
 std::string counts(const Context& c) {
   const Counts n = count(c.data);
-  std::string out = "<dl class=\"counts\">";
+  std::vector<Count> out;
   const auto item = [&](const char* label, std::int64_t v, const char* css) {
-    out += fmt::format("<div><dt>{}</dt><dd class=\"{}\">{}</dd></div>", label, v ? css : "zero", grouped(v));
+    out.push_back({label, grouped(v), css});
   };
   item("planned", n.planned, "");
   item("executed", n.executed, n.executed < n.planned ? "bad" : "");
@@ -25,7 +25,7 @@ std::string counts(const Context& c) {
   if (n.hung) item("hung", n.hung, "bad");
   item("unsupported", n.unsupported, "");
   item("keys not run", n.not_run_keys, "");
-  return out + "</dl>\n";
+  return count_list(out) + "\n";
 }
 
 std::string reasons(const Context& c) {
@@ -57,6 +57,11 @@ std::string cause_rows(const std::vector<Cause>& all, std::size_t from, std::siz
         grouped(f.first->V), escape(shorten(f.detail, 400)), command(f.first->reproduce));
   }
   return scroll(out + "</tbody></table>");
+}
+
+std::string capitalised(std::string s) {
+  s[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(s[0])));
+  return s;
 }
 
 std::string failures(const Context& c) {
@@ -91,31 +96,25 @@ std::string contracts(const Context& c) {
 
 }  // namespace
 
-std::string overview(const Context& c) {
+Frame overview(const Context& c) {
+  const bool check = is_check(c.data);
   const Verdict verdict = verdict_of(c.data);
-  std::string out =
-      std::string("<header><h1>") +
-      (is_check(c.data) ? "Softmax conformance check" : "Softmax accuracy report") +
-      "</h1>"
-      "<p>Every element that each kernel wrote is compared with an interval proved by MPFR to contain the "
-      "exact "
-      "value, and judged by the error bound derived for that kernel's algorithm.</p>";
-  std::string why = verdict_reason(c.data);
-  why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
-  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}. Took {} s.</span></div>",
-                     verdict == Verdict::pass ? "" : " fail", name(verdict), escape(why),
-                     number(c.data.seconds));
-  out += contracts(c);
-  if (std::string line = resolution_line(c.data.records); !line.empty()) {
-    line[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(line[0])));
-    out += "<p>" + escape(line) + ".</p>\n";
-  }
-  out += counts(c) + reasons(c) + "</header>" + failures(c);
-  out += "<h3>Where this was made</h3>";
-  std::string table = "<table><tbody>";
-  for (const auto& [label, value] : c.data.environment)
-    table += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape(label), escape(value));
-  return out + scroll(table + "</tbody></table>");
+  Frame f;
+  f.verdict = name(verdict);
+  f.passed = verdict == Verdict::pass;
+  f.subject = check ? "softmax conformance check" : "softmax accuracy report";
+  f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
+  f.about =
+      "Every element that each kernel wrote is compared with an interval proved by MPFR to contain the exact "
+      "value, and judged by the error bound derived for that kernel's algorithm.";
+  f.sentence =
+      fmt::format("{}. Took {} s.", escape(capitalised(verdict_reason(c.data))), number(c.data.seconds));
+  f.facts = contracts(c);
+  if (const std::string line = resolution_line(c.data.records); !line.empty())
+    f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
+  f.facts += counts(c) + reasons(c);
+  f.below = failures(c) + where_made(c.data.environment);
+  return f;
 }
 
 std::string how_to_read() {

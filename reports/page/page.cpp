@@ -123,10 +123,6 @@ static Context gather(const ReportData& data) {
 }  // namespace page
 
 std::string render_page(const ReportData& data) {
-  struct Section {
-    const char *id, *title;
-    std::string html;
-  };
   const page::Context whole = page::gather(data);
   // A check has thousands of cases that only ask whether a shape works; what accuracy is like, its families
   // say.
@@ -136,7 +132,7 @@ std::string render_page(const ReportData& data) {
     std::erase_if(families_only.records,
                   [](const Record& r) { return !r.group.empty() && r.group != "families"; });
   const page::Context c = page::gather(families_only);
-  std::vector<Section> sections = {
+  std::vector<page::Section> sections = {
       {"variants", "Variants and dtypes", page::variants_by_dtype(c)},
       {"distance", "ULP error against the distance from the maximum", page::error_by_distance(c)},
       {"size", "Error against V", page::error_by_size(c)},
@@ -156,20 +152,9 @@ std::string render_page(const ReportData& data) {
   if (data.functions)
     sections.insert(sections.end() - 1,
                     {"functions", "Functions that kernels build on", page::functions(*data.functions)});
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<meta name=\"color-scheme\" content=\"light dark\">"
-      "<link rel=\"icon\" href=\"data:,\">";  // an empty icon, or the browser asks for /favicon.ico
-  out += fmt::format("<title>{}: softmax {}</title><style>", name(verdict_of(data)),
-                     grouped_cases ? "conformance check" : "accuracy report");
-  out += page::style();
-  out += "</style></head>\n<body><main>\n" + page::overview(whole) + "<nav aria-label=\"Contents\"><ol>";
-  for (const Section& s : sections) out += fmt::format("<li><a href=\"#{}\">{}</a></li>", s.id, s.title);
-  out += "</ol></nav>\n";
-  for (const Section& s : sections)
-    out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", s.id, s.title) + s.html + "</section>\n";
-  return out + "</main><script>" + page::script() + "</script></body></html>\n";
+  page::Frame frame = page::overview(whole);
+  frame.sections = std::move(sections);
+  return page::framed(frame);
 }
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 
 #include "reports/data/report_data.hpp"
 #include "reports/data/tally.hpp"
+#include "reports/page/frame.hpp"
 #include "reports/page/svg.hpp"
 
 namespace assay::page {
@@ -21,7 +22,7 @@ struct Context {
   std::string main_backend;  // the one shown open: the first that ran
 };
 
-std::string overview(const Context& c);           // verdict, counts, failures, environment
+Frame overview(const Context& c);                 // verdict, counts, failures, environment
 std::string conformance(const Context& c);        // groups of cases, and what failing ones have in common
 std::string variants_by_dtype(const Context& c);  // the matrix and every key with its claim
 std::string error_by_distance(const Context& c);  // ulp against |x - m|
@@ -37,8 +38,6 @@ std::string behaviour(const Context& c);          // claimed class, behaves like
 std::string oracle_speed(const Context& c);       // both tiers, elements judged a second
 std::string functions(const FunctionsReport& r);  // building blocks
 std::string how_to_read();
-const char* style();
-const char* script();
 
 /// A table up to its first row. A heading that starts with '#' stands over numbers.
 std::string open_table(std::initializer_list<const char*> headings, bool sortable = true);

@@ -1,5 +1,7 @@
 // The kill matrix as a page: verdict, counts, what others' rules let through, and every entry against every
 // check.
+#include "reports/runs/selftest.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 #include "accuracy/selftest/peer_rules.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
-#include "reports/runs/selftest.hpp"
+#include "reports/page_texts.hpp"
 
 namespace assay {
 namespace {
@@ -16,35 +18,21 @@ namespace {
 using page::open_table;
 using page::scroll;
 
-std::string head(const Selftest& s) {
+std::string counts(const Selftest& s) {
   const SelftestCounts n = count(s);
-  const bool passed = selftest_passed(s);
-  std::string out = fmt::format(
-      "<h1>Who tests the tester</h1><p>Kernels with one planted fault each, kernels that cheat, and right "
-      "ones, "
-      "judged like anybody's. A fault must die by the check its entry names, on the input it names; a right "
-      "kernel "
-      "must pass: a false alarm is as bad as a miss.</p><div "
-      "class=\"verdict{}\"><b>{}</b><span>{}</span></div>",
-      passed ? "" : " fail", passed ? "PASS" : "FAIL", escape(selftest_verdict(s)));
-  const std::pair<const char*, std::string> counts[] = {
-      {"faults killed", fmt::format("{} of {}", n.killed, n.faults)},
-      {"cheats refused", fmt::format("{} of {}", n.cheats_refused, n.cheats)},
-      {"by the named check", fmt::format("{}", n.by_name)},
-      {"right kernels accepted", fmt::format("{} of {}", n.accepted, n.right)},
-      {"not run here", fmt::format("{}", n.not_run)},
-      {"seconds", number(s.seconds)}};
-  out += "<dl class=\"counts\">";
-  for (const auto& [label, value] : counts)
-    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", label, value);
-  return out + "</dl>";
+  return page::count_list({{"faults killed", fmt::format("{} of {}", n.killed, n.faults)},
+                           {"cheats refused", fmt::format("{} of {}", n.cheats_refused, n.cheats)},
+                           {"by the named check", fmt::format("{}", n.by_name)},
+                           {"right kernels accepted", fmt::format("{} of {}", n.accepted, n.right)},
+                           {"not run here", fmt::format("{}", n.not_run)},
+                           {"seconds", number(s.seconds)}});
 }
 
 std::string peers(const Selftest& s) {
   const SelftestCounts n = count(s);
   if (n.compared == 0) return "";
   std::string out = fmt::format(
-      "<h2 id=\"peers\">What the rules of others let through</h2><p>The same {} faults and cheats, by rules "
+      "<p>The same {} faults and cheats, by rules "
       "in common "
       "use, reimplemented from their documentation, against the same softmax in double precision. <i>Usual "
       "inputs</i>: what such tests draw, {} rows of 1024: N(0, 1); for benchdnn its own filling. <i>Our "
@@ -110,9 +98,9 @@ std::string peer_cell(const SelftestEntry& v, std::size_t rule) {
                      mark(v.killing[rule]));
 }
 
-std::string matrix(const Selftest& s, Kind kind, const char* title, const char* why) {
+page::Section matrix(const Selftest& s, Kind kind, const char* title, const char* why) {
   const std::vector<std::string> checks = columns(s);
-  std::string out = fmt::format("<h2 id=\"{}\">{}</h2><p>{}</p>", name(kind), title, why);
+  std::string out = fmt::format("<p>{}</p>", why);
   out +=
       "<div class=\"scroll\" tabindex=\"0\"><table class=\"util "
       "kills\"><thead><tr><th>id</th><th>entry</th><th>input</th>"
@@ -140,7 +128,7 @@ std::string matrix(const Selftest& s, Kind kind, const char* title, const char* 
     for (std::size_t r = 0; r < kPeerRules; ++r) out += peer_cell(v, r);
     out += "</tr>";
   }
-  return out + "</tbody></table></div>";
+  return {name(kind), title, out + "</tbody></table></div>"};
 }
 
 std::string missing() {
@@ -149,36 +137,37 @@ std::string missing() {
     if (*e.missing)
       table += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(e.id), escape(e.what),
                            escape(e.missing));
-  return "<h2 id=\"missing\">What no kernel here can carry</h2>" + scroll(table + "</tbody></table>");
+  return scroll(table + "</tbody></table>");
 }
 
 }  // namespace
 
 std::string render_selftest_page(const Selftest& s) {
-  std::string out =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<title>Assay: who tests the tester</title><style>";
-  out += page::style();
-  out +=
-      "table.kills td,table.kills th{text-align:left;vertical-align:middle}table.kills td.u-edge,table.kills "
-      "td.u-some,"
-      "table.kills td.u-over{text-align:center}table.kills th code{font-size:12px}table.kills th "
-      "small{max-width:30em}";
-  out += "</style></head><body><main>" + head(s);
-  out += peers(s);
-  out += matrix(
-      s, Kind::fault, "Faults",
-      "A filled circle is a check that failed; on the dark ground it is the one the entry names. The last "
-      "columns say whether the rule of another would pass the kernel: on its usual inputs, and below on "
-      "ours.");
-  out += matrix(s, Kind::cheat, "Cheats", "Kernels that want to look right.");
-  out += matrix(s, Kind::right, "Right kernels", "Each with the claim its author would write.");
-  out += missing();
-  out += "<h2 id=\"environment\">Where this ran</h2><dl class=\"words\">";
-  for (const auto& [label, value] : s.environment)
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>", escape(label), escape(value));
-  return out + "</dl></main></body></html>\n";
+  page::Frame f;
+  f.passed = selftest_passed(s);
+  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.subject = "who tests the tester";
+  f.heading = "Who tests the tester";
+  f.about =
+      "Kernels with one planted fault each, kernels that cheat, and right ones, judged like anybody's. A "
+      "fault must die by the check its entry names, on the input it names; a right kernel must pass: a false "
+      "alarm is as bad as a miss.";
+  f.sentence = escape(selftest_verdict(s));
+  f.facts = counts(s);
+  f.below = page::where_made(s.environment);
+  if (std::string html = peers(s); !html.empty())
+    f.sections.push_back({"peers", "What the rules of others let through", std::move(html)});
+  f.sections.push_back(
+      matrix(s, Kind::fault, "Faults",
+             "A filled circle is a check that failed; on the dark ground it is the one the entry names. The "
+             "last columns say whether the rule of another would pass the kernel: on its usual inputs, and "
+             "below on ours."));
+  f.sections.push_back(matrix(s, Kind::cheat, "Cheats", "Kernels that want to look right."));
+  f.sections.push_back(
+      matrix(s, Kind::right, "Right kernels", "Each with the claim its author would write."));
+  f.sections.push_back({"missing", "What no kernel here can carry", missing()});
+  f.css = page::selftest_css;
+  return page::framed(f);
 }
 
 }  // namespace assay

@@ -14,20 +14,17 @@
 namespace assay::speed {
 namespace {
 
-std::string verdict(const Context& c) {
-  const bool ok = passed(c.records);
+std::string counts(const Context& c) {
   const Counts n = count(c.records);
-  std::string out = fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>", ok ? "" : " fail",
-                                ok ? "PASS" : "FAIL", escape(verdict_line(c.records)));
-  const std::pair<const char*, std::int64_t> counts[] = {
-      {"configurations", n.records},    {"measured", n.measured},     {"one sample", n.once},
-      {"unsupported", n.unsupported},   {"not run", n.not_run},       {"failed", n.failed},
-      {"peers failed", n.peers_failed}, {"timed but wrong", n.wrong}, {"timed, not judged", n.not_judged}};
-  out += "<dl class=\"counts\">";
-  for (const auto& [label, value] : counts)
-    out += fmt::format("<div><dt>{}</dt><dd{}>{}</dd></div>", label, value == 0 ? " class=\"zero\"" : "",
-                       grouped(value));
-  return out + "</dl>";
+  return page::count_list({{"configurations", grouped(n.records)},
+                           {"measured", grouped(n.measured)},
+                           {"one sample", grouped(n.once)},
+                           {"unsupported", grouped(n.unsupported)},
+                           {"not run", grouped(n.not_run)},
+                           {"failed", grouped(n.failed)},
+                           {"peers failed", grouped(n.peers_failed)},
+                           {"timed but wrong", grouped(n.wrong)},
+                           {"timed, not judged", grouped(n.not_judged)}});
 }
 
 std::string failures(const Context& c) {
@@ -75,9 +72,9 @@ std::string clocks(const Context& c) {
 }
 
 std::string machine(const Context& c) {
-  std::string out = "<table><tbody>";
+  std::vector<std::pair<std::string, std::string>> rows;
   const auto row = [&](const char* label, const std::string& value) {
-    if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>", label, escape(value));
+    if (!value.empty()) rows.emplace_back(label, value);
   };
   row(c.backend == "host" ? "CPU" : "GPU", all_values(c, &SweepRecord::gpu));
   row("clocks", clocks(c));
@@ -88,7 +85,7 @@ std::string machine(const Context& c) {
   row("commit", all_values(c, &SweepRecord::commit));
   row("inputs", c.family.empty() ? "" : "family " + c.family);
   row("cold caches", all_values(c, &SweepRecord::cold));
-  return page::scroll(out + "</tbody></table>");
+  return page::where_made(rows);
 }
 
 /// Bandwidth of this run's own copy and read over the bytes moved.
@@ -155,14 +152,22 @@ std::string others(const Context& c) {
 
 }  // namespace
 
-std::string overview(const Context& c) {
+page::Frame overview(const Context& c) {
   std::string seen;
   for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
-  return "<h1>Softmax kernels against the speed of this machine</h1><p>Every kernel and peer is timed beside "
-         "a copy of the same bytes in the same run, and judged right or wrong before and after.</p>" +
-         verdict(c) + failures(c) + others(c) +
-         (seen.empty() ? "" : "<h3>What is seen</h3><ul class=\"seen\">" + seen + "</ul>") +
-         "<h3>Where this was made</h3>" + machine(c) + ceilings(c);
+  if (!seen.empty()) seen = "<h3>What is seen</h3><ul class=\"seen\">" + seen + "</ul>";
+  page::Frame f;
+  f.passed = passed(c.records);
+  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.subject = "softmax performance sweep";
+  f.heading = "Softmax kernels against the speed of this machine";
+  f.about =
+      "Every kernel and peer is timed beside a copy of the same bytes in the same run, and judged right or "
+      "wrong before and after.";
+  f.sentence = escape(verdict_line(c.records));
+  f.facts = counts(c);
+  f.below = failures(c) + others(c) + seen + machine(c) + ceilings(c);
+  return f;
 }
 
 std::string reading() {

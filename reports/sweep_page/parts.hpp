@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/page/frame.hpp"
 #include "reports/page/svg.hpp"
 #include "reports/sweep_page/context.hpp"
 
 namespace assay::speed {
 
-std::string overview(const Context& c);  // verdict, counts, machine, ceilings
+page::Frame overview(const Context& c);  // verdict, counts, machine, ceilings
 std::string paper_figures(const Context& c);
 std::string paper_claims_table(const Context& c);
 std::string k_table(const Context& c);
@@ -29,8 +30,6 @@ std::string access_table(const Context& c);
 std::string spill_table(const Context& c);
 std::string limits_table(const Context& c);
 std::string reading();
-std::string style();
-std::string script();
 
 /// A variant's colour (a CSS class), marker and line. They depend on its name alone, so that it looks the
 /// same everywhere. The colour shows the algorithm or peer; marker and dashes distinguish variants of one
