@@ -1,14 +1,8 @@
-<<<<<<< HEAD
-# Includes follow the arrows and nothing else:
-# reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels never sees the oracle, accuracy
-# never sees a particular kernel. Run as a test: cmake -DROOT=<source> -P layers.cmake
-include(${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
-=======
 # Checks that includes follow these arrows only:
 # reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels must not know the oracle,
 # accuracy must not know a particular kernel.
 # Run as a test: cmake -DROOT=<source> -P layers.cmake
->>>>>>> main
+include(${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
 set(allowed_reference "reference")
 set(allowed_kernels "reference|kernels")
 set(allowed_accuracy "reference|kernels|accuracy")

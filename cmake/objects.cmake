@@ -1,4 +1,4 @@
-# Objects of which there are several: one source for every backend or CPU, and files that travel in the binary.
+# Objects compiled several times from one source (for each backend or CPU), and files embedded in the binary.
 
 # assay_kernel_objects(NAME BACKEND SOURCE...): kernels as the host executor runs them. SOURCE is a .cpp around a .cu.
 function(assay_kernel_objects name backend)
@@ -8,9 +8,9 @@ function(assay_kernel_objects name backend)
   target_compile_options(${name} PRIVATE -Wno-attributes)
 endfunction()
 
-# assay_cpu_objects(LIBRARY NAME SOURCE): SOURCE twice in LIBRARY, as NAME_generic for every x86-64 and as NAME_avx2 for
-# AVX2 with FMA. Nobody reads the floating-point flags, so both arms of a choice may be computed: without this the loops
-# over exps stay scalar. No value changes.
+# assay_cpu_objects(LIBRARY NAME SOURCE): compiles SOURCE twice into LIBRARY, as NAME_generic for any x86-64 and as
+# NAME_avx2 for AVX2 with FMA. -fno-trapping-math: nothing reads the floating-point flags, so both sides of a choice may
+# be computed. Without it the loops over exps are not vectorised. No value changes.
 function(assay_cpu_objects library name source)
   foreach(cpu generic avx2)
     add_library(${name}_${cpu} OBJECT ${source})
@@ -24,7 +24,7 @@ function(assay_cpu_objects library name source)
   endforeach()
 endfunction()
 
-# assay_embed_texts(SOURCE FILE...): SOURCE is a .cpp, made when a file has changed, that holds the files as text.
+# assay_embed_texts(SOURCE FILE...): makes SOURCE, a .cpp that holds the files as text, again when a file changes.
 function(assay_embed_texts source)
   set(names ${ARGN})
   list(TRANSFORM names REPLACE "^${PROJECT_SOURCE_DIR}/" "")

@@ -7,7 +7,7 @@ set(base ${ROOT}/reference/oracle/${NAME})
 # Coefficients by rising degree: "c0 = ...;" in the .gappa file, literals of Q in the .sollya file. The code
 # has Horner's scheme, which starts at the highest degree.
 set(hex "0x[0-9a-f.]+p[-+]?[0-9]+")
-# coefficients(OUT BEFORE TEXT): the numbers of TEXT that BEFORE, a pattern, stands before.
+# coefficients(OUT BEFORE TEXT): sets OUT to the numbers in TEXT that follow the pattern BEFORE.
 function(coefficients out before text)
   string(REGEX MATCHALL "${before}-?${hex}" lines "${text}")
   set(found "")

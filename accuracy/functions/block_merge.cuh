@@ -1,12 +1,13 @@
-// How the threads of a block bring together what each has gathered.
+// Merges the results of the threads of a block.
 #pragma once
 
 namespace assay {
 
-/// Merges every thread's `own` into `*total`, by a tree over the block's kThreads threads. All of them call it.
+/// Merges every thread's `own` into `*total`, by a tree over the block's kThreads threads. Every thread must call
+/// it.
 template <int kThreads, class Stats>
 __device__ void merge_over_block(const Stats& own, Stats* total) {
-  // Stats has initialisers, which shared variables may not.
+  // Shared variables may not have initialisers, which Stats has, so this is raw memory.
   __shared__ __align__(16) unsigned char memory[sizeof(Stats) * kThreads];
   Stats* all = reinterpret_cast<Stats*>(memory);
   all[threadIdx.x] = own;

@@ -10,14 +10,9 @@
 
 namespace assay {
 
-<<<<<<< HEAD
 struct FunctionResult : functions::Counts {
-  /// A largest value and where: the argument ("-0x1.bcc73p+3", or "a / b") and what the function gave there.
-=======
-struct FunctionResult {
   /// A largest value and where it occurs: the argument ("-0x1.bcc73p+3", or "a / b") and the function's
   /// result there.
->>>>>>> main
   struct Largest {
     double value = -1;  // -1: there was nothing to measure
     std::string argument, got;

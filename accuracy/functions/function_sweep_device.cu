@@ -62,20 +62,7 @@ __global__ void __launch_bounds__(kThreads)
     if (i > 0 && same_chain(f, place, place - places.stride))
       enter_order<truth>(s, f, v, value_of_bits(f, got[i - 1]));
   }
-<<<<<<< HEAD
   merge_over_block<kThreads>(s, &partials[blockIdx.x]);
-=======
-  // A tree over the block's threads. Shared variables may not have initialisers, which Stats has, so this is
-  // raw memory.
-  __shared__ __align__(16) unsigned char memory[sizeof(Stats) * kThreads];
-  Stats* all = reinterpret_cast<Stats*>(memory);
-  all[threadIdx.x] = s;
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();  // what the other half has merged so far is visible
-    if (threadIdx.x < half) all[threadIdx.x].merge(all[threadIdx.x + half]);
-  }
-  if (threadIdx.x == 0) partials[blockIdx.x].merge(all[0]);
->>>>>>> main
 }
 
 template <int bits>

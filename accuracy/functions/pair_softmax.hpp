@@ -19,12 +19,7 @@ struct PairResult : pairs::PairCounts {
   std::string status;       // pass, fail, not_run
   std::string reason;       // of fail and not_run
   std::int64_t stride = 1;  // 1: every pair
-<<<<<<< HEAD
-  std::int64_t full_check = 0;  // rows the cheap judge left open
-=======
-  std::int64_t rows = 0, outside = 0, special = 0, elements = 0, correct = 0;
   std::int64_t full_check = 0;  // rows that the cheap judge left open
->>>>>>> main
   std::int64_t by_mpfr = 0;     // of those, rows that needed the MPFR tier
   std::int64_t failed = 0, undecided = 0;
   double ulp = -1;    // largest error

@@ -55,13 +55,8 @@ inline void tree(const float* x, float* p, std::int64_t V) {
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
 }
 
-<<<<<<< HEAD
-/// Milakov's: the sum is rescaled whenever the maximum grows; outputs are taken with the last one.
-struct MaximumAndSum {
-=======
 /// Milakov's algorithm: the sum is rescaled whenever the maximum grows; the outputs use the final maximum.
-inline void online(const float* x, float* p, std::int64_t V) {
->>>>>>> main
+struct MaximumAndSum {
   float m = -INFINITY, d = 0;
 };
 inline MaximumAndSum online_sum(const float* x, std::int64_t V) {

@@ -40,8 +40,8 @@ Rows<T> values_of(const Problem& p, const Buffers& b) {
   return {static_cast<T*>(b.probs), p.rows, p.out_pitch};
 }
 
-/// What runs `kernel` with fault `f` as softmax: plant_kernel<T>(..., softmax_by(vector_softmax<T>, kThreads,
-/// f), expect).
+/// A function that launches `kernel` as softmax with fault `f`. Example:
+/// plant_kernel<T>(..., softmax_by(vector_softmax<T>, kThreads, f), expect).
 template <class T, class Fault>
 auto softmax_by(void (*kernel)(Fault, Rows<const T>, Rows<T>, float*, float*, std::int64_t), int threads,
                 Fault f) {

@@ -27,11 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-<<<<<<< HEAD
-/// A folder of its own for each test.
-=======
 /// A separate folder for each test, removed afterwards.
->>>>>>> main
 class ReportFiles : public testing::Test {
  protected:
   TestFolder own_;

@@ -29,26 +29,12 @@ class FuzzCommand : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
-<<<<<<< HEAD
-  /// Exit status; what was printed is in `out_` and `err_`.
+  /// Returns the exit status; what was printed is in `out_` and `err_`.
   int run(const std::vector<std::string>& words) {
     const command_test::Outcome o = command_test::call_words(words);
     out_ = o.out;
     err_ = o.err;
     return o.status;
-=======
-  /// Returns the exit status; what was printed is in `out_` and `err_`.
-  int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "assay");
-    std::vector<const char*> argv;
-    for (const std::string& w : words) argv.push_back(w.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int status = run_assay(static_cast<int>(argv.size()), argv.data());
-    out_ = testing::internal::GetCapturedStdout();
-    err_ = testing::internal::GetCapturedStderr();
-    return status;
->>>>>>> main
   }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::recursive_directory_iterator(folder_),
