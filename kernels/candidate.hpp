@@ -83,9 +83,11 @@ struct Disturbance {
   bool doubtful = false;
   LaunchOutcome lost;  // a launch that was lost; ok if none was
   std::string saw;     // fault text of the first doubtful launch
-  /// CPU seconds, not wall time, that a launch on the host used without ending. Other processes cannot cause
-  /// that.
+  /// Seconds of the worker's own time, not of the clock, that a launch on the host used without ending. Other
+  /// processes cannot cause that.
   double own_seconds = 0;
+  /// Seconds of the worker's own time that the slowest launch took of those that ended.
+  double ended_seconds = 0;
   bool any() const { return doubtful || !lost.ok(); }
 };
 

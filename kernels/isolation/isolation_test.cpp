@@ -176,6 +176,11 @@ TEST(Isolation, AWorkerThatGetsNoProcessorIsNotHung) {
   neighbour.join();
   EXPECT_EQ(outcome.fault, "");
   EXPECT_TRUE(t.right());
+  // Its own time is the tenth of a second that it computed, and not the second on the clock. The last tick of
+  // a tenth of a second is counted by the clock.
+  const double own = v.launcher->disturbance().ended_seconds;
+  EXPECT_GT(own, 0.05);
+  EXPECT_LT(own, 0.65);
 }
 
 TEST(Isolation, MorePatienceIsMoreTime) {

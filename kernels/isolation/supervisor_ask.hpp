@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 
 #include "kernels/isolation/supervisor.hpp"
 
@@ -16,11 +17,15 @@ const Answer& Supervisor::ask(Request& request, const std::vector<int>& descript
   request.head.sequence = ++sequence_;
   if (!process_->send(request, descriptors)) lose(Process::Heard::gone);
   long length = 0;
+  double used = 0;
   const auto asked = std::chrono::steady_clock::now();
-  const Process::Heard heard = process_->hear(answer_, length, waiting());
-  if (heard == Process::Heard::message)
+  const Process::Heard heard = process_->hear(answer_, length, waiting(), &used);
+  if (heard == Process::Heard::message) {
     slowest_ =
         std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
+    if (std::is_same_v<Request, Launch>)
+      disturbance_.ended_seconds = std::max(disturbance_.ended_seconds, used);
+  }
   const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence_) : nullptr;
   if (!answer) lose(heard);
   return *answer;

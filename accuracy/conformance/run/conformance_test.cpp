@@ -206,7 +206,7 @@ TEST(Conformance, WhatOthersDoToAWorkerIsNoVerdict) {
 }
 
 // No neighbour uses up a worker's own time. A case that hung once by its own time, and is fast alone, keeps
-// some state.
+// some state. second_look_test.cpp has the same with times that are told.
 TEST(Conformance, WhatHangsOnceByItsOwnTimeIsNoPass) {
   if (!std::filesystem::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
   const ConformanceResult r = check_disturbed("hang_some_times", 1, 3);

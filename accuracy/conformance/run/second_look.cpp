@@ -35,20 +35,19 @@ void confirm(Runner& run, const Variant& variant) {
     const bool ended = r.status == Status::hung || r.status == Status::crashed;
     if (shown && (ended || r.status == Status::not_run)) continue;
     if (std::chrono::steady_clock::now() > end) break;
-    const auto begin = std::chrono::steady_clock::now();
-    Record again = run.alone(variant, at);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    Disturbance befell;
+    Record again = run.alone(variant, at, &befell);
     if (ended && again.status == r.status) shown = true;
     if (again.status == Status::pass) {
       again.at_first = !r.at_first.empty() ? r.at_first : r.status != Status::pass ? r.reason : std::string();
-      // No neighbour uses up a worker's own time, and a case this fast is not a slow one.
-      if (const double own = run.disturbed[at].own_seconds; own > 0 && took.count() < own / 2) {
+      // Both are the worker's own time, which no neighbour uses up. A launch this fast is not a slow one.
+      const double own = run.disturbed[at].own_seconds, took = befell.ended_seconds;
+      if (own > 0 && took < own / 2) {
         again.status = Status::inconclusive;
         again.reason = fmt::format(
-            "hung once, for {:.3g} s of its own time, and took {:.2g} s alone: state kept between calls, or "
-            "a "
-            "race",
-            own, took.count());
+            "hung once, for {:.3g} s of its own time, and took {:.2g} s of it alone: state kept between "
+            "calls, or a race",
+            own, took);
       }
     }
     r = std::move(again);

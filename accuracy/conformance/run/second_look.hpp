@@ -10,7 +10,7 @@ namespace assay::conformance {
 /// three times as long. The new record replaces the old one and says what happened at first. As soon as one
 /// case ends as it did before, the kernel is shown to be the cause, and the other crashed and hung cases keep
 /// their records. A case that hung by its own worker's time, but passes alone in less than half of that time,
-/// is inconclusive: it is not just slow.
+/// is inconclusive: it is not just slow. Both times are the worker's own, so a busy machine changes neither.
 void confirm(Runner& run, const Variant& variant);
 
 /// Runs the first case of every finding again, as the only case of a new process. If it passes there, it

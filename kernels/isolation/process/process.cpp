@@ -102,9 +102,9 @@ void Process::drain() {
   }
 }
 
-Process::Heard Process::hear(Anything& into, long& length, const Patience& patience) {
+Process::Heard Process::hear(Anything& into, long& length, const Patience& patience, double* used) {
   const auto begin = Clock::now();
-  std::optional<WorkerClock> clock;
+  WorkerClock clock(pid_);
   double counted = 0, spent = 0, stopped = 0;  // seconds: by the wall clock, used by the worker, stopped
   for (;;) {
     pollfd watched[2] = {{socket_, POLLIN, 0}, {printing_ ? output_ : -1, POLLIN, 0}};
@@ -121,23 +121,19 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
         signal_ = *s;
         continue;
       }
+      // The worker answered within this tick. More time than a tick is the supervisor's own delay.
+      if (used) *used = spent + std::min(since(begin) - counted, 0.001 * kTickMs);
       return Heard::message;
     }
     if (ready == 0 && exited()) return Heard::gone;
-    // Most waits end in their first tick, so nothing is read for it and all of it counts. A very long tick
-    // means that the supervisor itself was suspended.
+    // A very long tick means that the supervisor itself was suspended.
     const double now = since(begin), elapsed = std::min(now - counted, kLongestTick);
     if (elapsed < 0.001 * kTickMs && now < patience.seconds) continue;
     counted = now;
-    if (!clock) {
-      clock.emplace(pid_);
-      spent += elapsed;
-    } else {
-      const WorkerClock::Tick tick = clock->tick(elapsed);
-      const double share = patience.share && now > kLongWait ? patience.share() : 1;
-      spent += tick.stopped ? 0 : share * tick.used;
-      stopped += tick.stopped ? elapsed : 0;
-    }
+    const WorkerClock::Tick tick = clock.tick(elapsed);
+    const double share = patience.share && now > kLongWait ? patience.share() : 1;
+    spent += tick.stopped ? 0 : share * tick.used;
+    stopped += tick.stopped ? elapsed : 0;
     if (spent >= patience.seconds) return Heard::late;
     if (stopped >= patience.seconds) return Heard::suspended;
     if (now >= patience.at_most) return Heard::starved;

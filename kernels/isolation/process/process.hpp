@@ -47,8 +47,9 @@ class Process {
     starved,    // it got too little time on a processor or the device
     gone
   };
-  /// Waits for the next message of any kind except `signal`, which is kept for `death`.
-  Heard hear(Anything& into, long& length, const Patience& patience);
+  /// Waits for the next message of any kind except `signal`, which is kept for `death`. `used`: set to the
+  /// seconds of the worker's own time until a message came, to within a tenth of a second.
+  Heard hear(Anything& into, long& length, const Patience& patience, double* used = nullptr);
 
   /// Ends the worker if it still runs, and says in words how it ended: "segmentation fault", "exited with
   /// status 3". What it printed last is not part of this.
