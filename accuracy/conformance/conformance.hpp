@@ -74,6 +74,9 @@ struct Group {
   bool costly = false;
 };
 
+/// The group that launches for a tool that watches. It judges no outputs, so its passes alone are no PASS.
+inline constexpr const char* kLaunchesGroup = "launches";
+
 /// Which of the chosen groups are run.
 enum class Part { all, cheap, costly };
 

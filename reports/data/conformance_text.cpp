@@ -58,14 +58,14 @@ std::string group_lines(const std::vector<Record>& records) {
   return out;
 }
 
-/// The verdict on the records of one key, as if they were a run of their own.
-Verdict verdict_alone(const std::vector<Record>& records) {
+/// The records of one key, as if they were a run of their own.
+ReportData run_of(const std::vector<Record>& records) {
   ReportData one;
   one.records = records;
   one.planned = static_cast<std::int64_t>(records.size());
   one.executed = std::count_if(records.begin(), records.end(),
                                [](const Record& r) { return r.status != Status::not_run; });
-  return verdict_of(one);
+  return one;
 }
 
 /// Cases lost for reasons outside the kernel. They are reported beside the verdict and do not change it.
@@ -108,11 +108,13 @@ std::string head_of(Verdict verdict, const std::string& key, const conformance::
 
 std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick,
                          const conformance::Contract* contract) {
-  const Verdict verdict = verdict_alone(records);
+  const ReportData one = run_of(records);
+  const Verdict verdict = verdict_of(one);
   const bool pass = verdict == Verdict::pass;
   std::string out =
-      head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "") +
-      counts_of(records) + wanting(records);
+      head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "");
+  if (verdict == Verdict::not_judged) out += "  " + verdict_reason(one) + "\n";
+  out += counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {

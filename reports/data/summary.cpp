@@ -132,7 +132,7 @@ bool report_passed(const ReportData& data) {
 }
 
 Verdict verdict_of(const ReportData& data) {
-  if (report_passed(data)) return Verdict::pass;
+  if (report_passed(data)) return only_launched(data) ? Verdict::not_judged : Verdict::pass;
   const Counts c = count(data);
   if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
   if (c.inconclusive > 0) return Verdict::inconclusive;
@@ -152,6 +152,8 @@ const char* name(Verdict verdict) {
       return "INCOMPLETE";
     case Verdict::not_run:
       return "NOT RUN";
+    case Verdict::not_judged:
+      return "NOT JUDGED";
   }
   return "";
 }

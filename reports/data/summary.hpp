@@ -15,10 +15,11 @@ bool report_passed(const ReportData& data);
 /// The result of a run. inconclusive: nothing went wrong, but something stayed undecided; the kernel is not
 /// adopted, and not shown to be wrong. If cases of a check were lost (to load, or because a device was
 /// lacking) and no other case failed, the check shows nothing about its kernel: not_run if no case ran,
-/// otherwise incomplete.
-enum class Verdict { pass, fail, inconclusive, incomplete, not_run };
+/// otherwise incomplete. not_judged: nothing went wrong, but only the group `launches` passed, which judges
+/// no outputs.
+enum class Verdict { pass, fail, inconclusive, incomplete, not_run, not_judged };
 Verdict verdict_of(const ReportData& data);
-/// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN".
+/// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN", "NOT JUDGED".
 const char* name(Verdict verdict);
 
 std::string render_summary_markdown(const ReportData& data);

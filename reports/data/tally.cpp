@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "accuracy/conformance/conformance.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 
@@ -136,6 +137,16 @@ bool is_check(const ReportData& data) {
                      [](const Record& r) { return !r.group.empty(); });
 }
 
+bool only_launched(const ReportData& data) {
+  bool launched = false;
+  for (const Record& r : data.records) {
+    if (r.status != Status::pass) continue;
+    if (r.group != conformance::kLaunchesGroup) return false;
+    launched = true;
+  }
+  return launched;
+}
+
 bool is_real_family(std::string_view family) {
   return family.starts_with("gpt_") || family.starts_with("attention");
 }
@@ -200,6 +211,7 @@ std::string verdict_reason(const ReportData& data) {
   part(c.inconclusive, "stayed undecided");
   if (parts.empty() && c.pass == 0)
     return "no case could be judged: all lie outside a domain or are not expressible";
+  if (parts.empty() && only_launched(data)) return "launches came back, and no output was judged";
   if (parts.empty())
     return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
                          : "all planned cases ran and passed";

@@ -57,6 +57,9 @@ std::vector<KeyTally> tally_keys(const ReportData& data);
 /// True for records of `assay check`: their cases belong to groups.
 bool is_check(const ReportData& data);
 
+/// True if every pass is of the group `launches`: launches came back, and no output was judged.
+bool only_launched(const ReportData& data);
+
 /// True for families recorded from real networks: what a kernel meets in use.
 bool is_real_family(std::string_view family);
 /// True if the record was judged, so that its numbers count: neither unsupported nor not_run.

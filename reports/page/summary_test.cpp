@@ -75,6 +75,20 @@ TEST(Summary, ACheckOfLostCasesIsNeitherPassedNorFailed) {
   EXPECT_STREQ(name(verdict_of(data)), "NOT RUN");
 }
 
+TEST(Summary, LaunchesAloneAreNoPass) {
+  ReportData data = synthetic();
+  for (Record& r : data.records) r.group = "launches";
+  EXPECT_EQ(verdict_of(data), Verdict::not_judged);
+  EXPECT_NE(render_summary_markdown(data).find("NOT JUDGED: launches came back"), std::string::npos);
+  EXPECT_NE(render_page(data).find("<b>NOT JUDGED</b>"), std::string::npos);
+  // One output that was judged is enough, and one launch that went wrong.
+  first_passing(data).group = "shapes";
+  EXPECT_EQ(verdict_of(data), Verdict::pass);
+  for (Record& r : data.records) r.group = "launches";
+  first_passing(data).status = Status::crashed;
+  EXPECT_EQ(verdict_of(data), Verdict::fail);
+}
+
 TEST(Summary, TerminalEndsWithVerdictCountsCausesAndPage) {
   ReportData data = synthetic();
   const Record& r = break_one(data);

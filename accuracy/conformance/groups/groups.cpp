@@ -24,7 +24,8 @@ std::span<const Group> groups() {
       {"batch", "The same row in other batches and places.", plan_batch},
       {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules},
       {"big", "More than 2^31 and 2^32 elements: offsets that 32 bits do not hold.", plan_big},
-      {"launches", "A launch of each kind and nothing else, for a tool that watches: outputs are not judged.",
+      {kLaunchesGroup,
+       "A launch of each kind and nothing else, for a tool that watches: outputs are not judged.",
        plan_launches, true},
   };
   return all;

@@ -187,6 +187,7 @@ int run(Options& o) {
       return kFailed;
     case Verdict::incomplete:
     case Verdict::not_run:
+    case Verdict::not_judged:
       break;
   }
   return kEnvironment;

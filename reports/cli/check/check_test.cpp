@@ -296,6 +296,17 @@ TEST_F(CheckCommand, WhatTheMachineLacksForTheOnlyGroupIsSaidInOneLine) {
   EXPECT_EQ(out.find("FAIL"), std::string::npos) << out;
 }
 
+TEST_F(CheckCommand, WhatWasOnlyLaunchedIsNotJudged) {
+  EXPECT_EQ(check("safe_block/f32@host --quick --only launches"), kEnvironment) << out;
+  EXPECT_TRUE(
+      out.starts_with("NOT JUDGED safe_block/f32@host\n  launches came back, and no output was "
+                      "judged\n9 cases: 9 passed, 0 failed,"))
+      << out;
+  EXPECT_EQ(out.find("PASS"), std::string::npos) << out;
+  EXPECT_EQ(check("safe_block/f32@host --quick --only launches --only shapes --V 33"), kPassed) << out;
+  EXPECT_EQ(check(fixture("abort") + " --quick --only launches --V 33"), kFailed) << out;
+}
+
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {
   EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kFailed);
   EXPECT_NE(out.find("FAIL"), std::string::npos);

@@ -29,7 +29,8 @@ std::string own_path();
 /// for the GPU's lock. The files that it writes are deleted with it.
 std::string child_command(const std::string& words, std::uint64_t seed);
 
-/// Runs the child under one of compute-sanitizer's tools. `found`: the first error that the tool reports.
+/// Runs the child under one of compute-sanitizer's tools. `found`: the first error that the tool reports. The
+/// status is 0 if the child judged its cases right, or only launched and every launch came back.
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found);
 
 /// The first line of the output that contains any of the words.
