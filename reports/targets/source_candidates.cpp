@@ -160,11 +160,15 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     const std::size_t at = c.plugin.rfind('#');
     const bool several = options.entry.empty() && at != c.plugin.npos;
     c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
-    const std::lock_guard<std::mutex> lock(sources().lock);
-    sources().files[c.variant.origin] = one_file(word, one);
+    remember_source(c.variant, one_file(word, one));
     all.push_back(std::move(c));
   }
   return all;
+}
+
+void remember_source(const Variant& variant, const OneFile& file) {
+  const std::lock_guard<std::mutex> lock(sources().lock);
+  sources().files[variant.origin] = file;
 }
 
 std::optional<OneFile> source_of(const Variant& variant) {

@@ -94,6 +94,9 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
   conformance::settle(r);
 }
 
+/// Status of a run whose tool ended without a summary.
+static constexpr int kNoSummary = 87;
+
 /// True if the child ran the group `launches` alone, and nothing went wrong in it.
 static bool launches_came_back(const Ran& ran) {
   const std::string verdict = fmt::format("\n{} ", name(Verdict::not_judged));
@@ -112,6 +115,8 @@ Ran sanitized(const std::string& tool, const std::string& child, std::string& fo
   if (!clean || ran.status == kToolFound)
     found = line_with(ran.output, {"========= Invalid", "========= Error", "========= Warning", "hazard",
                                    "Uninitialized", "Barrier error", "ERROR SUMMARY: "});
+  if (!clean && found.empty() && ran.status == 0)
+    ran = {kNoSummary, "assay: the tool ended without a summary\n" + ran.output};
   return ran;
 }
 

@@ -30,7 +30,8 @@ std::string own_path();
 std::string child_command(const std::string& words, std::uint64_t seed);
 
 /// Runs the child under one of compute-sanitizer's tools. `found`: the first error that the tool reports. The
-/// status is 0 if the child judged its cases right, or only launched and every launch came back.
+/// status is 0 if the child judged its cases right, or only launched and every launch came back. It is not 0
+/// if the tool gave no summary, because then it has shown nothing.
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found);
 
 /// The first line of the output that contains any of the words.

@@ -1,0 +1,157 @@
+// What the group `races` makes of racecheck's answers. A script in PATH takes the place of compute-sanitizer:
+// no GPU is needed, and no kernel runs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "accuracy/conformance/bench.hpp"
+#include "reports/cli/check/groups.hpp"
+#include "reports/targets/source_candidates.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kClean = "echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'\n";
+
+/// What `assay check --only launches` prints of nine cases, and its exit status.
+std::string child(int passed, int outside) {
+  return "echo 'NOT JUDGED soft/f32@plugin'\necho '9 cases: " + std::to_string(passed) +
+         " passed, 0 failed, 0 inconclusive, " + std::to_string(outside) +
+         " outside the domain or not expressible'\n";
+}
+const char* const kChildsStatus = "exit 3\n";
+
+class Races : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("assay-races-" + std::to_string(getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    path_ = std::getenv("PATH") ? std::getenv("PATH") : "";
+    // The target among the script's words names what it does.
+    const fs::path tool = folder_ / "compute-sanitizer";
+    std::ofstream(tool) << "#!/bin/sh\ncd '" << folder_.string()
+                        << "'\necho \"$*\" >> calls\nfor word in \"$@\"; do\n"
+                           "  if [ -f \"$word.does\" ]; then . \"./$word.does\"; fi\ndone\n";
+    fs::permissions(tool, fs::perms::owner_all);
+    setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
+  }
+  void TearDown() override {
+    setenv("PATH", path_.c_str(), 1);
+    fs::remove_all(folder_);
+  }
+
+  /// From now on the tool does this for the target.
+  void does(const std::string& target, const std::string& lines) {
+    std::ofstream(folder_ / (target + ".does")) << lines;
+  }
+  /// How often the tool was called.
+  std::ptrdiff_t calls() const {
+    std::ifstream in(folder_ / "calls");
+    return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+  }
+
+  /// A variant that a source file for a GPU was compiled to.
+  static Variant of_a_file(const std::string& target) {
+    Variant v = *find_variant("safe_block/f32@host");
+    v.backend = Backend::plugin;
+    v.variant = target;
+    v.origin = target;
+    OneFile file;
+    file.source = target;
+    remember_source(v, file);
+    return v;
+  }
+
+  /// The group's record. `asked`: the target of the run that begins with the check, or empty.
+  static Record record(const std::string& target, const std::string& asked = {}) {
+    const Variant v = of_a_file(target);
+    if (!asked.empty()) begin_races(v, asked, 1);
+    conformance::ConformanceOptions o;
+    o.target = target;
+    conformance::Bench bench(v, o);
+    const conformance::Group group = races_group();
+    conformance::Patience patience;
+    Record made;
+    bench.enter(group, patience, [&](std::size_t, Record r) { made = std::move(r); });
+    for (const conformance::Unit& u : group.plan({v, conformance::Extent::quick, {}, 1, false}))
+      u.run(bench, u.cases);
+    return made;
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+bool refused_by(Check check, const Record& r) {
+  const CheckResult* const failed = first_failed(r);
+  return r.status == Status::fail && failed && failed->check == check;
+}
+
+TEST_F(Races, ARaceIsRefused) {
+  does("racy.cu",
+       child(9, 0) +
+           "echo '========= Error: Race reported between Write access at soft+0x10'\n"
+           "echo '========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)'\nexit 86\n");
+  const Record r = record("racy.cu");
+  EXPECT_TRUE(refused_by(Check::race, r)) << name(r.status) << " " << r.reason;
+  EXPECT_NE(r.reason.find("Race reported"), std::string::npos) << r.reason;
+}
+
+TEST_F(Races, WhatWasWatchedWithoutARacePasses) {
+  does("clean.cu", child(9, 0) + kClean + kChildsStatus);
+  const Record r = record("clean.cu");
+  EXPECT_EQ(r.status, Status::pass) << r.reason;
+  EXPECT_NE(find_check(r, Check::race), nullptr);
+}
+
+TEST_F(Races, AnEarlyAnswerCountsIfEveryLaunchWasWatched) {
+  does("early.cu", child(9, 0) + kClean + kChildsStatus);
+  EXPECT_EQ(record("unused.cu", "early.cu").status, Status::pass);
+  EXPECT_EQ(calls(), 1);
+  // Launches that lie outside the contract were not watched: the tool runs again within it.
+  does("some.cu", child(7, 2) + kClean + kChildsStatus);
+  does("within.cu", child(9, 0) + kClean + kChildsStatus);
+  EXPECT_EQ(record("within.cu", "some.cu").status, Status::pass);
+  EXPECT_EQ(calls(), 3);
+  does("none.cu", child(0, 9) + kClean + "exit 1\n");
+  const Record r = record("none.cu");
+  EXPECT_EQ(r.status, Status::unsupported) << r.reason;
+  EXPECT_NE(r.reason.find("no launch that racecheck is given"), std::string::npos) << r.reason;
+}
+
+TEST_F(Races, WithoutTheToolNothingIsWatchedAndTheRecordSaysWhy) {
+  setenv("PATH", "/nowhere", 1);
+  const Record r = record("alone.cu", "alone.cu");
+  EXPECT_EQ(r.status, Status::unsupported) << r.reason;
+  EXPECT_TRUE(r.reason.starts_with("races: ")) << r.reason;
+#if !defined(__SANITIZE_THREAD__)
+  EXPECT_NE(r.reason.find("compute-sanitizer in PATH"), std::string::npos) << r.reason;
+#endif
+  EXPECT_EQ(calls(), 0);
+}
+
+TEST_F(Races, ToolsAndChildrenThatGoWrongAreNoPass) {
+  does("killed.cu", child(9, 0) + "kill -KILL $$\n");
+  does("silent.cu", child(9, 0) + kChildsStatus);
+  does("empty.cu", "exit 0\n");
+  // The child's cases were lost, or it could not begin.
+  does("lost.cu", std::string("echo 'NOT RUN soft/f32@plugin'\n") + kClean + "exit 3\n");
+  does("bad_call.cu", std::string("echo 'assay: no such file'\n") + kClean + "exit 2\n");
+  for (const char* target : {"killed.cu", "silent.cu", "empty.cu", "lost.cu", "bad_call.cu"}) {
+    const Record r = record(target);
+    EXPECT_TRUE(refused_by(Check::launch, r)) << target << ": " << name(r.status) << " " << r.reason;
+  }
+  EXPECT_NE(record("silent.cu").reason.find("the tool ended without a summary"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
