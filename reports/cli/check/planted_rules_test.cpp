@@ -1,4 +1,4 @@
-// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and twelve
+// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and thirteen
 // files as users would write them (kernels/adapter/faults). A wrong diagnosis costs its reader a day.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -113,6 +113,7 @@ const Planted kFiles[] = {
     {"power_of_two", {"V that is a power of two", "off-by-one"}},
     {"unwritten_shared", {"V up to 255"}},
     {"writes_beyond", {"no multiple of 4", "writes beyond V"}},
+    {"writes_eight_beyond", {"no multiple of 8", "the tail of a vectorised loop writes beyond V"}},
     {"alignment", {"off a multiple of 16 bytes", "alignment"}},
     {"endless_loop", {"hang", "V from 4094 on", "never ends"}, {"shapes", "rows"}},
     {"missing_barrier", {"no barrier between them"}, {"shapes", "races"}},
