@@ -303,7 +303,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int th
 template <class F>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* threads, F, size_t = 0, int limit = 0) {
   *threads = limit > 0 && limit < 1024 ? limit : 1024;
-  *grid = 132 * (2048 / *threads);
+  *grid = assay_cuda::kMultiprocessors * (2048 / *threads);
   return cudaSuccess;
 }
 

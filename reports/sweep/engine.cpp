@@ -15,6 +15,7 @@
 #include "reports/sweep/data/sweep_file.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/rig/rules.hpp"
 #include "reports/sweep/timing.hpp"
 #include "reports/sweep/verify.hpp"
 #include "reports/sweep_page/write_page.hpp"
@@ -25,6 +26,8 @@ namespace {
 Problem problem_of(const SweepJob& j) {
   return problem_of(j.subject->variant, j.subject->variant.op, j.rows, j.V, j.k, j.V);
 }
+
+std::string too_long() { return "its first launch took " + too_long_words() + ": one sample"; }
 
 /// The machine of one backend. It is opened at its first job, and not used again once it is lost.
 class Side {
@@ -107,8 +110,8 @@ void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs)
   rig.poison();
   double first = rig.run_us(1);
   // The first launch of a kernel in a process also loads its code, so it is repeated.
-  if (side.first_of(r.key) && first > kTooLongUs) first = rig.run_us(1);
-  const bool once = large || first > kTooLongUs;
+  if (side.first_of(r.key) && first > kTimingRules.too_long_us) first = rig.run_us(1);
+  const bool once = large || first > kTimingRules.too_long_us;
   const auto verified = [&] {
     Verification v_now = verify_outputs(rig, v, p, inputs);
     if (v_now.verdict != "fail" && !rig.logits_intact())
@@ -131,9 +134,7 @@ void measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs)
   if (const Timing* c = side.ceilings().empty()) r.empty_us = c->median_us();
   put_rates(r, rig.machine());
   r.status = t.once ? "once" : "measured";
-  if (t.once)
-    r.reason = large ? "its buffers exceed half the memory: one sample"
-                     : "its first launch took over 200 ms: one sample";
+  if (t.once) r.reason = large ? "its buffers exceed half the memory: one sample" : too_long();
 }
 
 class Sweep {
@@ -222,7 +223,7 @@ class Sweep {
       put_timing(c, *t);
       c.cold = t->cold;
       c.status = t->once ? "once" : "measured";
-      c.reason = t->once ? "its first launch took over 200 ms: one sample" : "";
+      c.reason = t->once ? too_long() : std::string();
       put_rates(c, side.rig().machine());
       if (bytes == 0)
         c.gb_per_s = c.share_of_datasheet = c.share_of_copy = c.share_of_read = c.accesses_at_copy_speed =

@@ -3,14 +3,12 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
 namespace {
 
-constexpr std::int64_t kTile = std::int64_t{1} << 22;     // elements
 constexpr std::size_t kTiles = std::size_t{1} << 31;      // limit on all tiles, in bytes
-constexpr std::int64_t kSample = std::int64_t{1} << 17;   // elements whose truth is computed
-constexpr std::int64_t kMostRows = 8;                     // largest number of rows in a sample
 constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // limit on all samples; some 80 bytes each
 
 /// Moves the entry to the front, then removes entries from the back until the limit holds.
@@ -32,7 +30,7 @@ SweepInputs::SweepInputs(const std::string& family, std::uint64_t seed)
     : family_(family_named(family)), seed_(seed) {}
 
 std::int64_t SweepInputs::distinct_rows(std::int64_t V, std::int64_t rows) const {
-  return std::min(rows, std::max<std::int64_t>(1, kTile / std::max<std::int64_t>(1, V)));
+  return std::min(rows, std::max<std::int64_t>(1, kTimingRules.tile_elements / std::max<std::int64_t>(1, V)));
 }
 
 const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) {
@@ -50,7 +48,9 @@ const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) 
 }
 
 const Case& SweepInputs::sample(Dtype dtype, std::int64_t V, std::int64_t rows) {
-  const std::int64_t several = std::clamp<std::int64_t>(kSample / std::max<std::int64_t>(1, V), 2, kMostRows);
+  const TimingRules& rules = kTimingRules;
+  const std::int64_t several = std::clamp(rules.judged_elements / std::max<std::int64_t>(1, V),
+                                          rules.least_judged_rows, rules.most_judged_rows);
   const std::int64_t wanted = std::min(several, distinct_rows(V, rows));
   auto at = std::find_if(samples_.begin(), samples_.end(), [&](const auto& c) {
     return c->dtype() == dtype && c->V() == V && c->rows() == wanted;

@@ -9,9 +9,7 @@ import tempfile
 from peer_records import KINDS, SIZES, put_rates
 from peer_verdicts import grade, take_verdict
 
-TILE = 1 << 22  # elements of distinct rows, as in reports/sweep/inputs.cpp
-TOO_LONG, ENOUGH, BATCH = 200_000.0, 150_000.0, 100.0  # us, as in reports/sweep/timing.cpp
-MOST, LEAST, NARROW = 30, 12, 0.02
+MOST_SETS = 64  # sets of buffers; a sweep's own kernels have up to 256
 
 
 class Unsupported(Exception):
@@ -96,7 +94,7 @@ class Bench:
         self.inputs, self.graders = inputs, graders
         self.dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[record["dtype"]]
         p = torch.cuda.get_device_properties(0)
-        self.twice_l2, self.memory = 2 * p.L2_cache_size, p.total_memory
+        self.twice_l2, self.memory = a.rules.l2_sizes * p.L2_cache_size, p.total_memory
         self.launched = 0
 
     def prepare(self):
@@ -110,7 +108,7 @@ class Bench:
         if 2 * needed > self.memory * 0.9:
             raise Unsupported(f"needs {2 * needed / 1e9:.1f} GB of device memory")
         self.large = needed > self.memory / 2
-        wanted = max(1, min(64, -(-self.twice_l2 // pair)))
+        wanted = max(1, min(MOST_SETS, -(-self.twice_l2 // pair)))
         self.sets = max(1, min(wanted, int(self.memory / 2 / needed)))
         self.flushed = self.sets * pair < self.twice_l2
         repeat = -(-rows // tile.shape[0])
@@ -129,7 +127,7 @@ class Bench:
         import numpy
 
         torch, r = self.torch, self.r
-        distinct = min(r["rows"], max(1, TILE // r["V"]))
+        distinct = min(r["rows"], max(1, self.a.rules.tile_elements // r["V"]))
         bits = self.inputs.bits(r["dtype"], r["V"], distinct)
         if r["dtype"] == "bf16":
             return torch.from_numpy(bits.view(numpy.int16)).cuda().view(torch.bfloat16)
@@ -171,30 +169,31 @@ class Bench:
         return list(y) if isinstance(y, (tuple, list)) else [y]
 
     def time(self):
-        r = self.r
+        r, rules = self.r, self.a.rules
         r["launches_per_sample"] = 1
         first = self.run_us(1)
-        if self.large or first > TOO_LONG:
+        if self.large or first > rules.too_long_us:
             r["status"], r["times_us"] = "once", [round(first, 3)]
             r["reason"] = ("its buffers exceed half the memory: one sample" if self.large
-                           else "its first launch took over 200 ms: one sample")
+                           else f"its first launch took over {rules.too_long_us / 1000:g} ms: one sample")
         else:
-            most = self.sets if self.flushed else 128
-            batch = lambda us: max(1, min(most, math.ceil(BATCH / max(us, 0.1))))
+            most = self.sets if self.flushed else rules.most_launches
+            batch = lambda us: max(1, min(most, math.ceil(rules.batch_us / max(us, rules.least_us))))
             one = min(first, self.run_us(1))
             warm = 0.0
-            while warm < 3000:
+            while warm < rules.warm_us:
                 n = batch(one)
                 us = self.run_us(n)
                 one, warm = us / n, warm + us
             n = r["launches_per_sample"] = batch(one)
             spent = 0.0
-            while len(r["times_us"]) < MOST and spent < ENOUGH:
+            while len(r["times_us"]) < rules.most_samples and spent < rules.enough_us:
                 us = self.run_us(n)
                 spent += us
                 r["times_us"].append(round(us / n, 3))
                 ci = median_interval(r["times_us"])
-                if len(r["times_us"]) >= LEAST and ci and ci[1] - ci[0] <= NARROW * quantile(r["times_us"], 0.5):
+                width = rules.narrow * quantile(r["times_us"], 0.5)
+                if len(r["times_us"]) >= rules.least_samples and ci and ci[1] - ci[0] <= width:
                     break
             r["status"] = "measured"
         times = r["times_us"]
@@ -210,7 +209,9 @@ class Bench:
 
         torch, r, a = self.torch, self.r, self.a
         os.mkdir(folder)
-        count = min(r["rows"], max(2, min(8, (1 << 17) // r["V"])))
+        rules = a.rules
+        several = min(rules.most_judged_rows, rules.judged_elements // r["V"])
+        count = min(r["rows"], max(rules.least_judged_rows, several))
         rows = sorted({round(i * (r["rows"] - 1) / max(1, count - 1)) for i in range(count)})
         at = torch.tensor(rows, device="cuda")
 
@@ -304,7 +305,7 @@ def measure(r, a, torch, ceilings, inputs, graders):
             verify()
             if r["status"] in ("measured", "once"):
                 ceilings.put(r)
-                put_rates(r, r["gpu"])
+                put_rates(r, r["gpu"], a.rules)
         except Exception as e:
             explain(r, torch, e)
 

@@ -1,7 +1,9 @@
 """Records of peers: what a record holds, its file, and the ceilings and rates that go into it."""
+import collections
 import json
 import math
 import os
+import subprocess
 
 KINDS = {  # op, what assay grade may hold it to (assay grade --help), and what makes it
     "torch_softmax": ("softmax", "", "PyTorch eager"),
@@ -11,7 +13,16 @@ KINDS = {  # op, what assay grade may hold it to (assay grade --help), and what 
     "torch_softmax_topk": ("softmax_topk", "select=probs", "PyTorch eager, softmax and then top-k"),
 }
 SIZES = {"f32": 4, "f16": 2, "bf16": 2}
-DATASHEET = (("H200", 4800.0), ("H100 80GB HBM3", 3350.0))  # GB/s, NVIDIA's data sheets
+# reports/sweep/rig/rules.hpp says what each of them is.
+Rules = collections.namedtuple(
+    "Rules", "too_long_us warm_us batch_us least_us enough_us least_samples most_samples narrow most_launches l2_sizes "
+    "tile_elements judged_elements least_judged_rows most_judged_rows datasheets")
+
+
+def rules_of(assay):
+    """By which rules assay sweep times. A name that only one side has is an error."""
+    done = subprocess.run([assay, "sweep", "rules"], check=True, capture_output=True, text=True)
+    return Rules(**json.loads(done.stdout))
 
 
 def blank(peer, dtype, rows, V, k, a):
@@ -83,11 +94,11 @@ class Ceilings:
         r["copy_us"], r["read_us"] = (us * r["bytes"] / nearest for us in (copy, read))
 
 
-def put_rates(r, gpu):
+def put_rates(r, gpu, rules):
     if not r["median_us"]:
         return
     r["gb_per_s"] = r["bytes"] / r["median_us"] / 1e3
-    for name, figure in DATASHEET:
+    for name, figure in rules.datasheets:
         if name in gpu:
             r["share_of_datasheet"] = r["gb_per_s"] / figure
             break

@@ -21,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peer_bench import Inputs, measure
-from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_rates, read_lines, write_whole
+from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
 
 PAPER = [63 << i for i in range(15)]
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]
@@ -89,6 +89,7 @@ def one_of_compile(r, a):
 def main():
     a = arguments()
     version = subprocess.run([a.assay, "--version"], check=True, capture_output=True, text=True).stdout
+    a.rules = rules_of(a.assay)
     a.commit = version[version.find("(") + 1 : version.find(")")]
     why, torch = missing()
     gpu = "" if why else torch.cuda.get_device_name(0)
@@ -117,7 +118,7 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
     for r in kept.values():  # records of an earlier run, made before the ceilings were measured
         if r["status"] in ("measured", "once") and r["copy_us"] is None and r["gpu"] == gpu:
             ceilings.put(r)
-            put_rates(r, gpu)
+            put_rates(r, gpu, a.rules)
     write_whole(path, kept.values())  # drops a torn last line
     counts = {}
     under_way = collections.deque()  # timed, still being judged

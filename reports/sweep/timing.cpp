@@ -4,19 +4,14 @@
 #include <cmath>
 
 #include "reports/sweep/data/statistics.hpp"
+#include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
 namespace {
 
-constexpr double kEnough = 150'000;  // us, all samples together
-constexpr double kBatch = 100;       // us, the length of one sample: then the resolution of an event is 1 %
-constexpr double kWarm = 3'000;      // us, launches before the first sample
-constexpr std::size_t kMost = 30, kLeast = 12;
-constexpr double kNarrow = 0.02;
-
 bool narrow(const std::vector<double>& times) {
   const auto interval = median_interval(times);
-  return interval && interval->second - interval->first <= kNarrow * quantile(times, 0.5);
+  return interval && interval->second - interval->first <= kTimingRules.narrow * quantile(times, 0.5);
 }
 
 /// Clocks do not resolve less than a nanosecond; further digits would be noise in every file.
@@ -35,16 +30,17 @@ Timing timed_once(double us) {
 }
 
 Timing time_launches(Rig& rig) {
+  const TimingRules& rules = kTimingRules;
   const double first = rig.run_us(1);
-  if (first > kTooLongUs) return timed_once(first);
+  if (first > rules.too_long_us) return timed_once(first);
   Timing t;
   const auto batch_for = [&](double us) {
-    const double wanted = std::ceil(kBatch / std::max(us, 0.1));
+    const double wanted = std::ceil(rules.batch_us / std::max(us, rules.least_us));
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());
   };
   // The first launch also loads code, and clocks that dropped while the host was busy need time to rise.
   double one = first;
-  for (double warm = 0; warm < kWarm;) {
+  for (double warm = 0; warm < rules.warm_us;) {
     const std::int64_t n = batch_for(one);
     const double us = rig.run_us(n);
     one = us / static_cast<double>(n);
@@ -52,11 +48,12 @@ Timing time_launches(Rig& rig) {
   }
   t.launches_per_sample = batch_for(one);
   const auto n = static_cast<double>(t.launches_per_sample);
-  for (double all = 0; t.times_us.size() < kMost && all < kEnough;) {
+  const auto samples = [&t] { return static_cast<std::int64_t>(t.times_us.size()); };
+  for (double all = 0; samples() < rules.most_samples && all < rules.enough_us;) {
     const double us = rig.run_us(t.launches_per_sample);
     all += us;
     t.times_us.push_back(rounded(us / n));
-    if (t.times_us.size() >= kLeast && narrow(t.times_us)) break;
+    if (samples() >= rules.least_samples && narrow(t.times_us)) break;
   }
   return t;
 }

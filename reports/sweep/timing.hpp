@@ -20,12 +20,9 @@ struct Timing {
   double median_us() const;
 };
 
-/// A launch that takes longer than this is not repeated.
-inline constexpr double kTooLongUs = 200'000;
-
-/// Times what the rig holds, until the 95 % interval of the median is within 2 %, or 30 samples or 150 ms are
-/// reached. A launch shorter than 100 us is timed in batches of about that time. Sets `once` if the first
-/// launch takes too long.
+/// Times what the rig holds, by the rules of rig/rules.hpp: until the 95 % interval of the median is narrow,
+/// or there are samples enough. Short launches are timed in batches. Sets `once` if the first launch takes
+/// too long.
 Timing time_launches(Rig& rig);
 /// The timing of a single launch.
 Timing timed_once(double us);

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "reports/sweep/rig/rules.hpp"
+
 namespace assay {
 namespace {
 
@@ -86,6 +91,17 @@ TEST(SweepTiming, PutsWhatTheSamplesSay) {
   put_timing(once, timed_once(7));
   EXPECT_EQ(once.median_us, 7);
   EXPECT_FALSE(once.ci_low_us) << "one sample has no interval";
+}
+
+TEST(SweepTiming, SaysItsRulesToOthers) {
+  const auto rules = nlohmann::json::parse(timing_rules_json());
+  EXPECT_EQ(rules.at("too_long_us"), kTimingRules.too_long_us);
+  EXPECT_EQ(rules.at("most_launches"), kTimingRules.most_launches);
+  ASSERT_FALSE(rules.at("datasheets").empty());
+  for (const auto& [gpu, gb_per_s] :
+       rules.at("datasheets").get<std::vector<std::pair<std::string, double>>>())
+    EXPECT_EQ(datasheet_gb_per_s("NVIDIA " + gpu), gb_per_s) << gpu;
+  EXPECT_FALSE(datasheet_gb_per_s("a GPU of another maker"));
 }
 
 TEST(SweepTiming, MeasuresACeilingOnce) {

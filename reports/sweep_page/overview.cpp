@@ -8,6 +8,7 @@
 
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
+#include "reports/sweep/rig/rules.hpp"
 #include "reports/sweep_page/parts.hpp"
 #include "reports/sweep_page/summary.hpp"
 
@@ -173,7 +174,9 @@ page::Frame overview(const Context& c) {
 std::string reading() {
   return "<dl class=\"words\"><dt>Time</dt><dd>Median of CUDA events around batches of launches; p10, p90, "
          "the 95 % interval of the median and the samples stand in <code>sweep.jsonl</code>. <i>One "
-         "sample</i>: the first launch took over 200 ms, or the buffers over half the memory.</dd><dt>Share "
+         "sample</i>: the first launch took " +
+         too_long_words() +
+         ", or the buffers over half the memory.</dd><dt>Share "
          "of the copy</dt><dd>Time of a device-to-device copy that moves the same compulsory bytes (every "
          "logit read once, every output written once), over the kernel's time. 100 % is a kernel as fast as "
          "a copy.</dd><dt>Share of the read</dt><dd>The same with a pass that only reads: the ceiling of "

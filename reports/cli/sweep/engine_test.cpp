@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "kernels/isolation/process/process.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/commands.hpp"
@@ -247,12 +248,12 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
 }
 
 // If Python has no PyTorch (-S: no packages at all), each peer gives one record that says so and can be read
-// back.
+// back. The script asks `assay sweep rules` first, and ends with an error where the two name different rules.
 TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
   if (std::system("python3 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
   const std::string script = std::string(ASSAY_SOURCE_DIR) + "/reports/sweep/peers.py";
-  const std::string line =
-      "python3 -I -S -B '" + script + "' --out '" + folder_.string() + "' --assay true > /dev/null 2>&1";
+  const std::string line = "python3 -I -S -B '" + script + "' --out '" + folder_.string() + "' --assay '" +
+                           isolation::worker_executable("") + "' > /dev/null 2>&1";
   for (int time = 0; time < 2; ++time) {
     ASSERT_EQ(std::system(line.c_str()), 0);
     const std::vector<SweepRecord> peers = read_sweep(folder_ / "peers.jsonl");

@@ -15,20 +15,15 @@
 #include "reports/build_info.hpp"
 #include "reports/sweep/rig/clocks.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
+#include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::int64_t kMostSets = 256;       // sets of buffers; more would cost memory and time to fill
-constexpr std::int64_t kMostLaunches = 128;   // per sample: a stream queues some 1000 before the host waits
 constexpr std::uint64_t kMostHold = 5000000;  // ns; then a launcher that waits for the stream goes on
 
-/// Both values are from NVIDIA's data sheets. Empty for a GPU that is not listed.
-std::optional<double> datasheet_of(const std::string& name) {
-  if (name.find("H200") != std::string::npos) return 4800;
-  if (name.find("H100 80GB HBM3") != std::string::npos) return 3350;
-  return std::nullopt;
-}
+constexpr std::size_t kL2Sizes = kTimingRules.l2_sizes;
 
 std::string megabytes(std::size_t bytes) {
   const auto b = static_cast<double>(bytes);
@@ -80,7 +75,7 @@ class DeviceRig final : public Rig {
     l2_ = static_cast<std::size_t>(p.l2CacheSize);
     machine_.name = p.name;
     machine_.memory_bytes = p.totalGlobalMem;
-    machine_.datasheet_gb_per_s = datasheet_of(p.name);
+    machine_.datasheet_gb_per_s = datasheet_gb_per_s(p.name);
     int clock = 0, memory_clock = 0;
     if (cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, selected_device()) == cudaSuccess)
       machine_.sm_clock_mhz = clock / 1000.0;
@@ -106,7 +101,7 @@ class DeviceRig final : public Rig {
     check_cuda(cudaHostAlloc(&flag, sizeof *flag_, cudaHostAllocMapped), "allocating");
     flag_ = static_cast<unsigned*>(flag);
     *flag_ = 0;
-    flush_bytes_ = 2 * l2_;
+    flush_bytes_ = kL2Sizes * l2_;
     flush_ = std::make_unique<DeviceArray>(flush_bytes_);
     small_ = std::make_unique<DeviceArray>(256);
     check_cuda(cudaMemset(flush_->data(), 0, flush_bytes_), "filling");
@@ -183,7 +178,8 @@ class DeviceRig final : public Rig {
 
   std::string cold() const override { return cold_; }
   std::int64_t most_launches() const override {
-    return flushed_ ? std::min(sets_, kMostLaunches) : kMostLaunches;
+    const std::int64_t most = kTimingRules.most_launches;
+    return flushed_ ? std::min(sets_, most) : most;
   }
 
   double run_us(std::int64_t launches) override {
@@ -288,7 +284,7 @@ class DeviceRig final : public Rig {
 
   /// Takes as many sets of `a_set` bytes as are needed to exceed the L2 twice; each set moves `moved` bytes.
   void take_sets(std::size_t a_set, std::size_t moved) {
-    const std::size_t twice = 2 * l2_;
+    const std::size_t twice = kL2Sizes * l2_;
     const std::size_t half = machine_.memory_bytes / 2;
     std::int64_t wanted = static_cast<std::int64_t>((twice + moved - 1) / std::max<std::size_t>(1, moved));
     wanted = std::clamp<std::int64_t>(wanted, 1, kMostSets);

@@ -1,0 +1,38 @@
+// The rules by which launches are timed, and the figures of data sheets. This is their only home: peers.py
+// times PyTorch and Triton by what `assay sweep rules` prints.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+struct TimingRules {
+  double too_long_us = 200'000;      // a launch that takes longer is not repeated
+  double warm_us = 3'000;            // launches before the first sample
+  double batch_us = 100;             // one sample; with it the resolution of an event is 1 %
+  double least_us = 0.1;             // shortest launch that batches are made for: a clock may see nothing
+  double enough_us = 150'000;        // all samples together
+  std::int64_t least_samples = 12;   // before sampling may end
+  std::int64_t most_samples = 30;    // after which it ends
+  double narrow = 0.02;              // it ends if the median's interval is no wider than this share of it
+  std::int64_t most_launches = 128;  // of a sample: a stream queues some 1000 before the host waits
+  std::int64_t l2_sizes = 2;         // how often the L2 is exceeded before a buffer is used again
+  std::int64_t tile_elements = std::int64_t{1} << 22;    // logits of distinct rows
+  std::int64_t judged_elements = std::int64_t{1} << 17;  // of the rows that the checker judges
+  std::int64_t least_judged_rows = 2, most_judged_rows = 8;
+};
+inline constexpr TimingRules kTimingRules;
+
+/// "over 200 ms": how long a launch takes that is not repeated.
+std::string too_long_words();
+
+/// The memory's speed in GB/s by NVIDIA's data sheet. Empty for a GPU that is not listed.
+std::optional<double> datasheet_gb_per_s(std::string_view gpu);
+
+/// The rules, and the data sheets as pairs of a part of the GPU's name and GB/s.
+std::string timing_rules_json();
+
+}  // namespace assay
