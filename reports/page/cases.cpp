@@ -19,7 +19,7 @@ bool is_special(const Record& r) {
   return !r.returned.empty() && was_judged(r) && r.rows_outside == 0;
 }
 
-// Those of `all` that are in the set, in the order of `all`.
+// The members of `all` that were chosen, in the order of `all`.
 std::string listed(const std::vector<std::string>& all, const std::set<std::string>& chosen) {
   std::string out;
   for (const std::string& s : all)
@@ -33,7 +33,7 @@ std::string size_range(const std::set<std::int64_t>& sizes) {
                      sizes.size());
 }
 
-// "row 3: NaN x1024, 0 x1" as "NaN, 0": which values came back, so that rows of every V agree.
+// "row 3: NaN x1024, 0 x1" becomes "NaN, 0": without counts, rows of every V give the same text.
 std::string kinds(std::string_view returned) {
   const auto digit = [&](std::size_t i) {
     return i < returned.size() && returned[i] >= '0' && returned[i] <= '9';
@@ -54,7 +54,7 @@ std::string kinds(std::string_view returned) {
   return shorten(out, 120);
 }
 
-// What came back, over every dtype and V of one variant and family: usually one sentence.
+// The distinct results of one variant on one family, over every dtype and V. Usually there is only one.
 struct Answer {
   std::map<std::tuple<Status, std::string>, std::set<std::string>> said;  // -> dtypes
 };
@@ -98,7 +98,7 @@ std::string special_table(const Context& c, const std::string& backend) {
   return scroll(out + "</tbody></table>");
 }
 
-// The largest per (variant, dtype, family), so that one bad combination cannot fill the list.
+// The record with the largest value per (variant, dtype, family): one bad combination cannot fill the list.
 std::vector<const Record*> worst_by(const Context& c, std::optional<double> Record::*field,
                                     std::size_t most) {
   std::map<std::tuple<std::string, std::string, std::string>, const Record*> best;

@@ -1,5 +1,5 @@
-// The page's section on conformance: how every group of cases went, what failing cases have in common, and
-// the failing cases themselves.
+// The page's section on conformance: the results of every group of cases, what failing cases have in common,
+// and the failing cases themselves.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -70,7 +70,7 @@ std::string failing_cases(const std::vector<Record>& records) {
          "</details>";
 }
 
-/// Where the kernel is right, an axis a row.
+/// The limits within which the kernel is right: one row per axis.
 std::string contract_table(const assay::conformance::Contract& contract, bool right) {
   using State = assay::conformance::Axis::State;
   std::string out = std::string(right ? "<p>Right within: <b>" : "<p>Cases fail within: <b>") +

@@ -1,4 +1,4 @@
-// The table of building blocks: a section of the report's page, and a page of its own.
+// The table of building blocks. It is a section of the report's page, and also a separate page.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// How fast the outputs were judged, by each tier of the oracle, and what the fast one left to MPFR.
+// How fast each tier of the oracle judged the outputs, and how much the fast tier left to MPFR.
 #include <fmt/format.h>
 
 #include "reports/data/html.hpp"

@@ -1,4 +1,4 @@
-// The head of the page: verdict, counts, failures, where it ran. And its end: the words.
+// The head of the page: verdict, counts, failures, the machine. And its last section: what the words mean.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ std::string failures(const Context& c) {
   return out;
 }
 
-/// Where each kernel is right: what a reader comes for. The table of its axes stands with its groups.
+/// One line per kernel: the limits within which it is right. The section on conformance has the details.
 std::string contracts(const Context& c) {
   std::string out;
   for (const auto& [key, contract] : c.data.contracts) {

@@ -1,4 +1,4 @@
-// How small an error the judgements of this page would have refused, key by row length.
+// The smallest error that the judgements of this page would have refused, by key and row length V.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// The kill matrix as a page: verdict, counts, what others' rules let through, and every entry against every
-// check.
+// The page of the self-test: verdict, counts, which planted faults the rules of other projects would pass,
+// and a matrix of all entries and checks.
 #include "reports/runs/selftest.hpp"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ std::string peers(const Selftest& s) {
   return out + scroll(table + "</tbody></table>");
 }
 
-/// The checks that fail anywhere, in their own order.
+/// The checks that fail for an entry, or that an entry names, in their usual order.
 std::vector<std::string> columns(const Selftest& s) {
   std::vector<std::string> out;
   for (int c = 0; c < kChecks; ++c) out.push_back(name(static_cast<Check>(c)));

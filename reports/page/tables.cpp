@@ -1,4 +1,4 @@
-// Tables over keys and families: the matrix of variants and dtypes, every key with its claim, the families.
+// Three tables: a matrix of variants and dtypes, every key with its claim, and the input families.
 #include <fmt/format.h>
 
 #include <map>

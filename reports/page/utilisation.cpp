@@ -1,4 +1,5 @@
-// How sharp the bounds are, key by family, and what every key behaves like beside what it claims.
+// Two sections: how sharp the bounds are (a row per key, a column per family), and what every key claims
+// and behaves like.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace assay::page {
 namespace {
 
-/// Six steps, each its own colour; 0.3 to 0.9 is what a sharp bound looks like.
+/// Six steps, one colour each. A sharp bound gives values from 0.3 to 0.9.
 const char* shade(double u) {
   if (!(u <= 1)) return "u-over";
   if (u > 0.9) return "u-edge";
@@ -23,12 +24,12 @@ const char* shade(double u) {
   return "u-none";
 }
 
-/// Two digits without the leading zero: many columns have to fit.
+/// 0.357 as ".35": two digits and no leading zero, because many columns have to fit.
 std::string digits(double u) {
   if (!std::isfinite(u)) return "&infin;";
   if (u >= 1) return fmt::format("{:.3g}", u);
   if (u < kDefectOfBound) return u == 0 ? "0" : "&lt;.001";
-  // Cut, not rounded: only what is 1 reads as 1.
+  // Truncates: 0.999 must not read as 1.
   const double unit = u < 0.1 ? 1000 : 100;
   return fmt::format("{:.{}f}", std::floor(u * unit) / unit, u < 0.1 ? 3 : 2).substr(1);
 }
@@ -108,7 +109,7 @@ std::string legend() {
   return out + "</ul>";
 }
 
-/// "a 0 before ...; the claim is refuted ..." with what was refuted set apart.
+/// The evidence as a list. Items that refute the claim are marked.
 std::string evidence_list(const Record& r) {
   std::string out = "<details><summary>evidence</summary><ul>";
   for (const std::string& e : r.evidence) {
