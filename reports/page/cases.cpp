@@ -140,10 +140,9 @@ std::string case_table(const std::vector<const Record*>& worst) {
 }  // namespace
 
 std::string special_values(const Context& c) {
-  return "<p>Which values each variant returned for rows with infinities and NaN, over all V from 1, and "
-         "whether its policy declares just that. Where no value is named, the row has a finite maximum and "
-         "was "
-         "judged element by element. Dtypes are named where they differ.</p>" +
+  return "<p>The values that each variant returned for rows with infinities and NaN, over all V (row "
+         "lengths) from 1, and whether its policy declares exactly these. If no value is named, the row has "
+         "a finite maximum and was judged element by element. Dtypes are named if they differ.</p>" +
          per_backend(c, special_table);
 }
 
@@ -165,9 +164,9 @@ std::string domain(const Context& c) {
     ++l.records, l.rows += r.rows, l.outside += r.rows_outside;
   }
   std::string out =
-      "<p>Rows for which a variant makes no promise. They are run all the same: this is what the kernel does "
-      "there. "
-      "The naive algorithm subtracts no maximum, so it overflows where safe and online do not.</p>";
+      "<p>Rows for which a variant promises nothing. They are run nevertheless, to show what the kernel does "
+      "there. The naive algorithm subtracts no maximum, so it overflows on rows on which safe and online do "
+      "not.</p>";
   if (lines.empty())
     return out + "<p class=\"mute\">Every row of this run lies inside its kernel's domain.</p>";
   constexpr std::size_t kMost = 400;
@@ -178,7 +177,7 @@ std::string domain(const Context& c) {
   for (const auto& [where, l] : lines) {
     if (++n > kMost) break;
     const std::string reason = l.first->status == Status::pass && l.first->reason.empty()
-                                   ? "some rows outside; the others pass"
+                                   ? "some rows are outside; the others pass"
                                    : l.first->reason;
     table +=
         fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}<small>{}</small></td><td>{}</td>",
@@ -198,9 +197,9 @@ std::string domain(const Context& c) {
 std::string worst_cases(const Context& c) {
   const auto by_bound = worst_by(c, &Record::max_bound_ratio, 25), by_ulp = worst_by(c, &Record::max_ulp, 25);
   if (by_bound.empty() && by_ulp.empty()) return "<p class=\"mute\">No element was judged.</p>";
-  return "<p>The largest per variant, dtype and family. error/bound is the record's largest over all of its "
-         "checks; "
-         "the element shown is the one with the record's largest ULP error.</p><h3>By error/bound</h3>" +
+  return "<p>The largest values per variant, dtype and family. error/bound is the largest over all checks of "
+         "the record. The element shown is the one with the largest ULP error in the record.</p><h3>By "
+         "error/bound</h3>" +
          case_table(by_bound) + "<details><summary>By ULP error</summary>" + case_table(by_ulp) +
          "</details>";
 }

@@ -276,26 +276,24 @@ std::string line_note(const char* css, const char* text) {
 }  // namespace
 
 std::string error_by_distance(const Context& c) {
-  return "<p>The largest error in each interval of |x &minus; m|, and over it the bound of the "
-         "element that has it. A curve that "
-         "climbs is no fault as long as it stays under its dashes; the gap between the two is what the bound "
-         "leaves "
-         "unused. f16 and bf16 outputs hide the growth behind their own rounding.</p>" +
+  return "<p>The largest error in each interval of |x &minus; m|. The dashes above it are the bound of the "
+         "element that has this error. A curve that rises is no fault, as long as it stays below its dashes. "
+         "The gap between them is the unused part of the bound. In f16 and bf16 outputs, their own rounding "
+         "hides the rise.</p>" +
          dtype_legend(c, line_note("lim f32", "the bound, in the dtype's colour")) +
          per_backend(c, distance_panels);
 }
 
 std::string error_by_size(const Context& c) {
-  return "<p>Each point is the largest value over all families at that V. A point at the lower edge of the "
-         "axis is 0 or "
-         "below it, and no line is drawn to a 0; a triangle at the upper edge lies beyond.</p>" +
+  return "<p>Each point is the largest value over all families at that V (row length). A point at the lower "
+         "edge of the axis is 0, or too small for the axis; no line is drawn to a 0. A triangle at the upper "
+         "edge is too large for the axis.</p>" +
          dtype_legend(c, "") + per_backend(c, size_panels);
 }
 
 std::string signed_errors(const Context& c) {
   return "<p>A correctly rounded output would fill the band between &minus;0.5 and 0.5 evenly, at density 1. "
-         "A mean "
-         "away from 0 is a bias: biased errors add up along long rows instead of cancelling.</p>" +
+         "A mean that is not 0 is a bias: along long rows, biased errors add up instead of cancelling.</p>" +
          dtype_legend(c, "") + per_backend(c, histogram_panels);
 }
 

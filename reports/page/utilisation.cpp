@@ -149,22 +149,22 @@ std::string behaviour_table(const Context& c, const std::string& backend) {
 }  // namespace
 
 std::string utilisation(const Context& c) {
-  return "<p>The largest error/bound of each key on each family, over all V and the checks element, "
-         "coherence, row sum and normalizer. A right kernel cannot pass 1. Where a column is pale the family "
-         "tests little of this kernel; where a whole row is, the bound does. Rest the pointer on a cell for "
-         "its V.</p>" +
+  return "<p>The largest error/bound of each key on each family, over all V (row lengths) and the checks "
+         "element, coherence, row sum and normalizer. A right kernel cannot exceed 1. A pale column is a "
+         "family that tests little. A pale row is a kernel whose bound tests little. Hold the pointer over a "
+         "cell to see its V.</p>" +
          legend() + per_backend(c, matrix) +
-         "<h3>The same by class and check</h3><p>What a claim's names turn into, and how near anything came "
-         "to it.</p>" +
+         "<h3>The same by class and check</h3><p>Kernels of one class claim the same, so they have the same "
+         "bounds. Each cell has the largest error/bound of a check.</p>" +
          defects(c) + per_backend(c, by_check);
 }
 
 std::string behaviour(const Context& c) {
-  return "<p>A claim decides the bound, so a false one would buy a bound that hides a fault. Probes run each "
-         "key on rows where its claim leaves a single value, or a few: equal logits, two logits, a divisor "
-         "known exactly, ramps up and down. A claim is refuted only by proof, given with the evidence; what "
-         "a "
-         "16-bit output hides is left open. A kernel may be sharper than it claims.</p>" +
+  return "<p>The claim decides the bound, so with a false claim a larger bound could hide a fault. Probes "
+         "run each key on rows for which its claim allows a single value, or a few: equal logits, two "
+         "logits, a divisor that is known exactly, ramps up and down. A claim is refuted only by proof, and "
+         "the evidence shows it. What a 16-bit output hides stays open. A kernel may be sharper than it "
+         "claims.</p>" +
          per_backend(c, behaviour_table);
 }
 
