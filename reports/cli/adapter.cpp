@@ -24,7 +24,7 @@ int run(const Options& o) {
   if (!o.source_out.empty()) {
     if (o.file.host)
       throw InputError(
-          "--source: with --host the adapter stands beside a rewritten file: --out gives both, compiled");
+          "--source: with --host the adapter needs a rewritten copy of the file: --out compiles both");
     write_files({{o.source_out, adapter_of(file)}});
     return kPassed;
   }

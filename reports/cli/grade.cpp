@@ -36,15 +36,15 @@ void take_dtype(const std::string& word, Graded& g) {
     good = good && g.out_dtype;
   }
   if (!good)
-    throw InputError("--dtype " + word + ": f16, bf16 or f32, or of logits and outputs, as in f32:bf16");
+    throw InputError("--dtype " + word + ": must be f16, bf16 or f32, or logits:outputs, as f32:bf16");
 }
 
 /// Which outputs of one file of logits are to be judged, and as which op.
 std::vector<Graded> one_file(Options& o) {
-  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
+  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: give only one of them");
   const std::string values = o.probs.empty() ? o.values : o.probs;
   if (values.empty() && o.indices.empty())
-    throw InputError("--probs: what is to be judged? (assay grade --help)");
+    throw InputError("--probs or --values: must name the outputs to judge (assay grade --help)");
   if (o.op.empty() && !o.indices.empty()) o.grade.op = o.probs.empty() ? Op::topk : Op::softmax_topk;
   if (o.op.empty() && o.indices.empty() && o.probs.empty())
     throw InputError("--values: of which --op? log_softmax, lse, topk or softmax_topk");
@@ -75,13 +75,17 @@ int run(Options& o) {
   if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
     throw InputError("--max-ulp: must be a finite number");
   if (o.folder.empty() == o.logits.empty())
-    throw InputError("assay grade: a folder of assay inputs, or --logits and --probs (assay grade --help)");
+    throw InputError(
+        "assay grade: needs either a folder of assay inputs, or --logits and --probs (assay "
+        "grade --help)");
   std::vector<Graded> cases;
   if (o.folder.empty()) {
     cases = one_file(o);
   } else {
     if (!o.probs.empty() || !o.values.empty() || !o.indices.empty() || !o.dtype.empty())
-      throw InputError("assay grade FOLDER: its manifest names the files");
+      throw InputError(
+          "assay grade FOLDER: its manifest names the files and dtypes: leave out other options "
+          "for them");
     const Manifest m = read_manifest(o.folder);
     if (!o.op.empty() && m.op != o.grade.op)
       throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));

@@ -127,7 +127,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
 
 int run(Options& o) {
   choose_machine(o.require, o.device);
-  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);
     o.targets.source.op = o.op;
@@ -164,8 +164,9 @@ int run(Options& o) {
   });
   if (device && !o.shared)
     lock.emplace(device_identity(), [] {
-      fmt::print(stderr,
-                 "assay: another check is at work on this GPU: waiting for it (--shared: go on beside it)\n");
+      fmt::print(
+          stderr,
+          "assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
     });
   const ReportData data = check(targets, o);
   std::string lines;

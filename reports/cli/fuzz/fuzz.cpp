@@ -258,7 +258,7 @@ int run(const Options& o) {
       fmt::print("NOT RUN: no candidate can run here\n");
       return kEnvironment;
     }
-    fmt::print("FAIL: nothing was judged of {} candidates\n", all.size() - judged);
+    fmt::print("FAIL: no case of {} candidates was judged\n", all.size() - judged);
     return kFailed;
   }
   fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,

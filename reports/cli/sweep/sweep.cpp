@@ -65,13 +65,13 @@ std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
 
 int run(Options& o) {
   if (!o.fresh.empty()) {
-    if (o.compare.empty()) throw InputError("--new: compares with what? --compare names the older file");
+    if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
     return compare(read_sweep(o.compare), read_sweep(o.fresh));
   }
   std::vector<SweepRecord> before;
   if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
     throw InputError("--compare " + o.compare + ": holds no record");
-  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   choose_machine(o.require, o.device);
   o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
   if (!o.budget.empty())
