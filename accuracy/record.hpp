@@ -70,7 +70,7 @@ enum class Nearest {
   its_own,          // its own: what failed is no arithmetic
   other_class,      // one that promises less
   none,             // none near its own
-  beyond_measured,  // a serial sum's, but not that of the sum it was seen to do
+  beyond_measured,  // a serial sum's, but not that of the sum that was measured
 };
 
 /// The element with the largest ulp error (or, where something failed, the first failing element).

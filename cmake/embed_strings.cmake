@@ -1,5 +1,5 @@
-# Writes a header that holds files as text, each under its own name: page.css is page_css. Each begins on a line of its own;
-# a comment that it begins with stays behind.
+# Writes a header with one constant per file that holds the file's text, for example page_css for page.css. The
+# text begins on its own line. A comment at the beginning of a file is left out.
 # cmake -DROOT= -DFILES=a|b -DNAMESPACE= -DOUT= -P embed_strings.cmake
 set(text "// Generated: files of this project that travel in the binary.\n#pragma once\n\n#include <string_view>\n\nnamespace ${NAMESPACE} {\n\n")
 string(REPLACE "|" ";" files "${FILES}")

@@ -1,4 +1,5 @@
-# includes_of(OUT FILE): what a source file includes with quotes, such as "kernels/plugin.h;reference/error.hpp".
+# includes_of(OUT FILE): sets OUT to the files that FILE includes with quotes, such as
+# "kernels/plugin.h;reference/error.hpp".
 function(includes_of out file)
   set(targets "")
   file(STRINGS ${file} lines REGEX "^#include \"")
@@ -9,7 +10,7 @@ function(includes_of out file)
   set(${out} ${targets} PARENT_SCOPE)
 endfunction()
 
-# A test that has read nothing has shown nothing.
+# Fails if no include was read (SEEN is 0): then the test has shown nothing.
 function(refuse_none_read seen)
   if(seen EQUAL 0)
     message(FATAL_ERROR "no include line was read under ${ROOT}")

@@ -1,6 +1,7 @@
-# Objects compiled several times from one source (for each backend or CPU), and files embedded in the binary.
+# Functions that compile one source several times (for each backend or CPU), and that embed files in a binary.
 
-# assay_kernel_objects(NAME BACKEND SOURCE...): kernels as the host executor runs them. SOURCE is a .cpp around a .cu.
+# assay_kernel_objects(NAME BACKEND SOURCE...): compiles kernels for the host executor. Each SOURCE is a .cpp that
+# includes a .cu.
 function(assay_kernel_objects name backend)
   add_library(${name} OBJECT ${ARGN})
   target_link_libraries(${name} PRIVATE assay_options assay_executor)
@@ -8,9 +9,9 @@ function(assay_kernel_objects name backend)
   target_compile_options(${name} PRIVATE -Wno-attributes)
 endfunction()
 
-# assay_cpu_objects(LIBRARY NAME SOURCE): compiles SOURCE twice into LIBRARY, as NAME_generic for any x86-64 and as
-# NAME_avx2 for AVX2 with FMA. -fno-trapping-math: nothing reads the floating-point flags, so both sides of a choice may
-# be computed. Without it the loops over exps are not vectorised. No value changes.
+# assay_cpu_objects(LIBRARY NAME SOURCE): compiles SOURCE twice into LIBRARY: NAME_generic for any x86-64, NAME_avx2 for
+# AVX2 with FMA. With -fno-trapping-math the compiler may compute both sides of a choice, and so vectorises the loops
+# over exps. It changes only the floating-point flags, which nothing reads, and no value.
 function(assay_cpu_objects library name source)
   foreach(cpu generic avx2)
     add_library(${name}_${cpu} OBJECT ${source})
@@ -24,7 +25,8 @@ function(assay_cpu_objects library name source)
   endforeach()
 endfunction()
 
-# assay_embed_texts(SOURCE FILE...): makes SOURCE, a .cpp that holds the files as text, again when a file changes.
+# assay_embed_texts(SOURCE FILE...): generates SOURCE, a .cpp that contains the files as text. When a file changes, the
+# build generates it again.
 function(assay_embed_texts source)
   set(names ${ARGN})
   list(TRANSFORM names REPLACE "^${PROJECT_SOURCE_DIR}/" "")

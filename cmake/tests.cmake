@@ -7,10 +7,10 @@ add_executable(assay_tests ${test_sources})
 set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/row_divisor_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
 target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_properties rapidcheck ZLIB::ZLIB GTest::gtest_main)
-# The tested code is compiled as everywhere else. The tests themselves use -O1, because the optimiser took a
-# third of their compile time.
+# The tested code has its usual options. The tests themselves use -O1, because the optimiser took a third of
+# their compile time.
 target_compile_options(assay_tests PRIVATE -O1)
-# One of its tests is what the vectorizer does with roundings.
+# One test in this file needs the vectorizer: it checks what that does with roundings.
 set_source_files_properties(reference/formats_test.cpp PROPERTIES COMPILE_OPTIONS -O3)
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_dependencies(assay_tests assay)

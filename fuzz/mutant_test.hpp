@@ -1,4 +1,4 @@
-// For tests of the fuzzer: the planted fault that they look for.
+// For tests of the fuzzer: finds the kernel with the planted fault that a test looks for.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace assay::fuzz {
 
-/// mutant("sum_skips_tail") is the kernel with that fault. Throws InputError where there is none.
+/// The kernel with this fault, for example "sum_skips_tail". Throws InputError if there is none.
 inline const Variant& mutant(const std::string& fault) {
   const Mutant* m = find_mutant_of(fault);
   if (!m) throw InputError(fault + ": no such mutant");

@@ -1,5 +1,5 @@
-// A folder that one test process has to itself. ctest runs the tests of a file in parallel, and one machine
-// may run the tests of several checkouts.
+// A folder that only one test process uses. ctest runs the tests of a file in parallel, and one machine may
+// run the tests of several checkouts at once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-/// Deleted with the object.
+/// Creates the folder, and removes it with all that it contains at the end.
 class TestFolder {
  public:
   TestFolder() {

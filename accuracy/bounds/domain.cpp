@@ -106,7 +106,7 @@ std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t
   if (p.rows < l.min_rows) return fmt::format("{} rows are fewer than min_rows = {}", p.rows, l.min_rows);
   if (variant.claim.causal != Causal::no) {
     if (p.op != Op::softmax && p.op != Op::normalizer)
-      return fmt::format("causal is judged of a softmax, this is {}", name(p.op));
+      return fmt::format("causal is judged only for a softmax, this is {}", name(p.op));
     if (p.V == 0 ? p.rows != 0 : p.rows % p.V != 0)
       return fmt::format("{} rows of {}: a causal problem is made of squares, its rows are a multiple of V",
                          p.rows, p.V);

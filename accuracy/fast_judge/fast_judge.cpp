@@ -84,10 +84,10 @@ void FastJudgement::add(const FastJudgement& o) {
 
 std::string fast_judge_unsupported(const Claim& claim, Dtype in, Dtype out) {
   if (in == Dtype::f64 || out == Dtype::f64) return "f64 is judged by MPFR";
-  if (claim.any_height) return "a sum of no declared height is held to what is measured of it";
-  if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift otherwise";
+  if (claim.any_height) return "the height of the sum is not declared, so it must be measured";
+  if (claim.internals != Internals::f32) return "16-bit arithmetic rounds the shift differently";
   if (claim.shift != Shift::subtract) return "no maximum is subtracted";
-  if (claim.exp == Exp::exp2_fma) return "exp2 of an FMA rounds the shift otherwise";
+  if (claim.exp == Exp::exp2_fma) return "exp2 of an FMA rounds the shift differently";
   if (claim.epsilon > 0) return "epsilon in the divisor";
   if (claim.numerators != Numerators::arithmetic) return "numerators that are stored in the output's type";
   if (claim.normalise != Normalise::recomputed) return "kept exps";

@@ -170,7 +170,7 @@ MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) 
 /// is enough to tell a long chain of additions, as of one thread per row, from a tree.
 MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, std::int64_t at_least) {
   const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
-  const char* const rough = "the sum shows in 16-bit outputs alone, too roughly for what is no long chain";
+  const char* const rough = "only 16-bit outputs show the sum, too roughly for anything but a long chain";
   if (v.op != Op::softmax || terms.arithmetic != Dtype::f32 || V < 256) return not_measured(rough);
   constexpr int kScales = 5;
   std::vector<double> t;
@@ -213,7 +213,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
       // half an ulp in 940, that is 5.3e-4 of their own sum, which is less than half of d.
       const double allowed = 2 * (alone.hi / alone.lo - 1) + 5e-4;
       if (!(d.hi >= exact * (1 - allowed) && d.lo <= exact * (1 + allowed)))
-        return not_measured("the sum is off where no chain of roundings explains it");
+        return not_measured("the sum has an error that no chain of roundings explains");
     }
     for (int k = 0; k < kScales; ++k) {
       const Span d = sum_by_readers(v, terms, got, k, leaf, columns, y);

@@ -36,7 +36,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
     if (got.slack > 0x1p-12) {
       // 16-bit outputs do not distinguish neighbouring sums, but each is 1 / n, rounded once more.
       if (!terms.unit_maximum() || selects(v.op) || v.op != Op::softmax) {
-        o.skipped = "the sum shows in the outputs alone, too roughly";
+        o.skipped = "only the outputs show the sum, and too roughly";
         return o;
       }
       if (n > exact_to) continue;
@@ -150,7 +150,7 @@ Observation height(const Variant& v) {
     const Output got = launch_on(v, logits, 1);
     if (!landed(o, got)) return o;
     if (got.slack > 0x1p-12) {
-      o.skipped = "the sum shows in the outputs alone, too roughly";
+      o.skipped = "only the outputs show the sum, and too roughly";
       return o;
     }
     for (int r = 0; r < 2; ++r) {
@@ -224,7 +224,7 @@ Observation order(const Variant& v) {
   if (v.claim.shift == Shift::none)
     o.skipped = "no maximum to know";
   else if (got.slack > 0x1p-20)
-    o.skipped = "the sum shows in the outputs alone, too roughly";
+    o.skipped = "only the outputs show the sum, and too roughly";
   else if (terms.tau > 0)
     o.skipped = "rescales put off hardly happen on a slow ramp";
   else if (up > 8 && up > 2 * down)

@@ -1,4 +1,4 @@
-(* The outputs of any program whose reference is the row's maximum: late rescaling's as one theorem. *)
+(* The outputs of any program whose reference is the row's maximum. The last theorem applies this to late rescaling. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.LateAndTiles Assay.FloatSum Assay.Outputs Assay.WholeRow.
 Import ListNotations.
@@ -8,7 +8,8 @@ Section Program.
 Variable A : arith.
 Notation u := (u_ A). Notation eta := (eta_ A). Notation tau := (tau_ A). Notation F := (F_ A). Notation EX := (EX_ A).
 
-(* What is claimed of a row: the sum D within b of its exact value, every output ph x, and the outputs' sum. *)
+(* Three claims on a row: the sum D is positive and within b of its exact value (in logarithms), each output ph x is within
+   its bound, and so is the sum of the outputs. *)
 Definition outputs_within (l : list R) (D b T w0 : R) (ph : R -> R) : Prop :=
   let m := max_of l in let s := exp_sum m l in let n := INR (length l) in
   let W := eta / s * exp (b + T) + w0 in
@@ -42,7 +43,7 @@ Proof.
     cbv beta zeta in Q. rewrite <- exp_sum_is_sum_over in Q. fold s in Q. apply Q; try assumption. apply eta_pos.
 Qed.
 
-(* Late rescaling (serial), exps of the outputs taken with the final maximum. *)
+(* Late rescaling (serial). The exps of the outputs use the final maximum. *)
 Variable Adm_dec : forall a, {Adm_ A a} + {~ Adm_ A a}.
 Theorem late_softmax x0 xs T w0 ph : (forall x, In x (x0 :: xs) -> F x) -> 0 <= T -> 0 <= w0 ->
   let P := late_rescaling A Adm_dec x0 xs in

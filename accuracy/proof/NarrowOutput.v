@@ -1,5 +1,5 @@
-(* The last rounding: monotone, so a stored output lies between the rounded ends of its quotient's interval; on IEEE bits, a
-   binary32 quotient converted to bfloat16 or binary16. *)
+(* The last rounding. It is monotone, so a stored output lies between the rounded ends of its quotient's interval. On IEEE
+   bits: a binary32 quotient is converted to bfloat16 or binary16. *)
 Require Import Reals List Permutation Lra Lia ZArith Bool.
 From Flocq Require Import Core BinarySingleNaN Relative.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.FlocqFormats Assay.BitsCommute Assay.BitsTree
@@ -7,11 +7,11 @@ Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermC
 Import ListNotations.
 Open Scope R_scope.
 
-(* (M3) once more, for the output's format: whatever is known of the quotient is known of what is stored *)
+(* (M3) again, for the output's format: an interval of the quotient, rounded, is an interval of the stored output *)
 Theorem stored_between prec emin choice lo q hi : (8 <= prec)%Z -> lo <= q <= hi ->
   round_to prec emin choice lo <= round_to prec emin choice q <= round_to prec emin choice hi.
 Proof. intros Hp [H1 H2]. split; now apply format_M3. Qed.
-(* the element bound and then the output's rounding *)
+(* the element bound, followed by the output's rounding *)
 Corollary element_stored prec emin choice w nu own N eta S D b T w0 q : (8 <= prec)%Z ->
   0 < S -> 0 < D -> 0 <= eta -> 0 <= T -> Rabs (ln (D / S)) <= b -> Rabs nu <= own -> Rabs (N - exp (w + nu)) <= eta ->
   approx T w0 (N / D) q ->
@@ -88,14 +88,14 @@ Proof.
   rewrite L2, K2, S2. reflexivity.
 Qed.
 
-(* The proof of both: what is stored is the rounding of bits_output_quotient's value to that format. *)
+(* The proof of the two theorems below: the stored value is that of bits_output_quotient, rounded to the output's format. *)
 Ltac stored_as prec emax P E stored :=
   intros Hl Hne Hn Fx Ix md y; destruct (bits_output_quotient _ _ Hl Hne Hn Fx Ix) as (D1 & F1' & E1 & R1); fold md in D1, F1', E1, R1;
   destruct (convert_unit 24 128 prec emax P E ltac:(lia) (bits_output md _) ltac:(lia) F1' R1) as (C1 & C2 & C3);
   split; [exact C2|]; split; [exact C3|]; unfold y; rewrite C1, E1;
   apply (stored IA ne eq_refl eq_refl); [apply HEpos|lra].
 
-(* stored as bfloat16 and as binary16: within lam u + lam u_out and half a subnormal of the exact quotient *)
+(* An output stored as bfloat16 or binary16 is within lam u + lam u_out, and half a subnormal, of the exact quotient. *)
 Theorem bits_stored_bf16 (t : bits_tree 24 128) x : finite_or_minus_inf 24 128 t -> logits t <> [] -> no_overflow 24 128 t ->
   is_finite x = true -> In (B2R x) (logits t) ->
   let md := bits_eval t in let y := convert 24 128 8 128 P8 E8 (bits_output md x) in

@@ -211,11 +211,11 @@ Proof. pose proof (Hu A). apply pow_R1_Rle. lra. Qed.
 Lemma pow1u_le n m : (n <= m)%nat -> (1 + u) ^ n <= (1 + u) ^ m.
 Proof. pose proof (Hu A). intros. apply Rle_pow; [lra|assumption]. Qed.
 
-(* Every value below j times the largest exp times (1+u)^height. *)
+(* The rounded sum is at most (1 + u) times the exact one. *)
 Lemma fl_add_ub a b : F a -> F b -> 0 <= a -> 0 <= b -> fl (a + b) <= (a + b) * (1 + u).
 Proof. intros Fa Fb Ha Hb. destruct (M1 A a b Fa Fb) as (d & Hd & ->). apply Rabs_le_inv in Hd. nra. Qed.
 
-(* The rounded sum of two values that are each below so many times G. *)
+(* a is at most n G and b at most m G, each times a power of 1 + u: then (a + b) (1 + u) is at most (n + m) G times the next power. *)
 Lemma sum_of_two_le n m G h k a b : 0 <= n -> 0 <= m -> 0 <= G -> a <= n * G * (1 + u) ^ h -> b <= m * G * (1 + u) ^ k ->
   (a + b) * (1 + u) <= (n + m) * G * (1 + u) ^ S (Nat.max h k).
 Proof.
@@ -227,6 +227,7 @@ Proof.
   apply Rplus_le_compat; (eapply Rle_trans; [eassumption|]; apply Rmult_le_compat_l; [nra|assumption]).
 Qed.
 
+(* The value of j terms is at most j times the largest exp G, times (1 + u)^height. *)
 Lemma computed_le_any G P : 1 <= G -> (forall r x, F r -> F x -> Adm (x - r) -> In x (map logit (terms P)) -> EX (x - r) <= G) ->
   well_formed P -> computed P <= INR (length (terms P)) * G * (1 + u) ^ height P.
 Proof.

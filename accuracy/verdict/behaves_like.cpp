@@ -208,7 +208,7 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
   Judgement own(variant, c, op, nullptr);
   own.judge_rows(run, true);
   if (fit(variant, variant.claim, c, op, run, {}) == Fit::passes)
-    return {"its claim, but for what is not arithmetic", Nearest::its_own};
+    return {"its claim, except for what is not arithmetic", Nearest::its_own};
   const std::vector<const Step*> steps = steps_for(variant, c, op);
   // Every set of changes judges all rows again, so fewer changes are tried for long cases.
   const std::int64_t elements = c.rows() * c.V();
@@ -230,7 +230,7 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
       if (f == Fit::passes)
         return {fmt::format("would pass with {}", fmt::join(words, "; ")), Nearest::other_class};
       if (f == Fit::weak && weak.empty())
-        weak = fmt::format("within what {} may do, too coarse a bound to pass under", fmt::join(words, "; "));
+        weak = fmt::format("within the bound of {}, which is too coarse for a pass", fmt::join(words, "; "));
       if (f == Fit::outside && changes == 1 && claim.exp == Exp::exp2_fma) far = true;
     }
   if (far) return {"outside its domain with exp=exp2_fma", Nearest::none};

@@ -257,7 +257,7 @@ Record judge_written(const Variant& variant, const Case& given, Op op, int k, co
   const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
   std::string cannot = unjudgeable(variant, written.problem());
-  if (op == Op::softmax_backward && !c.gradients()) cannot = "op: of a backward pass dy is needed, too";
+  if (op == Op::softmax_backward && !c.gradients()) cannot = "op: a backward pass also needs dy";
   if (const std::string why = cannot; !why.empty()) {
     r.status = Status::unsupported;
     r.reason = why;

@@ -97,8 +97,8 @@ class Verdict {
     if (r.status != Status::pass && r.status != Status::inconclusive) return r;
     r.status = Status::inconclusive;
     r.reason = fmt::format(
-        "bound too weak: beyond what roundings of mixed sign do, within a serial sum's worst case ({}); "
-        "--declare 'height=...' settles it",
+        "bound too weak: the error is larger than roundings of mixed sign make it, but within the worst case "
+        "of a serial sum ({}); --declare 'height=...' settles it",
         options_.measure ? "the sum was not measured: " + seen.saw : seen.saw);
     return r;
   }
@@ -183,7 +183,7 @@ class Verdict {
     Judged measured = judged({height, kInf});
     if (measured.passes()) {
       Record r = concluded(measured.weak() ? sharper(std::move(measured)) : std::move(measured));
-      r.evidence.push_back(fmt::format("judged as the sum it was seen to do: {} ({})", what, seen.saw));
+      r.evidence.push_back(fmt::format("judged as the sum that was measured: {} ({})", what, seen.saw));
       return r;
     }
     Judged serial = judged({});
@@ -191,7 +191,7 @@ class Verdict {
     outside = true;
     Record r = concluded(measured);
     r.behaves_like = fmt::format(
-        "outside the sum it was seen to do ({}); --declare 'height=V' if a serial sum is meant", what);
+        "outside the sum that was measured ({}); --declare 'height=V' if the kernel sums serially", what);
     r.reason += ": " + r.behaves_like;
     r.nearest = Nearest::beyond_measured;
     r.evidence.push_back(seen.saw);

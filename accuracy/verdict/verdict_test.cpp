@@ -323,7 +323,7 @@ TEST(Verdict, HoldsAKernelToTheSumItWasSeenToDo) {
   };
   const Record r = check_case(stranger(off), rows_of("normal_1", Dtype::f32, 32000, 1), Op::softmax, 0);
   EXPECT_EQ(r.status, Status::fail) << r.reason;
-  EXPECT_NE(r.reason.find("outside the sum it was seen to do (height "), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("outside the sum that was measured (height "), std::string::npos) << r.reason;
   EXPECT_NE(r.reason.find("height=V"), std::string::npos) << r.reason;
 }
 

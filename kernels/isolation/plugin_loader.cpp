@@ -33,7 +33,7 @@ Variant variant_of(const isolation::Described& d) {
   // The worker has checked these fields, but it has run foreign code since.
   const auto in = parse_dtype(d.in.get()), out = parse_dtype(d.out.get());
   if (!in || !out || d.op < 0 || d.op > static_cast<int>(Op::softmax_backward))
-    throw InputError("changed what it says of itself while it was read");
+    throw InputError("changed its own description while it was read");
   v.dtype = *in;
   if (*out != *in) v.out_dtype = *out;
   v.max_k = selects(v.op) ? kUndeclaredK : 0;
@@ -43,7 +43,7 @@ Variant variant_of(const isolation::Described& d) {
   v.declared = false;
   v.on_executor = d.takes_schedule != 0;
   const auto operands = parse_operands(d.operands.get());
-  if (!operands) throw InputError("changed what it says of itself while it was read");
+  if (!operands) throw InputError("changed its own description while it was read");
   v.operands = *operands;
   try {
     apply_declaration(d.declaration.get(), v);

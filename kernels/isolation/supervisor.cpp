@@ -252,7 +252,7 @@ void Supervisor::lose(Process::Heard heard) {
   drop_worker();
   if (f.ended == Ended::lost && on_device_ && device_.waits_for_worker()) {
     // The device became free when the worker ended, so nobody else was using it.
-    f = {fmt::format("nothing came back within {:.3g} s, and the device did nothing else", at_most),
+    f = {fmt::format("nothing came back within {:.3g} s, although the device had no other work", at_most),
          Ended::hung};
     disturbance_.doubtful = true;
   }
@@ -269,7 +269,11 @@ std::string Supervisor::where(const Signal& s) const {
       if (s.address < at || s.address - at >= kRegion) continue;
       const Slice& slice = placements_[slot][b].slice;
       const char* name = kBufferNames[static_cast<std::size_t>(b)];
-      if (slice.mapped == 0) return fmt::format(": {} where other problems have the {}", access, name);
+      if (slice.mapped == 0)
+        return fmt::format(
+            ": {} at the place of the {}, which this problem does not "
+            "have",
+            access, name);
       const auto byte = static_cast<std::int64_t>(s.address - at - slice.payload_at);
       // An address in the last quarter of a region was meant to be in front of the next buffer.
       if (byte > static_cast<std::int64_t>(kRegion / 4 * 3))

@@ -117,7 +117,7 @@ void Safetensors::check_places() const {
     if (e.end < e.begin) damaged("which end before they begin");
     if (e.end > size) damaged("which lie outside the file");
     if (e.begin < at) damaged("which are another tensor's too");
-    if (e.begin > at) damaged("and the bytes before them are nobody's");
+    if (e.begin > at) damaged("and the bytes before them belong to no tensor");
     at = e.end;
   }
   if (at != size)

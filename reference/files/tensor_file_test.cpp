@@ -183,7 +183,7 @@ TEST_F(TensorFile, DamagedSafetensorsAreNamed) {
   EXPECT_REFUSED(with(good, raw(kSix) + "x"), "trailing bytes");
   EXPECT_REFUSED(with(tensor(R"("shape":[2,3],"data_offsets":[24,0])"), raw(kSix)), "end before they begin");
   EXPECT_REFUSED(with(tensor(R"("shape":[2,2],"data_offsets":[0,24])"), raw(kSix)), "its shape has 16 bytes");
-  EXPECT_REFUSED(with(tensor(R"("shape":[2,3],"data_offsets":[4,24])"), raw(kSix)), "are nobody's");
+  EXPECT_REFUSED(with(tensor(R"("shape":[2,3],"data_offsets":[4,24])"), raw(kSix)), "belong to no tensor");
   EXPECT_REFUSED(with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                       R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",
                       "123456"),

@@ -24,7 +24,7 @@ int run(const Options& o) {
   if (!o.source_out.empty()) {
     if (o.file.host)
       throw InputError(
-          "--source: with --host the adapter stands beside a rewritten file: --out gives both, compiled");
+          "--source: with --host the adapter needs a rewritten copy of the file: --out compiles both");
     write_files({{o.source_out, adapter_of(file)}});
     return kPassed;
   }
@@ -50,19 +50,21 @@ int run(const Options& o) {
 
 void add_adapter_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
-  CLI::App* c =
-      app.add_subcommand("adapter", "the shared object of one source file, or its adapter's source");
+  CLI::App* c = app.add_subcommand(
+      "adapter", "make the shared object of one source file, or write its adapter's source");
   c->add_option("file", o->source, "FILE.cu, unedited")->required();
   add_source_options(*c, o->file);
   c->add_option("--declare", o->file.declare, "what the author promises: \"exp=fast; height=V/256+13\"");
   c->add_option("--op", o->file.op,
-                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, where the "
-                "entry leaves it open");
-  add_out(*c, o->out, "where the shared object goes (otherwise its path in the cache is printed)");
+                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, if the entry "
+                "does not determine it");
+  add_out(*c, o->out,
+          "path of the shared object (without it, it stays in the cache and its path is printed)");
   c->add_option("--source", o->source_out,
-                "write the adapter's source here instead, for a compiler of your own");
+                "write the adapter's source to this file instead, for your own compiler");
   c->add_option("--races", o->races,
-                "write a program here that ThreadSanitizer watches: 66 after a data race");
+                "write a program to this file that ThreadSanitizer watches: it exits with 66 after a data "
+                "race");
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -1,4 +1,4 @@
-// What the tests of the command line share: a call of `assay` in this process, and what came of it.
+// For tests of the command line: calls `assay` in this process, and returns its status and its output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-/// Calls `assay WORDS`: {"grade", "x.npy"}, where a word may have a space.
+/// Calls `assay` with these arguments, such as {"grade", "x.npy"}. An argument may contain spaces.
 inline Outcome call_words(const std::vector<std::string>& words) {
   std::vector<const char*> argv = {"assay"};
   for (const std::string& w : words) argv.push_back(w.c_str());
@@ -36,7 +36,7 @@ inline Outcome call_words(const std::vector<std::string>& words) {
   return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
 }
 
-/// Calls a line as a shell has it: "assay list --families".
+/// Calls a whole command line, such as "assay list --families".
 inline Outcome call(const std::string& line) {
   std::vector<std::string> words = words_of(line);
   words.erase(words.begin());

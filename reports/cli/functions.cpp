@@ -88,11 +88,11 @@ void add_functions_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   auto list = std::make_shared<bool>(false);
   CLI::App* c =
-      app.add_subcommand("functions", "exp, exp2, log, division of this machine, on every argument");
+      app.add_subcommand("functions", "check exp, exp2, log and division of this machine at every argument");
   c->add_option("--function", o->names, "names or name/dtype@backend; * and ? match (every function)");
   c->add_option("--backend", o->backend, "cuda or host (both)");
   add_whole(*c, "--stride", o->stride,
-            "every so many-th argument only: a sample, and labelled so (1: exhaustive)");
+            "only every n-th argument: a sample, and labelled as one (1: exhaustive)");
   c->add_flag("--pairs", o->pairs,
               "also every pair of f16 logits as a two-element softmax (a sample on the host)");
   c->add_flag(
@@ -102,7 +102,7 @@ void add_functions_command(CLI::App& app, int& status) {
   add_threads(*c, o->threads, "host threads (one per core)");
   add_device(*c, o->device);
   add_require(*c, o->require);
-  c->add_flag("--list", *list, "list the functions instead, with what is documented of each");
+  c->add_flag("--list", *list, "list the functions instead, with the documented error of each");
   c->callback([o, list, &status] {
     if (!*list) {
       status = run(*o);

@@ -36,15 +36,15 @@ void take_dtype(const std::string& word, Graded& g) {
     good = good && g.out_dtype;
   }
   if (!good)
-    throw InputError("--dtype " + word + ": f16, bf16 or f32, or of logits and outputs, as in f32:bf16");
+    throw InputError("--dtype " + word + ": must be f16, bf16 or f32, or logits:outputs, as f32:bf16");
 }
 
 /// Which outputs of one file of logits are to be judged, and as which op.
 std::vector<Graded> one_file(Options& o) {
-  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: one of them");
+  if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: give only one of them");
   const std::string values = o.probs.empty() ? o.values : o.probs;
   if (values.empty() && o.indices.empty())
-    throw InputError("--probs: what is to be judged? (assay grade --help)");
+    throw InputError("--probs or --values: must name the outputs to judge (assay grade --help)");
   if (o.op.empty() && !o.indices.empty()) o.grade.op = o.probs.empty() ? Op::topk : Op::softmax_topk;
   if (o.op.empty() && o.indices.empty() && o.probs.empty())
     throw InputError("--values: of which --op? log_softmax, lse, topk or softmax_topk");
@@ -75,13 +75,17 @@ int run(Options& o) {
   if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
     throw InputError("--max-ulp: must be a finite number");
   if (o.folder.empty() == o.logits.empty())
-    throw InputError("assay grade: a folder of assay inputs, or --logits and --probs (assay grade --help)");
+    throw InputError(
+        "assay grade: needs either a folder of assay inputs, or --logits and --probs (assay "
+        "grade --help)");
   std::vector<Graded> cases;
   if (o.folder.empty()) {
     cases = one_file(o);
   } else {
     if (!o.probs.empty() || !o.values.empty() || !o.indices.empty() || !o.dtype.empty())
-      throw InputError("assay grade FOLDER: its manifest names the files");
+      throw InputError(
+          "assay grade FOLDER: its manifest names the files and dtypes: leave out other options "
+          "for them");
     const Manifest m = read_manifest(o.folder);
     if (!o.op.empty() && m.op != o.grade.op)
       throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));
@@ -110,28 +114,28 @@ int run(Options& o) {
 
 void add_grade_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = app.add_subcommand("grade", "judge outputs that were made elsewhere, by anything");
+  CLI::App* c = app.add_subcommand("grade", "judge outputs that another program made");
   c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
   c->add_option("--logits", o->logits,
                 "FILE[:NAME], .npy, .npz or .safetensors: rows of logits, f16, bf16 or f32");
-  c->add_option("--probs", o->probs, "likewise: their softmax, in any of these or f64");
+  c->add_option("--probs", o->probs, "likewise: their softmax, in f16, bf16, f32 or f64");
   c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
   c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
   c->add_option("--op", o->op, "softmax, log_softmax, lse, topk, softmax_topk (by the files given)");
   c->add_option("--dtype", o->dtype,
-                "of the logits, or logits:outputs as f32:bf16; bf16: uint16, int16 and V2 hold its bits");
+                "dtype of the logits, or of logits:outputs as f32:bf16; bf16 is read from arrays of uint16, "
+                "int16 or V2");
   c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
   c->add_option("--max-ulp", o->grade.max_ulp,
-                "the author's own promise: no element further from the exact value than so many ulp")
+                "the author's own promise: every element is within so many ulp of the exact value")
       ->check(unsaid(CLI::NonNegativeNumber));
-  c->add_option("--name", o->grade.name, "of the outputs in records and page")->capture_default_str();
+  c->add_option("--name", o->grade.name, "name of the outputs in records and page")->capture_default_str();
   add_threads(*c, o->grade.threads);
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(
-      "Of a file of several arrays FILE[:NAME] takes one; without a name it is the only one, or the one "
-      "called\n"
-      "logits, probs, values or indices like the option. NumPy has no bf16: a file of its bits, made by\n"
-      "x.view(torch.uint16), x.view(torch.int16) or ml_dtypes, is read with --dtype bf16.\n\n"
+      "FILE:NAME takes one array of a file. Without a name it is the only array, or the one that is called\n"
+      "logits, probs, values or indices like the option. NumPy has no bf16: --dtype bf16 reads a file of\n"
+      "its bits, made by x.view(torch.uint16), x.view(torch.int16) or ml_dtypes.\n\n"
       "Words of --declare:\n" +
       declaration_words());
   c->callback([o, &status] { status = run(*o); });

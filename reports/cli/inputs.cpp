@@ -79,7 +79,8 @@ void add_inputs_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
   add_out(*c, o->out, "folder for the files and manifest.json")->required();
-  c->add_option("--op", o->op, "what will be computed of them: softmax, log_softmax, lse, topk, softmax_topk")
+  c->add_option("--op", o->op, "what will be computed from them: softmax, log_softmax, lse, topk, "
+                               "softmax_topk")
       ->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();
   add_family(*c, o->families);

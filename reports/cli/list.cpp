@@ -50,8 +50,8 @@ void list_families() {
     fmt::print("{:<18} {:<16} {:<23} {}\n", f.name, tried_by(f), rows_there(f), f.why);
   fmt::print("{:<18} {:<16} {:<23} {}\n", kProbeFamily, "report, check", "every dtype", kProbeWhy);
   fmt::print(
-      "{} families. Every op takes every family, and every --family takes every name. The rows of {} alone\n"
-      "depend on the kernel's answers: only report and check take it.\n",
+      "{} families. Every op takes every family, and every --family takes every name. Only the rows of "
+      "{}\ndepend on the kernel's outputs, so only report and check take it.\n",
       all_families().size() + 1, kProbeFamily);
 }
 

@@ -85,7 +85,7 @@ CLI::Option* add_device(CLI::App& command, int& device) {
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {
-  return command.add_option("--require", require, "cuda: exit 3 at once where no GPU can run");
+  return command.add_option("--require", require, "cuda: exit 3 at once if no GPU can run");
 }
 
 void choose_device(int device) {

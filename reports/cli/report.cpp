@@ -119,17 +119,19 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--logits", s.logits,
                 "judge on the rows of this FILE[:NAME] (.npy, .npz, .safetensors) instead of the families");
   c->add_option("--oracle", o->oracle,
-                "fast: fp64 enclosures, MPFR where they leave a verdict open; mpfr: MPFR for all")
+                "fast: fp64 enclosures, and MPFR if they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();
   c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_require(*c, o->require);
   c->add_option("--oracle-speed", o->oracle_speed,
-                "oracle.json of assay sweep oracle, for the page (measured anew unless narrowed)");
+                "an oracle.json of assay sweep oracle, for the page (measured now, unless the report is "
+                "narrowed)");
   c->add_option("--compare", o->compare, "an older records.jsonl: say what became more or less accurate");
   c->add_option("--functions", o->functions,
-                "a functions.json of assay functions, for the page (a sample is measured unless narrowed)");
+                "a functions.json of assay functions, for the page (a sample measured now, unless the report "
+                "is narrowed)");
   c->callback([o, &status] { status = run(*o); });
 }
 

@@ -50,7 +50,7 @@ void add_selftest_command(CLI::App& app, int& status) {
       app.add_subcommand("selftest", "planted faults, cheats and right kernels against every check");
   c->add_option("--key", o->key, "one entry, by name, id or key (all)");
   add_out(*c, o->out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
-  c->add_flag("--quick", o->quick, "fewer rows for the rules of others");
+  c->add_flag("--quick", o->quick, "fewer rows for the rules of other projects");
   add_threads(*c, o->threads, "host threads (one per core)");
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {

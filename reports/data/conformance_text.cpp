@@ -75,7 +75,7 @@ std::string wanting(const std::vector<Record>& records) {
     const auto is = [&](const Record& r) { return r.status == Status::unsupported && r.wants == what; };
     const auto first = std::find_if(records.begin(), records.end(), is);
     if (first == records.end()) continue;
-    out += fmt::format("not judged for want of {}: {} ({}, V = {}, {} rows; {})\n", name(what),
+    out += fmt::format("not judged for lack of {}: {} ({}, V = {}, {} rows; {})\n", name(what),
                        grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
                        first->rows, shorten(first->reason, 120));
   }
@@ -97,7 +97,7 @@ std::string head_of(Verdict verdict, const std::string& key, const conformance::
     if (!contract) return out;
     if (verdict == Verdict::pass) out += "  within: " + contract->within() + "\n";
     if (found)
-      out += fmt::format("  looked at within: {} (nobody declared that; findings are inside it)\n",
+      out += fmt::format("  tried within: {} (nobody declared these limits; the findings are inside them)\n",
                          contract->within());
     if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
     return out;

@@ -139,7 +139,8 @@ std::string render_functions_terminal(const FunctionsReport& r, const std::strin
                   [](const FunctionResult& f) { return f.stride > 1; }))
     out += "* a sample: every stride-th argument, and those around special ones\n";
   out +=
-      "max ulp: from the exact value; subnormal: error in smallest subnormals; monotone: or how often not\n";
+      "max ulp: distance from the exact value; subnormal: error in units of the smallest "
+      "subnormal;\nmonotone: yes, or the number of descents\n";
   for (const PairResult& p : r.pairs) {
     if (p.status == "not_run") {
       out += fmt::format("{:<32} not run: {}\n", p.key, p.reason);

@@ -194,7 +194,7 @@ std::string render_summary_markdown(const ReportData& data) {
   out +=
       "\n## Variants and dtypes\n\nLargest ULP error on real logits and on all families, and the largest "
       "error/bound, which is the figure of merit: a right kernel may have a large ULP error on rows of wide "
-      "range, and stays below 1 here.\n";
+      "range, but its error/bound stays below 1.\n";
   for (const std::string& b : backends(data)) out += markdown_table(data, b);
 
   std::vector<const Record*> worst;
@@ -205,9 +205,9 @@ std::string render_summary_markdown(const ReportData& data) {
   });
   if (worst.size() > 10) worst.resize(10);
   out +=
-      "\n## Worst cases by error/bound\n\nOne record per key; the element is the record's largest ULP "
-      "error.\n\n"
-      "| error/bound | ulp | logit | got | exact in | repeat with |\n|--:|--:|---|---|---|---|\n";
+      "\n## Worst cases by error/bound\n\nOne record per key. The element is the one with the largest ULP "
+      "error in the record.\n\n| error/bound | ulp | logit | got | exact in | repeat with "
+      "|\n|--:|--:|---|---|---|---|\n";
   for (const Record* r : worst)
     out += fmt::format("| {} | {} | {} | {} | [{}, {}] | {} |\n", plain_number(*r->max_bound_ratio),
                        plain_number(r->worst->ulp_error), hexfloat(r->worst->logit), hexfloat(r->worst->got),

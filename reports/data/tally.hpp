@@ -73,8 +73,8 @@ std::vector<std::string> variants(const ReportData& data);
 /// "Every planned case ..." or why not: one sentence without the word PASS or FAIL.
 std::string verdict_reason(const ReportData& data);
 
-/// True for a pass whose resolution says something about its kernel. A logarithm so far from 0 that its last
-/// place is coarser than 1e-3 is only as exact as that place, whatever computed it.
+/// True for a pass whose resolution says something about its kernel. It does not if the output is a logarithm
+/// so far from 0 that its last place is coarser than 1e-3: then no kernel can be more exact.
 bool has_resolution(const Record& r);
 
 /// The largest error that the passing records would have let through: "resolution: outputs off by more than

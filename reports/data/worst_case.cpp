@@ -42,7 +42,7 @@ std::string head_line(const WorstCase& w) {
 }
 
 std::optional<WorstCase> worst_case_of(const Record& r) {
-  // Of a record that failed, `worst` is the first element that did.
+  // In a failed record, `worst` is the first element that failed, not the worst one.
   if (!r.worst || !r.max_ulp || r.status == Status::fail || !std::isfinite(r.worst->ulp_error)) return {};
   WorstCase w;
   w.ulp = four_digits(r.worst->ulp_error);

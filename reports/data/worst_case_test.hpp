@@ -1,4 +1,4 @@
-// For tests that run reports: no error they see is beyond the one that the head of its variant's file names.
+// For tests that run reports. No error may be larger than the worst case at the top of the variant's file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline void expect_within_heads(const ReportData& data) {
     const HeadOfFile head = head_of_file(read_file(ASSAY_SOURCE_DIR / file));
     for (const WorstCase& seen : worst_cases_of(data.records, k.variant, k.op)) {
       if (seen.backend != k.backend || seen.dtype != k.dtype) continue;
-      double most = seen.backend == name(Backend::host) ? 0 : INFINITY;  // other backends may have no line
+      double most = seen.backend == name(Backend::host) ? 0 : INFINITY;  // other backends may be missing
       for (const WorstCase& w : head.worst)
         if (w.backend == k.backend) most = w.ulp;
       EXPECT_LE(seen.ulp, most) << file << ": a worse case was seen:\n" << head_line(seen);

@@ -19,7 +19,7 @@ bool is_special(const Record& r) {
   return !r.returned.empty() && was_judged(r) && r.rows_outside == 0;
 }
 
-// Those of `all` that are in the set, in the order of `all`.
+// The members of `all` that were chosen, in the order of `all`.
 std::string listed(const std::vector<std::string>& all, const std::set<std::string>& chosen) {
   std::string out;
   for (const std::string& s : all)
@@ -33,7 +33,7 @@ std::string size_range(const std::set<std::int64_t>& sizes) {
                      sizes.size());
 }
 
-// "row 3: NaN x1024, 0 x1" as "NaN, 0": which values came back, so that rows of every V agree.
+// "row 3: NaN x1024, 0 x1" becomes "NaN, 0": without counts, rows of every V give the same text.
 std::string kinds(std::string_view returned) {
   const auto digit = [&](std::size_t i) {
     return i < returned.size() && returned[i] >= '0' && returned[i] <= '9';
@@ -54,7 +54,7 @@ std::string kinds(std::string_view returned) {
   return shorten(out, 120);
 }
 
-// What came back, over every dtype and V of one variant and family: usually one sentence.
+// The distinct results of one variant on one family, over every dtype and V. Usually there is only one.
 struct Answer {
   std::map<std::tuple<Status, std::string>, std::set<std::string>> said;  // -> dtypes
 };
@@ -98,7 +98,7 @@ std::string special_table(const Context& c, const std::string& backend) {
   return scroll(out + "</tbody></table>");
 }
 
-// The largest per (variant, dtype, family), so that one bad combination cannot fill the list.
+// The record with the largest value per (variant, dtype, family): one bad combination cannot fill the list.
 std::vector<const Record*> worst_by(const Context& c, std::optional<double> Record::*field,
                                     std::size_t most) {
   std::map<std::tuple<std::string, std::string, std::string>, const Record*> best;
@@ -140,10 +140,9 @@ std::string case_table(const std::vector<const Record*>& worst) {
 }  // namespace
 
 std::string special_values(const Context& c) {
-  return "<p>Which values each variant returned for rows with infinities and NaN, over all V from 1, and "
-         "whether its policy declares just that. Where no value is named, the row has a finite maximum and "
-         "was "
-         "judged element by element. Dtypes are named where they differ.</p>" +
+  return "<p>The values that each variant returned for rows with infinities and NaN, over all V (row "
+         "lengths) from 1, and whether its policy declares exactly these. If no value is named, the row has "
+         "a finite maximum and was judged element by element. Dtypes are named if they differ.</p>" +
          per_backend(c, special_table);
 }
 
@@ -165,9 +164,9 @@ std::string domain(const Context& c) {
     ++l.records, l.rows += r.rows, l.outside += r.rows_outside;
   }
   std::string out =
-      "<p>Rows for which a variant makes no promise. They are run all the same: this is what the kernel does "
-      "there. "
-      "The naive algorithm subtracts no maximum, so it overflows where safe and online do not.</p>";
+      "<p>Rows for which a variant promises nothing. They are run nevertheless, to show what the kernel does "
+      "there. The naive algorithm subtracts no maximum, so it overflows on rows on which safe and online do "
+      "not.</p>";
   if (lines.empty())
     return out + "<p class=\"mute\">Every row of this run lies inside its kernel's domain.</p>";
   constexpr std::size_t kMost = 400;
@@ -178,7 +177,7 @@ std::string domain(const Context& c) {
   for (const auto& [where, l] : lines) {
     if (++n > kMost) break;
     const std::string reason = l.first->status == Status::pass && l.first->reason.empty()
-                                   ? "some rows outside; the others pass"
+                                   ? "some rows are outside; the others pass"
                                    : l.first->reason;
     table +=
         fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}<small>{}</small></td><td>{}</td>",
@@ -198,9 +197,9 @@ std::string domain(const Context& c) {
 std::string worst_cases(const Context& c) {
   const auto by_bound = worst_by(c, &Record::max_bound_ratio, 25), by_ulp = worst_by(c, &Record::max_ulp, 25);
   if (by_bound.empty() && by_ulp.empty()) return "<p class=\"mute\">No element was judged.</p>";
-  return "<p>The largest per variant, dtype and family. error/bound is the record's largest over all of its "
-         "checks; "
-         "the element shown is the one with the record's largest ULP error.</p><h3>By error/bound</h3>" +
+  return "<p>The largest values per variant, dtype and family. error/bound is the largest over all checks of "
+         "the record. The element shown is the one with the largest ULP error in the record.</p><h3>By "
+         "error/bound</h3>" +
          case_table(by_bound) + "<details><summary>By ULP error</summary>" + case_table(by_ulp) +
          "</details>";
 }

@@ -1,5 +1,5 @@
-// The page's section on conformance: how every group of cases went, what failing cases have in common, and
-// the failing cases themselves.
+// The page's section on conformance: the results of every group of cases, what failing cases have in common,
+// and the failing cases themselves.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -70,7 +70,7 @@ std::string failing_cases(const std::vector<Record>& records) {
          "</details>";
 }
 
-/// Where the kernel is right, an axis a row.
+/// The limits within which the kernel is right: one row per axis.
 std::string contract_table(const assay::conformance::Contract& contract, bool right) {
   using State = assay::conformance::Axis::State;
   std::string out = std::string(right ? "<p>Right within: <b>" : "<p>Cases fail within: <b>") +
@@ -78,7 +78,7 @@ std::string contract_table(const assay::conformance::Contract& contract, bool ri
   if (right && !contract.found.empty())
     out += "<p>To make it official: " + command("--declare '" + contract.found + "'") + "</p>";
   if (!contract.outside.empty()) {
-    out += "<p>Outside it was seen:</p><ul>";
+    out += "<p>Seen outside these limits:</p><ul>";
     for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";
     out += "</ul>";
   }
@@ -94,10 +94,9 @@ std::string contract_table(const assay::conformance::Contract& contract, bool ri
 
 std::string conformance(const Context& c) {
   std::string out =
-      "<p>Named groups of cases, each with one thing that may go wrong in mind. Failing cases are not listed "
-      "one by one: "
-      "the simplest rule that separates them from the passing ones is stated, with what usually causes "
-      "it.</p>";
+      "<p>Each group of cases looks for one kind of fault. For failing cases, the page first gives the "
+      "simplest rule that separates them from the passing ones, and what usually causes it. The failing "
+      "cases are listed below that.</p>";
   for (const KeyInfo& k : c.data.keys) {
     std::vector<Record> its;
     for (const Record& r : c.data.records)
@@ -106,7 +105,8 @@ std::string conformance(const Context& c) {
     out += "<h3><code>" + escape(k.key) + "</code></h3>";
     if (c.data.quick)
       out += fmt::format(
-          "<p>A quick look: {}. The whole check tries them all, and more rows, layouts and calls.</p>",
+          "<p>This was a quick check: {}. The whole check tries all of them, and more rows, layouts and "
+          "calls.</p>",
           lengths_tried(its));
     if (const auto contract = c.data.contracts.find(k.key); contract != c.data.contracts.end()) {
       const bool right = std::all_of(its.begin(), its.end(), [](const Record& r) {

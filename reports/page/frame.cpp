@@ -13,7 +13,7 @@ std::string framed(const Frame& f) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<meta name=\"color-scheme\" content=\"light dark\">"
-      "<link rel=\"icon\" href=\"data:,\">";  // an empty icon, or the browser asks for /favicon.ico
+      "<link rel=\"icon\" href=\"data:,\">";  // empty; otherwise browsers ask for /favicon.ico
   out += fmt::format("<title>{}: {}</title><style>{}{}</style></head>\n<body><main>\n", f.verdict, f.subject,
                      page_css, f.css);
   out += fmt::format("<header><h1>{}</h1>", f.heading);

@@ -1,4 +1,4 @@
-// What every page of the project has: head, verdict, contents, sections, foot. A page fills in what it says.
+// The layout that all pages share: head, verdict, contents, sections, end. Each page fills in its texts.
 #pragma once
 
 #include <string>
@@ -12,28 +12,28 @@ struct Section {
   std::string id, title, html;
 };
 
-/// All texts are HTML.
+/// The parts of a page. All texts are HTML.
 struct Frame {
   std::string verdict;  // PASS, FAIL, ...
   bool passed = false;
-  std::string subject;         // of the window's title: "PASS: softmax accuracy report"
-  std::string heading, about;  // `about`: a paragraph or nothing
-  std::string sentence;        // beside the verdict
+  std::string subject;         // the window's title is "VERDICT: SUBJECT"
+  std::string heading, about;  // `about`: a paragraph
+  std::string sentence;        // to the right of the verdict
   std::string facts = {};      // below the verdict: counts
   std::string below = {};      // above the contents: failures, the machine
   std::vector<Section> sections = {};
-  std::string_view css = {}, js = {};  // beside those that all pages have
+  std::string_view css = {}, js = {};  // added to those of all pages
 };
-/// One self-contained page. Contents are listed where there is more than one section.
+/// The text of a self-contained page. It has a table of contents if it has more than one section.
 std::string framed(const Frame& f);
 
-/// A large number over a small word. Without a class of its own, a count of "0" is grey.
+/// A small label over a large number. `css`: a class for the number. A value of "0" is always grey.
 struct Count {
   std::string label, value, css = {};
 };
 std::string count_list(const std::vector<Count>& counts);
 
-/// Labels and values as they are, not HTML.
+/// A table of labels and values. They are plain text, and are escaped here.
 std::string where_made(const std::vector<std::pair<std::string, std::string>>& environment);
 
 }  // namespace assay::page

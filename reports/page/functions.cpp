@@ -1,4 +1,4 @@
-// The table of building blocks: a section of the report's page, and a page of its own.
+// The table of building blocks. It is a section of the report's page, and also a separate page.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -109,33 +109,27 @@ static std::string pair_rows(const FunctionsReport& r) {
 
 std::string functions(const FunctionsReport& r) {
   std::string out =
-      "<p>Every argument of every function that a kernel builds on, against the exact value. <em>max "
-      "ULP</em> is the "
-      "distance from the exact value where that is normal (a correctly rounded result has at most 0.5), "
-      "<em>subnormal results</em> the error in smallest subnormals where it is not. <em>declared</em> is "
-      "what the "
-      "bounds on this page are made of: k + &frac12; for a documented k, which counts from the correctly "
-      "rounded "
-      "result. The mean signed error of an exponential is taken over arguments in [-104, -&frac12;]. "
-      "Premises: "
-      "exp(0) = 1, 0 &le; exp(t) &le; 1 for t &le; 0, and what infinities, zeros and NaN must give.</p>";
+      "<p>The functions that kernels build on, compared with the exact value at every argument. <em>max "
+      "ULP</em> is the distance from the exact value, if that is normal (a correctly rounded result has at "
+      "most 0.5). <em>subnormal results</em> is the distance if it is not, in units of the smallest "
+      "subnormal. <em>declared</em> is the error that the bounds use: k + &frac12; for a documented k, "
+      "because k counts from the correctly rounded result. The mean signed error of an exponential is taken "
+      "over arguments in [-104, -&frac12;]. Premises: exp(0) = 1, 0 &le; exp(t) &le; 1 for t &le; 0, and the "
+      "right results for infinities, zeros and NaN.</p>";
   for (const char* backend : {"cuda", "host"})
     if (const std::string table = rows(r, backend); !table.empty())
       out += fmt::format("<h3>On <code>@{}</code></h3>", backend) + table;
   if (!r.pairs.empty())
     out +=
         "<h3>Every pair of f16 logits as a two-element softmax</h3><p>All 2<sup>32</sup> rows of two, "
-        "special values "
-        "included, judged by the bound of the variant's class; what a cheap judge does not pass gets the "
-        "full check, up "
-        "to MPFR.</p>" +
+        "special values included, judged by the bound of the variant's class. A cheap judge looks at every "
+        "row. A row that it does not pass gets the full check, up to MPFR.</p>" +
         pair_rows(r);
   if (r.quotients)
     out +=
-        "<h3>Division of a row by one divisor</h3><p>Three operations with a shared reciprocal "
-        "(<code>kernels/building_blocks/row_divisor.cuh</code>) instead of a division an element; every pair "
-        "of mantissas is "
-        "compared with the correctly rounded quotient. " +
+        "<h3>Division of a row by one divisor</h3><p>Instead of one division per element, a kernel may use "
+        "three operations with a shared reciprocal (<code>kernels/building_blocks/row_divisor.cuh</code>). "
+        "For every pair of mantissas, the result is compared with the correctly rounded quotient. " +
         escape(quotients_sentence(*r.quotients)) + ".</p>";
   return out;
 }

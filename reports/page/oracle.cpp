@@ -1,4 +1,4 @@
-// How fast the outputs were judged, by each tier of the oracle, and what the fast one left to MPFR.
+// How fast each tier of the oracle judged the outputs, and how much the fast tier left to MPFR.
 #include <fmt/format.h>
 
 #include "reports/data/html.hpp"
@@ -13,10 +13,9 @@ std::string oracle_speed(const Context& c) {
     judged += r.status == Status::pass || r.status == Status::fail || r.status == Status::inconclusive;
   }
   std::string out = fmt::format(
-      "<p>Every verdict is as if by MPFR. The fast tier encloses each exact value in fp64, within "
-      "2<sup>-50</sup> of it; "
-      "what that leaves undecided is judged again by MPFR. Here that happened in {} of {} judged "
-      "records.</p>",
+      "<p>Every verdict is the one that MPFR would give. The fast tier encloses each exact value in fp64, "
+      "within 2<sup>-50</sup> of it. If that leaves a verdict undecided, MPFR judges again. Here this "
+      "happened in {} of {} judged records.</p>",
       grouped(escalated), grouped(judged));
   const OracleSpeedData& o = c.data.oracle;
   if (o.rows.empty())
@@ -24,9 +23,8 @@ std::string oracle_speed(const Context& c) {
            "<p class=\"mute\">The oracle's speed was not measured in this run "
            "(<code>assay sweep oracle</code> does).</p>";
   out += fmt::format(
-      "<p>Elements judged a second, from outputs in memory to the last verdict, escalation included; rows of "
-      "family "
-      "<code>{}</code>; {}.</p>",
+      "<p>Elements judged per second. The time runs from outputs in memory to the last verdict, and includes "
+      "what MPFR judged again. Rows of family <code>{}</code>; {}.</p>",
       escape(o.family), escape(o.machine));
   std::string table = open_table({"outputs of", "tier", "on", "#rows", "#V", "#elements/s", "#times MPFR",
                                   "#escalated share", "#failed"}) +

@@ -1,4 +1,4 @@
-// The head of the page: verdict, counts, failures, where it ran. And its end: the words.
+// The head of the page: verdict, counts, failures, the machine. And its last section: what the words mean.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ std::string failures(const Context& c) {
   return out;
 }
 
-/// Where each kernel is right: what a reader comes for. The table of its axes stands with its groups.
+/// One line per kernel: the limits within which it is right. The section on conformance has the details.
 std::string contracts(const Context& c) {
   std::string out;
   for (const auto& [key, contract] : c.data.contracts) {
@@ -120,47 +120,47 @@ Frame overview(const Context& c) {
 std::string how_to_read() {
   const std::pair<const char*, const char*> words[] = {
       {"ULP error",
-       "The distance of a result from the exact real value, in units of the last place of the exact value "
-       "in the output's format; a correctly rounded result has at most 0.5."},
+       "The distance of a result from the exact real value. The unit is the last place of the exact value in "
+       "the output's format. A correctly rounded result has at most 0.5."},
       {"bound",
-       "A limit on the error of this element, proved from the kernel's declared algorithm, exp, division, "
-       "internal format and the height of its summation tree; no tolerance is chosen by hand."},
+       "A limit on the error of one element. It is proved from what the kernel declares: algorithm, exp, "
+       "division, internal format and the height of its summation tree. No tolerance is chosen by hand."},
       {"error/bound",
-       "How much of the bound was used (its utilisation): above 1 the kernel is not what it claims to be, "
-       "and far below 1 everywhere the bound is loose."},
+       "The share of the bound that was used (its utilisation). Above 1, the kernel is not what it claims to "
+       "be. If it is far below 1 everywhere, the bound is loose."},
       {"resolution",
-       "The smallest error that a pass excludes: an output that is off by more would have been refused. "
-       "Where it "
-       "is worse than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs) there is no pass."},
+       "The smallest error that a pass excludes: an output that is off by more would have been refused. If "
+       "it is larger than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs), there is no pass."},
       {"correctly rounded",
-       "The share of elements that equal the exact value rounded to the output's format, "
-       "weighted by elements."},
+       "The share of all judged elements that equal the exact value, rounded to the output's format."},
       {"|x &minus; m|",
-       "The distance of a logit from its row's maximum, in nats; x &minus; m is rounded before the "
+       "The distance of a logit from its row's maximum, in nats. x &minus; m is rounded before the "
        "exponential, so the error of a right kernel grows with it."},
       {"key",
-       "A variant, a dtype and a backend, as in <code>online_block/f16@host</code>; what holds on one "
-       "backend is not claimed for another."},
+       "A variant, a dtype and a backend, as in <code>online_block/f16@host</code>. A result on one backend "
+       "says nothing about another."},
       {"backend",
-       "<code>cuda</code> is the GPU, <code>host</code> runs the same kernel source on the CPU without "
-       "contraction, <code>host_fma</code> with fused multiply-add."},
-      {"pass", "Every check of the record holds, with the exact value's enclosure narrow enough to say so."},
+       "<code>cuda</code> is the GPU. <code>host</code> runs the same kernel source on the CPU, without "
+       "fused multiply-add; <code>host_fma</code> runs it with fused multiply-add."},
+      {"pass",
+       "Every check of the record holds. The enclosures of the exact values are narrow enough to "
+       "prove it."},
       {"fail", "At least one comparison is proved to violate its limit."},
       {"inconclusive",
-       "Neither proved: the bound is too weak for these inputs, or the enclosure undecided at its highest "
-       "precision."},
+       "Neither pass nor fail is proved: the bound is too weak for these inputs, or the enclosure is too "
+       "wide even at the highest precision."},
       {"unsupported",
-       "Outside the domain that the kernel declares, or not expressible on this backend; it is run where "
-       "it can be, and what came back is recorded."},
+       "The case is outside the domain that the kernel declares, or not expressible on this backend. If it "
+       "can be run, it is run, and the record says what came back."},
       {"not_run",
-       "The key cannot run on this machine, for a stated reason; it is neither a pass nor a failure."},
-      {"crashed, hung", "The kernel ended its process, or did not end in its time."},
-      {"accesses", "Global memory accesses per element that the kernel claims, loads + stores."},
+       "The key cannot run on this machine, and the record says why. It is neither a pass nor a failure."},
+      {"crashed, hung", "The kernel ended its process, or exceeded its time limit."},
+      {"accesses", "The accesses to global memory per element that the kernel claims: loads + stores."},
   };
   std::string out = "<dl class=\"words\">";
   for (const auto& [word, text] : words) out += fmt::format("<dt>{}</dt><dd>{}</dd>", word, text);
   return out +
-         "</dl><p>A command on this page is selected whole by one click. All records, complete, are in "
+         "</dl><p>One click on a command selects all of it. The complete records are in "
          "<code>records.jsonl</code> beside this page.</p>";
 }
 

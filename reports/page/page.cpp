@@ -1,4 +1,4 @@
-// Puts the sections together, and the small pieces of HTML that they share.
+// Builds the page from its sections, and has the small pieces of HTML that the sections share.
 #include "reports/page/page.hpp"
 
 #include <fmt/format.h>
@@ -124,8 +124,8 @@ static Context gather(const ReportData& data) {
 
 std::string render_page(const ReportData& data) {
   const page::Context whole = page::gather(data);
-  // A check has thousands of cases that only ask whether a shape works; what accuracy is like, its families
-  // say.
+  // Thousands of a check's cases only ask whether a shape works. The sections on accuracy use the group
+  // `families` alone.
   const bool grouped_cases = is_check(data);
   ReportData families_only = data;
   if (grouped_cases)

@@ -1,4 +1,4 @@
-// The accuracy report as one self-contained page: no network, no file beside it, light and dark.
+// The accuracy report as one self-contained page: no network, no other file, light and dark.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// index.html, whole. Records are aggregated, so that the page stays small however many there are.
+/// The whole text of index.html. It shows summaries of the records, so it stays small with many records.
 std::string render_page(const ReportData& data);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The page on a synthetic run: balanced tags, no network, hostile strings, numbers that are none.
+// The page on a synthetic run: balanced tags, no network, hostile strings, invalid numbers.
 #include "reports/page/page.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Page, HasEverySectionAndPictures) {
   EXPECT_GT(occurrences(html, "<svg xmlns"), 3 * 10);  // at least the three plots of ten variants
   EXPECT_NE(html.find("row 0: NaN x3, 0 x5"), std::string::npos);
   EXPECT_NE(html.find("<td>NaN <span class=\"good\">pass</span></td>"),
-            std::string::npos);  // of every V, once
+            std::string::npos);  // one cell for every V
   EXPECT_NE(html.find("0x1."), std::string::npos);
 }
 
@@ -71,7 +71,7 @@ TEST(Page, EscapesEveryString) {
     for (std::string* s : {&p.key, &p.variant, &p.dtype, &p.backend, &p.family}) *s += evil;
   const std::string html = render_page(data);
   EXPECT_EQ(unbalanced(html), "");
-  EXPECT_EQ(occurrences(html, "<script>"), 1);  // the page's own
+  EXPECT_EQ(occurrences(html, "<script>"), 1);  // only the page's own
   EXPECT_EQ(html.find("&\""), std::string::npos);
   EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 100);
   EXPECT_EQ(render_summary_markdown(data).find("\n<script>"), std::string::npos);

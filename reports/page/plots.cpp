@@ -1,5 +1,5 @@
-// Small multiples: one panel per variant, one colour and marker per dtype, the same axes in every panel of
-// a row, so that panels can be compared by eye.
+// Small plots, one panel per variant, with one colour and marker per dtype. All panels of a row have the same
+// axes, so that the eye can compare them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace assay::page {
 namespace {
 
-constexpr std::size_t kBins = 64;  // more per curve cannot be told apart in a panel
-constexpr double kFarthest = 120;  // nats; f32 results are 0 from 104 on, f16 and bf16 before
+constexpr std::size_t kBins = 64;  // a panel has no room for more points
+constexpr double kFarthest = 120;  // nats; f32 results are 0 beyond 104, f16 and bf16 earlier
 
 std::string figure(const std::string& caption, const std::string& note, const std::string& svg) {
   return "<figure><figcaption>" + escape(caption) + (note.empty() ? "" : "<small>" + note + "</small>") +
@@ -22,7 +22,7 @@ std::string figure(const std::string& caption, const std::string& note, const st
 
 std::string panels(const std::string& figures) { return "<div class=\"panels\">" + figures + "</div>"; }
 
-// Grows to hold what is drawn on a log axis, then rounds to whole decades.
+// The range of the values on a log axis, rounded to whole decades.
 struct LogRange {
   double lo = INFINITY, hi = 0;
   void take(double v) {
@@ -44,7 +44,7 @@ bool is_wide(const std::string& family) {
   return family.starts_with("uniform_80") || family.starts_with("normal_10");
 }
 
-// The profiled family with the widest range, and the real one: the two that tell most.
+// The two profiled families that show most: the one with the widest range, and a real one.
 std::vector<std::string> profile_families(const Context& c) {
   std::string wide, real;
   double reach = -1;
@@ -95,7 +95,7 @@ std::vector<Profile::Bin> coarse(const std::vector<Profile::Bin>& bins) {
   return out;
 }
 
-// Masked logits are infinitely far away and exactly 0: they say nothing here.
+// Leaves out masked logits: they are infinitely far away, and their outputs are exactly 0.
 bool drawable(const Profile::Bin& b) { return b.count > 0 && b.distance_lo <= kFarthest; }
 
 void draw_profile(Plot& plot, const Profile& p) {
@@ -131,7 +131,8 @@ std::string distance_panels(const Context& c, const std::string& backend) {
         far = std::max(far, std::isfinite(b.distance_hi) ? b.distance_hi : b.distance_lo);
       }
     }
-    // A broken kernel may be off by 1e30 ULP; the axis ends a decade above the bounds, and triangles say so.
+    // A broken kernel may be off by 1e30 ULP. The axis ends a decade above the bounds, and triangles mark
+    // what lies beyond.
     const double most = bound.hi > 0 ? bound.hi * 10 : 1e6;
     ulp.take(bound.lo), ulp.take(bound.hi);
     const Axis x{0, std::min(far, kFarthest), false, "|x - m|, nats"}, y = ulp.axis(1e-2, most, "ULP");
@@ -162,18 +163,18 @@ std::string size_panels(const Context& c, const std::string& backend) {
       {&Record::max_ulp, "Largest ULP error", "ULP", false}};
   std::string out;
   for (const Metric& m : metrics) {
-    // variant, dtype -> V -> the largest finite value over all families
+    // (variant, dtype) -> V -> the largest finite value over all families
     std::map<std::pair<std::string, std::string>, std::map<std::int64_t, Extreme>> curves;
     LogRange range, sizes;
     for (const Record& r : c.data.records) {
       if (!was_judged(r) || !(r.*m.field) || !std::isfinite(*(r.*m.field)) || r.V < 1) continue;
-      range.take(*(r.*m.field)), sizes.take(static_cast<double>(r.V));  // every backend's, to share the axes
+      range.take(*(r.*m.field)), sizes.take(static_cast<double>(r.V));  // of all backends: they share axes
       if (r.backend == backend) curves[{r.variant, r.dtype}][r.V].take(*(r.*m.field), r);
     }
     if (m.limit) range.take(1);
     const Axis x{1, sizes.hi * 1.1, true, "V"};
     Axis y = range.axis(m.limit ? 1e-3 : 1e-2, m.limit ? 1e2 : 1e6, m.label);
-    if (m.limit) y.hi *= 1.5;  // the limit, not the frame, is the uppermost line
+    if (m.limit) y.hi *= 1.5;  // keeps the limit's line below the frame
     std::string figures;
     for (const std::string& variant : c.variants) {
       Plot plot(x, y, fmt::format("{}: {} against V", variant, m.label));
@@ -227,14 +228,14 @@ std::string histogram_panels(const Context& c, const std::string& backend) {
   std::string figures, head;
   for (const std::string& variant : c.variants)
     for (const bool wide :
-         {false, true}) {  // f32 errors spread further than 16-bit ones: an axis of their own
+         {false, true}) {  // f32 errors spread further than 16-bit errors, so they have their own axis
       double limit = 0, top = 1;
       for (const std::string& d : c.dtypes)
         if (const Profile* p = profile_of(c, variant, d, backend, family);
             (d == "f32") == wide && has_histogram(p))
           limit = std::max(limit, p->signed_limit), density(*p, top);
       if (limit == 0) continue;
-      // A spike of exact results would flatten everything else; where all errors are wide there is none.
+      // A spike of exact results would flatten all other bars, so the 16-bit axis is cut. f32 has no spike.
       if (wide) {
         top = 0;
         for (const std::string& d : c.dtypes)
@@ -275,26 +276,24 @@ std::string line_note(const char* css, const char* text) {
 }  // namespace
 
 std::string error_by_distance(const Context& c) {
-  return "<p>The largest error in each interval of |x &minus; m|, and over it the bound of the "
-         "element that has it. A curve that "
-         "climbs is no fault as long as it stays under its dashes; the gap between the two is what the bound "
-         "leaves "
-         "unused. f16 and bf16 outputs hide the growth behind their own rounding.</p>" +
+  return "<p>The largest error in each interval of |x &minus; m|. The dashes above it are the bound of the "
+         "element that has this error. A curve that rises is no fault, as long as it stays below its dashes. "
+         "The gap between them is the unused part of the bound. In f16 and bf16 outputs, their own rounding "
+         "hides the rise.</p>" +
          dtype_legend(c, line_note("lim f32", "the bound, in the dtype's colour")) +
          per_backend(c, distance_panels);
 }
 
 std::string error_by_size(const Context& c) {
-  return "<p>Each point is the largest value over all families at that V. A point at the lower edge of the "
-         "axis is 0 or "
-         "below it, and no line is drawn to a 0; a triangle at the upper edge lies beyond.</p>" +
+  return "<p>Each point is the largest value over all families at that V (row length). A point at the lower "
+         "edge of the axis is 0, or too small for the axis; no line is drawn to a 0. A triangle at the upper "
+         "edge is too large for the axis.</p>" +
          dtype_legend(c, "") + per_backend(c, size_panels);
 }
 
 std::string signed_errors(const Context& c) {
   return "<p>A correctly rounded output would fill the band between &minus;0.5 and 0.5 evenly, at density 1. "
-         "A mean "
-         "away from 0 is a bias: biased errors add up along long rows instead of cancelling.</p>" +
+         "A mean that is not 0 is a bias: along long rows, biased errors add up instead of cancelling.</p>" +
          dtype_legend(c, "") + per_backend(c, histogram_panels);
 }
 

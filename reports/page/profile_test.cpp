@@ -1,4 +1,5 @@
-// Error profiles hold each error against its own bound: what passes is drawn under its dashes.
+// An error profile compares each error with the bound of the same element. On the page, the error of an
+// element that passes is drawn below its bound.
 #include "reports/runs/profile.hpp"
 
 #include <gtest/gtest.h>
@@ -17,10 +18,10 @@ namespace {
 TEST(Profile, AnErrorStandsBesideTheBoundOfItsOwnElement) {
   Profile p;
   ProfileObserver observer(p);
-  // Both within their bounds; the largest error is above the smallest bound.
+  // Both errors are within their own bounds, but the larger error is above the smaller bound.
   observer.element(0.5, 2, 2, 3);
   observer.element(0.6, 0.4, 0.4, 1);
-  // A smaller error that is beyond its bound says more than a larger one within.
+  // An error beyond its bound is kept, and not a larger error within its bound.
   observer.element(4.5, 9, 9, 10);
   observer.element(4.6, 3, 3, 2);
   observer.element(4.7, 8, 8, 10);
@@ -58,7 +59,7 @@ TEST(Profile, WhatPassesIsDrawnUnderItsBound) {
   ReportData data = test_data::synthetic();
   for (Profile& p : data.profiles) {
     p.bins.clear();
-    // More bins than a panel has room for, so that neighbours are drawn as one.
+    // More bins than a panel can show, so that the plot merges neighbours.
     for (int i = 0; i < 200; ++i)
       p.bins.push_back({0.5 * i, 0.5 * (i + 1), 10, i % 2 ? 0.4 : 2.0, i % 2 ? 1.0 : 3.0, 0.2});
   }

@@ -1,4 +1,4 @@
-// How small an error the judgements of this page would have refused, key by row length.
+// The smallest error that the judgements of this page would have refused, by key and row length V.
 #include <fmt/format.h>
 
 #include <array>
@@ -55,10 +55,10 @@ std::string table(const Context& c, const std::string& backend) {
 }  // namespace
 
 std::string resolution(const Context& c) {
-  return "<p>The error that a typical output may have and still pass, relative to its exact value; of a logarithm "
-         "it is absolute, and those so far from 0 that their last place is coarser than 0.001 are left out. A pass says no "
-         "more than that. Shown is the coarsest pass of each key: hold the pointer "
-         "over a number to see where it is, and what a whole row may be off by.</p>" +
+  return "<p>The error that a typical output may have and still pass, relative to its exact value. A pass "
+         "says no more than that. For a logarithm the error is absolute, and logarithms so far from 0 that "
+         "their last place is coarser than 0.001 are left out. Each cell has the coarsest pass of a key. "
+         "Hold the pointer over a number to see where it is, and by how much a whole row may be off.</p>" +
          per_backend(c, table);
 }
 

@@ -1,5 +1,5 @@
-// The kill matrix as a page: verdict, counts, what others' rules let through, and every entry against every
-// check.
+// The page of the self-test: verdict, counts, which planted faults the rules of other projects would pass,
+// and a matrix of all entries and checks.
 #include "reports/runs/selftest.hpp"
 
 #include <fmt/format.h>
@@ -32,14 +32,12 @@ std::string peers(const Selftest& s) {
   const SelftestCounts n = count(s);
   if (n.compared == 0) return "";
   std::string out = fmt::format(
-      "<p>The same {} faults and cheats, by rules "
-      "in common "
-      "use, reimplemented from their documentation, against the same softmax in double precision. <i>Usual "
-      "inputs</i>: what such tests draw, {} rows of 1024: N(0, 1); for benchdnn its own filling. <i>Our "
-      "inputs</i>: "
-      "the row on which the fault dies here. Outputs are zero before the launch. A rule sees values only: "
-      "what "
-      "destroys memory, inputs, indices or the sums beside the outputs passes them all.</p>",
+      "<p>The same {} faults and cheats, judged by rules in common use. The rules are reimplemented from "
+      "their documentation, and all compare with the same softmax in double precision. <i>Usual inputs</i>: "
+      "those that such tests draw, {} rows of 1024 from N(0, 1), or for benchdnn its own filling. <i>Our "
+      "inputs</i>: the row on which the fault is found here. Outputs are zero before the launch. A rule sees "
+      "only values. So a kernel that destroys memory, inputs, indices or the sums beside the outputs passes "
+      "every rule.</p>",
       n.compared, s.peer_rows);
   std::string table =
       open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
@@ -52,7 +50,7 @@ std::string peers(const Selftest& s) {
   return out + scroll(table + "</tbody></table>");
 }
 
-/// The checks that fail anywhere, in their own order.
+/// The checks that fail for an entry, or that an entry names, in their usual order.
 std::vector<std::string> columns(const Selftest& s) {
   std::vector<std::string> out;
   for (int c = 0; c < kChecks; ++c) out.push_back(name(static_cast<Check>(c)));
@@ -149,9 +147,9 @@ std::string render_selftest_page(const Selftest& s) {
   f.subject = "who tests the tester";
   f.heading = "Who tests the tester";
   f.about =
-      "Kernels with one planted fault each, kernels that cheat, and right ones, judged like anybody's. A "
-      "fault must die by the check its entry names, on the input it names; a right kernel must pass: a false "
-      "alarm is as bad as a miss.";
+      "Kernels with one planted fault each, kernels that cheat, and right kernels, all judged like any other "
+      "kernel. The check that an entry names must refuse its fault, on the input that the entry names. A "
+      "right kernel must pass: a false alarm is as bad as a miss.";
   f.sentence = escape(selftest_verdict(s));
   f.facts = counts(s);
   f.below = page::where_made(s.environment);
@@ -159,13 +157,13 @@ std::string render_selftest_page(const Selftest& s) {
     f.sections.push_back({"peers", "What the rules of others let through", std::move(html)});
   f.sections.push_back(
       matrix(s, Kind::fault, "Faults",
-             "A filled circle is a check that failed; on the dark ground it is the one the entry names. The "
-             "last columns say whether the rule of another would pass the kernel: on its usual inputs, and "
-             "below on ours."));
-  f.sections.push_back(matrix(s, Kind::cheat, "Cheats", "Kernels that want to look right."));
+             "A filled circle is a check that failed. If the cell is dark, the entry names this check. The "
+             "last columns say whether the rules of other projects would pass the kernel: on their usual "
+             "inputs, and below that on ours."));
+  f.sections.push_back(matrix(s, Kind::cheat, "Cheats", "Kernels that try to look right."));
   f.sections.push_back(
-      matrix(s, Kind::right, "Right kernels", "Each with the claim its author would write."));
-  f.sections.push_back({"missing", "What no kernel here can carry", missing()});
+      matrix(s, Kind::right, "Right kernels", "Each has the claim that its author would write."));
+  f.sections.push_back({"missing", "Faults that no kernel here can have", missing()});
   f.css = page::selftest_css;
   return page::framed(f);
 }

@@ -1,4 +1,4 @@
-// The summaries and the verdict on a synthetic run, and the number formats that every renderer uses.
+// The summaries and the verdict of a synthetic run, and the number formats that all renderers use.
 #include "reports/data/summary.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {
     first_passing(data).status = s;
     EXPECT_FALSE(report_passed(data)) << name(s);
   }
-  // What nobody could tell is said so: no kernel is called wrong for it.
+  // An undecided case makes the report inconclusive. It does not make the kernel wrong.
   ReportData open = synthetic();
   first_passing(open).status = Status::inconclusive;
   EXPECT_EQ(verdict_of(open), Verdict::inconclusive);
@@ -66,7 +66,7 @@ TEST(Summary, ACheckOfLostCasesIsNeitherPassedNorFailed) {
   EXPECT_EQ(verdict_of(data), Verdict::incomplete);
   EXPECT_NE(render_summary_markdown(data).find("INCOMPLETE: 1 of"), std::string::npos);
   EXPECT_NE(render_page(data).find("<b>INCOMPLETE</b>"), std::string::npos);
-  // What failed beside it has failed all the same.
+  // A failed case counts, even if other cases were lost.
   break_one(data);
   EXPECT_EQ(verdict_of(data), Verdict::fail);
   for (Record& r : data.records) r.status = Status::not_run;

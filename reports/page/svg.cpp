@@ -1,4 +1,4 @@
-// Axes, ticks and marks. One place turns numbers into coordinates (scale), so none can be NaN.
+// Axes, ticks and marks. Only scale() turns numbers into coordinates, so no coordinate can be NaN.
 #include "reports/page/svg.hpp"
 
 #include <fmt/format.h>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kRight = 8, kTop = 8, kBottom = 34;
 
-/// A wide plot is shown smaller on a narrow screen, with larger text: more room for it.
+/// A narrow screen shows a wide plot smaller and its text larger (sweep.css), so the text gets more room.
 double left_margin(double width) { return width > 400 ? 46 : 38; }
 
 // Position in [0, 1], clamped. The caller has excluded NaN.
 double scale(const Axis& a, double v) {
   if (a.log) {
-    if (!(v > a.lo)) return 0;  // 0 and below have no place on a log axis: its lower edge
+    if (!(v > a.lo)) return 0;  // a log axis has no 0: draw at its lower edge
     if (!(v < a.hi)) return 1;
     return std::log(v / a.lo) / std::log(a.hi / a.lo);
   }
@@ -38,7 +38,7 @@ std::vector<Tick> log_ticks(const Axis& a) {
   std::vector<Tick> out;
   const int first = static_cast<int>(std::ceil(std::log10(a.lo) - 1e-9));
   const int last = static_cast<int>(std::floor(std::log10(a.hi) + 1e-9));
-  // Under two decades the decades alone are one tick or two.
+  // An axis shorter than two decades has only one or two powers of 10, so it also gets ticks at 2 and 5.
   if (a.hi / a.lo < 100)
     for (int e = first - 1; e <= last; ++e)
       for (const int m : {2, 5}) {
@@ -70,7 +70,7 @@ std::vector<Tick> linear_ticks(const Axis& a) {
 
 std::vector<Tick> ticks(const Axis& a) { return a.log ? log_ticks(a) : linear_ticks(a); }
 
-// An axis that cannot be drawn (empty, infinite, or log from 0) becomes one that can.
+// Replaces an axis that cannot be drawn (empty, infinite, or log from 0) by one that can.
 Axis sane(Axis a) {
   if (a.log) {
     if (!std::isfinite(a.lo) || a.lo <= 0) a.lo = 1e-2;
@@ -113,7 +113,7 @@ void Plot::line(std::span<const Point> points, std::string_view css) {
   std::string d;
   char next = 'M';
   for (const Point& p : points) {
-    // A zero has no place on a log axis: it keeps its point at the edge, and the line does not dive to it.
+    // A log axis has no 0. The point of a 0 is drawn at the edge, and the line breaks there.
     if (std::isnan(p.x) || std::isnan(p.y) || (y_.log && p.y <= 0)) {
       next = 'M';
       continue;
@@ -127,7 +127,7 @@ void Plot::line(std::span<const Point> points, std::string_view css) {
 void Plot::points(std::span<const Point> points, Marker marker, std::string_view css) {
   for (const Point& p : points) {
     if (std::isnan(p.x) || std::isnan(p.y)) continue;
-    // Above the axis: a triangle at the edge says that the value lies beyond.
+    // A triangle at the edge means that the value lies above the axis.
     const std::string d =
         p.y > y_.hi ? fmt::format("M{:.1f} {:.1f}l-4 7h8z", px(p.x), kTop) : mark(marker, px(p.x), py(p.y));
     body_ += fmt::format("<path class=\"pt {}\" d=\"{}\">", css, d);
@@ -180,7 +180,7 @@ void Plot::labels(std::span<const Label> labels) {
       return left < o.right && o.left < right && top < o.bottom && o.top < bottom;
     }
   };
-  constexpr double kChar = 5.3, kHigh = 10, kGap = 6;  // of the style's font, generously
+  constexpr double kChar = 5.3, kHigh = 10, kGap = 6;  // a little more than the font needs
   std::vector<Box> taken;
   for (const Label& l : labels)
     if (!std::isnan(l.x) && !std::isnan(l.y))

@@ -1,6 +1,6 @@
 // Plots as SVG text: two axes, then lines, steps, bars and points on them. Colours are CSS classes, so that
-// the page's light and dark styles decide them. Values that are not numbers break a line and are never
-// written; values beyond an axis, infinities included, stand at its edge.
+// the page's light and dark styles decide them. A NaN breaks a line and is never written. A value beyond the
+// end of an axis, also an infinite one, is drawn at its edge.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ class Plot {
  public:
   struct Point {
     double x, y;
-    std::string title;  // shown while the pointer rests on it
+    std::string title;  // shown while the pointer is over it
   };
   struct Step {
     double lo, hi, y;
@@ -31,7 +31,7 @@ class Plot {
     std::string text;
   };
 
-  /// name: read out by screen readers in place of the picture.
+  /// Screen readers read `name` aloud, in place of the picture.
   Plot(Axis x, Axis y, std::string_view name, double width = 285, double height = 200);
 
   void line(std::span<const Point> points, std::string_view css);
@@ -40,7 +40,7 @@ class Plot {
   void bars(std::span<const Step> bars, std::string_view css);  // filled from the x axis up
   void vertical(double x, std::string_view css);
   void horizontal(double y, std::string_view css);
-  /// Names beside their points, where they hide neither a point nor another name; the others are left out.
+  /// Writes each name beside its point, unless it would hide a point or another name.
   void labels(std::span<const Label> labels);
 
   std::string str() const;
@@ -55,7 +55,7 @@ class Plot {
   std::string name_, body_;
 };
 
-/// A line sample with its marker for a legend in HTML.
+/// A short piece of a line with its marker, for a legend in HTML.
 std::string legend_sample(Marker marker, std::string_view css, std::string_view line_css);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Tables over keys and families: the matrix of variants and dtypes, every key with its claim, the families.
+// Three tables: a matrix of variants and dtypes, every key with its claim, and the input families.
 #include <fmt/format.h>
 
 #include <map>
@@ -82,21 +82,16 @@ std::string key_table(const Context& c, const std::string& backend) {
 }  // namespace
 
 std::string variants_by_dtype(const Context& c) {
-  return "<p><b>error/bound is the figure of merit</b>: at or below 1, every judged element, row sum and "
-         "ratio lies within what is proved for that algorithm. ULP alone misleads: a <em>right</em> kernel "
-         "has a "
-         "large ULP error on rows of wide range, because x &minus; m is rounded once before the exponential. "
-         "So "
-         "two columns: <em>real</em> is the largest ULP error on logits and attention scores of real "
-         "networks, "
-         "<em>all</em> the largest on any family. A dash stands where there is nothing to measure: a top-k "
-         "of "
-         "the logits is right or wrong. Rest the pointer on a number to see its family and V; click a "
-         "heading "
-         "to sort.</p>" +
-         per_backend(c, matrix) + "<h3>Every key with what it claims</h3>" +
-         "<p>Each largest value with the family and V it comes from. A claim is what the bound is made "
-         "of.</p>" +
+  return "<p><b>error/bound is the figure of merit</b>: if it is at most 1, every judged element, row sum "
+         "and ratio is within the error that is proved for that algorithm. ULP alone misleads. A "
+         "<em>right</em> kernel has a large ULP error on rows of wide range, because x &minus; m is rounded "
+         "once before the exponential. So there are two columns for ULP: <em>real</em> is the largest error "
+         "on logits and attention scores of real networks, <em>all</em> is the largest error on any family. "
+         "A dash means that there is nothing to measure: a top-k of the logits is right or wrong. Hold the "
+         "pointer over a number to see its family and V (row length). Click a heading to sort.</p>" +
+         per_backend(c, matrix) + "<h3>Every key and its claim</h3>" +
+         "<p>Below each largest value are its family and V. The bound of a key is derived from its "
+         "claim.</p>" +
          per_backend(c, key_table);
 }
 
@@ -129,8 +124,8 @@ std::string families(const Context& c) {
     out += number_cell(l.ulp.record ? std::optional(l.ulp.value) : std::nullopt, where(l.ulp));
     out += count_cell(l.passed) + count_cell(l.records) + "</tr>";
   }
-  return "<p>Rows are functions of family, dtype, V, row and seed alone, so every record can be made again. "
-         "Under each largest value: the key and V it comes from.</p>" +
+  return "<p>The logits of a row depend only on family, dtype, V (row length), row and seed, so every record "
+         "can be repeated. Below each largest value are its key and V.</p>" +
          scroll(out + "</tbody></table>");
 }
 

@@ -1,5 +1,5 @@
 // A synthetic run for the renderers' tests: every variant, dtype and kind of record, with errors of
-// plausible size, and no kernel run to make them.
+// plausible size. No kernel runs.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline const std::vector<std::int64_t> kSizes = {0,   1,    2,    31,   32,   33
 
 inline bool starts(const std::string& s, const char* with) { return s.rfind(with, 0) == 0; }
 
-// Errors of the size that such kernels have: half an ulp for 16-bit outputs, growing with range for f32.
+// Errors as large as those of real kernels: half an ulp for 16-bit outputs; for f32 they grow with the range.
 inline Record record(const KeyInfo& key, const std::string& family, std::int64_t V, std::mt19937& random) {
   const auto jitter = [&](double lo, double hi) { return std::uniform_real_distribution<>(lo, hi)(random); };
   Record r;
@@ -93,7 +93,7 @@ inline Profile profile(const KeyInfo& key, const std::string& family) {
   return p;
 }
 
-// keys on host, and on cuda as not_run; `repeat` seeds of every case.
+// Every key on every backend; cuda keys are not_run. Each case has `repeat` seeds.
 inline ReportData synthetic(int repeat = 1, const std::vector<std::string>& backends = {"cuda", "host"}) {
   ReportData data;
   data.environment = {

@@ -1,4 +1,4 @@
-// What tests ask of a page: tags that balance, addresses that are none, coordinates that are numbers.
+// For tests of pages: are the tags balanced, does the page need the network, are coordinates numbers?
 #pragma once
 
 #include <set>
@@ -7,7 +7,7 @@
 
 namespace assay::test_html {
 
-/// Reads tags as a browser's strict cousin: every start tag has its end tag in the right order. Returns the
+/// Checks that every start tag has its end tag, in the right order. Browsers are less strict. Returns the
 /// first fault, or "".
 inline std::string unbalanced(const std::string& html) {
   const std::set<std::string> empty = {"meta", "link", "br", "input", "img", "hr"};
@@ -48,7 +48,7 @@ inline int occurrences(const std::string& text, const std::string& what) {
   return n;
 }
 
-/// Every path's coordinates, one after another.
+/// The coordinates of every path, a line each.
 inline std::string paths(const std::string& html) {
   std::string out;
   for (auto i = html.find(" d=\""); i != std::string::npos; i = html.find(" d=\"", i + 1))
@@ -56,7 +56,8 @@ inline std::string paths(const std::string& html) {
   return out;
 }
 
-/// The first thing that would ask the network, or point at nothing on the page; "" if there is none.
+/// The first thing that would use the network, or link to something that the page does not have; "" if there
+/// is none.
 inline std::string foreign_address(std::string html) {
   const std::string name_space = "http://www.w3.org/2000/svg";  // a name, not an address
   for (auto i = html.find(name_space); i != std::string::npos; i = html.find(name_space, i))

@@ -1,4 +1,5 @@
-// How sharp the bounds are, key by family, and what every key behaves like beside what it claims.
+// Two sections: how sharp the bounds are (a row per key, a column per family), and what every key claims
+// and behaves like.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace assay::page {
 namespace {
 
-/// Six steps, each its own colour; 0.3 to 0.9 is what a sharp bound looks like.
+/// Six steps, one colour each. A sharp bound gives values from 0.3 to 0.9.
 const char* shade(double u) {
   if (!(u <= 1)) return "u-over";
   if (u > 0.9) return "u-edge";
@@ -23,12 +24,12 @@ const char* shade(double u) {
   return "u-none";
 }
 
-/// Two digits without the leading zero: many columns have to fit.
+/// 0.357 as ".35": two digits and no leading zero, because many columns have to fit.
 std::string digits(double u) {
   if (!std::isfinite(u)) return "&infin;";
   if (u >= 1) return fmt::format("{:.3g}", u);
   if (u < kDefectOfBound) return u == 0 ? "0" : "&lt;.001";
-  // Cut, not rounded: only what is 1 reads as 1.
+  // Truncates: 0.999 must not read as 1.
   const double unit = u < 0.1 ? 1000 : 100;
   return fmt::format("{:.{}f}", std::floor(u * unit) / unit, u < 0.1 ? 3 : 2).substr(1);
 }
@@ -108,7 +109,7 @@ std::string legend() {
   return out + "</ul>";
 }
 
-/// "a 0 before ...; the claim is refuted ..." with what was refuted set apart.
+/// The evidence as a list. Items that refute the claim are marked.
 std::string evidence_list(const Record& r) {
   std::string out = "<details><summary>evidence</summary><ul>";
   for (const std::string& e : r.evidence) {
@@ -148,22 +149,22 @@ std::string behaviour_table(const Context& c, const std::string& backend) {
 }  // namespace
 
 std::string utilisation(const Context& c) {
-  return "<p>The largest error/bound of each key on each family, over all V and the checks element, "
-         "coherence, row sum and normalizer. A right kernel cannot pass 1. Where a column is pale the family "
-         "tests little of this kernel; where a whole row is, the bound does. Rest the pointer on a cell for "
-         "its V.</p>" +
+  return "<p>The largest error/bound of each key on each family, over all V (row lengths) and the checks "
+         "element, coherence, row sum and normalizer. A right kernel cannot exceed 1. A pale column is a "
+         "family that tests little. A pale row is a kernel whose bound tests little. Hold the pointer over a "
+         "cell to see its V.</p>" +
          legend() + per_backend(c, matrix) +
-         "<h3>The same by class and check</h3><p>What a claim's names turn into, and how near anything came "
-         "to it.</p>" +
+         "<h3>The same by class and check</h3><p>Kernels of one class claim the same, so they have the same "
+         "bounds. Each cell has the largest error/bound of a check.</p>" +
          defects(c) + per_backend(c, by_check);
 }
 
 std::string behaviour(const Context& c) {
-  return "<p>A claim decides the bound, so a false one would buy a bound that hides a fault. Probes run each "
-         "key on rows where its claim leaves a single value, or a few: equal logits, two logits, a divisor "
-         "known exactly, ramps up and down. A claim is refuted only by proof, given with the evidence; what "
-         "a "
-         "16-bit output hides is left open. A kernel may be sharper than it claims.</p>" +
+  return "<p>The claim decides the bound, so with a false claim a larger bound could hide a fault. Probes "
+         "run each key on rows for which its claim allows a single value, or a few: equal logits, two "
+         "logits, a divisor that is known exactly, ramps up and down. A claim is refuted only by proof, and "
+         "the evidence shows it. What a 16-bit output hides stays open. A kernel may be sharper than it "
+         "claims.</p>" +
          per_backend(c, behaviour_table);
 }
 

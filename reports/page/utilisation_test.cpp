@@ -1,4 +1,5 @@
-// The utilisation matrix, the bounds that test nothing, and the table of claims, on synthetic records.
+// The page's matrix of error/bound, its list of bounds that test nothing, and its table of claims, on
+// synthetic records.
 #include "reports/runs/utilisation.hpp"
 
 #include <gtest/gtest.h>

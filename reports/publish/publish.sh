@@ -3,7 +3,7 @@
 # {records.jsonl.gz, summary.md, index.html, oracle.json}. A functions.json that publish_functions.sh left in the
 # same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:
 #   reports/publish/publish.sh path/to/assay NAME [OUT] [assay report arguments, such as --require cuda --key '*@cuda']
-# OUT is where the folder is made (reports/published/NAME here by default).
+# OUT is the folder to write (default: reports/published/NAME of this source tree).
 set -euo pipefail
 if [[ $# -lt 2 ]]; then
   sed -n '2,7s/^# //p' -- "$0" >&2

@@ -2,7 +2,7 @@
 # Makes the published table of building blocks of one machine: every argument of every device function, and every
 # pair of f16 logits through every softmax variant. Never part of a test. Run it from a clean commit:
 #   reports/publish/publish_functions.sh path/to/assay NAME [OUT]
-# writes functions.json and functions.html to OUT (reports/published/NAME here by default).
+# writes functions.json and functions.html to the folder OUT (default: reports/published/NAME of this source tree).
 set -euo pipefail
 if [[ $# -lt 2 ]]; then
   sed -n '2,5s/^# //p' -- "$0" >&2

@@ -3,8 +3,8 @@
 # one stopped. Repeat it until its first line names no configuration that was not run. Never part of a test.
 #   reports/publish/publish_sweep.sh sweep ASSAY OUT [assay sweep arguments]    # 9 minutes of the published set
 #   reports/publish/publish_sweep.sh peers ASSAY OUT [peers.py arguments]       # PyTorch and Triton, after the sweep
-# OUT holds sweep.jsonl, peers.jsonl, sweep.html and sweep.md; files of records over 2 MB are kept as .gz. SECONDS_A_PIECE
-# (540) is how long a piece may begin new configurations.
+# OUT gets sweep.jsonl, peers.jsonl, sweep.html and sweep.md. Files of records over 2 MB are kept as .gz.
+# A piece starts no new configuration after SECONDS_A_PIECE seconds (default: 540).
 set -euo pipefail
 if [[ $# -lt 3 || ! $1 =~ ^(sweep|peers)$ ]]; then
   sed -n '2,8s/^# \{0,1\}//p' -- "$0" >&2
@@ -15,8 +15,8 @@ shift 3
 budget=${SECONDS_A_PIECE:-540}
 here=$(dirname -- "${BASH_SOURCE[0]}")
 mkdir -p -- "$out"
-# Each result gets its name only when it is complete. A piece that is cut off leaves one complete file, or
-# two.
+# A file gets its name only when it is complete. So if a piece is cut off, there is a complete file with or
+# without .gz, or both.
 for records in "$out"/*.jsonl.gz; do
   [[ -e $records ]] || continue
   if [[ ! -e ${records%.gz} ]]; then
@@ -25,7 +25,7 @@ for records in "$out"/*.jsonl.gz; do
   fi
   rm -f -- "$records"
 done
-# A Python package contains cuDNN at a place where no loader searches.
+# A Python package contains cuDNN in a folder where no loader searches.
 if [[ -z ${ASSAY_CUDNN:-} ]]; then
   found=$(python3 -c 'import glob, nvidia.cudnn as c; print((glob.glob(c.__path__[0] + "/lib/libcudnn.so.*") or [""])[0])' 2>/dev/null || true)
   if [[ -n $found ]]; then export ASSAY_CUDNN=$found; fi
@@ -35,7 +35,7 @@ if [[ $what == sweep ]]; then
   "$assay" sweep --require cuda --out "$out" --budget "${budget}s" "$@" || status=$?
 else
   python3 "$here/../sweep/peers.py" --out "$out" --assay "$assay" --budget "$budget" "$@" || status=$?
-  # Times nothing again: merges earlier records with the peers and makes the page.
+  # Merges the records of the sweep and of the peers, and makes the page. It measures nothing again.
   "$assay" sweep --require cuda --out "$out" --budget 0.001s || status=$?
 fi
 for records in "$out"/*.jsonl; do

@@ -116,7 +116,7 @@ Plan make_plan(const Selection& s) {
   for (std::int64_t V : s.sizes)
     if (V < 0 || V > kMostV) throw InputError(fmt::format("--V {}: must be 0 to {}", V, kMostV));
   if (!s.logits.empty() && (!s.families.empty() || !s.sizes.empty()))
-    throw InputError("--logits stands in for --family and --V");
+    throw InputError("--logits replaces --family and --V: leave them out");
   plan.keys = select_keys(s);
   plan.families = select_families(s);
   conformance::FamilyLists lists;

@@ -43,9 +43,10 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
       out += fmt::format("  {} {}: {} {}\n    assay selftest --key {}\n", v.mutant->id, v.mutant->fault,
                          outcome(v), v.detail, v.mutant->fault);
   if (n.compared > 0) {
-    out += fmt::format("\nOf {} faults and cheats, pass by the rules of others:\n", n.compared);
+    out +=
+        fmt::format("\nOf {} faults and cheats, so many pass by the rules of other projects:\n", n.compared);
     for (std::size_t r = 0; r < kPeerRules; ++r)
-      out += fmt::format("  {:<15} {:>4} on the inputs such tests draw ({} x 1024), {:>4} on ours\n",
+      out += fmt::format("  {:<15} {:>4} on the inputs that such tests draw ({} x 1024), {:>4} on ours\n",
                          peer::rules()[r].name, n.pass_usual[r], s.peer_rows, n.pass_killing[r]);
   }
   out += fmt::format("\n{:<5} {:<32} {:<16} {:>7} {:<11} {:<17} {:<6} {:<6} {}\n", "id", "entry", "family",

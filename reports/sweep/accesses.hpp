@@ -18,7 +18,7 @@ struct AccessPoint {
   int k = 0;
 };
 
-/// What the point asks of the variant.
+/// The problem that the variant solves at this point.
 Problem problem_of_point(const Variant& v, const AccessPoint& a);
 
 /// The points of the published table: every key of a backend that matches `keys` (patterns; empty: all), at
@@ -39,9 +39,10 @@ void mark_point_ends();
 /// The metrics for ncu, in the form that its --metrics takes.
 std::string ncu_metrics();
 
-/// Reads the output of `ncu --csv --page raw --metrics ...` for a run over `points`: in their order, each
-/// between its marks. Lines that are not CSV are skipped. Throws InputError that names the file if it has
-/// another number of points, a point without a launch, or lacks a metric.
+/// Reads the output of `ncu --csv --page raw --metrics ...` for a run over `points`. The launches of each
+/// point are between its marks, in the order of `points`. Lines that are not CSV are skipped. Throws
+/// InputError that names the file if the number of points differs, if a point has no launch, or if a metric
+/// is missing.
 std::vector<AccessRecord> read_ncu(const std::filesystem::path& file, const std::vector<AccessPoint>& points,
                                    const std::string& gpu);
 

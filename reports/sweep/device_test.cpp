@@ -1,5 +1,5 @@
-// The rig of a GPU, if there is one: right kernels are timed and verified, planted faults are found wrong,
-// ceilings exist, and buffers are what the records say.
+// The rig of a GPU, if there is one: it times and verifies right kernels, finds planted faults, and measures
+// ceilings. Its buffers are as the records say.
 #include "kernels/device.hpp"
 
 #include <gtest/gtest.h>

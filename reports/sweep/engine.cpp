@@ -192,7 +192,7 @@ class Sweep {
       r.status = "failed";
       r.reason = e.what();
       if (side.opened() && !side.rig().alive())
-        result_.stopped = r.key + " left the GPU unusable for this process: run again to go on";
+        result_.stopped = r.key + " left the GPU unusable for this process: run again to continue";
     }
   }
 

@@ -1,4 +1,4 @@
-"""One shape of one peer on this GPU: its logits and buffers, its timed launches, and its outputs for the judge."""
+"""One shape of one peer on this GPU: makes logits and buffers, times the launches, and has the outputs judged."""
 import concurrent.futures
 import math
 import os
@@ -13,7 +13,7 @@ MOST_SETS = 64  # sets of buffers; a sweep's own kernels have up to 256
 
 
 class Unsupported(Exception):
-    """The peer has no such configuration: no failure."""
+    """The peer does not support this configuration. That is no failure."""
 
 
 def quantile(samples, q):
@@ -25,7 +25,7 @@ def quantile(samples, q):
 
 
 def median_interval(samples):
-    """95 % interval of the median by ranks; None for fewer than 6 samples."""
+    """The 95 % interval of the median, by ranks. None for fewer than 6 samples."""
     n = len(samples)
     if n < 6:
         return None
@@ -38,7 +38,7 @@ def median_interval(samples):
 
 
 def triton_softmax(torch):
-    """softmax(x, y): one program a row, the row in registers, at most 65536 columns."""
+    """Makes softmax(x, y): one program per row, with the row in registers, for at most 65536 columns."""
     global tl  # the compiled function looks the name up here
     import triton
     import triton.language as tl
@@ -64,7 +64,7 @@ def triton_softmax(torch):
 
 
 class Inputs:
-    """The logits of assay inputs, made once for all peers of a dtype and V."""
+    """The logits, which `assay inputs` makes. All peers use the same ones for a dtype and V (row length)."""
 
     def __init__(self, a):
         self.a, self.made = a, {}
@@ -87,7 +87,7 @@ class Inputs:
 
 
 class Bench:
-    """One shape of one peer on this GPU: sets of buffers, timed launches, outputs to judge."""
+    """One shape of one peer on this GPU: sets of buffers, timed launches, and outputs to be judged."""
 
     def __init__(self, torch, a, record, inputs, graders):
         self.torch, self.a, self.r = torch, a, record
@@ -103,7 +103,7 @@ class Bench:
         tile = self.tile()
         r["distinct_rows"] = min(rows, tile.shape[0])
         pair = r["bytes"]
-        # softmax and then top-k has a whole matrix in between.
+        # Softmax followed by top-k needs a whole matrix in between.
         needed = pair + (rows * V * SIZES[r["dtype"]] if r["op"] == "softmax_topk" else 0)
         if 2 * needed > self.memory * 0.9:
             raise Unsupported(f"needs {2 * needed / 1e9:.1f} GB of device memory")
@@ -153,7 +153,7 @@ class Bench:
         if self.flushed:
             self.flush.sum()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        # The launches queue up behind it, some 20 us each; it counts cycles of a 2 GHz clock.
+        # Keeps the GPU busy while the launches are queued, some 20 us each. Counts cycles of a 2 GHz clock.
         torch.cuda._sleep(20_000 + 40_000 * n)
         begin.record()
         for _ in range(n):
@@ -204,7 +204,7 @@ class Bench:
             r["ci_low_us"], r["ci_high_us"] = ci
 
     def judge(self, folder):
-        """Copies a few rows, the first and the last among them, and has assay grade judge them beside what follows."""
+        """Copies a few rows, with the first and the last among them. `assay grade` judges them in the background."""
         import numpy
 
         torch, r, a = self.torch, self.r, self.a
@@ -235,7 +235,7 @@ class Bench:
         return self.graders.submit(grade, words, os.path.join(folder, "grade", "records.jsonl"))
 
     def measure(self):
-        """Times the shape; what comes back waits for the verdicts on the outputs before and after."""
+        """Times the shape. Returns a function that waits for the verdicts on the outputs, before and after timing."""
         folder = tempfile.mkdtemp(prefix="assay-peer-")
         verdicts = []
         try:
@@ -269,7 +269,7 @@ def clear_times(r):
 
 
 def explain(r, torch, e):
-    """What went wrong, as a status."""
+    """Writes into the record, as a status and a reason, what went wrong."""
     if isinstance(e, Unsupported):
         r["status"], r["reason"] = "unsupported", str(e)
     elif isinstance(e, torch.cuda.OutOfMemoryError):
@@ -280,7 +280,7 @@ def explain(r, torch, e):
 
 
 def measure(r, a, torch, ceilings, inputs, graders):
-    """Times one shape, and gives a function that ends the record once its outputs were judged."""
+    """Times one shape. Returns a function that waits for the judge and completes the record."""
     r["gpu"], r["cuda"] = torch.cuda.get_device_name(0), torch.version.cuda or ""
     r["compiler"] = "torch " + torch.__version__
     if r["key"].startswith("triton_row"):

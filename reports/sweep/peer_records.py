@@ -1,11 +1,11 @@
-"""Records of peers: what a record holds, its file, and the ceilings and rates that go into it."""
+"""Records of peers: their fields, their file, and the ceilings and rates that they contain."""
 import collections
 import json
 import math
 import os
 import subprocess
 
-KINDS = {  # op, what assay grade may hold it to (assay grade --help), and what makes it
+KINDS = {  # op, the declaration for assay grade (see assay grade --help), and what makes the kernel
     "torch_softmax": ("softmax", "", "PyTorch eager"),
     "torch_compile": ("softmax", "exp=fast", "torch.compile, one process a shape"),
     "triton_row": ("softmax", "exp=fast; normalise=recomputed", "a Triton program a row"),
@@ -46,7 +46,7 @@ def blank(peer, dtype, rows, V, k, a):
 
 
 def line_of(r):
-    """As reports/sweep/data/record.cpp writes it: infinities and NaN are strings."""
+    """The record as a line, as reports/sweep/data/record.cpp writes it: infinities and NaN are strings."""
     def value(x):
         if isinstance(x, float) and not math.isfinite(x):
             return "nan" if x != x else "inf" if x > 0 else "-inf"
@@ -67,7 +67,7 @@ def identity(r):
 
 
 def read_lines(path):
-    """Records of a jsonl file; a torn last line is dropped."""
+    """The records of a jsonl file. A torn last line is dropped."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as f:
@@ -76,7 +76,7 @@ def read_lines(path):
 
 
 class Ceilings:
-    """Copy, read and empty launch of assay sweep, by bytes, on the same GPU."""
+    """The times of the copy, the read and the empty launch that `assay sweep` measured on this GPU, by bytes."""
 
     def __init__(self, path, gpu):
         self.by_bytes, self.driver, self.clocks = {}, "", (None, None)
@@ -86,7 +86,8 @@ class Ceilings:
                 self.driver, self.clocks = r["driver"], (r["sm_clock_mhz"], r["mem_clock_mhz"])
 
     def put(self, r):
-        """Of the same bytes, or in proportion those of the nearest within 2 %: top-k of another k."""
+        """Writes the ceilings for the record's bytes. If there are none, scales those of the nearest size within 2 %,
+        such as that of a top-k with another k."""
         nearest = min(self.by_bytes, key=lambda b: abs(b - r["bytes"]), default=0)
         if abs(nearest - r["bytes"]) > 0.02 * r["bytes"]:
             return

@@ -1,11 +1,11 @@
-"""The verdicts of assay grade on a peer's outputs, and what they make of its record."""
+"""Has `assay grade` judge a peer's outputs, and writes the verdict into the peer's record."""
 import subprocess
 
 from peer_records import read_lines
 
 
 def grade(words, path):
-    """assay grade's records."""
+    """Runs `assay grade` and returns its records."""
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise RuntimeError("assay grade: " + (done.stderr.strip() or f"exit status {done.returncode}"))

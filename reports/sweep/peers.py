@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Times what Python has beside assay's kernels: PyTorch eager, torch.compile, torch.topk and a Triton kernel.
+"""Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk and a Triton kernel.
 
     python3 reports/sweep/peers.py --out DIR --assay path/to/assay [--quick] [--budget 540] [--peer NAME...]
 
-Writes DIR/peers.jsonl, records of the format of reports/sweep/data/record.hpp, on the same logits as assay sweep (assay
-inputs makes them), timed the same way (CUDA events, launches queued behind a wait, buffers past the L2), held against
-the ceilings in DIR/sweep.jsonl, and judged by assay grade. What the file holds already is skipped. Without PyTorch or
-a GPU every peer becomes one record that says so; that is no error.
+Writes DIR/peers.jsonl, with records in the format of reports/sweep/data/record.hpp. It uses the logits of assay sweep
+(assay inputs makes them), and times in the same way: with CUDA events, with launches queued behind a wait, and with
+buffers larger than the L2. It compares the times with the ceilings in DIR/sweep.jsonl, and assay grade judges the
+outputs. It skips configurations that the file has already. Without PyTorch or a GPU it writes one record per peer that
+says so. That is no error.
 """
 import argparse
 import collections
@@ -26,11 +27,11 @@ from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_r
 PAPER = [63 << i for i in range(15)]
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]
 QUICK = [1008, 4032, 14080, 32000, 129024]
-UNDER_WAY = 12  # shapes whose outputs may be judged while the next is timed
+UNDER_WAY = 12  # so many shapes may be judged while the next is timed
 
 
 def plan(a):
-    """Configurations, the most important first: (peer, dtype, rows, V, k)."""
+    """The configurations (peer, dtype, rows, V, k), with the most important first. V: row length."""
     peers = a.peer or list(KINDS)
     out = []
     for peer in peers:
@@ -49,7 +50,7 @@ def plan(a):
 
 
 def missing():
-    """Why nothing can be timed here, and torch."""
+    """Returns (why nothing can be timed here, or "", torch)."""
     try:
         import torch
     except Exception as e:
@@ -76,7 +77,7 @@ def arguments():
 
 
 def one_of_compile(r, a):
-    """torch.compile specialises by what it saw before: each shape has a process of its own."""
+    """Times torch.compile in a separate process per shape, because it specialises by the shapes that it saw before."""
     words = [sys.executable, os.path.abspath(__file__), "--out", a.out, "--assay", a.assay, "--family", a.family,
              "--seed", str(a.seed), "--one", json.dumps(r)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
@@ -121,7 +122,7 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
             put_rates(r, gpu, a.rules)
     write_whole(path, kept.values())  # drops a torn last line
     counts = {}
-    under_way = collections.deque()  # timed, still being judged
+    under_way = collections.deque()  # timed, but still being judged
 
     def end_oldest():
         r, finish = under_way.popleft()

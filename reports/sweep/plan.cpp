@@ -149,7 +149,8 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
       for (const std::int64_t r : rows)
         for (const std::int64_t k : fused ? ks : std::vector<std::int64_t>{0}) {
           if (fused && s.k.empty() && (k > one->variant.max_k || k > V)) continue;
-          // What a filter names is planned at all points of the other axes where the set has something.
+          // A filter may name a value that the set does not have. So an axis with a filter is not compared
+          // with the set: a typical value takes its place.
           const bool on_host_here = on_host(one->variant.backend);
           const Point p{one->variant.backend,
                         s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,

@@ -106,11 +106,12 @@ std::string access_table(const Context& c) {
     if (const auto kernels = counted(c, d); !kernels.empty())
       tables += "<div" + chosen_by(d) + "><h3>" + d + "</h3>" + table(kernels) + "</div>";
   if (tables.empty()) return missing("measured accesses", "assay sweep accesses");
-  return "<p>Loads + stores an element of the row. The host executor counts every element that a kernel "
-         "touches in logits, outputs and workspace, which is exact; a GPU's counters say what reached its "
-         "memory, by V, in elements. <b class=\"bad\">Red</b>: more than a tenth off the claim. Grey: fewer "
-         "reach memory than are made, since a cache still holds the row (short rows, or few of them); the "
-         "claim is right, and the time does not show it.</p>" +
+  return "<p>Loads + stores per element of the row. The host executor counts every element that a kernel "
+         "touches in logits, outputs and workspace, so its counts are exact. A GPU's counters say what "
+         "reached its memory, in elements, for each V (row length). <b class=\"bad\">Red</b>: more than a "
+         "tenth away from the claim. Grey: fewer accesses reach memory than the kernel makes, because a "
+         "cache still holds the row (rows are short, or few). Then the claim is right, but the time does not "
+         "show it.</p>" +
          choice(tables) + (host ? "" : missing("the host's exact counts", "assay sweep accesses")) +
          (gpu ? "" : missing("a GPU's counters, which need ncu", "reports/publish/measure_accesses.sh assay DIR"));
 }
@@ -140,11 +141,11 @@ std::string spill_table(const Context& c) {
   if (body.empty())
     return missing("registers and local memory of register_float4_warp",
                    "reports/publish/measure_accesses.sh assay DIR --key 'register_float4_warp/f32@cuda'");
-  return "<p>A row kept in one warp's registers costs V/32 values a lane. Where they no longer fit, the "
-         "compiler spills to local memory, and the one-pass kernel moves bytes that nobody asked for. "
-         "Published for the worklog's third kernel on an A100: 128 registers and 46 % occupancy at V = 4096, "
-         "spills at 8192. Shown: that kernel, and every other whose counters saw local memory.</p>" +
-         page::scroll(page::open_table({"kernel", "#V", "#registers a thread", "#local bytes an element",
+  return "<p>A row in the registers of one warp needs V/32 values per lane. If they do not fit, the compiler "
+         "spills to local memory, and a kernel of one pass moves extra bytes. The worklog reports for its "
+         "third kernel on an A100: 128 registers and 46 % occupancy at V = 4096, spills at 8192. The table "
+         "has that kernel, and all others whose counters saw local memory.</p>" +
+         page::scroll(page::open_table({"kernel", "#V", "#registers per thread", "#local bytes per element",
                                         "#occupancy", "#share of the copy"}) +
                       "<tbody>" + body + "</tbody></table>");
 }

@@ -11,7 +11,7 @@
 namespace assay::speed {
 namespace {
 
-/// "the counters saw 3.98 and 2.97 accesses reach memory (V near 32,768): 1.34x was to be had"
+/// "3.98 and 2.97 accesses per element reached memory (counters, V = 32,768): traffic alone gives 1.34x"
 std::string reason(const Context& c, const PaperClaim& p) {
   if (p.points.empty()) return "";
   const std::int64_t V = p.points[p.points.size() / 2].V;
@@ -24,19 +24,20 @@ std::string reason(const Context& c, const PaperClaim& p) {
   if (!counted) a = claimed(*slow), b = claimed(*fast);
   if (!a || !b || !(b->accesses > 0)) return "";
   std::string out = fmt::format(
-      "{} and {} accesses an element {}{}: {} from traffic alone", plain_number(a->accesses),
+      "{} and {} accesses per element {}{}: traffic alone gives {}", plain_number(a->accesses),
       plain_number(b->accesses), counted ? "reached memory" : "are claimed",
       counted ? fmt::format(" (counters, V = {})", grouped(b->V)) : "", factor(a->accesses / b->accesses));
   const double floor = slow->empty_us.value_or(NAN) / fast->median_us.value_or(NAN);
   if (floor > 0.2)
-    out += fmt::format("; at V = {} an empty launch alone is {} of the faster one's time", grouped(V),
+    out += fmt::format("; at V = {} an empty launch takes {} of the faster one's time", grouped(V),
                        percent(floor));
   // If memory traffic was counted, use it: what caches serve is no traffic.
   auto busy = memory_share(c, *fast);
   if (!busy) busy = own_share(*fast);
   if (busy && *busy < 0.7 && floor <= 0.2)
-    out += fmt::format("; {}'s accesses go at {} of the copy's speed there, so traffic is not what holds it",
-                       escape(p.fast), percent(*busy));
+    out +=
+        fmt::format("; there the accesses of {} reach {} of the copy's speed, so traffic does not limit it",
+                    escape(p.fast), percent(*busy));
   return out;
 }
 
@@ -137,9 +138,9 @@ std::string paper_claims_table(const Context& c) {
                          fmt::format("assay sweep --key '{}/f32@cuda' --key '{}/f32@cuda' --rows 4000",
                                      f.safe, f.online));
   }
-  return "<p>Times of the slower form over times of the faster. <i>Reproduced</i>: the median of the V named "
-         "lies within a tenth of what the paper's text or figure says, or of what its published code gave on "
-         "an H200 (block per row, scalar loads).</p>" +
+  return "<p>The time of the slower form divided by the time of the faster form. <i>Reproduced</i>: the "
+         "median over the named V (row lengths) is within a tenth of what the paper's text or figure says, "
+         "or of what its published code gave on an H200 (block per row, scalar loads).</p>" +
          out;
 }
 
@@ -181,10 +182,10 @@ std::string k_table(const Context& c) {
   if (out.empty())
     return missing("fused softmax and top-k at batch 4000 in f32",
                    "assay sweep --key 'online_topk_block*/f32@cuda' --rows 4000 --k 5 --k 10 --k 15 --k 30");
-  return "<p>f32, 4000 rows. GB/s of logits read; below, the share of a read-only pass over the same bytes "
-         "and how many times faster than the unfused pair of the same K. The paper at V = 25,000: 5&times;, "
-         "3.5&times;, 2&times; and 1.4&times; for K = 5, 10, 15, 30. A list kept a thread in registers is "
-         "what grows with K: the same bytes are read whatever K is.</p>" +
+  return "<p>f32, 4000 rows. Each cell has the GB/s of logits read. Below that are the share of a read-only "
+         "pass over the same bytes, and how many times faster it is than the unfused pair of the same K. The "
+         "paper at V = 25,000: 5&times;, 3.5&times;, 2&times; and 1.4&times; for K = 5, 10, 15, 30. A larger "
+         "K reads no more bytes, but each thread keeps a longer list in registers.</p>" +
          out;
 }
 

@@ -45,7 +45,7 @@ std::string draw(const Context& c, const Picture& p) {
   if (sizes.empty()) return "";
   const Axis x = size_axis(sizes);
   Plot speed(x, {0, 1.06 * top, false, "10^9 elements/s"},
-             fmt::format("Figure {}: elements a second over V", p.number), 560, 280);
+             fmt::format("Figure {}: elements per second over V", p.number), 560, 280);
   std::vector<std::string> shown;
   for (const std::string& v : p.lines) {
     std::vector<Plot::Point> points;
@@ -107,10 +107,10 @@ std::string paper_figures(const Context& c) {
           fmt::format("assay sweep --key '{}/f32@cuda' --key '{}/f32@cuda' --rows 4000", f.safe, f.online));
   }
   if (out.empty()) return absent;
-  return "<p>Milakov and Gimelshein, <i>Online normalizer calculation for softmax</i>, drew these on a V100 "
-         "(fp32, CUDA 9.1). Here: the same algorithms, once with the thread counts and scalar loads of the "
-         "paper's own benchmark, once as this project's reference kernels. Lines join the paper's V = 63 "
-         "&times; 2<sup>i</sup>. Rest the pointer on a mark for its numbers.</p>" +
+  return "<p>Milakov and Gimelshein, <i>Online normalizer calculation for softmax</i>, measured these on a "
+         "V100 (fp32, CUDA 9.1). Here are the same algorithms, once with the thread counts and scalar loads "
+         "of the paper's own benchmark, once as this project's reference kernels. Lines connect the paper's "
+         "V = 63 &times; 2<sup>i</sup> (row lengths). Hold the pointer over a mark to see its numbers.</p>" +
          out + absent;
 }
 

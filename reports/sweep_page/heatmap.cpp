@@ -121,10 +121,10 @@ std::string heat_maps(const Context& c) {
   std::string shades = "<ul class=\"legend\">";
   for (const Shade& h : kShades)
     shades += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>", h.css, h.text);
-  return "<p>Columns are the V of the sweep in order (not to scale), lines are numbers of rows. What writes "
-         "next to nothing (top-k, log-sum-exp) is held against the read-only pass. A cell reaches to the "
-         "next V of its line. White was not timed: out of the kernel's range, of memory, or of the budget. "
-         "Rest the pointer on a cell for its numbers.</p>" +
+  return "<p>Columns are the V (row lengths) of the sweep in order, not to scale. Lines are numbers of rows. "
+         "Kernels that write almost nothing (top-k, log-sum-exp) are compared with the read-only pass. A "
+         "cell extends to the next V of its line. White was not timed: out of the kernel's range, of memory, "
+         "or of the budget. Hold the pointer over a cell to see its numbers.</p>" +
          shades + "</ul>" +
          fmt::format("<div id=\"heats\" data-sizes=\"{}\" data-rows=\"{}\">", list, row_list) +
          choice(panels(figures)) + "</div>";

@@ -105,10 +105,11 @@ std::string every_key(const Context& c) {
   }
   if (tables.empty()) return missing("anything timed", "assay sweep");
   return fmt::format(
-             "<p>Share of the copy (of the read for top-k and log-sum-exp) at {} rows, and the time. Peers "
-             "are judged by the same rules, PyTorch and Triton on a few rows. <i>Max ulp</i> and "
-             "<i>error/bound</i> are the largest of all shapes timed; <i>claims</i> is loads + stores an "
-             "element, from the shortest row to the longest. Click a heading to sort.</p>",
+             "<p>For each V (row length): the share of the copy (of the read for top-k and log-sum-exp) at "
+             "{} rows, and the time. Peers are judged by the same rules, but PyTorch and Triton only on a "
+             "few rows. <i>Max ulp</i> and <i>error/bound</i> are the largest of all timed shapes. "
+             "<i>Claims</i> is loads + stores per element, from the shortest row to the longest. Click a "
+             "heading to sort.</p>",
              grouped(rows)) +
          choice(tables);
 }

@@ -58,21 +58,21 @@ std::string limits_table(const Context& c) {
       tables += "<div" + chosen_by(d, 0, V) + fmt::format("><h3>{}, V = {}</h3>", d, grouped(V)) +
                 page::scroll(page::open_table({"kernel", "#share of copy", "#own roofline", "#memory busy",
                                                "#issue slots", "#occupancy", "#sectors", "#instr.",
-                                               "#local bytes", "held by"}) +
+                                               "#local bytes", "limited by"}) +
                              "<tbody>" + body + "</tbody></table>") +
                 "</div>";
     }
   if (tables.empty()) return missing("hardware counters", "reports/publish/measure_accesses.sh assay DIR");
   return fmt::format(
-             "<p><i>Own roofline</i> is the claimed accesses at the copy's speed: past 100 % caches serve "
-             "some. "
-             "Read off the counters: <i>memory</i> where it is busy {:.0f} % of its peak or more, "
-             "<i>instructions</i> from {:.0f} % of the issue slots, <i>spills</i> from {} byte of local "
-             "memory an element, <i>uncoalesced sectors</i> from {} a request (32 neighbouring floats need "
-             "4, 32 float4 need 16), <i>threads in flight</i> under {:.0f} % occupancy. None of them is "
-             "<i>latency</i>: barriers, chains of dependent exps, or too few rows to fill the GPU. "
-             "<i>Instr.</i> and <i>local bytes</i> are an element. Counters slow a kernel, so times and "
-             "shares of the copy are the sweep's.</p>",
+             "<p><i>Own roofline</i> is the speed of the claimed accesses as a share of the copy's speed. "
+             "Above 100 %, caches serve some of them. <i>Limited by</i> is what the counters show: "
+             "<i>memory</i> from {:.0f} % of its peak, <i>instructions</i> from {:.0f} % of the issue slots, "
+             "<i>spills</i> from {} byte of local memory per element, <i>uncoalesced sectors</i> from {} per "
+             "request (32 neighbouring floats need 4, 32 float4 need 16), <i>threads in flight</i> below "
+             "{:.0f} % occupancy. If none of these holds, it is <i>latency</i>: barriers, chains of "
+             "dependent exps, or too few rows to fill the GPU. <i>Instr.</i> and <i>local bytes</i> are per "
+             "element. Counters slow a kernel down, so times and shares of the copy are those of the "
+             "sweep.</p>",
              100 * kMemoryBusy, 100 * kIssueBusy, kSpill, kSectors, 100 * kOccupancy) +
          choice(tables);
 }

@@ -114,15 +114,15 @@ std::string ceilings(const Context& c) {
   };
   const auto copies = points(copy, "copy"), reads = points(read, "read-only pass");
   Axis x = size_axis(sizes);
-  x.label = "bytes moved in all";
+  x.label = "total bytes moved";
   Plot plot(x, {0, 1.06 * top, false, "GB/s"}, "copy and read speed over bytes", 560, 240);
   plot.line(copies, line_css("copy"));
   plot.points(copies, look("copy").marker, look("copy").css);
   plot.line(reads, line_css("read"));
   plot.points(reads, look("read").marker, look("read").css);
-  return "<h3>What this machine can do</h3><p>Measured in the same run, for the bytes of each configuration: "
-         "a device-to-device copy (bytes read + written) and a pass that only reads. Every share below is of "
-         "these, not of a datasheet." +
+  return "<h3>What this machine can do</h3><p>For the bytes of each configuration, the same run measured a "
+         "device-to-device copy (bytes read + written) and a pass that only reads. All shares below are "
+         "shares of these speeds, not of a datasheet's." +
          (std::isfinite(empty) ? " An empty launch takes " + duration(empty) + "." : "") + "</p>" +
          legend({"copy", "read"}) + "<div class=\"panels wide\">" + figure("Copy and read", "", plot.str()) +
          "</div>";
@@ -137,16 +137,17 @@ std::string others(const Context& c) {
   std::string out;
   if (c.backend == "host" && !c.timed.empty())
     out +=
-        "<p class=\"warn\">A host sweep: kernels ran on the CPU's executor, which imitates a GPU's threads. "
-        "Its times compare such runs with each other and say nothing about a GPU.</p>";
+        "<p class=\"warn\">This is a host sweep. The kernels ran on the CPU, on an executor that imitates a "
+        "GPU's threads. The times can be compared with other host sweeps, but say nothing about a GPU.</p>";
   if (elsewhere > 0)
     out += fmt::format(
-        "<p class=\"mute\">{} timed configurations of another backend are in the data and not on this "
+        "<p class=\"mute\">{} timed configurations of another backend are in the data, but not on this "
         "page.</p>",
         grouped(elsewhere));
   if (other_family > 0)
     out += fmt::format(
-        "<p class=\"mute\">{} timed on inputs other than {} are in the data and not on this page.</p>",
+        "<p class=\"mute\">{} configurations with inputs other than {} are in the data, but not on this "
+        "page.</p>",
         grouped(other_family), escape(c.family));
   return out;
 }
@@ -156,15 +157,15 @@ std::string others(const Context& c) {
 page::Frame overview(const Context& c) {
   std::string seen;
   for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
-  if (!seen.empty()) seen = "<h3>What is seen</h3><ul class=\"seen\">" + seen + "</ul>";
+  if (!seen.empty()) seen = "<h3>Main results</h3><ul class=\"seen\">" + seen + "</ul>";
   page::Frame f;
   f.passed = passed(c.records);
   f.verdict = f.passed ? "PASS" : "FAIL";
   f.subject = "softmax performance sweep";
   f.heading = "Softmax kernels against the speed of this machine";
   f.about =
-      "Every kernel and peer is timed beside a copy of the same bytes in the same run, and judged right or "
-      "wrong before and after.";
+      "Every kernel and peer is timed, and compared with a copy of the same bytes in the same run. Its "
+      "outputs are judged right or wrong, before and after the timing.";
   f.sentence = escape(verdict_line(c.records));
   f.facts = counts(c);
   f.below = failures(c) + others(c) + seen + machine(c) + ceilings(c);
@@ -172,24 +173,22 @@ page::Frame overview(const Context& c) {
 }
 
 std::string reading() {
-  return "<dl class=\"words\"><dt>Time</dt><dd>Median of CUDA events around batches of launches; p10, p90, "
-         "the 95 % interval of the median and the samples stand in <code>sweep.jsonl</code>. <i>One "
-         "sample</i>: the first launch took " +
+  return "<dl class=\"words\"><dt>Time</dt><dd>The median of CUDA events around batches of launches. "
+         "<code>sweep.jsonl</code> also has p10, p90, the 95 % interval of the median, and the samples. "
+         "<i>One sample</i>: the first launch took " +
          too_long_words() +
-         ", or the buffers over half the memory.</dd><dt>Share "
-         "of the copy</dt><dd>Time of a device-to-device copy that moves the same compulsory bytes (every "
-         "logit read once, every output written once), over the kernel's time. 100 % is a kernel as fast as "
-         "a copy.</dd><dt>Share of the read</dt><dd>The same with a pass that only reads: the ceiling of "
-         "top-k and log-sum-exp, which write next to nothing.</dd><dt>Own roofline</dt><dd>The accesses that "
-         "a kernel's algorithm makes, at the copy's speed. On rows that no cache holds 90 % says that the "
-         "kernel "
-         "is as good as its algorithm allows; where caches serve what is read again the share is larger, and "
-         "says less.</dd><dt>Right</dt><dd>Judged against the enclosure of the exact "
-         "result, by the bound of "
-         "the claimed algorithm, before and after timing. A peer is judged as a kernel that declared "
-         "nothing.</dd><dt>Colours</dt><dd>The same for the same kernel in every picture: a hue an algorithm "
-         "or peer, markers and dashes tell apart what shares one. Dashed forms ending in <code>_sized</code> "
-         "have the thread counts of the paper's benchmark.</dd></dl>";
+         ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a device-to-device copy, divided by the "
+         "kernel's time. The copy moves the bytes that any kernel must move (every logit read once, every "
+         "output written once). A kernel with 100 % is as fast as a copy.</dd><dt>Share of the "
+         "read</dt><dd>The same with a pass that only reads. It is the ceiling of top-k and log-sum-exp, "
+         "which write almost nothing.</dd><dt>Own roofline</dt><dd>The accesses of a kernel's algorithm at "
+         "the copy's speed. On rows that fit in no cache, a share of 90 % means that the kernel is almost as "
+         "fast as its algorithm allows. If caches serve repeated reads, the share is larger, and says "
+         "less.</dd><dt>Right</dt><dd>The outputs before and after the timing are within the bound of the "
+         "claimed algorithm, measured from the enclosure of the exact result. A peer is judged as a kernel "
+         "that declares nothing.</dd><dt>Colours</dt><dd>A kernel looks the same in every picture. Each "
+         "algorithm or peer has its own hue. Markers and dashes distinguish kernels of one hue. Dashed forms "
+         "ending in <code>_sized</code> have the thread counts of the paper's benchmark.</dd></dl>";
 }
 
 }  // namespace assay::speed

@@ -81,9 +81,10 @@ std::string accuracy_plane(const Context& c) {
     for (const Axis2& a : axes) figures += draw(c, d, a, shown);
   if (figures.empty())
     return missing("kernels that were both timed at 4000 rows and judged", "assay sweep --rows 4000");
-  return "<p>Right is faster, down is more accurate. The errors are those of the outputs that were timed, "
-         "against the exact result; error/bound above 1 (red) would be wrong. A 16-bit output hides all but "
-         "its own rounding (half an ulp); f32 shows what the order of the sum and the exp cost.</p>" +
+  return "<p>Further right is faster, further down is more accurate. The errors are those of the timed "
+         "outputs, compared with the exact result. An error/bound above 1 (red) would be wrong. A 16-bit "
+         "output hides all errors but its own rounding (half an ulp). f32 shows what the order of the sum "
+         "and the exp cost.</p>" +
          legend(shown) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 

@@ -188,18 +188,14 @@ std::string own_roofline(const Context& c) {
                         percent(least), grouped(where)) +
             cells + "</tr>";
     }
-  return "<p>A reference kernel is simple, not slow: on long rows its accesses should go at 90 % of the "
-         "speed "
-         "of a copy. Share of that roofline at 4000 rows, for the accesses that its algorithm makes (its "
-         "claim; "
-         "2 an element would be a copy's); less than 90 % is marked, and <i>least</i> is over all V from "
-         "4096. "
-         "Above 100 %, caches serve what is read again, and the share says less. Below it, where counters "
-         "were "
-         "read within a tenth of that V: the accesses an element that reached memory (an output counts once "
-         "even where the L2 still held it when the kernel ended), and the share of the copy's speed at which "
-         "those went: how busy the memory was. What holds a kernel where that is low is in the table of "
-         "limits.</p>" +
+  return "<p>A reference kernel is simple, but not slow: on long rows its accesses should reach 90 % of the "
+         "speed of a copy. Each cell has this share at 4000 rows, for the accesses that the kernel claims (a "
+         "copy makes 2 per element). Less than 90 % is marked. <i>Least</i> is the smallest share over all V "
+         "(row lengths) from 4096. Above 100 %, caches serve repeated reads, and the share says less. If "
+         "counters were read within a tenth of that V, the line below the share has the accesses per element "
+         "that reached memory, and their speed as a share of the copy's: how busy the memory was. An output "
+         "counts once, even if the L2 still held it when the kernel ended. If the memory was not busy, the "
+         "table of limits says what limits the kernel.</p>" +
          page::scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>");
 }
 
@@ -233,26 +229,26 @@ std::string roofline(const Context& c) {
     const std::string at = fmt::format("{}, V = {}", d, grouped(V));
     if (!by_exp.empty()) {
       note(by_exp);
-      figures += draw(by_exp, roofs_at(by_exp), "Exps a byte, " + at, "exps a byte moved", "10^9 exps/s", "");
+      figures +=
+          draw(by_exp, roofs_at(by_exp), "Exps per byte, " + at, "exps per byte moved", "10^9 exps/s", "");
     }
     if (!by_instruction.empty()) {
       Roofs roofs = roofs_at(by_instruction);
       std::sort(peaks.begin(), peaks.end());
       if (!peaks.empty()) roofs.compute = peaks[peaks.size() / 2];
       note(by_instruction);
-      figures +=
-          draw(by_instruction, roofs, "Instructions a byte, " + at, "instructions a byte moved",
-               "10^9 instructions/s",
-               peaks.empty() ? "" : "flat roof: the issue rate that the counters' share of it implies");
+      figures += draw(by_instruction, roofs, "Instructions per byte, " + at, "instructions per byte moved",
+                      "10^9 instructions/s",
+                      peaks.empty() ? "" : "flat roof: the peak issue rate, computed from the counters");
     }
   }
   if (figures.empty())
     return missing("kernels at 4000 rows, V from 16,384", "assay sweep --rows 4000 --V 32768");
   std::sort(shown.begin(), shown.end());
-  return "<p>A mark on the grey line moves its bytes as fast as the run's copy does; on the dashed line, as "
-         "fast as a read-only pass. Bytes are those that reached memory by the counters, or the claimed "
-         "accesses where no counter was read. Exps are counted from each source; kernels whose count is not "
-         "known (the peers) are left out.</p>" +
+  return "<p>A mark on the grey line moves its bytes as fast as the copy of this run. A mark on the dashed "
+         "line is as fast as a read-only pass. Bytes are those that reached memory by the counters, or those "
+         "of the claimed accesses if no counter was read. Exps are counted in each source. Kernels whose "
+         "count is not known (the peers) are left out.</p>" +
          legend(shown) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 

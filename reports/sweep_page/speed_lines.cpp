@@ -62,9 +62,10 @@ std::string speed_lines(const Context& c) {
     for (const std::int64_t rows : kRowOrder)
       figures += draw(c, softmax, d, rows, 0, "copy", shown) + draw(c, topk, d, rows, 5, "read", shown);
   if (figures.empty()) return missing("two V of one number of rows", "assay sweep --rows 4000");
-  return "<p>1 is a device-to-device copy of the same compulsory bytes in the same run; for softmax with "
-         "top-k it is a pass that only reads them. Points above 1 come from caches, or from a copy too short "
-         "to reach its own speed. At few rows the floor is the launch, not the memory.</p>" +
+  return "<p>1 is the speed of a device-to-device copy in the same run, of the bytes that any kernel must "
+         "move. For softmax with top-k it is the speed of a pass that only reads. Points above 1 come from "
+         "caches, or from a copy that is too short to reach its full speed. With few rows the launch limits "
+         "the speed, not the memory.</p>" +
          legend({shown.begin(), shown.end()}) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 

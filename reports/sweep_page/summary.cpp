@@ -35,8 +35,10 @@ std::string fastest(const Context& c, const std::string& dtype) {
   std::sort(order.begin(), order.end());
   for (std::size_t i = 0; i < order.size() && i < 3; ++i)
     names += fmt::format("{}{} ({} V)", i ? ", " : "", order[i].second, -order[i].first);
-  return fmt::format("{} softmax, 4000 rows, V from 4096: fastest right are {}, at {} to {} of the copy",
-                     dtype, names, percent(lo), percent(hi));
+  return fmt::format(
+      "{} softmax, 4000 rows, V from 4096: the fastest right kernels are {}, at {} to {} of "
+      "the copy",
+      dtype, names, percent(lo), percent(hi));
 }
 
 std::string own_rooflines(const Context& c) {
@@ -55,13 +57,12 @@ std::string own_rooflines(const Context& c) {
       }
   if (of == 0) return "";
   return fmt::format(
-             "reference kernels whose claimed accesses go at 90 % of the copy's speed or more: {} of {} "
-             "shapes; "
+             "reference kernels whose claimed accesses reach 90 % of the copy's speed: {} of {} shapes; "
              "least {} ({})",
              held, of, percent(least), worst) +
-         (counted > 0
-              ? fmt::format("; of the accesses that reached memory by the counters: {} of {}", busy, counted)
-              : "");
+         (counted > 0 ? fmt::format("; with the accesses that reached memory, by the counters: {} of {}",
+                                    busy, counted)
+                      : "");
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ std::vector<std::string> headlines(const Context& c) {
   for (const SweepRecord* r : c.timed)
     if (r->role == "peer") peers.insert(variant_of(r->key)), wrong += r->verified == "fail";
   if (peers.empty()) {
-    if (!c.timed.empty()) out.push_back("no peer ran beside them");
+    if (!c.timed.empty()) out.push_back("no peer ran");
   } else {
     std::string names;
     for (const std::string& p : peers) names += (names.empty() ? "" : ", ") + p;

@@ -98,11 +98,11 @@ std::string tutorial_table(const Context& c) {
   head += "<th class=\"group edge\" colspan=\"2\">online over three kernels</th></tr><tr>";
   for (int i = 0; i < 3; ++i) head += "<th class=\"n edge\">T4, published</th><th class=\"n\">here</th>";
   head += "<th class=\"n edge\">T4</th><th class=\"n\">here</th></tr></thead><tbody>";
-  return "<p>Benji Visser, <i>Writing a Softmax Kernel From Scratch</i>: f16, one thread a row in every "
-         "kernel, on a Tesla T4. With 32 or 64 rows two warps work and the rest of the GPU sleeps: the times "
-         "say how long one thread takes to walk a row, not what the GPU can do. The tutorial counts 5, 3 and "
-         "2 accesses for them; the second really reads three times and writes once, the third reads twice "
-         "and writes once (4 and 3: see the measured accesses).</p>" +
+  return "<p>Benji Visser, <i>Writing a Softmax Kernel From Scratch</i>: f16, one thread per row in every "
+         "kernel, on a Tesla T4. With 32 or 64 rows at most two warps work, and the rest of the GPU is idle. "
+         "The times say how long one thread takes for a row, not what the GPU can do. The tutorial counts 5, "
+         "3 and 2 accesses. But the second kernel reads three times and writes once, and the third reads "
+         "twice and writes once: 4 and 3 (see the measured accesses).</p>" +
          scroll(head + rows + "</tbody></table>") +
          (all ? ""
               : missing("the shapes with a dash",
@@ -151,10 +151,10 @@ std::string worklog_table(const Context& c) {
     head += "<th class=\"group edge\" colspan=\"2\">" + escape(name) + "</th>";
   head += "</tr><tr>";
   for (int i = 0; i < 4; ++i) head += "<th class=\"n edge\">A100, blog</th><th class=\"n\">here</th>";
-  return "<p><i>softmax with CUDA worklog, part 1</i>: f32 on an A100. Speeds relative to torch's softmax, "
-         "above 1 is faster; below ours, the time and the share of the copy at 4000 rows. The blog found "
-         "shuffles no faster than the tree, since both move five accesses, and its float4 kernel ahead until "
-         "its registers run out.</p>" +
+  return "<p><i>softmax with CUDA worklog, part 1</i>: f32 on an A100. The numbers are speeds relative to "
+         "torch's softmax: above 1 is faster. Below our numbers are the time and the share of the copy at "
+         "4000 rows. The blog found that shuffles are no faster than the tree, because both make five "
+         "accesses, and that its float4 kernel is ahead until its registers run out.</p>" +
          scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>") +
          (torch ? ""
                 : missing("torch's softmax, which the ratios need",
@@ -200,13 +200,15 @@ std::string part_three_figure(const Context& c) {
     eager.take(vector, c.at("torch_softmax", "f32", kRows, V));
     (V > 14080 ? triton_long : triton_short).take(vector, c.at("triton_row", "f32", kRows, V));
   }
-  return "<p><i>Fused Softmax, part 3</i>: f32; from one thread a row to float4 and shuffles, with 512 "
-         "threads up to V = 14,080 and 1024 above. The blog says that its float4 kernel beats eager torch, "
-         "and a Triton kernel above V = 14,080. Here <code>vector_tree_block</code> is ahead of torch " +
-         eager.text() + "; of the Triton row above 14,080 " + triton_long.text() + ", up to it " +
+  return "<p><i>Fused Softmax, part 3</i>: f32; from one thread per row to float4 and shuffles, with 512 "
+         "threads up to V = 14,080 and 1024 above. The blog says that its float4 kernel is faster than eager "
+         "torch, and above V = 14,080 also faster than a Triton kernel. Here <code>vector_tree_block</code> "
+         "is faster than torch " +
+         eager.text() + "; than the Triton row above 14,080 " + triton_long.text() + ", and up to 14,080 " +
          triton_short.text() +
-         ". Share of the copy, 4000 rows, at the V where a peer ran too. Where a row of V floats is no "
-         "multiple of 16 bytes, as at 50,257, the source could not have read it by float4.</p>" +
+         ". The table has the share of the copy at 4000 rows, for each V at which a peer ran too. If a row "
+         "of V floats is no multiple of 16 bytes, as at 50,257, the source could not have read it by "
+         "float4.</p>" +
          scroll(table + "</tbody></table>");
 }
 

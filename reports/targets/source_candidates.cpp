@@ -48,14 +48,14 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
   command
       .add_option(
           "--entry", o.entry,
-          "the function to call, by its name where the file defines one of that name (launch, launch<float, "
+          "the function to call: its name, if the file defines only one of that name (launch, launch<float, "
           "256>), or its declaration: 'void softmax(const float* in, float* out, int rows, int V, "
-          "cudaStream_t s)'; without it the file has ASSAY_VARIANT lines")
+          "cudaStream_t s)'; without --entry the file must have ASSAY_VARIANT lines")
       ->group(group);
   command
       .add_option("--arg", o.args,
-                  "NAME=ROLE or NAME=VALUE of a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
-                  "tmp='workspace(rows * 4)'; rows=1: a call has one row; of a Python callable "
+                  "NAME=ROLE or NAME=VALUE for a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
+                  "tmp='workspace(rows * 4)'; rows=1 if a call has one row; for a Python callable "
                   "mask=mask_keep:bool, bias=bias:f32, dim=-1")
       ->group(group)
       ->allow_extra_args(false);
@@ -64,7 +64,7 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
       ->group(group);
   command
       .add_option("--types", o.dtypes,
-                  "what T in the entry stands for, or a Python callable takes: f16,bf16,f32")
+                  "the types that T in the entry stands for, or that a Python callable takes: f16,bf16,f32")
       ->group(group)
       ->delimiter(',');
   command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);

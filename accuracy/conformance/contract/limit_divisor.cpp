@@ -116,10 +116,10 @@ std::vector<FoundLimit> epsilon_class(const Variant& v, const Off& off,
   const bool fast_too = v.claim.exp == Exp::accurate && v.claim.internals == Internals::f32 && may("exp");
   for (const std::string& number : written_near(estimate)) {
     const std::string word = "epsilon=" + number;
-    const FoundLimit found{word, "outputs as of a sum that is " + number + " more"};
+    const FoundLimit found{word, "outputs that fit a sum that is " + number + " more"};
     if (explains(pilot, off, word)) return {found};
     if (fast_too && explains(pilot, off, "exp=fast; " + word))
-      return {{"exp=fast", "an exp that is off by what __expf is"}, found};
+      return {{"exp=fast", "an exp that is as far off as __expf"}, found};
   }
   return {};
 }
@@ -131,9 +131,8 @@ std::vector<FoundLimit> numerators_class(const Variant& v, const Off& off,
   if (v.claim.normalise == Normalise::kept && !may("normalise")) return {};
   if (v.claim.internals != Internals::f32 || (v.out() != Dtype::f16 && v.out() != Dtype::bf16)) return {};
   if (!explains(pilot, off, "numerators=output")) return {};
-  return {
-      {"numerators=output",
-       fmt::format("outputs as of exps that were rounded to {} before they were divided", name(v.out()))}};
+  return {{"numerators=output",
+           fmt::format("outputs that fit exps rounded to {} before the division", name(v.out()))}};
 }
 
 }  // namespace

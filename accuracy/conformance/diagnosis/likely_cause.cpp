@@ -88,7 +88,7 @@ std::string cause_of_V(const Finding& f, const Rule& rule) {
     case Pattern::single_V:
       if (rule.number <= 1) return "empty or single rows are not provided for";
       // A single case of a family shows nothing about its length.
-      return f.cases.size() == 1 && rule.with == Pattern::family ? "" : "a path of its own for this length";
+      return f.cases.size() == 1 && rule.with == Pattern::family ? "" : "a separate path for this length";
     case Pattern::band:
       return "a dispatch between these lengths takes a wrong path";
     default:

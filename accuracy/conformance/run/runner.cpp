@@ -112,7 +112,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     if (emitted[i]) continue;
     Record r = bench.blank(all[i]);
     r.reason = !why[i].empty() ? why[i]
-                               : fmt::format("the group was left after {} crashes and {} hangs",
+                               : fmt::format("the group was ended after {} crashes and {} hangs",
                                              patience.crashes.load(), patience.hangs.load());
     put(p.first + i, std::move(r), {});
   }

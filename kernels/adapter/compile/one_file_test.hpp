@@ -1,4 +1,4 @@
-// Shared by the tests of compiled files: fixtures, the loaded plugin, and its distance to a softmax in
+// For tests of compiled files: finds fixtures, loads the plugin, and compares its outputs with a softmax in
 // double.
 #pragma once
 
@@ -58,13 +58,13 @@ struct Loaded {
   }
 };
 
-/// The one variant of a file that has one.
+/// The variant of a file that has exactly one.
 inline const assay_variant& only_variant(const Loaded& l) {
   if (!l.plugin || l.plugin->variant_count != 1) throw std::runtime_error("the file has not one variant");
   return l.plugin->variants[0];
 }
 
-/// A call of `v` on rows x V logits on the host, `pitch` elements from row to row.
+/// A call of `v` on the host, on `rows` rows of length V. `pitch`: elements from one row to the next.
 class Call {
  public:
   Call(const assay_variant& v, std::int64_t rows, std::int64_t V, std::int64_t pitch, void* logits,
@@ -110,7 +110,7 @@ inline std::vector<unsigned char> stored(const std::vector<double>& values, Dtyp
   return bytes;
 }
 
-/// Runs a variant on rows x V logits and returns the largest difference to softmax in double.
+/// Runs a variant on `rows` rows of length V. Returns the largest difference from softmax in double.
 inline double worst_difference(const Loaded& l, const assay_variant& v, std::int64_t rows, std::int64_t V,
                                std::int64_t pitch) {
   const Dtype in = *parse_dtype(v.in_dtype), out = *parse_dtype(v.out_dtype ? v.out_dtype : v.in_dtype);

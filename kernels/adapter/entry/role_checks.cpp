@@ -157,7 +157,7 @@ Dtype RoleReader::dtype_of(const Parameter& p) const {
       refuse(p, "unsupported: double: f16, bf16 and f32 can be judged");
     default:
       if (dtype_) return *dtype_;
-      refuse(p, "of what? --types f16, bf16 or f32 says it");
+      refuse(p, "a pointer to which type? --types f16, bf16 or f32 says it");
   }
 }
 

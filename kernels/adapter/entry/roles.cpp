@@ -225,7 +225,7 @@ void RoleReader::settle_op() {
     for (const char* log : {"logsoftmax", "log_softmax"})
       if (f.find(log) != f.npos)
         throw InputError("--entry: '" + s_.function +
-                         "': of backward passes that of softmax alone can be judged; if it is that, --op "
+                         "': only the backward pass of softmax can be judged; if it is that, --op "
                          "softmax_backward says so");
     s_.op = Op::softmax_backward;
   } else {

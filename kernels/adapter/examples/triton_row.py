@@ -2,7 +2,8 @@
 # exit: 4
 # within: rows >= 1; V >= 1, at most 32768; an exp as exact as __expf
 # declare: max_V=32768; exp=fast
-"""One Triton program a row, the row in registers: longer rows are refused. tl.exp is fast, and not as exact as expf."""
+"""One Triton program per row, with the row in registers. Rows of more than 32768 do not fit and are refused. tl.exp is
+fast, and less exact than expf."""
 import torch
 import triton
 import triton.language as tl

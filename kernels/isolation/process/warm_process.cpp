@@ -58,7 +58,7 @@ bool WarmProcess::ready(const Process::Patience& patience) {
   const bool heard = process_->hear(answer_, length, patience) == Process::Heard::message;
   const Warm* const warm = heard ? as<Warm>(answer_, length, 0) : nullptr;
   if (!warm)
-    give_up("loading it did not come to an end in a process that forks");
+    give_up("a process that forks did not load it in time");
   else if (const std::string why = warm->declines.get(); !why.empty())
     give_up(why);
   else

@@ -1,4 +1,4 @@
-"""The structs of kernels/plugin.h and of DLPack, as ctypes has them."""
+"""The structs of kernels/plugin.h and of DLPack, in ctypes."""
 import ctypes
 
 
@@ -48,7 +48,7 @@ class Call(ctypes.Structure):
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Call))
 HOST, CUDA = 1, 2
-SOCKET = 3  # of the supervisor: what is above it, an import has opened
+SOCKET = 3  # the supervisor's; an import has opened the descriptors above it
 OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk"]
 
 
@@ -69,7 +69,7 @@ class Variant(ctypes.Structure):
 
 
 class Wanted(ctypes.Structure):
-    """The descriptors of a worker that is to be forked."""
+    """The descriptors that the next worker will use."""
 
     _fields_ = [("socket", ctypes.c_int), ("output", ctypes.c_int)]
 
@@ -88,7 +88,7 @@ OPEN = ctypes.CFUNCTYPE(ctypes.c_void_p)
 
 
 def plugin_of(variants):
-    """An assay_plugin of these; whoever holds it keeps everything that it points to."""
+    """An assay_plugin with these variants. It keeps alive everything that it points to."""
     array = (Variant * len(variants))(*variants)
     plugin = Plugin(ctypes.sizeof(Plugin), 1, ctypes.sizeof(Variant), len(variants), array)
     plugin.kept = (array, variants)
@@ -96,7 +96,7 @@ def plugin_of(variants):
 
 
 def declare(library):
-    """The types of what the worker's library exports."""
+    """Declares the types of the functions that the worker's library exports."""
     library.assay_python_serve.argtypes = [OPEN, ctypes.c_int]
     library.assay_python_serve.restype = ctypes.c_int
     library.assay_python_say.argtypes = [ctypes.c_char_p, ctypes.c_char_p]

@@ -1,4 +1,4 @@
-"""What the command line names: the callable, and which kind of tensors it takes."""
+"""Finds the callable that the command line names, and the kind of tensors that it takes."""
 import ast
 import importlib
 import importlib.machinery
@@ -10,22 +10,22 @@ import types
 
 # The package that provides a module, where the two names differ.
 PACKAGES = {"cupy": "cupy-cuda12x", "cutlass": "nvidia-cutlass-dsl", "cuda": "cuda-python"}
-# A callable whose code uses one of these takes its tensors. The first one in the list that is used counts.
+# A callable takes the tensors of the first package in this list that its code uses.
 FRAMEWORKS = [("triton", "torch"), ("cutlass", "torch"), ("torch", "torch"), ("cupy", "cupy"), ("jax", "jax"),
               ("numba.cuda", "dlpack"), ("numpy", "numpy"), ("numba", "numpy")]
 KINDS = ["numpy", "torch", "cupy", "jax", "dlpack"]
 STANDARD = getattr(sys, "stdlib_module_names", ())
-# Packages that take long to import, and may be forked after that.
+# Packages that take long to import. A process that has imported them may fork.
 FORKABLE = ("numpy", "torch", "triton")
 GPU_ONLY = {"triton", "cutlass", "cupy", "numba.cuda"}
 
 
 class Refused(Exception):
-    """The target is wrong: one line that says why."""
+    """The target is wrong. The text is one line that says why."""
 
 
 class Lacks(Exception):
-    """The target is right, and this Python lacks something: one line that says what to install."""
+    """The target may be right, but this Python lacks a package. The text is one line that says what to install."""
 
 
 def missing(name, who):
@@ -35,7 +35,7 @@ def missing(name, who):
 
 
 def last_line(error):
-    """What Python says last of an exception that nobody caught."""
+    """The name and the first line of an exception, for example "ValueError: V must be a multiple of 4"."""
     lines = str(error).strip().splitlines()
     name = type(error).__qualname__
     return f"{name}: {lines[0]}" if lines else name
@@ -73,7 +73,7 @@ def import_file(path, who):
 
 
 def source_of(kind, place):
-    """Where the target's text lies; nothing is imported. None: that is not known."""
+    """The path of the target's source, or None if it is not known. Imports nothing."""
     if kind == "file":
         return place
     spec, folders, parts = None, None, place.split(".")
@@ -86,8 +86,8 @@ def source_of(kind, place):
 
 
 def first_imports(kind, place):
-    """The frameworks of FORKABLE that the target imports before it does anything else that could matter to them,
-    and that are installed."""
+    """The members of FORKABLE that are installed and that the target imports first. Stops at the first statement that
+    is not an import, and at the first import of another package, because it might change how they behave."""
     try:
         with open(source_of(kind, place), "rb") as file:
             body = ast.parse(file.read()).body
@@ -111,7 +111,7 @@ def first_imports(kind, place):
 
 
 def load(kind, place, function):
-    """(callable, module). Raises Refused or Lacks."""
+    """Returns (callable, module). Raises Refused or Lacks."""
     who = os.path.basename(place) if kind == "file" else place
     try:
         module = import_file(place, who) if kind == "file" else import_module(place, who)
@@ -147,7 +147,7 @@ def named_in(function, module):
 
 
 def framework(function, module):
-    """(kind of tensors, where it runs: "cuda", "host", or "either")."""
+    """Returns (kind of tensors, where it runs). The second is "cuda", "host" or "either"."""
     names = named_in(function, module)
 
     def refers(package):

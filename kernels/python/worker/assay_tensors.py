@@ -1,4 +1,4 @@
-"""The supervisor's buffers as tensors of each framework, without a copy, and results back into them."""
+"""Gives the supervisor's buffers to each framework as tensors, without a copy, and writes results back to them."""
 import ctypes
 import importlib
 
@@ -23,17 +23,17 @@ capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Wrong(Exception):
-    """What the callable returned is not what its op asks for."""
+    """The callable returned something that does not fit its op."""
 
 
 class Buffer:
-    """One buffer of a launch. A callable of raw tensors gets these; a framework reads them without a copy."""
+    """One buffer of a launch. A callable of raw tensors gets it directly. A framework wraps it without a copy."""
 
     def __init__(self, library, pointer, flat=False, bools=False):
         t = pointer.contents
         self.library, self.pointer = library, pointer
         if bools:
-            t.dtype.code = BOOL  # of a mask: each byte is 0 or 1
+            t.dtype.code = BOOL  # a mask: each byte is 0 or 1
         self.data = t.data or 0
         self.device_type, self.device_id = t.device.device_type, t.device.device_id
         self.dtype = CODES[t.dtype.code, t.dtype.bits]
@@ -69,11 +69,11 @@ def describe(result):
 
 
 class Framework:
-    """Numpy's way; the others differ in what they say otherwise."""
+    """NumPy's tensors. The subclasses override what other frameworks do differently."""
 
     name = "numpy"
-    own_stream = False  # it can work on the stream of the call
-    lengths = "i64"  # what lengths are where nobody says it: torch.tensor([3, 5]) is int64
+    own_stream = False  # True: it can work on the stream of the call
+    lengths = "i64"  # the default type of lengths: torch.tensor([3, 5]) is int64
 
     def __init__(self, library):
         self.library = library
@@ -98,11 +98,11 @@ class Framework:
         return array.view(self.bfloat16) if b.dtype == "bf16" else array
 
     def stream(self, _handle, _device):
-        """What makes the stream of the call the current one; None where there is no such thing."""
+        """A context manager that makes the call's stream the current one. None if the framework has none."""
         return None
 
     def fit(self, result, out, b):
-        """The result as an array of the output's shape; raises Wrong."""
+        """The result as an array of the output's shape. Raises Wrong if it does not fit."""
         result = self.module.asarray(result)
         if tuple(result.shape) == tuple(out.shape) + (1,):
             result = result.reshape(out.shape)
@@ -178,7 +178,7 @@ class Cupy(Framework):
 
 
 class Dlpack(Framework):
-    """Raw buffers in; results of any kind that has __dlpack__ out."""
+    """Passes raw buffers. Takes results of any kind that has __dlpack__."""
 
     name = "dlpack"
 
@@ -207,10 +207,10 @@ class Dlpack(Framework):
 
 
 class Jax(Dlpack):
-    """Its streams are its own: the call waits for the logits before, and for the result after."""
+    """JAX uses its own streams. So the call first waits for the logits, and then for the result."""
 
     name = "jax"
-    lengths = "i32"  # it has no int64 unless it is told to
+    lengths = "i32"  # JAX has int64 only on request
 
     def __init__(self, library):
         Framework.__init__(self, library)

@@ -1,14 +1,14 @@
-"""What each parameter of the callable is given: the logits, an output, an operand, a constant, or nothing.
+"""Decides what each parameter of the callable gets: the logits, an output, an operand, a constant, or nothing.
 
---arg says it, or the parameter's name, or what is left: the outputs are the required ones that nothing else
-explains. What this does not settle is refused, with the --arg that would."""
+--arg decides first, then the parameter's name, then its place. Required parameters that are left are the outputs. If
+this leaves a parameter open, the callable is refused, and the message names the --arg that would decide."""
 import inspect
 
 from assay_target import Refused
 
 MASKS = ("mask_keep", "mask_drop")
 BIASES = ("bias", "bias_row")
-# A call has at most one of the roles in a line.
+# A call has at most one role of each tuple.
 RIVALS = (MASKS, BIASES, ("temperature", "temperatures"))
 BUFFERS = MASKS + BIASES + ("lengths", "temperatures")
 OPERANDS = BUFFERS + ("scale", "temperature")
@@ -26,18 +26,18 @@ def joined(parameters):
 
 
 class Parameter:
-    """One of them. `role`: what it is given, "literal" for the constant `value`; empty: nothing."""
+    """One parameter. `role` says what it gets: "literal" means the constant `value`, and "" nothing."""
 
     def __init__(self, name, kind, default=inspect.Parameter.empty):
         self.name, self.kind, self.default = name, kind, default
         self.role, self.type, self.value = "", "", None
-        self.said = False  # by --arg
+        self.said = False  # True if --arg names it
 
     def required(self):
         return self.default is inspect.Parameter.empty
 
     def say(self, text):
-        """`text`: ROLE, ROLE:TYPE or VALUE, of whose spelling the command has made sure."""
+        """Takes `text` from --arg: ROLE, ROLE:TYPE or VALUE. The command has checked its spelling."""
         self.said = True
         if text in CONSTANTS:
             self.role, self.value = "literal", CONSTANTS[text]
@@ -49,12 +49,12 @@ class Parameter:
 
 
 class Signature:
-    """Its parameters, and whether it takes others, by place or by keyword. A layer has those of its forward.
-    Of what Python can not tell, nothing is known: it takes any."""
+    """The parameters of a callable. `more` and `keywords`: whether it takes others, by place or by keyword. A layer has
+    the parameters of its `forward`. If Python does not know the signature, any parameters are accepted."""
 
     def __init__(self, function):
         self.all, self.more, self.keywords = [], True, True
-        function = getattr(function, "_orig_mod", function)  # of torch.compile
+        function = getattr(function, "_orig_mod", function)  # torch.compile keeps the original here
         try:
             found = list(inspect.signature(function).parameters.values())
             if hasattr(function, "forward") and not any(p.kind in BY_PLACE for p in found):
@@ -68,7 +68,7 @@ class Signature:
 
 
 def read_names(text):
-    """{plain name: role} of "scale=scale,smscale;mask=mask": the first role that has the name."""
+    """Reads "scale=scale,smscale;mask=mask" into {plain name: role}. If two roles have a name, the first counts."""
     found = {}
     for group in text.split(";"):
         role, _, names = group.partition("=")
@@ -78,7 +78,7 @@ def read_names(text):
 
 
 class Roles:
-    """Gives every parameter its role, or refuses."""
+    """Gives every parameter its role, or raises Refused."""
 
     def __init__(self, function, op, names, arguments):
         self.op, self.names = op, read_names(names)
@@ -116,9 +116,9 @@ class Roles:
             if p.name == "stream":
                 p.role = "stream"
             elif role in ("", "out") or isinstance(p.default, (bool, str)):
-                continue  # the latter chooses how it is done
+                continue  # a bool or a string chooses a method, not a value
             elif plain(p.name) == "alpha" and "beta" in every:
-                continue  # y = alpha softmax(x) + beta y, as BLAS has it
+                continue  # as in BLAS: y = alpha softmax(x) + beta y
             elif len(self.outputs) > 1:
                 self.refuse_op(p, role)
             elif role == "mask":
@@ -139,7 +139,7 @@ class Roles:
                       f"--arg {p.name}={neutral} checks it at that value and no other")
 
     def from_places(self):
-        """The logits come first, k of a top-k second; what is required behind them are the outputs."""
+        """The logits come first, and k of a top-k second. The other required parameters are the outputs."""
         for role in self.firsts:
             free = [p for p in self.all if not p.role and
                     (p.kind in BY_PLACE or (p.required() and not self.signature.more))]
@@ -191,14 +191,14 @@ class Roles:
 
 
 class Values:
-    """The arguments of a call, and the operands that plugin.h has for them."""
+    """The arguments of a call, and the operands of plugin.h that they come from."""
 
     def __init__(self, function, op, names, arguments):
         roles = Roles(function, op, names, arguments)
         self.all = roles.all
         self.writes = roles.has("out")
         self.positional, self.keywords = [], []
-        # If the signature is not known, the parameters are those that --arg names.
+        # The signature is not known: pass the logits (and k) first, then what --arg names.
         if not roles.has("in"):
             self.positional = [Parameter("", None) for _ in roles.firsts]
             for p, role in zip(self.positional, roles.firsts):
@@ -206,7 +206,7 @@ class Values:
         self.place()
 
     def place(self):
-        """By keyword where it has a default, or comes behind one that is not given by its place."""
+        """Passes a parameter by keyword if it has a default, or if one before it is not passed by place."""
         skipped = None
         for p in self.all:
             by_place = p.kind == inspect.Parameter.POSITIONAL_ONLY or (
@@ -223,14 +223,14 @@ class Values:
                     self.keywords.append(p)
 
     def arguments(self, given):
-        """(positional, by keyword); `given(role)` is what this call has of a role."""
+        """Returns (arguments by place, arguments by keyword). `given(role)` is this call's value of a role."""
         def of(p):
             return p.value if p.role == "literal" else given(p.role)
 
         return [of(p) for p in self.positional], {p.name: of(p) for p in self.keywords}
 
     def buffers(self):
-        """[(role, its elements are bools)] of the operands that are tensors."""
+        """[(role, whether its elements are bools)] for each operand that is a tensor."""
         return [(p.role, p.role in MASKS and p.type in ("", "bool")) for p in self.all if p.role in BUFFERS]
 
     def types(self):
@@ -238,7 +238,7 @@ class Values:
         return {p.type for p in self.all if p.type}
 
     def operands(self, dtype, lengths):
-        """In the words of plugin.h; types that --arg does not name are those of the logits, and `lengths`."""
+        """The operands in the words of plugin.h. Types that --arg does not name: that of the logits, or `lengths`."""
         words = []
         for p in self.all:
             if p.role in MASKS:
@@ -252,6 +252,6 @@ class Values:
         return " ".join(words)
 
     def read_as(self):
-        """", mask as mask_keep": how the operands were understood."""
+        """How the operands were understood, for example ", mask as mask_keep"."""
         found = [p for p in self.all if p.role in OPERANDS]
         return "".join(", " + (p.name if p.name == p.role else f"{p.name} as {p.role}") for p in found)

@@ -1,6 +1,6 @@
-"""A process that forks the workers: each begins where its imports ended.
+"""A process that forks the workers. They need not repeat its imports.
 
-It imports the target as well, if a process that has done so may be forked. If not, it imports the frameworks that the
+It imports the target too, if a process that has done so may be forked. If not, it imports only the frameworks that the
 target uses (torch alone takes seconds), and each worker imports the target."""
 import ctypes
 import gc
@@ -15,7 +15,7 @@ import warnings
 import assay_abi as abi
 import assay_target
 
-# Frameworks that say themselves that a process which has imported them must not fork.
+# Frameworks that tell their users not to fork a process that has imported them.
 NEVER = ("jax", "tensorflow")
 
 
@@ -30,8 +30,8 @@ def fork_quietly():
 
 
 def keeps_threads():
-    """True if threads are left that a fork would cut off. A library that can be forked ends its own when a
-    fork is announced, as OpenBLAS does: so one is made, of a process that ends at once."""
+    """True if a fork would lose threads. A library that supports forks ends its threads before each fork, as OpenBLAS
+    does. So this function forks once, a process that ends at once, and then counts the threads."""
     if threads() == 1:
         return False
     pid = fork_quietly()
@@ -50,13 +50,13 @@ def keeps_processes():
 
 
 def open_file():
-    """What the import left open: a device with its driver's state, a pipe, a file with one position for all.
-    Empty: nothing."""
+    """The name of a file that the import left open, or "". Workers must not share a device with its driver's state, a
+    pipe, or the position in a file."""
     for number in os.listdir("/proc/self/fd"):
         try:
             name = os.readlink("/proc/self/fd/" + number)
         except OSError:
-            continue  # of the listing itself
+            continue  # the descriptor of the listing itself
         if int(number) > abi.SOCKET and name not in ("/dev/null", "/dev/urandom", "/dev/random"):
             return name
     return ""
@@ -69,7 +69,7 @@ def shares_memory():
 
 
 def is_compiled(value):
-    """What torch.compile makes of a function, or of a module."""
+    """True for a function or a module that torch.compile has compiled."""
     if isinstance(value, types.FunctionType):
         return "_torchdynamo_orig_callable" in vars(value)
     return type(value).__name__ == "OptimizedModule"
@@ -83,14 +83,14 @@ def compiles_for_a_gpu():
 
 
 def declines():
-    """Why this process must not be forked; empty: it may."""
+    """Why this process must not be forked, or "" if it may."""
     known = [name for name in NEVER if name in sys.modules]
     if known:
         return f"{known[0]} can not be forked"
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         return "importing it initialises CUDA"
-    # Forked workers that compile for a GPU were not seen to end: PythonDevice.TorchWorksOnTheStreamOfTheCall.
+    # Forked workers that compiled for a GPU did not end in the test PythonDevice.TorchWorksOnTheStreamOfTheCall.
     if compiles_for_a_gpu():
         return "torch.compile for a GPU is not known to work in a fork"
     if left := open_file():
@@ -112,8 +112,8 @@ def why_not():
 
 
 def look_at_import(target):
-    """Imports the target in a process of its own. Returns (why that process must not be forked, {framework: its
-    file}). So this process stays one that may be forked, whatever the import does."""
+    """Imports the target in a separate process, so that this one may still be forked, whatever the import does. Returns
+    (why that process must not be forked, {framework: its file})."""
     receiver, sender = os.pipe()
     pid = fork_quietly()
     if pid == 0:
@@ -133,8 +133,8 @@ def look_at_import(target):
 
 
 def prepare(words, target):
-    """Loads what workers can be forked with. Returns (why this process must not be forked, why each worker has to
-    import the target itself, or what `target` returned)."""
+    """Imports all that can be imported before a fork. Returns three values: why this process must not be forked, why
+    each worker must import the target itself (both "" if there is no reason), and what `target` returned, or None."""
     for name in assay_target.first_imports(words[0], words[1]):
         importlib.import_module(name)
     if why := why_not():
@@ -151,7 +151,7 @@ def prepare(words, target):
 
 
 def fork_workers(library, why, repeats):
-    """Returns in each worker, and in nobody else."""
+    """Forks a worker for each request. Returns in the workers only; this process ends here."""
     if not library.assay_python_warm(why.encode(errors="replace"), repeats.encode(errors="replace")):
         os._exit(0)
     # Otherwise the garbage collector would touch, and so copy, the memory that all workers share.

@@ -1,4 +1,4 @@
-"""A Python process as a worker: the library has the loop, this has the callable."""
+"""A Python process as a worker. The loop is in the library; this file calls the callable."""
 import ctypes
 import os
 import platform
@@ -12,7 +12,7 @@ from assay_target import Lacks, Refused, framework, last_line, load
 
 
 class Kernel:
-    """The callable, as the worker's loop calls it."""
+    """The callable in the form that the worker's loop calls."""
 
     def __init__(self, library, function, kind, op, values):
         self.library, self.function, self.op, self.values = library, function, op, values
@@ -50,7 +50,7 @@ class Kernel:
                 self.enqueue(call, logits, outs)
 
     def given(self, call, logits, outs):
-        """What this call has of each role."""
+        """The value of each role in this call."""
         f = self.framework
         all_of = dict(zip(("out", "indices"), outs), stream=call.stream, k=call.k, scale=call.scale,
                       temperature=call.temperature, rows=logits.shape[0], V=logits.shape[1])
@@ -80,7 +80,7 @@ class Kernel:
 
 
 def device_of(kind, runs_on, where, kernel):
-    """Where the callable's tensors lie; `where` is what the command line and the machine say."""
+    """The device of the callable's tensors. `where`: "host" by --host, "none" if no GPU is usable, otherwise "gpu"."""
     if where == "host" or runs_on == "host" or kind == "numpy":
         return abi.HOST
     if runs_on == "cuda":
@@ -94,7 +94,7 @@ def device_of(kind, runs_on, where, kernel):
 
 
 class Target:
-    """What the words name, imported: nothing of it has met a device yet."""
+    """The imported target. Its import has not used a device yet."""
 
     def __init__(self, library, words):
         form, place, function, self.name, self.op, self.types, self.where, names, *arguments = words
@@ -104,7 +104,7 @@ class Target:
         self.kernel = Kernel(library, found, self.kind, self.op, values)
 
     def plugin(self):
-        """The plugin, and what it is made of."""
+        """Returns (the plugin, what it is made of), such as "CPython 3.11.2, numpy 1.24.2, host memory"."""
         kernel = self.kernel
         device = device_of(self.kind, self.runs_on, self.where, kernel)
         variants = []
@@ -124,7 +124,7 @@ class Target:
 
 
 def imported(library, words):
-    """(target, None), or (None, what its import raised)."""
+    """Returns (target, None), or (None, the exception of its import)."""
     try:
         return Target(library, words), None
     except BaseException as error:
@@ -134,8 +134,7 @@ def imported(library, words):
 def main(library, words):
     abi.declare(library)
     sys.argv = ["assay"]
-    # torch.compile has few kernels to make here. Helper processes, each of which imports torch, would cost
-    # more.
+    # torch.compile makes few kernels here. Helper processes would cost more, because each imports torch.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     kept, ready, forked = [], None, False
     if words[0] == "forks":

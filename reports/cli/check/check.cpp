@@ -127,7 +127,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
 
 int run(Options& o) {
   choose_machine(o.require, o.device);
-  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);
     o.targets.source.op = o.op;
@@ -164,8 +164,9 @@ int run(Options& o) {
   });
   if (device && !o.shared)
     lock.emplace(device_identity(), [] {
-      fmt::print(stderr,
-                 "assay: another check is at work on this GPU: waiting for it (--shared: go on beside it)\n");
+      fmt::print(
+          stderr,
+          "assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
     });
   const ReportData data = check(targets, o);
   std::string lines;
@@ -208,24 +209,24 @@ void add_check_command(CLI::App& app, int& status) {
     names += (names.empty() ? "" : ", ") + std::string(g.name);
   for (const conformance::Group& g : more_groups()) names += ", " + std::string(g.name);
   c->add_option("--only", o->run.only, "groups of cases: " + names);
-  c->add_flag("--quick", o->quick, "seconds instead of a minute or two");
-  c->add_flag("--full", o->full, "everything there is");
-  c->add_flag("--sanitize", o->sanitize, "and compute-sanitizer's four tools over a small set");
+  c->add_flag("--quick", o->quick, "fewer cases: seconds instead of a minute or two");
+  c->add_flag("--full", o->full, "all cases");
+  c->add_flag("--sanitize", o->sanitize, "also run compute-sanitizer's four tools over a small set");
   c->add_option("--declare", o->targets.source.declare,
                 "what the author promises: \"exp=fast; ties=smaller_index\"")
       ->join(';');
   c->add_flag("--accept-limits", o->accept_limits,
-              "exit 0, not 4, where the kernel is right within limits that nobody declared");
+              "exit 0, not 4, if the kernel is right within limits that nobody declared");
   c->add_option("--max-ulp", o->run.max_ulp,
-                "the author's own promise: no element further from the exact value than so many ulp")
+                "the author's own promise: every element is within so many ulp of the exact value")
       ->check(unsaid(CLI::NonNegativeNumber));
-  c->add_option("--family", n.family, "cases with these inputs alone");
-  add_whole(*c, "--V", n.V, "cases of this row length alone, also one that no group has");
-  add_whole(*c, "--rows", n.rows, "cases of this many rows alone");
+  c->add_option("--family", n.family, "only cases with this input family");
+  add_whole(*c, "--V", n.V, "only cases of this row length, even if no group has it");
+  add_whole(*c, "--rows", n.rows, "only cases of this many rows");
   add_whole(*c, "--k", n.k, "k of top-k");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
-  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, where a group varies it");
-  c->add_option("--setup", n.setup, "what a case varies, as in its record: offset_6");
+  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it");
+  c->add_option("--setup", n.setup, "only cases with this setup, as in their records: offset_6");
   add_seed(*c, o->run.seed);
   c->add_option("--timeout", o->targets.timeout_seconds,
                 "seconds of its own time, not of the clock, after which a launch is hung")

@@ -68,8 +68,7 @@ TEST(PythonCandidates, OptionsSayHowItIsCalled) {
   EXPECT_EQ(refused("m:f", op),
             "--op normalizer: a Python callable does softmax, log_softmax, lse, topk or softmax_topk");
   EXPECT_TRUE(refused("m:f", argument).starts_with("--arg 'mask=keep': neither a role"));
-  EXPECT_EQ(refused("m:f", types),
-            "--types f64: f16, bf16 and f32 can be judged, and f16:f32 with other outputs");
+  EXPECT_EQ(refused("m:f", types), "--types f64: must be f16, bf16 or f32, or inputs:outputs, as f16:f32");
 }
 
 TEST(PythonCandidates, ARightOnePassesAndWrongOnesFail) {

@@ -46,7 +46,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
                                     kRaceSeconds, program, sizes));
   if (ran.status == kTimedOut) {
     Record r = bench.blank(c);
-    decide(r, {Ended::lost, "time: the race checker got too little of the processor", FaultKind::time});
+    decide(r, {Ended::lost, "time: the race checker got too little processor time", FaultKind::time});
     bench.emit(0, std::move(r));
     return;
   }
@@ -125,7 +125,7 @@ void run_racecheck(Bench& bench, const ConformanceCase& c) {
   if (asked != asked_for().end()) w = racecheck(asked->second, bench.seed()).get();
   if (!races(w) && !watched_all(w)) w = racecheck(target, bench.seed()).get();
   if (watched_none(w)) {
-    bench.emit(0, bench.unsupported(c, "races: no launch that racecheck is given lies within the contract"));
+    bench.emit(0, bench.unsupported(c, "races: none of the launches for racecheck lies within the contract"));
     return;
   }
   Record r = bench.blank(c);

@@ -258,7 +258,7 @@ int run(const Options& o) {
       fmt::print("NOT RUN: no candidate can run here\n");
       return kEnvironment;
     }
-    fmt::print("FAIL: nothing was judged of {} candidates\n", all.size() - judged);
+    fmt::print("FAIL: no case of {} candidates was judged\n", all.size() - judged);
     return kFailed;
   }
   fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
@@ -297,34 +297,33 @@ void add_fuzz_command(CLI::App& app, int& status) {
                                    "file that assay replay explains");
   c->add_option("candidates", o->candidates,
                 "keys (variant/dtype@backend; * and ? match), PLUGIN.so[#name], or FILE.cu");
-  c->add_option("--time", o->time, "for each candidate: 30s, 5m, 1h (30s, or until --evaluations are made)");
+  c->add_option("--time", o->time,
+                "time for each candidate, as 30s, 5m or 1h (30s, or until --evaluations are made)");
   add_whole(*c, "--evaluations", o->evaluations,
-            "genomes to try for each candidate: the same ones for the same seed, however long it takes "
+            "genomes to try for each candidate, however long it takes; the same seed gives the same ones "
             "(best a multiple of 32)");
   add_seed(*c, o->seed, "seed of the search");
   add_whole(*c, "--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
   c->add_option("--op", o->op, "another op of the candidates: normalizer (each one's own)");
-  c->add_option("--corpus", o->corpus, "folder that keeps what was learned: a later run goes on from it");
+  c->add_option("--corpus", o->corpus, "folder for what was learned: a later run continues from it");
   add_out(*c, o->out, "folder for case files and records.jsonl")->capture_default_str();
-  add_whole(*c, "--jobs", o->jobs,
-            "host threads (one per core), or GPUs, each with a process of its own (one)",
+  add_whole(*c, "--jobs", o->jobs, "host threads (one per core), or GPUs, each in its own process (one)",
             {.least = 1, .most = 1024});
   c->add_option(
       "--shard", o->shard,
       "index/count, as 0/4: this process is one of several. Under an MPI or Slurm launcher it is read from "
-      "OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS: seeds differ "
-      "by "
-      "shard, and corpora and records go to files of their own (mpirun -n 8 assay fuzz KEY --corpus DIR "
+      "OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS. Each shard "
+      "has its own seed, and its own files for corpora and records (mpirun -n 8 assay fuzz KEY --corpus DIR "
       "--out DIR)");
   c->add_option("--merge", o->merge,
-                "put the corpora and records of these folders together, into --corpus and --out, and end");
+                "only merge the corpora and records of these folders into --corpus and --out");
   add_source_options(*c, o->how.source);
   c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
   c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
       ->capture_default_str()
       ->check(unsaid(CLI::Range(0.1, 1e5)));
   c->add_flag("--in-process", o->how.in_process,
-              "registered keys without a worker process: faster, and a crash ends the search");
+              "run registered keys without a worker process: faster, but a crash ends the search");
   add_device(*c, o->device);
   c->callback([o, &status] { status = run(*o); });
 }

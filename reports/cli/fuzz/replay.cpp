@@ -58,18 +58,20 @@ int run(const Options& o) {
 void add_replay_command(CLI::App& app, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
-      app.add_subcommand("replay", "run one case file again and explain it: exit 1 while it still fails");
+      app.add_subcommand("replay", "run one case file again and explain it: exit 1 if it still fails");
   c->add_option("case", o->file, "the case file that assay fuzz wrote")->required();
   c->add_option("candidate", o->candidate,
-                "another candidate to try it on: a key or a plugin (the case's own)");
+                "another candidate to try: a key or a plugin (the one that the case names)");
   add_device(*c, o->device);
   add_source_options(*c, o->how.source);
   c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
   c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
       ->capture_default_str()
       ->check(unsaid(CLI::Range(0.1, 1e5)));
-  c->add_flag("--in-process", o->how.in_process, "a registered key without a worker process: for a debugger");
-  c->add_flag("--quiet", o->quiet, "the verdict alone");
+  c->add_flag("--in-process", o->how.in_process,
+              "run a registered key without a worker process, for a "
+              "debugger");
+  c->add_flag("--quiet", o->quiet, "print only the verdict");
   c->callback([o, &status] { status = run(*o); });
 }
 

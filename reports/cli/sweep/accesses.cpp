@@ -125,7 +125,7 @@ int run(const Options& o) {
 void add_sweep_accesses(CLI::App& sweep, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
-      sweep.add_subcommand("accesses", "elements loaded and stored per element of the row, measured");
+      sweep.add_subcommand("accesses", "measure the elements loaded and stored per element of the row");
   c->add_option("--key", o->keys, "keys; * and ? match (every key of the backend)");
   add_whole(*c, "--V", o->V, "row lengths")->capture_default_str();
   add_whole(*c, "--rows", o->rows, "rows of a launch on the GPU")->capture_default_str();
@@ -133,8 +133,8 @@ void add_sweep_accesses(CLI::App& sweep, int& status) {
   c->add_option("--ncu", o->ncu,
                 "read the hardware counters of a --launch from ncu's table "
                 "(the same --key, --V, --rows)");
-  c->add_flag("--launch", o->launch, "launch every point once, for ncu to look at");
-  c->add_flag("--metrics", o->metrics, "print what ncu's --metrics takes");
+  c->add_flag("--launch", o->launch, "launch every point once, to run under ncu");
+  c->add_flag("--metrics", o->metrics, "print the metrics for ncu's option --metrics");
   add_device(*c, o->device);
   c->callback([o, &status] { status = run(*o); });
 }

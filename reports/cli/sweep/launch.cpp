@@ -55,12 +55,12 @@ int run(const Options& o) {
 void add_sweep_launch(CLI::App& sweep, int& status) {
   auto o = std::make_shared<Options>();
   CLI::App* c = sweep.add_subcommand(
-      "launch", "so many launches on cold buffers and no other kernel of this program, for a profiler");
+      "launch", "launch one kernel several times on cold buffers, and no other kernel, for a profiler");
   c->add_option("--key", o->key, "variant/dtype@backend")->required();
   add_whole(*c, "--V", o->V, "row length")->required();
   add_whole(*c, "--rows", o->rows, "rows")->required();
   add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
-  add_whole(*c, "--launches", o->launches, "how many")->capture_default_str();
+  add_whole(*c, "--launches", o->launches, "number of launches")->capture_default_str();
   add_family(*c, o->family);
   add_seed(*c, o->seed);
   add_device(*c, o->device);

@@ -69,7 +69,9 @@ int run(const Options& o) {
 }  // namespace
 
 void add_sweep_oracle(CLI::App& sweep, int& status) {
-  CLI::App* c = sweep.add_subcommand("oracle", "elements judged a second, by MPFR and by the fast tier");
+  CLI::App* c = sweep.add_subcommand("oracle",
+                                     "measure the elements judged per second, by MPFR and by the "
+                                     "fast tier");
   auto o = std::make_shared<Options>();
   c->add_option(
        "--key", o->keys,

@@ -65,13 +65,13 @@ std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
 
 int run(Options& o) {
   if (!o.fresh.empty()) {
-    if (o.compare.empty()) throw InputError("--new: compares with what? --compare names the older file");
+    if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
     return compare(read_sweep(o.compare), read_sweep(o.fresh));
   }
   std::vector<SweepRecord> before;
   if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
     throw InputError("--compare " + o.compare + ": holds no record");
-  if (o.quick && o.full) throw InputError("--quick and --full: one of them");
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   choose_machine(o.require, o.device);
   o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
   if (!o.budget.empty())
@@ -121,22 +121,26 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_whole(*c, "--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)");
   add_family(*c, o->sweep.family);
   add_seed(*c, o->sweep.seed);
-  c->add_flag("--host", s.host, "the host executor's keys too: another machine, a thousand times slower");
+  c->add_flag("--host", s.host,
+              "also the host executor's keys: as on another machine, a thousand times "
+              "slower");
   c->add_flag("--quick", o->quick, "the most important shapes, in 4 minutes at most");
   c->add_flag("--full", o->full, "every V with every number of rows, dtype and k");
   c->add_option("--budget", o->budget,
-                "begin nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
-  c->add_flag("--plan", o->plan, "say what would be timed, in its order, and time nothing");
-  c->add_flag("--again", o->sweep.again, "measure what --out already has, too");
+                "start nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
+  c->add_flag("--plan", o->plan, "print what would be timed, in order, and time nothing");
+  c->add_flag("--again", o->sweep.again, "also measure what --out has already");
   c->add_option("--compare", o->compare,
-                "an older sweep.jsonl: what became slower or faster, exit 1 if anything did become slower");
-  c->add_option("--new", o->fresh, "with --compare: this sweep.jsonl, and nothing is measured");
+                "an older sweep.jsonl: say what became slower or faster; exit 1 if anything became slower");
+  c->add_option("--new", o->fresh, "with --compare: compare this sweep.jsonl, and measure nothing");
   add_device(*c, o->device);
   add_require(*c, o->require);
   add_out(*c, o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
-  CLI::App* page = c->add_subcommand("page", "sweep.html and sweep.md again, from a folder's records");
+  CLI::App* page = c->add_subcommand("page", "make sweep.html and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
-  page->add_option("folder", *folder, "with sweep.jsonl, and peers.jsonl and accesses.jsonl if there are any")
+  page->add_option("folder", *folder,
+                   "the folder with sweep.jsonl, and with peers.jsonl and accesses.jsonl "
+                   "if they exist")
       ->required();
   page->callback([folder, &status] {
     fmt::print("page: {}\n", write_sweep_page(*folder).string());

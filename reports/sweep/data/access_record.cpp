@@ -13,7 +13,7 @@ namespace assay {
 
 using nlohmann::json;
 
-/// Every field once, for the writer and the reader alike.
+/// The list of all fields. Both the writer and the reader use it.
 template <IsA<AccessRecord> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("key", r.key);

@@ -1,5 +1,6 @@
-// What a kernel really loads and stores: one JSON line per key, shape and source of the counts. The host
-// executor's counters are exact; a GPU's say what reached its L2 and its memory, and what held the kernel.
+// What a kernel really loads and stores: one JSON line per key, shape and source of the counts. The counters
+// of the host executor are exact. Those of a GPU show what reached its L2 and its memory, and what limited
+// the kernel.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +12,39 @@
 
 namespace assay {
 
-/// JSON names are the member names. "In elements": bytes / (rows V size of a logit), so that 1 is one access
-/// of every logit. What the source can not count is null.
+/// The names in JSON are the members' names. V: row length. A value "in elements" is
+/// bytes / (rows * V * size of a logit), so 1 means one access of every logit. What the source cannot count
+/// is null.
 struct AccessRecord {
   std::string key;                                   // variant/dtype@backend
-  std::optional<int> claimed_loads, claimed_stores;  // accesses an element, by the variant's claim
+  std::optional<int> claimed_loads, claimed_stores;  // accesses per element that the variant claims
   std::string source;                                // "host counters" or "ncu"
   std::int64_t rows = 0, V = 0;
   int k = 0;  // 0 without top-k
 
   /// Elements loaded and stored from logits, outputs and workspace, per element of the row.
   std::optional<double> loads, stores;
-  /// In elements: what the memory and the L2 moved.
+  /// In elements: the traffic of the memory and of the L2.
   std::optional<double> dram_read, dram_write, l2_read, l2_write;
 
-  std::optional<double> registers;            // a thread
+  std::optional<double> registers;            // per thread
   std::optional<double> local_bytes;          // read and written in local memory, per element of the row
   std::optional<double> occupancy;            // achieved, 0 to 1
   std::optional<double> sectors_per_request;  // of global loads: 4 for 32 neighbouring floats, 32 at worst
   std::optional<double> instructions_per_element;
-  std::optional<double> issue_share, dram_share;  // of their peaks, 0 to 1
-  std::optional<double> time_us;                  // of all launches, under the counters
-  std::optional<int> kernels;                     // launches
+  std::optional<double> issue_share, dram_share;  // shares of the peak, 0 to 1
+  std::optional<double> time_us;                  // of all launches, measured with counters on
+  std::optional<int> kernels;                     // number of launches
   std::string gpu;
 };
 
 nlohmann::json to_json(const AccessRecord& r);
-/// Throws InputError naming the field that is missing or of the wrong type.
+/// Throws InputError that names the field if one is missing or has the wrong type.
 AccessRecord access_record_from_json(const nlohmann::json& j);
-/// The record's line, ended.
+/// The record as one line, with its line break.
 std::string access_line(const AccessRecord& r);
 
-/// All records of a file, in order. Throws InputError naming the file and the line.
+/// All records of a file, in order. Throws InputError that names the file and the line.
 std::vector<AccessRecord> read_accesses(const std::filesystem::path& file);
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// Counts of accesses travel through JSON and files without loss, and a broken line is refused by field.
+// Counts of accesses survive JSON and files without loss. A broken line is refused, and the message names
+// the field.
 #include "reports/sweep/data/access_record.hpp"
 
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ std::string joined(const std::set<std::string>& names) {
   return s.empty() ? "nothing" : s;
 }
 
-/// What the machine itself did otherwise: the median change of the copies both sweeps have.
+/// How much the machine itself changed: the median factor between the copies that both sweeps measured.
 std::optional<double> copy_factor(const std::map<std::string, const SweepRecord*>& before,
                                   const std::vector<SweepRecord>& after) {
   std::vector<double> factors;
@@ -98,7 +98,8 @@ SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
   }
   for (const SweepRecord& r : after) c.fresh += timed(r) && r.role != "ceiling" && !old.contains(identity(r));
 
-  // Samples too few to pass the correction whatever they show are not tested: their number alone says so.
+  // With very few samples no result can pass the correction. Such pairs are not tested, and do not make the
+  // correction stricter for the others.
   std::vector<Pair*> tested;
   for (Pair& p : pairs)
     if (p.least * static_cast<double>(pairs.size()) <= kLevel) tested.push_back(&p);

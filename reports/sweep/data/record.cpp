@@ -13,7 +13,7 @@ namespace assay {
 
 using nlohmann::json;
 
-/// Every field once, for the writer and the reader alike.
+/// The list of all fields. Both the writer and the reader use it.
 template <IsA<SweepRecord> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("key", r.key);
@@ -78,7 +78,7 @@ void require_one_of(const char* field, const std::string& value, std::initialize
 
 std::string identity(const SweepRecord& r) {
   std::string s = fmt::format("{} V={} rows={}", r.key, r.V, r.rows);
-  // Ceilings have no dtype in their keys.
+  // The key of a ceiling does not name a dtype.
   if (r.role == "ceiling") s += " " + r.dtype;
   if (r.k != 0) s += fmt::format(" k={}", r.k);
   if (r.family != "normal_1") s += " family=" + r.family;

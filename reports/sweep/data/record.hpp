@@ -1,5 +1,5 @@
-// One configuration of the performance sweep as one JSON line: what ran, how long it took, what the machine
-// copies and reads in the same time, whether the outputs were right, and the command that repeats it.
+// One configuration of the performance sweep as one JSON line: what ran, how long it took, how fast the
+// machine copies and reads as many bytes, whether the outputs were right, and the command that repeats it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace assay {
 
-/// JSON names are the member names. Times are microseconds of one launch; a value that was not measured, or
-/// is not known, is null.
+/// The names in JSON are the members' names. V: row length. Times are in microseconds, of one launch. A value
+/// that was not measured or is not known is null.
 struct SweepRecord {
   std::string key;               // variant/dtype@backend; ceilings: copy@cuda, read@cuda, empty@cuda
   std::string role = "variant";  // variant, peer, ceiling
@@ -21,7 +21,8 @@ struct SweepRecord {
   std::string dtype;
   std::int64_t rows = 0, V = 0;
   int k = 0;  // 0 without top-k
-  /// measured; once: one sample, of what takes too long or too much memory; unsupported; not_run; failed.
+  /// measured, unsupported, not_run, failed, or once: a single sample, because the launch takes too long or
+  /// needs too much memory.
   std::string status = "not_run";
   std::string reason;  // empty if measured
 
@@ -31,24 +32,25 @@ struct SweepRecord {
   std::optional<double> median_us, p10_us, p90_us;
   std::optional<double> ci_low_us, ci_high_us;  // 95 % interval of the median
 
-  std::int64_t bytes = 0;                            // compulsory: every logit once, every output once
-  std::optional<int> claimed_loads, claimed_stores;  // accesses an element, by the variant's claim
-  /// In the same run: a device copy that moves `bytes` in all, a pass that reads them, an empty launch.
+  std::int64_t bytes = 0;                            // the minimum: reads each logit, writes each output
+  std::optional<int> claimed_loads, claimed_stores;  // accesses per element that the variant claims
+  /// Measured in the same run: a device copy that moves `bytes` in total, a pass that reads as many, and an
+  /// empty launch.
   std::optional<double> copy_us, read_us, empty_us;
   std::optional<double> share_of_copy, share_of_read;
   std::optional<double> gb_per_s, share_of_datasheet;
-  /// How many accesses an element the time is worth at the speed of the copy.
+  /// The number of accesses per element that would take the same time at the speed of the copy.
   std::optional<double> accesses_at_copy_speed;
-  std::string cold;  // how caches were kept cold, a sentence
+  std::string cold;  // a sentence: how the caches were kept cold
 
-  std::string verified = "not_judged";  // pass, fail, not_judged: judged before and after the timing
+  std::string verified = "not_judged";  // pass, fail, not_judged; before and after the timing
   std::string verified_reason;
   std::int64_t verified_elements = 0;
   std::optional<double> max_ulp, max_utilisation;
 
   std::string family;
   std::uint64_t seed = 0;
-  std::int64_t distinct_rows = 0;  // repeated to fill `rows`
+  std::int64_t distinct_rows = 0;  // these are repeated to fill `rows`
 
   std::string gpu;  // or the CPU of a host record
   std::optional<double> sm_clock_mhz, mem_clock_mhz, sm_clock_now_mhz;
@@ -56,18 +58,19 @@ struct SweepRecord {
   std::string reproduce;
 };
 
-/// What makes two records the same configuration: "online_block/f32@cuda V=4032 rows=4000", and k, family and
-/// seed where they are not 0, normal_1 and 1.
+/// The name of the configuration, such as "online_block/f32@cuda V=4032 rows=4000". k, family and seed are
+/// added if they differ from 0, normal_1 and 1. Two records with the same name are of the same configuration.
 std::string identity(const SweepRecord& r);
 
 nlohmann::json to_json(const SweepRecord& r);
-/// Throws InputError naming the field that is missing or of the wrong type.
+/// Throws InputError that names the field if one is missing or has the wrong type.
 SweepRecord sweep_record_from_json(const nlohmann::json& j);
-/// The record's line, ended.
+/// The record as one line, with its line break.
 std::string sweep_line(const SweepRecord& r);
 
-/// All records of a file, in order; of several of one configuration the last. A last line that a stopped run
-/// left torn is dropped, and `torn` (may be null) says so. Throws InputError naming the file and the line.
+/// All records of a file, in order. If a configuration has several, only the last one. A torn last line,
+/// which a stopped run leaves, is dropped, and *torn is set (`torn` may be null). Throws InputError that
+/// names the file and the line.
 std::vector<SweepRecord> read_sweep(const std::filesystem::path& file, bool* torn = nullptr);
 
 }  // namespace assay

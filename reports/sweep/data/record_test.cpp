@@ -1,5 +1,5 @@
-// Records of the sweep travel through JSON and files without loss; a torn last line is dropped, any other
-// broken line is refused by file, line and field.
+// Records of the sweep survive JSON and files without loss. A torn last line is dropped. Any other broken
+// line is refused, with a message that names the file, the line and the field.
 #include "reports/sweep/data/record.hpp"
 
 #include <gtest/gtest.h>

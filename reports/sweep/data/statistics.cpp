@@ -8,12 +8,12 @@
 namespace assay {
 namespace {
 
-/// Number of ways U = u arises from n and m samples without ties, for all u, over C(n + m, n): the
-/// coefficients of the Gaussian binomial, built up sample by sample.
+/// The distribution of U for n and m samples without ties: entry u is the number of orders with U = u over
+/// C(n + m, n). These numbers are the coefficients of the Gaussian binomial.
 std::vector<double> u_distribution(std::size_t n, std::size_t m) {
   std::vector<double> ways(n * m + 1, 0.0);
   ways[0] = 1;
-  // The product over i = 1..n of (1 - q^(m+i)) / (1 - q^i), scaled by i / (m + i) to sum to 1.
+  // Multiplies (1 - q^(m+i)) / (1 - q^i) for i = 1..n. The factor i / (m + i) keeps the sum at 1.
   for (std::size_t i = 1; i <= n; ++i) {
     for (std::size_t u = ways.size(); u-- > m + i;) ways[u] -= ways[u - m - i];
     for (std::size_t u = i; u < ways.size(); ++u) ways[u] += ways[u - i];
@@ -23,8 +23,8 @@ std::vector<double> u_distribution(std::size_t n, std::size_t m) {
   return ways;
 }
 
-/// Share of all choices of n of these doubled midranks whose sum lies at least as far from its mean as
-/// `observed`: the test's own distribution, ties and all.
+/// The exact p value with ties. `doubled`: twice the midrank of each sample, so that it is an integer. Counts
+/// all choices of n of them, and returns the share whose sum is at least as far from the mean as `observed`.
 double as_extreme(const std::vector<std::size_t>& doubled, std::size_t n, std::size_t observed) {
   const std::size_t all = std::accumulate(doubled.begin(), doubled.end(), std::size_t{0});
   std::vector<std::vector<double>> ways(n + 1, std::vector<double>(all + 1, 0.0));

@@ -1,5 +1,5 @@
-// Order statistics of timings, and the test that tells two sets of them apart. No distribution is assumed:
-// timings have one long tail and now and then two humps.
+// Quantiles of timings, and the test whether two sets of timings differ. They assume no distribution: timings
+// have one long tail and sometimes two humps.
 #pragma once
 
 #include <optional>
@@ -8,23 +8,24 @@
 
 namespace assay {
 
-/// The quantile q in [0, 1] of samples that are not empty, linear between neighbours.
+/// The quantile q, with q in [0, 1], interpolated linearly between neighbours. `samples` is not empty.
 double quantile(std::vector<double> samples, double q);
 
-/// A 95 % interval of the median: the samples of rank j and n + 1 - j, with the largest j that leaves out at
-/// most 2.5 % at either end whatever the distribution. Nothing for fewer than 6 samples: no pair of them
-/// reaches 95 %.
+/// A 95 % confidence interval of the median: from the sample of rank j to that of rank n + 1 - j. j is the
+/// largest rank for which each end is on the wrong side of the median with a probability of at most 2.5 %,
+/// for any distribution. Empty for fewer than 6 samples, which cannot reach 95 %.
 std::optional<std::pair<double, double>> median_interval(std::vector<double> samples);
 
-/// Mann-Whitney U, two-sided: how probable so large a difference of ranks is if both came from one
-/// distribution. Exact for up to 30 samples a side without ties, else by the normal approximation with ties
-/// and continuity corrected. 1 where a side is empty.
+/// The two-sided p value of the Mann-Whitney U test: how probable so large a difference of ranks is if both
+/// sets come from one distribution. Exact for up to 30 samples in each set, with or without ties. Otherwise
+/// the normal approximation, corrected for ties and continuity. 1 if a set is empty.
 double mann_whitney(const std::vector<double>& a, const std::vector<double>& b);
 
-/// The smallest p that so many samples a side can reach: 2 / C(n + m, n).
+/// The smallest p value that sets of n and m samples can give: 2 / C(n + m, n).
 double least_p(std::size_t n, std::size_t m);
 
-/// Holm's correction: p values, each raised to what it is worth beside the others, in the same order.
+/// Holm's correction for several tests: raises each p value because there are others. The results are in the
+/// order of `p`.
 std::vector<double> holm(const std::vector<double>& p);
 
 }  // namespace assay

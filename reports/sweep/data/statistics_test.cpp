@@ -1,4 +1,4 @@
-// Against values that are known without this code: binomial tables, enumerations by hand, published examples.
+// Compares with values from elsewhere: binomial tables, enumerations by hand, published examples.
 #include "reports/sweep/data/statistics.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Quantile, LiesBetweenNeighbours) {
   EXPECT_EQ(quantile(ramp(11), 0.1), 2);
 }
 
-// Ranks of the 95 % interval, from tables of the sign test.
+// The expected ranks of the 95 % interval are from tables of the sign test.
 TEST(MedianInterval, HasTheRanksOfTheSignTest) {
   EXPECT_FALSE(median_interval(ramp(5)));
   EXPECT_EQ(median_interval(ramp(6)), (std::pair<double, double>{1, 6}));
@@ -32,7 +32,7 @@ TEST(MedianInterval, HasTheRanksOfTheSignTest) {
   EXPECT_EQ(median_interval(ramp(30)), (std::pair<double, double>{10, 21}));
 }
 
-// All C(7, 3) orders of 3 and 4 samples, counted.
+// Counts all C(7, 3) orders of 3 and 4 samples.
 TEST(MannWhitney, IsExactForFewSamples) {
   std::vector<int> side = {0, 0, 0, 0, 1, 1, 1};
   std::vector<std::vector<double>> of(2);
@@ -58,14 +58,15 @@ TEST(MannWhitney, IsExactForFewSamples) {
   } while (std::next_permutation(side.begin(), side.end()));
 }
 
-/// Times tie at the timer's resolution; sets that do not overlap are as far apart with ties as without.
+/// Times are often equal, because a timer has a finite resolution. Sets that do not overlap have the same p
+/// value with ties as without.
 TEST(MannWhitney, TiesWithinASampleHideNoDifference) {
   std::vector<double> before(12, 10.0), after(12, 100.0);
   before[3] = 10.5;
   after[7] = 100.5;
   EXPECT_NEAR(mann_whitney(before, after), least_p(12, 12), 1e-12);
   EXPECT_DOUBLE_EQ(mann_whitney(before, before), 1);
-  // Three 1s and three 2s: every choice of three has a sum as far from the mean as theirs.
+  // Three 1s and three 2s: the sum of every choice of three is at least as far from the mean as theirs.
   EXPECT_NEAR(mann_whitney({1, 1, 2}, {1, 2, 2}), 1, 1e-12);
 }
 
@@ -79,8 +80,8 @@ TEST(MannWhitney, KnowsTheLeastItCanSay) {
   EXPECT_EQ(mann_whitney({1, 1, 1}, {1, 1, 1}), 1);
 }
 
-// Of 2000 pairs of equal distributions, some 100 may look different at 5 %; both branches, with and without
-// ties.
+// At 5 %, about 100 of 2000 pairs from one distribution look different. Tries samples without ties and with
+// ties, which the code handles apart.
 TEST(MannWhitney, CallsEqualDistributionsDifferentAsOftenAsItSays) {
   std::mt19937 random(7);
   for (bool ties : {false, true}) {
@@ -100,7 +101,8 @@ TEST(MannWhitney, CallsEqualDistributionsDifferentAsOftenAsItSays) {
 }
 
 TEST(Holm, RaisesAsPublished) {
-  // Holm 1979: the smallest times n, the next times n - 1, never falling.
+  // Holm 1979: multiply the smallest p by n, the next by n - 1, and so on; a result is never below the one
+  // before it.
   const std::vector<double> p = holm({0.01, 0.04, 0.03, 0.005});
   EXPECT_NEAR(p[3], 0.02, 1e-15);
   EXPECT_NEAR(p[0], 0.03, 1e-15);

@@ -13,7 +13,7 @@ namespace assay {
 
 SweepFile::SweepFile(std::filesystem::path file) : file_(std::move(file)) {
   if (!std::filesystem::exists(file_)) {
-    // Beside a packed one this file would begin anew, and not hold what was measured.
+    // A new file beside the packed one would lack what was measured before.
     if (const std::string packed = file_.string() + ".gz"; std::filesystem::exists(packed))
       throw InputError(packed + ": is packed: run gunzip on it first, or choose another folder");
     return;

@@ -1,4 +1,5 @@
-// The growing file of a sweep: a record is on the disk, whole, before the next configuration begins.
+// The growing file of a sweep. Each record is written whole before the next configuration begins, so a
+// stopped run loses at most one.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +13,17 @@ namespace assay {
 
 class SweepFile {
  public:
-  /// Reads what is there; a torn last line is cut off. Throws InputError naming the file.
+  /// Reads the file, if it exists, and cuts off a torn last line. Throws InputError that names the file.
   explicit SweepFile(std::filesystem::path file);
 
   /// Null if there is none.
   const SweepRecord* find(const std::string& identity) const;
-  /// Appends a line and keeps the record in place of an older one. Throws InputError if it can not be
-  /// written.
+  /// Appends a line. The record replaces an older one of the same configuration. Throws InputError if the
+  /// file cannot be written.
   void add(const SweepRecord& r);
-  /// In order of their first line.
+  /// One record per configuration, in the order in which each first occurred in the file.
   const std::vector<SweepRecord>& records() const { return records_; }
-  /// Writes every record once: no line that a later one replaced is left.
+  /// Rewrites the file without the lines that later lines replaced.
   void compact() const;
 
  private:

@@ -1,5 +1,5 @@
-// A synthetic sweep for the page's tests: every variant and peer it names, with times that bytes, launches
-// and row lengths would give, and no kernel run to make them.
+// A synthetic sweep for the page's tests, with all variants and peers that the page names. The times are
+// computed from bytes, launches and row lengths. No kernel runs.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace assay::sweep_test_data {
 struct Kernel {
   const char *name, *role, *op;
   int loads, stores;
-  double efficiency;  // of the copy's speed on the bytes it moves
-  std::int64_t most;  // V beyond which it has none
+  double efficiency;  // speed of its accesses as a share of the copy's speed
+  std::int64_t most;  // the largest V that it supports
 };
 
 inline const std::vector<Kernel> kKernels = {
@@ -119,7 +119,7 @@ inline std::vector<SweepRecord> records(const std::vector<std::string>& dtypes =
   return out;
 }
 
-/// What the host and the counters would have said of four kernels.
+/// Plausible access records of the kernels: from the host executor and from a GPU's counters.
 inline std::vector<AccessRecord> accesses() {
   std::vector<AccessRecord> out;
   for (const Kernel& k : kKernels) {
@@ -130,7 +130,7 @@ inline std::vector<AccessRecord> accesses() {
       host.key = std::string(k.name) + "/f32@host", host.source = "host counters";
       host.claimed_loads = k.loads, host.claimed_stores = k.stores, host.rows = 4, host.V = V;
       host.k = std::string_view(k.op) == "softmax_topk" ? 5 : 0;
-      // Two of the tutorial's kernels read once more than they count.
+      // Two of the tutorial's kernels read once more than their own count says.
       const bool more = std::string_view(k.name) == "fused_safe_thread" ||
                         std::string_view(k.name) == "online_recurrence_thread";
       host.loads = k.loads + more, host.stores = k.stores;
