@@ -40,6 +40,34 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, c
             A... arguments) {
   kernel<<<grid, threads, shared, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<P>(arguments)...);
 }
+
+/// A launch of clusters, and the memory that its configuration points to.
+struct ClusterConfig {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute{};
+  const cudaLaunchConfig_t* get() {
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return &config;
+  }
+};
+inline ClusterConfig cluster_config(unsigned clusters, int blocks, int threads, void* stream) {
+  ClusterConfig c;
+  c.config.gridDim = dim3(clusters * static_cast<unsigned>(blocks));
+  c.config.blockDim = dim3(static_cast<unsigned>(threads));
+  c.config.stream = static_cast<cudaStream_t>(stream);
+  c.attribute.id = cudaLaunchAttributeClusterDimension;
+  c.attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+  c.attribute.val.clusterDim.y = c.attribute.val.clusterDim.z = 1;
+  return c;
+}
+/// Launches clusters of `blocks` blocks each. Errors are those of cudaGetLastError.
+template <class... P, class... A>
+void launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, const Stream& stream,
+                     A... arguments) {
+  (void)cudaLaunchKernelEx(cluster_config(clusters, blocks, threads, stream.handle).get(), kernel,
+                           static_cast<P>(arguments)...);
+}
 }  // namespace assay::cuda
 
 #else

@@ -177,7 +177,8 @@ std::string reading() {
          "<code>sweep.jsonl</code> also has p10, p90, the 95 % interval of the median, and the samples. "
          "<i>One sample</i>: the first launch took " +
          too_long_words() +
-         ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a device-to-device copy, divided by the "
+         ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a "
+         "device-to-device copy, divided by the "
          "kernel's time. The copy moves the bytes that any kernel must move (every logit read once, every "
          "output written once). A kernel with 100 % is as fast as a copy.</dd><dt>Share of the "
          "read</dt><dd>The same with a pass that only reads. It is the ceiling of top-k and log-sum-exp, "

@@ -1,0 +1,180 @@
+// A row, or a slice of one, in the registers of the threads that share it. It is read once and written once,
+// 16 bytes at a time, for any row length V and any alignment:
+//   edge   the elements before the first 32-byte boundary of the memory and those after the last whole
+//   access;
+//          at most one per thread
+//   body   whole accesses; access i belongs to thread i mod (number of threads)
+// So alignment changes which thread holds an element, and nothing else.
+#pragma once
+
+#include "kernels/building_blocks/row_divisor.cuh"
+#include "kernels/building_blocks/row_write.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+/// Where the parts of a row lie. `head` and `tail` count elements, `accesses` counts 16-byte accesses.
+template <class T>
+struct Parts {
+  int head, tail;
+  std::int64_t accesses;
+
+  __device__ __forceinline__ Parts(const T* x, std::int64_t V) {
+    const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(x) % kSector);
+    const auto to_sector = static_cast<int>((kSector - past) % kSector / sizeof(T));
+    head = to_sector < V ? to_sector : static_cast<int>(V);
+    accesses = (V - head) / kPerAccess<T>;
+    tail = static_cast<int>(V - head - accesses * kPerAccess<T>);
+  }
+  /// Index of the edge element that belongs to a thread, or -1.
+  __device__ __forceinline__ std::int64_t edge(int thread) const {
+    return thread < head          ? thread
+           : thread < head + tail ? accesses * kPerAccess<T> + thread
+                                  : std::int64_t{-1};
+  }
+};
+/// More threads than this have no edge element: fewer than a sector before the body, fewer than an access
+/// after.
+template <class T>
+inline constexpr int kMostEdges = (kSector + 16) / static_cast<int>(sizeof(T)) - 2;
+static_assert(kMostEdges<f16> <= 32);  // the edges of a row belong to one warp
+
+/// kCount accesses of a thread: accesses[thread + i x threads], i = 0 .. kCount - 1. Those past `end` are
+/// -inf.
+template <class T, int kCount>
+struct Held {
+  Access<T> part[kCount];
+
+  __device__ __forceinline__ void load(const Access<T>* from, std::int64_t end, int thread, int threads) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t at = thread + i * threads;
+      part[i] = no_access<T>();
+      if (at < end) part[i] = load_last(from + at);
+    }
+  }
+
+  /// The largest element without NaN; -inf if there is none.
+  __device__ __forceinline__ float largest() const {
+    Access<T> most = part[0];
+#pragma unroll
+    for (int i = 1; i < kCount; ++i) most = larger(most, part[i]);
+    return as_floats(most).largest;
+  }
+
+  /// Sum of exp(x - shift).
+  template <class E>
+  __device__ __forceinline__ float sum(float shift) const {
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const auto c = as_floats(part[i]);
+#pragma unroll
+      for (int j = 0; j < kPerAccess<T>; ++j) total += E::of(c.x[j] - shift);
+    }
+    return total;
+  }
+
+  /// Stores f of each chunk; f(Chunk&) replaces the logits by the outputs. `vector`: `to` is a multiple of 16
+  /// bytes.
+  template <class F>
+  __device__ __forceinline__ void store(T* to, std::int64_t end, int thread, int threads, bool vector,
+                                        F f) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t at = thread + i * threads;
+      if (at >= end) continue;
+      auto c = as_floats(part[i]);
+      f(c);
+      if (vector) {
+        store_last(reinterpret_cast<Access<T>*>(to) + at, as_elements<T>(c));
+      } else {
+#pragma unroll
+        for (int j = 0; j < kPerAccess<T>; ++j) to[at * kPerAccess<T> + j] = from_float<T>(c.x[j]);
+      }
+    }
+  }
+
+  /// Makes the compiler forget that it has already converted the elements. Otherwise it keeps all of them as
+  /// floats between two uses, and 16-bit rows need twice the registers.
+  __device__ __forceinline__ void forget() {
+#if defined(__CUDACC__)
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+#pragma unroll
+        for (unsigned& w : part[i].w) asm volatile("" : "+r"(w));
+    }
+#endif
+  }
+
+ private:
+  __device__ __forceinline__ static Access<T> larger(const Access<T>& a, const Access<T>& b) {
+    Access<T> most;
+    if constexpr (sizeof(T) == 2) {
+      typename PairOf<T>::type p[kPerAccess<T> / 2], q[kPerAccess<T> / 2];
+      memcpy(p, &a, 16);
+      memcpy(q, &b, 16);
+#pragma unroll
+      for (int j = 0; j < kPerAccess<T> / 2; ++j) p[j] = __hmax2(p[j], q[j]);
+      memcpy(&most, p, 16);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kPerAccess<T>; ++j) most.e[j] = fmaxf(a.e[j], b.e[j]);
+    }
+    return most;
+  }
+};
+
+/// What exps are taken relative to: the maximum, or 0 if there is none. (It avoids (-inf) - (-inf).)
+__device__ __forceinline__ float reference(float maximum) {
+  return maximum == negative_infinity() ? 0.0f : maximum;
+}
+
+/// The merge of the values of `lanes` neighbouring lanes, a power of two. One rescale per value: first the
+/// maximum, then the sum of what has been rescaled to it. All lanes of the warp must call it.
+template <class E>
+__device__ __forceinline__ Normalizer merge_lanes(Normalizer n, int lanes = 32) {
+  float maximum = n.m;
+  for (int step = lanes / 2; step > 0; step /= 2) maximum = fmaxf(maximum, shuffle_xor(maximum, step));
+  n.d *= E::of(n.m - reference(maximum));
+  for (int step = lanes / 2; step > 0; step /= 2) n.d += shuffle_xor(n.d, step);
+  return {maximum, n.d};
+}
+
+/// A row of only -inf and NaN has no maximum. Its m is NaN, as that of every other row with NaN in the sum.
+__device__ __forceinline__ void store_normalizer(float* m, float* d, std::int64_t row, Normalizer n) {
+  m[row] = n.m == negative_infinity() && n.d != n.d ? n.d : n.m;
+  d[row] = n.d;
+}
+
+/// From logits to outputs: exp(x - m) / d, correctly rounded quotients.
+struct Accurate {
+  using Exp = AccurateExp;
+  static constexpr assay::Exp exp = assay::Exp::accurate;
+  static constexpr Division division = Division::ieee;
+  float m;
+  RowDivisor by;
+  __device__ __forceinline__ explicit Accurate(Normalizer n) : m(n.m), by(row_divisor(n.d)) {}
+  template <class T, int N>
+  __device__ __forceinline__ void outputs(Chunk<N>& c) const {
+#pragma unroll
+    for (int j = 0; j < N; ++j) c.x[j] = Exp::of(c.x[j] - m);
+    divide_chunk<T>(c, by);
+  }
+};
+
+/// __expf(x - m) times the reciprocal of d.
+struct Fast {
+  using Exp = FastExp;
+  static constexpr assay::Exp exp = assay::Exp::fast;
+  static constexpr Division division = Division::reciprocal;
+  float m, reciprocal;
+  __device__ __forceinline__ explicit Fast(Normalizer n) : m(n.m), reciprocal(1.0f / n.d) {}
+  template <class T, int N>
+  __device__ __forceinline__ void outputs(Chunk<N>& c) const {
+#pragma unroll
+    for (int j = 0; j < N; ++j) c.x[j] = Exp::of(c.x[j] - m) * reciprocal;
+  }
+};
+
+}  // namespace assay::ASSAY_BACKEND::onepass

@@ -1,0 +1,44 @@
+// Rung 2, short rows: a warp holds a row. No shared memory, no barrier.
+#pragma once
+
+#include "kernels/building_blocks/onepass/held.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+inline constexpr int kWarpThreads = 256;
+
+template <class Form, class T, int kCount>
+__global__ void __launch_bounds__(kWarpThreads)
+    warp_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
+  using E = typename Form::Exp;
+  constexpr int kWarps = kWarpThreads / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+       row < logits.count; row += step) {
+    const T* const x = logits.row(row);
+    const Parts<T> parts(x, V);
+    Held<T, kCount> held;
+    held.load(reinterpret_cast<const Access<T>*>(x + parts.head), parts.accesses, lane, 32);
+    const std::int64_t edge_at = parts.edge(lane);
+    const float edge = edge_at >= 0 ? to_float(x[edge_at]) : negative_infinity();
+    const float own = fmaxf(held.largest(), edge);
+    const float shift = reference(own);
+    const Normalizer n = merge_lanes<E>({own, held.template sum<E>(shift) + E::of(edge - shift)});
+    if (probs.base) {
+      T* const p = probs.row(row);
+      const Form form(n);
+      const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
+      held.store(p + parts.head, parts.accesses, lane, 32,
+                 reinterpret_cast<std::uintptr_t>(p + parts.head) % 16 == 0, outputs);
+      if (edge_at >= 0) {
+        Chunk<1> c = single(edge);
+        outputs(c);
+        p[edge_at] = from_float<T>(c.x[0]);
+      }
+    }
+    if (m && lane == 0) store_normalizer(m, d, row, n);
+  }
+}
+
+}  // namespace assay::ASSAY_BACKEND::onepass

@@ -1,0 +1,33 @@
+// onepass: Algorithm 3 with every logit read once and every output written once, at any row length V: the row
+// stays in registers between the two. Who holds it grows with V, from a few lanes to a cluster of 16 blocks
+// (building_blocks/onepass/rungs.cuh). exp and division are accurate.
+// Worst case seen: TODO
+#include "kernels/building_blocks/onepass/rungs.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+struct Onepass {
+  static constexpr Op op = Op::softmax;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .exp = onepass::Accurate::exp,
+        .division = onepass::Accurate::division,
+        .height = onepass::height<T>,
+        .loads = [](std::int64_t V) { return onepass::read_again<T>(V) ? 2 : 1; },
+        .stores = 1,
+        .in_place = true,
+        .batch_invariant = false,
+    };
+  }
+  template <class T>
+  static void run(const Call<T>& call) {
+    onepass::run<onepass::Accurate>(call);
+  }
+};
+ASSAY_REGISTER_KERNEL(Onepass, "onepass", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND

@@ -1,0 +1,32 @@
+// onepass_fast: onepass with the hardware's approximate exp (__expf) and one reciprocal per row.
+// Its exp loses accuracy in proportion to |x - m|.
+// Worst case seen: TODO
+#include "kernels/building_blocks/onepass/rungs.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+struct OnepassFast {
+  static constexpr Op op = Op::softmax;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .exp = onepass::Fast::exp,
+        .division = onepass::Fast::division,
+        .height = onepass::height<T>,
+        .loads = [](std::int64_t V) { return onepass::read_again<T>(V) ? 2 : 1; },
+        .stores = 1,
+        .in_place = true,
+        .batch_invariant = false,
+    };
+  }
+  template <class T>
+  static void run(const Call<T>& call) {
+    onepass::run<onepass::Fast>(call);
+  }
+};
+ASSAY_REGISTER_KERNEL(OnepassFast, "onepass_fast", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND
