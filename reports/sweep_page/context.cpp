@@ -70,7 +70,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     c.index.emplace(Context::Place{variant, r.dtype, r.rows, r.k, r.V}, &r);
   }
   for (const auto& [peer, name] : names) c.variants.push_back(name);
-  for (const char* d : {"f32", "f16", "bf16"})
+  for (const char* d : kDtypeOrder)
     if (std::any_of(c.timed.begin(), c.timed.end(), [&](const auto* r) { return r->dtype == d; }))
       c.dtypes.push_back(d);
   return c;

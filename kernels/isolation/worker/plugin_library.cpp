@@ -25,6 +25,12 @@ std::string quoted(const char* text) {
   return s + "'";
 }
 
+std::string known_dtypes() {
+  std::string all;
+  for (const Dtype t : kDtypes) all += (all.empty() ? "" : ", ") + std::string(name(t));
+  return all;
+}
+
 /// Says what is wrong with one entry, or is empty.
 std::string fault_of(const assay_variant& v) {
   if (!v.name || !*v.name) return "has no name";
@@ -39,7 +45,7 @@ std::string fault_of(const assay_variant& v) {
   if (!v.in_dtype) return who + "has no in_dtype";
   for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
     if (!parse_dtype(std::string_view(dtype, strnlen(dtype, 8))))
-      return who + "has dtype " + quoted(dtype) + ": known are f16, bf16, f32, f64";
+      return who + "has dtype " + quoted(dtype) + ": known are " + known_dtypes();
   if (v.device_type != 1 && v.device_type != 2)
     return who + "has device_type " + std::to_string(v.device_type) + ": known are 1 (host) and 2 (CUDA)";
   if (!v.run) return who + "has no run function";
