@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "reference/problem.hpp"
 #include "reports/data/html.hpp"
 
 namespace assay::speed {
@@ -38,7 +39,8 @@ std::string dtype_of(std::string_view key) {
 }
 
 bool reads_only(const SweepRecord& r) {
-  return r.op == "softmax_topk" || r.op == "topk" || r.op == "lse" || r.op == "read";
+  const std::optional<Op> op = parse_op(r.op);
+  return r.op == "read" || (op && (selects(*op) || one_value(*op)));
 }
 
 double share(const SweepRecord& r) {

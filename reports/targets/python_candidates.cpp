@@ -1,5 +1,6 @@
 #include "reports/targets/python_candidates.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 #include "accuracy/reproduce.hpp"
@@ -73,7 +74,8 @@ PythonCallable python_callable(const std::string& word, const SourceOptions& o) 
       if (letter == '.') letter = '_';
   if (!o.op.empty()) {
     const std::optional<Op> op = parse_op(o.op);
-    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
+    constexpr Op kOffered[] = {Op::softmax, Op::log_softmax, Op::lse, Op::topk, Op::softmax_topk};
+    if (!op || std::ranges::find(kOffered, *op) == std::end(kOffered))
       throw InputError("--op " + o.op +
                        ": a Python callable does softmax, log_softmax, lse, topk or softmax_topk");
     c.op = *op;

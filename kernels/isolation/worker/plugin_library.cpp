@@ -40,7 +40,7 @@ std::string fault_of(const assay_variant& v) {
     if (!std::isalnum(static_cast<unsigned char>(v.name[i])) && v.name[i] != '_' && v.name[i] != '-')
       return "is called " + quoted(v.name) + ": names are letters, digits, '_' and '-'";
   const std::string who = "(" + quoted(v.name) + ") ";
-  if (v.op < ASSAY_SOFTMAX || v.op > ASSAY_SOFTMAX_BACKWARD)
+  if (v.op < 0 || v.op >= std::ssize(kOps))
     return who + "has op " + std::to_string(v.op) + ", which plugin.h does not list";
   if (!v.in_dtype) return who + "has no in_dtype";
   for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
