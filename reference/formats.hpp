@@ -57,7 +57,7 @@ inline std::optional<Dtype> parse_dtype(std::string_view s) {
 
 /// The dtypes for which bounds are derived: arithmetic in f32 and narrower.
 inline constexpr Dtype kJudged[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
-constexpr bool judged(Dtype t) {
+constexpr bool can_judge(Dtype t) {
   for (Dtype j : kJudged)
     if (t == j) return true;
   return false;

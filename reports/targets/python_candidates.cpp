@@ -37,7 +37,7 @@ std::pair<Dtype, Dtype> types_in(const std::string& word) {
   const std::size_t at = word.find(':');
   const auto in = parse_dtype(word.substr(0, at));
   const auto out = at == word.npos ? in : parse_dtype(word.substr(at + 1));
-  if (!in || !out || !judged(*in) || !judged(*out))
+  if (!in || !out || !can_judge(*in) || !can_judge(*out))
     throw InputError("--types " + word + ": f16, bf16 and f32 can be judged, and f16:f32 with other outputs");
   return {*in, *out};
 }
