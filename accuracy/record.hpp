@@ -47,6 +47,9 @@ enum class Check {
   synccheck,
 };
 inline constexpr int kChecks = static_cast<int>(Check::synccheck) + 1;
+/// The checks whose outcome depends on how long the paths of the sum are taken to be.
+inline constexpr Check kOfTheSum[] = {Check::element, Check::coherence, Check::row_sum,   Check::monotone,
+                                      Check::range,   Check::argmax,    Check::normalizer};
 const char* name(Check c);
 std::optional<Check> parse_check(std::string_view s);
 

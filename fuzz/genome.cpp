@@ -94,7 +94,7 @@ Genome in_range(Genome g) {
 
 PreparedGenome prepare(const Genome& raw, Dtype dtype) {
   const Genome g = in_range(raw);
-  const bool wide = dtype != Dtype::f16;
+  const bool wide = format(dtype).emax > 15;
   PreparedGenome p{.base = g.base,
                    .stretches = g.stretches,
                    .offset = g.offset,
@@ -102,7 +102,7 @@ PreparedGenome prepare(const Genome& raw, Dtype dtype) {
                    .gap = g.gap,
                    .grid = g.grid,
                    .inverse_grid = g.grid > 0 ? 1 / g.grid : 0,
-                   .limit = max_finite(dtype == Dtype::f64 ? Dtype::f32 : dtype),
+                   .limit = std::min(max_finite(dtype), max_finite(Dtype::f32)),
                    .seed = g.seed,
                    .V = g.V,
                    .period = g.period,
@@ -136,7 +136,7 @@ Tensor tensor_of(const Genome& g, Dtype dtype) {
     case Dtype::f32:
       fill<Dtype::f32>(p, t);
       break;
-    case Dtype::f64: {  // the same values as f32
+    default: {  // the values of f32, rounded
       Tensor narrow(Dtype::f32, t.rows, t.V);
       fill<Dtype::f32>(p, narrow);
       for (std::int64_t r = 0; r < t.rows; ++r)

@@ -55,6 +55,14 @@ inline std::optional<Dtype> parse_dtype(std::string_view s) {
   return std::nullopt;
 }
 
+/// The dtypes for which bounds are derived: arithmetic in f32 and narrower.
+inline constexpr Dtype kJudged[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
+constexpr bool can_judge(Dtype t) {
+  for (Dtype j : kJudged)
+    if (t == j) return true;
+  return false;
+}
+
 /// 2^e as a double, for -1074 <= e <= 1023.
 constexpr double exp2i(int e) {
   if (e < -1022) return std::bit_cast<double>(std::uint64_t{1} << (e + 1074));

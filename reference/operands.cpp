@@ -28,7 +28,7 @@ bool set_type(Operands& o, std::uint32_t part, std::string_view type) {
   }
   if (part & operand::any_bias) {
     const auto t = parse_dtype(type);
-    if (!t || *t == Dtype::f64) return false;
+    if (!t || !can_judge(*t)) return false;
     return o.bias = *t, true;
   }
   if (part & operand::lengths) {

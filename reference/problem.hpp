@@ -44,6 +44,8 @@ inline std::optional<Op> parse_op(std::string_view s) {
 }
 
 constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk; }
+/// True if the op writes one value a row.
+constexpr bool one_value(Op op) { return op == Op::lse; }
 
 /// Logits are rows x V in `in`; rows start `in_pitch` elements apart. Values are written per row, `out_pitch`
 /// elements apart: V for softmax and log_softmax, one for lse, k for topk (logits) and softmax_topk
@@ -66,8 +68,8 @@ struct Problem {
   /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const {
     if (selects(op)) return k;
-    if (op == Op::lse) return V > 0 ? 1 : 0;
-    return op == Op::softmax || op == Op::log_softmax || op == Op::softmax_backward ? V : 0;
+    if (one_value(op)) return V > 0 ? 1 : 0;
+    return op == Op::normalizer ? 0 : V;
   }
   /// Bytes of one index: 4 (int32), or 8 (int64) if V > 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }

@@ -119,6 +119,9 @@ LogBounds log_bounds(const Terms& t, const RowTruth& row, const RowBounds& b);
 /// log-error of the computed sum, because that sum must not overflow either.
 std::string outside_domain(const Claim& claim, const RowTruth& row, double b);
 
+/// Empty, or why no launch of the variant can be judged: its dtype.
+std::string unjudged_dtype(const Variant& variant);
+
 /// Empty, or why the variant's author promises nothing for a row with these logits: special values, or too
 /// large values.
 std::string outside_values(const Variant& variant, std::span<const double> logits);

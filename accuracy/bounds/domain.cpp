@@ -92,6 +92,11 @@ std::string outside_values(const Limits& l, const Policy& policy, std::span<cons
 }
 }  // namespace
 
+std::string unjudged_dtype(const Variant& v) {
+  if (v.dtype == Dtype::f64) return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
+  return {};
+}
+
 std::string outside_values(const Variant& variant, std::span<const double> logits) {
   return outside_values(variant.limits, variant.claim.policy, logits);
 }

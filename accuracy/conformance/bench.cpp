@@ -121,8 +121,7 @@ Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {
 std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const {
   const Variant& v = variant_of(c);
   if (!v.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
-  if (v.dtype == Dtype::f64)
-    return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
+  if (const std::string why = unjudged_dtype(v); !why.empty()) return why;
   if (selects(c.op) && c.k > v.max_k) return fmt::format("k: {} exceeds the variant's {}", c.k, v.max_k);
   const Layout fits = fit(c, layout);
   const bool asked =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <stdexcept>
@@ -30,22 +31,36 @@ const JudgeKernel& judge_kernel() {
   return best;
 }
 
+/// The values of a format of up to 16 bits, by their bits.
+const std::vector<float>& values_of(Dtype t) {
+  static const auto all = [] {
+    std::array<std::vector<float>, std::size(kDtypes)> tables;
+    for (const Dtype narrow : kDtypes) {
+      if (format(narrow).bits > 16) continue;
+      std::vector<float>& v = tables[static_cast<std::size_t>(narrow)];
+      v.resize(std::size_t{1} << format(narrow).bits);
+      for (std::size_t b = 0; b < v.size(); ++b) v[b] = static_cast<float>(decode(narrow, b));
+    }
+    return tables;
+  }();
+  return all[static_cast<std::size_t>(t)];
+}
+
 void decode_row(Dtype t, const void* from, std::int64_t n, float* to) {
   if (t == Dtype::f32) {
     std::copy_n(static_cast<const float*>(from), n, to);
     return;
   }
-  const auto* bits = static_cast<const std::uint16_t*>(from);
   if (t == Dtype::bf16) {
+    const auto* bits = static_cast<const std::uint16_t*>(from);
     for (std::int64_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t{bits[i]} << 16);
     return;
   }
-  static const std::vector<float> table = [] {
-    std::vector<float> v(0x10000);
-    for (std::size_t b = 0; b < v.size(); ++b) v[b] = static_cast<float>(decode(Dtype::f16, b));
-    return v;
-  }();
-  for (std::int64_t i = 0; i < n; ++i) to[i] = table[bits[i]];
+  const float* const table = values_of(t).data();
+  with_unsigned(size_of(t), [&](auto zero) {
+    const auto* bits = static_cast<const decltype(zero)*>(from);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = table[bits[i]];
+  });
 }
 
 const std::byte* row_of(const void* base, Dtype t, std::int64_t row, std::int64_t pitch) {

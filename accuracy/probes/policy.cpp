@@ -134,7 +134,7 @@ Observation selection(const Variant& v) {
 
 void probe_policies(const Variant& v, std::vector<Observation>& out) {
   out.push_back(repeats(v));
-  if (v.op != Op::lse) out.push_back(special(v));
+  if (!one_value(v.op)) out.push_back(special(v));
   if (selects(v.op)) out.push_back(selection(v));
 }
 

@@ -2,6 +2,7 @@
 // without a shift is divided.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -74,8 +75,14 @@ Observation probe_numerators(const Variant& v, const Terms& terms) {
 Observation probe_shift(const Variant& v, const Terms& terms) {
   Observation o{.probe = "shift"};
   constexpr std::int64_t V = 64;
-  std::vector<double> shifts = {0, 8, 96, -96};
-  if (v.dtype != Dtype::bf16) shifts.push_back(1024);
+  // The dtype must hold every element, a multiple of 1/2 from c - 31.5 to c.
+  std::vector<double> shifts;
+  for (const double c : {0, 8, 96, -96, 1024})
+    if (2 * std::max(c, 31.5 - c) <= std::ldexp(1.0, format(v.dtype).precision)) shifts.push_back(c);
+  if (shifts.size() < 2) {
+    o.skipped = fmt::format("{} holds no two such rows", name(v.dtype));
+    return o;
+  }
   std::vector<Sparse> rows;
   for (double c : shifts) {
     Sparse row;
@@ -107,8 +114,8 @@ Observation probe_shift(const Variant& v, const Terms& terms) {
   }
   o.trait = same_all ? "shift subtract" : none ? "shift none" : "shift rounded with the logit";
   o.sharper = same_all && (!terms.shifted || terms.exp2);
-  o.saw = same_all ? fmt::format("same bits under {} shifts up to {}", shifts.size() - 1,
-                                 v.dtype == Dtype::bf16 ? 96 : 1024)
+  o.saw = same_all ? fmt::format("same bits under {} shifts up to {:g}", shifts.size() - 1,
+                                 *std::max_element(shifts.begin(), shifts.end()))
                    : first;
   return o;
 }

@@ -85,7 +85,7 @@ void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
 
 /// Empty, or why such a problem cannot be judged.
 std::string unjudgeable(const Variant& variant, const Problem& p) {
-  if (p.in == Dtype::f64) return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
+  if (const std::string why = unjudged_dtype(variant); !why.empty()) return why;
   if (selects(p.op) && p.k > variant.max_k)
     return fmt::format("k: {} exceeds the variant's {}", p.k, variant.max_k);
   return {};

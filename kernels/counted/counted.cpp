@@ -50,7 +50,7 @@ const Variant* find_counted(std::string_view key) {
 AccessCounts count_accesses(const Variant& counted, const Problem& p, std::span<const std::byte> logits) {
   const auto size = static_cast<std::int64_t>(size_of(p.in)),
              out_size = static_cast<std::int64_t>(size_of(p.out));
-  const std::int64_t out_columns = selects(p.op) ? p.k : p.op == Op::normalizer || p.op == Op::lse ? 1 : p.V;
+  const std::int64_t out_columns = selects(p.op) ? p.k : p.op == Op::normalizer || one_value(p.op) ? 1 : p.V;
   if (static_cast<std::int64_t>(logits.size()) < p.rows * p.V * size)
     throw std::invalid_argument("count_accesses: fewer logits than rows x V");
   std::vector<std::byte> in(logits.begin(), logits.end());

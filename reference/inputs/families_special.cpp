@@ -99,7 +99,7 @@ void pos_inf(Row& r) {
 
 void nan(Row& r) {
   const Format f = format(r.dtype);
-  const std::uint64_t quiet = f.exponent_mask() | std::uint64_t{1} << (f.mantissa_bits() - 1);
+  const std::uint64_t quiet = encode(r.dtype, std::numeric_limits<double>::quiet_NaN());
   r.normal();
   const std::int64_t last = r.V - 1, any = r.random.below(r.V);
   switch (r.which) {

@@ -30,7 +30,7 @@ struct Options {
 void take_dtype(const std::string& word, Graded& g) {
   const std::size_t colon = word.find(':');
   g.dtype = parse_dtype(word.substr(0, colon));
-  bool good = g.dtype && *g.dtype != Dtype::f64;
+  bool good = g.dtype && can_judge(*g.dtype);
   if (colon != word.npos) {
     g.out_dtype = parse_dtype(word.substr(colon + 1));
     good = good && g.out_dtype;

@@ -43,7 +43,7 @@ int run(const Options& o) {
   std::vector<std::pair<Manifest::Entry, const Family*>> entries;
   for (const std::string& d : o.dtypes) {
     const auto t = parse_dtype(d);
-    if (!t || *t == Dtype::f64) throw InputError("--dtype " + d + ": f16, bf16 or f32");
+    if (!t || !can_judge(*t)) throw InputError("--dtype " + d + ": f16, bf16 or f32");
     for (const Family* f : chosen)
       for (const std::int64_t V : o.sizes) {
         if (V < 1) throw InputError("--V: must be 1 or more");

@@ -34,7 +34,7 @@ std::string tried_by(const Family& f) {
 std::string rows_there(const Family& f) {
   std::string dtypes;
   bool all = true;
-  for (const Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+  for (const Dtype t : kJudged) {
     const bool has = applies(f, t, 1);
     all = all && has;
     if (has) dtypes += (dtypes.empty() ? "" : ", ") + std::string(name(t));

@@ -191,7 +191,9 @@ std::vector<std::string> backends(const ReportData& data) {
   return ordered(data, &KeyInfo::backend, {"cuda", "host", "host_fma", "plugin"});
 }
 std::vector<std::string> dtypes(const ReportData& data) {
-  return ordered(data, &KeyInfo::dtype, {"f16", "bf16", "f32", "f64"});
+  std::vector<std::string> names;
+  for (const Dtype t : kDtypes) names.emplace_back(name(t));
+  return ordered(data, &KeyInfo::dtype, names);
 }
 std::vector<std::string> variants(const ReportData& data) { return ordered(data, &KeyInfo::variant, {}); }
 

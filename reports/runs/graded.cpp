@@ -97,10 +97,10 @@ Loaded load(const Graded& g, Op op) {
         read_floats(g.values, usual_name(op), said,
                     l.logits.dtype == Dtype::bf16 ? "--dtype bf16" : "--dtype " + logits_type + ":bf16");
     must_hold(g.values, *l.values, g.out_dtype);
-    // A vector with one lse per row has one dimension.
-    if (op == Op::lse && l.values->rows == 1 && l.values->V == l.logits.rows)
+    // A vector with one value per row has one dimension.
+    if (one_value(op) && l.values->rows == 1 && l.values->V == l.logits.rows)
       std::swap(l.values->rows, l.values->V);
-    shaped(g.values, l.values->rows, l.values->V, op == Op::lse ? 1 : selects(op) ? l.k : l.logits.V);
+    shaped(g.values, l.values->rows, l.values->V, one_value(op) ? 1 : selects(op) ? l.k : l.logits.V);
   }
   return l;
 }

@@ -99,7 +99,7 @@ std::vector<const Subject*> subjects_of(const SweepSelection& s, std::vector<std
   std::set<std::string> dtypes;
   for (const std::string& d : s.dtypes) {
     const auto t = parse_dtype(d);
-    if (!t || *t == Dtype::f64) throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
+    if (!t || !can_judge(*t)) throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
     dtypes.insert(d);
   }
   std::vector<const Subject*> found;

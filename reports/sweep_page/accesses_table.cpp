@@ -102,7 +102,7 @@ std::string access_table(const Context& c) {
   std::string tables;
   bool gpu = false, host = false;
   for (const AccessRecord& a : c.accesses) (a.source == "ncu" ? gpu : host) = true;
-  for (const char* d : {"f32", "f16", "bf16"})
+  for (const char* d : kDtypeOrder)
     if (const auto kernels = counted(c, d); !kernels.empty())
       tables += "<div" + chosen_by(d) + "><h3>" + d + "</h3>" + table(kernels) + "</div>";
   if (tables.empty()) return missing("measured accesses", "assay sweep accesses");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "reference/problem.hpp"
 #include "reports/data/html.hpp"
 
 namespace assay::speed {
@@ -38,7 +39,8 @@ std::string dtype_of(std::string_view key) {
 }
 
 bool reads_only(const SweepRecord& r) {
-  return r.op == "softmax_topk" || r.op == "topk" || r.op == "lse" || r.op == "read";
+  const std::optional<Op> op = parse_op(r.op);
+  return r.op == "read" || (op && (selects(*op) || one_value(*op)));
 }
 
 double share(const SweepRecord& r) {
@@ -70,7 +72,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     c.index.emplace(Context::Place{variant, r.dtype, r.rows, r.k, r.V}, &r);
   }
   for (const auto& [peer, name] : names) c.variants.push_back(name);
-  for (const char* d : {"f32", "f16", "bf16"})
+  for (const char* d : kDtypeOrder)
     if (std::any_of(c.timed.begin(), c.timed.end(), [&](const auto* r) { return r->dtype == d; }))
       c.dtypes.push_back(d);
   return c;

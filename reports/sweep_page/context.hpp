@@ -15,6 +15,9 @@
 
 namespace assay::speed {
 
+/// The dtypes of a page, in the order of its tables.
+inline constexpr const char* kDtypeOrder[] = {"f32", "f16", "bf16"};
+
 struct Context {
   const std::vector<SweepRecord>& records;
   const std::vector<AccessRecord>& accesses;
@@ -23,7 +26,7 @@ struct Context {
   /// Variants and peers with a finite time. Wrong kernels are left out: their speed means nothing.
   std::vector<const SweepRecord*> timed;
   std::vector<std::string> variants;  // the project's in alphabetical order, then peers
-  std::vector<std::string> dtypes;    // those of f32, f16, bf16 that occur
+  std::vector<std::string> dtypes;    // those of kDtypeOrder that occur
 
   /// Null if it was not timed.
   const SweepRecord* at(std::string_view variant, std::string_view dtype, std::int64_t rows, std::int64_t V,

@@ -40,7 +40,7 @@ std::string limits_table(const Context& c) {
   for (const AccessRecord& a : c.accesses)
     if (a.source == "ncu") last[{dtype_of(a.key), a.V, variant_of(a.key), a.k}] = &a, sizes.insert(a.V);
   std::string tables;
-  for (const char* d : {"f32", "f16", "bf16"})
+  for (const char* d : kDtypeOrder)
     for (const std::int64_t V : sizes) {
       std::string body;
       for (const auto& [place, a] : last) {

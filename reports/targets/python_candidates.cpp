@@ -1,5 +1,6 @@
 #include "reports/targets/python_candidates.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 #include "accuracy/reproduce.hpp"
@@ -36,7 +37,7 @@ std::pair<Dtype, Dtype> types_in(const std::string& word) {
   const std::size_t at = word.find(':');
   const auto in = parse_dtype(word.substr(0, at));
   const auto out = at == word.npos ? in : parse_dtype(word.substr(at + 1));
-  if (!in || !out || *in == Dtype::f64 || *out == Dtype::f64)
+  if (!in || !out || !can_judge(*in) || !can_judge(*out))
     throw InputError("--types " + word + ": must be f16, bf16 or f32, or inputs:outputs, as f16:f32");
   return {*in, *out};
 }
@@ -73,7 +74,8 @@ PythonCallable python_callable(const std::string& word, const SourceOptions& o) 
       if (letter == '.') letter = '_';
   if (!o.op.empty()) {
     const std::optional<Op> op = parse_op(o.op);
-    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
+    constexpr Op kOffered[] = {Op::softmax, Op::log_softmax, Op::lse, Op::topk, Op::softmax_topk};
+    if (!op || std::ranges::find(kOffered, *op) == std::end(kOffered))
       throw InputError("--op " + o.op +
                        ": a Python callable does softmax, log_softmax, lse, topk or softmax_topk");
     c.op = *op;

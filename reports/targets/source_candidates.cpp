@@ -112,7 +112,7 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   }
   for (const std::string& t : o.dtypes) {
     const std::optional<Dtype> dtype = parse_dtype(t);
-    if (!dtype || *dtype == Dtype::f64)
+    if (!dtype || !can_judge(*dtype))
       throw InputError("--types " + t + ": f16, bf16 and f32 can be judged");
     f.dtypes.push_back(*dtype);
   }

@@ -39,7 +39,7 @@ std::int64_t multiple_of_aligned(const Variant& v) {
   std::int64_t all = l.V_multiple;
   if (!l.dense || l.alignment <= 1) return all;
   for (const Dtype t : {v.dtype, v.out()}) {
-    if (t == v.out() && t != v.dtype && (selects(v.op) || v.op == Op::lse)) continue;
+    if (t == v.out() && t != v.dtype && (selects(v.op) || one_value(v.op))) continue;
     const auto element = static_cast<std::int64_t>(size_of(t));
     all = std::lcm(all, l.alignment / std::gcd(l.alignment, element));
   }

@@ -61,7 +61,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
         Unit u;
         for (const auto& [setup, layout] : layouts(p)) {
           if (layout.launch.in_place &&
-              (op_of(p) == Op::lse || op_of(p) == Op::normalizer || selects(op_of(p))))
+              (one_value(op_of(p)) || op_of(p) == Op::normalizer || selects(op_of(p))))
             continue;
           u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
           u.weight += weight_of(rows, V);

@@ -25,6 +25,12 @@ std::string quoted(const char* text) {
   return s + "'";
 }
 
+std::string known_dtypes() {
+  std::string all;
+  for (const Dtype t : kDtypes) all += (all.empty() ? "" : ", ") + std::string(name(t));
+  return all;
+}
+
 /// Says what is wrong with one entry, or is empty.
 std::string fault_of(const assay_variant& v) {
   if (!v.name || !*v.name) return "has no name";
@@ -34,12 +40,12 @@ std::string fault_of(const assay_variant& v) {
     if (!std::isalnum(static_cast<unsigned char>(v.name[i])) && v.name[i] != '_' && v.name[i] != '-')
       return "is called " + quoted(v.name) + ": names are letters, digits, '_' and '-'";
   const std::string who = "(" + quoted(v.name) + ") ";
-  if (v.op < ASSAY_SOFTMAX || v.op > ASSAY_SOFTMAX_BACKWARD)
+  if (v.op < 0 || v.op >= std::ssize(kOps))
     return who + "has op " + std::to_string(v.op) + ", which plugin.h does not list";
   if (!v.in_dtype) return who + "has no in_dtype";
   for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
     if (!parse_dtype(std::string_view(dtype, strnlen(dtype, 8))))
-      return who + "has dtype " + quoted(dtype) + ": known are f16, bf16, f32, f64";
+      return who + "has dtype " + quoted(dtype) + ": known are " + known_dtypes();
   if (v.device_type != 1 && v.device_type != 2)
     return who + "has device_type " + std::to_string(v.device_type) + ": known are 1 (host) and 2 (CUDA)";
   if (!v.run) return who + "has no run function";

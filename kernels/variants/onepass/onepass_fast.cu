@@ -1,6 +1,6 @@
 // onepass_fast: onepass with the hardware's approximate exp (__expf) and one reciprocal per row.
 // Its exp loses accuracy in proportion to |x - m|.
-// Worst case seen: TODO
+// Worst case seen: 122.7 ulp (f32@host), uniform_80, V = 50257, rows = 1, seed 1: row 0, column 17259.
 #include "kernels/building_blocks/onepass/rungs.cuh"
 
 namespace assay::ASSAY_BACKEND {
