@@ -3,6 +3,8 @@
 // others are read a second time.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/building_blocks/onepass/team.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
@@ -21,29 +23,31 @@ __global__ void __launch_bounds__(kMostThreads)
   for (; team.row < logits.count; team.row += team.rows_at_once) {
     const T* const x = logits.row(team.row);
     const Parts<T> parts(x, V);
-    // Slices are whole sectors.
-    const std::int64_t slice =
-        team.blocks == 1 ? parts.accesses : ((parts.accesses + team.blocks - 1) / team.blocks + 1) / 2 * 2;
-    const std::int64_t first = team.rank * slice;
-    const std::int64_t left = parts.accesses - first;
-    const std::int64_t count = left < 0 ? 0 : left < slice ? left : slice;
-    const T* const from = x + parts.head + first * kPerAccess<T>;
-    const std::int64_t tile = static_cast<std::int64_t>(threads) * kCount;
-    const std::int64_t last =
-        kAgain && count > tile ? (count - 1) / tile * tile : 0;  // where the last tile starts
+    // Slices are whole sectors. Indices have 64 bits only where a slice may be longer than a tile.
+    using Index = std::conditional_t<kAgain, std::int64_t, int>;
+    const auto accesses = static_cast<Index>(parts.accesses);
+    const Index slice =
+        team.blocks == 1 ? accesses : ((accesses + team.blocks - 1) / team.blocks + 1) / 2 * 2;
+    const Index first = team.rank * slice;
+    const Index left = accesses - first;
+    const Index count = left < 0 ? 0 : left < slice ? left : slice;
+    const T* const from = x + parts.head + static_cast<std::int64_t>(first) * kPerAccess<T>;
+    const int tile = threads * kCount;
+    const Index last = kAgain && count > tile ? (count - 1) / tile * tile : 0;  // where the last tile starts
+    const int in_last = static_cast<int>(count - last);
 
     const std::int64_t edge_at = team.rank == 0 ? parts.edge(thread) : -1;
     const float edge = edge_at >= 0 ? to_float(x[edge_at]) : negative_infinity();
     Held<T, kCount> held;
     Normalizer n = identity();
     if constexpr (kAgain) {
-      for (std::int64_t at = 0; at < last; at += tile) {
+      for (Index at = 0; at < last; at += tile) {
         held.load(reinterpret_cast<const Access<T>*>(from) + at, tile, thread, threads);
         const float own = held.largest();
         n = combine<E>(n, folded({own, held.template sum<E>(reference(own))}));
       }
     }
-    held.load(reinterpret_cast<const Access<T>*>(from) + last, count - last, thread, threads);
+    held.load(reinterpret_cast<const Access<T>*>(from) + last, in_last, thread, threads);
     const float own = fmaxf(held.largest(), edge);
     const float shift = reference(own);
     held.forget();
@@ -55,18 +59,18 @@ __global__ void __launch_bounds__(kMostThreads)
 
     if (probs.base) {
       T* const p = probs.row(team.row);
-      T* const to = p + parts.head + first * kPerAccess<T>;
+      T* const to = p + parts.head + static_cast<std::int64_t>(first) * kPerAccess<T>;
       const bool vector = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
       const Form form(n);
       const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-      held.store(to + last * kPerAccess<T>, count - last, thread, threads, vector, outputs);
+      held.store(to + last * kPerAccess<T>, in_last, thread, threads, vector, outputs);
       if (edge_at >= 0) {
         Chunk<1> c = single(edge);
         outputs(c);
         p[edge_at] = from_float<T>(c.x[0]);
       }
       if constexpr (kAgain) {
-        for (std::int64_t at = last - tile; at >= 0; at -= tile) {
+        for (Index at = last - tile; at >= 0; at -= tile) {
           held.load(reinterpret_cast<const Access<T>*>(from) + at, tile, thread, threads);
           held.store(to + at * kPerAccess<T>, tile, thread, threads, vector, outputs);
         }

@@ -44,10 +44,10 @@ template <class T, int kCount>
 struct Held {
   Access<T> part[kCount];
 
-  __device__ __forceinline__ void load(const Access<T>* from, std::int64_t end, int thread, int threads) {
+  __device__ __forceinline__ void load(const Access<T>* from, int end, int thread, int threads) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const std::int64_t at = thread + i * threads;
+      const int at = thread + i * threads;
       part[i] = no_access<T>();
       if (at < end) part[i] = load_last(from + at);
     }
@@ -77,11 +77,10 @@ struct Held {
   /// Stores f of each chunk; f(Chunk&) replaces the logits by the outputs. `vector`: `to` is a multiple of 16
   /// bytes.
   template <class F>
-  __device__ __forceinline__ void store(T* to, std::int64_t end, int thread, int threads, bool vector,
-                                        F f) const {
+  __device__ __forceinline__ void store(T* to, int end, int thread, int threads, bool vector, F f) const {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const std::int64_t at = thread + i * threads;
+      const int at = thread + i * threads;
       if (at >= end) continue;
       auto c = as_floats(part[i]);
       f(c);
@@ -135,8 +134,10 @@ __device__ __forceinline__ float reference(float maximum) {
 template <class E>
 __device__ __forceinline__ Normalizer merge_lanes(Normalizer n, int lanes = 32) {
   float maximum = n.m;
+#pragma unroll
   for (int step = lanes / 2; step > 0; step /= 2) maximum = fmaxf(maximum, shuffle_xor(maximum, step));
   n.d *= E::of(n.m - reference(maximum));
+#pragma unroll
   for (int step = lanes / 2; step > 0; step /= 2) n.d += shuffle_xor(n.d, step);
   return {maximum, n.d};
 }
@@ -152,6 +153,7 @@ struct Accurate {
   using Exp = AccurateExp;
   static constexpr assay::Exp exp = assay::Exp::accurate;
   static constexpr Division division = Division::ieee;
+  static constexpr bool ftz = false;
   float m;
   RowDivisor by;
   __device__ __forceinline__ explicit Accurate(Normalizer n) : m(n.m), by(row_divisor(n.d)) {}
@@ -163,11 +165,26 @@ struct Accurate {
   }
 };
 
-/// __expf(x - m) times the reciprocal of d.
+/// __expf with results below the smallest normal number flushed to 0: three instructions instead of six.
+struct FlushedExp {
+  __device__ __forceinline__ static float of(float t) {
+#if defined(__CUDACC__)
+    float e;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t * kLog2e));
+    return e;
+#else
+    const float e = __expf(t);
+    return e < 0x1p-126f ? 0.0f : e;
+#endif
+  }
+};
+
+/// exp(x - m) by FlushedExp, times the reciprocal of d.
 struct Fast {
-  using Exp = FastExp;
+  using Exp = FlushedExp;
   static constexpr assay::Exp exp = assay::Exp::fast;
   static constexpr Division division = Division::reciprocal;
+  static constexpr bool ftz = true;
   float m, reciprocal;
   __device__ __forceinline__ explicit Fast(Normalizer n) : m(n.m), reciprocal(1.0f / n.d) {}
   template <class T, int N>

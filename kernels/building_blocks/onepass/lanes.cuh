@@ -1,5 +1,5 @@
-// Rung 1, the shortest rows: several rows per warp. `lanes` neighbouring lanes, a power of two, hold a row in
-// kCount accesses each. Access c is always elements cN .. cN + N - 1 of the row.
+// Rung 1, the shortest rows: several rows per warp. kLanes neighbouring lanes, a power of two, hold a row
+// in kCount accesses each. Access c is always elements cN .. cN + N - 1 of the row.
 #pragma once
 
 #include "kernels/building_blocks/onepass/held.cuh"
@@ -20,16 +20,16 @@ __device__ __forceinline__ Access<T> gather(const T* x, std::int64_t first, std:
   return a;
 }
 
-template <class Form, class T, int kCount>
+template <class Form, class T, int kCount, int kLanes>
 __global__ void __launch_bounds__(kLanesThreads)
-    lanes_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V, int lanes) {
+    lanes_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V) {
   using E = typename Form::Exp;
   constexpr int N = kPerAccess<T>;
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int per_block = kLanesThreads / lanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  constexpr int per_block = kLanesThreads / kLanes;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * per_block;
   std::int64_t row =
-      static_cast<std::int64_t>(blockIdx.x) * per_block + static_cast<int>(threadIdx.x) / lanes;
+      static_cast<std::int64_t>(blockIdx.x) * per_block + static_cast<int>(threadIdx.x) / kLanes;
   // The lanes of a warp stay together, whether they have a row or not.
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * per_block; first < logits.count;
        first += step, row += step) {
@@ -39,14 +39,14 @@ __global__ void __launch_bounds__(kLanesThreads)
     Held<T, kCount> held;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const std::int64_t at = static_cast<std::int64_t>(lane + i * lanes) * N;
+      const std::int64_t at = static_cast<std::int64_t>(lane + i * kLanes) * N;
       held.part[i] = no_access<T>();
       if (!has_row || at >= V) continue;
       held.part[i] =
           vector && at + N <= V ? load_last(reinterpret_cast<const Access<T>*>(x + at)) : gather(x, at, V);
     }
     const float own = held.largest();
-    const Normalizer n = merge_lanes<E>({own, held.template sum<E>(reference(own))}, lanes);
+    const Normalizer n = merge_lanes<E>({own, held.template sum<E>(reference(own))}, kLanes);
     if (!has_row) continue;
     if (probs.base) {
       T* const p = probs.row(row);
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kLanesThreads)
       const Form form(n);
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        const std::int64_t at = static_cast<std::int64_t>(lane + i * lanes) * N;
+        const std::int64_t at = static_cast<std::int64_t>(lane + i * kLanes) * N;
         if (at >= V) continue;
         auto c = as_floats(held.part[i]);
         form.template outputs<T>(c);

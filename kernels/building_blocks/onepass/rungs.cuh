@@ -59,6 +59,8 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu) {
     while (lanes * count < accesses) lanes *= 2;
     return {Rung::lanes, count, lanes};
   }
+  // Where there are fewer rows than multiprocessors, more threads share a row, so that each waits for less.
+  if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
   if (whole <= 128) return {Rung::warp, 4, 32};
   if (wide && whole <= 256) return {Rung::warp, 8, 32};
   // Few rows leave most of a GPU without work, so each gets several blocks, of at least 512 accesses.
@@ -139,6 +141,28 @@ void launch_team(const Call<T>& c, const Step& s) {
          c.m, c.d, c.V, 1);
 }
 
+template <class Form, class T, int kCount, int kLanes>
+void launch_lanes_of(const Call<T>& c) {
+  launch(lanes_rung<Form, T, kCount, kLanes>, c.blocks(kLanesThreads / kLanes), kLanesThreads, 0, c.stream,
+         c.logits, c.probs, c.m, c.d, c.V);
+}
+
+template <class Form, class T>
+void launch_lanes(const Call<T>& c, const Step& s) {
+  constexpr int kCount = sizeof(T) == 4 ? 2 : 1;
+  if (s.count > kCount) return launch_lanes_of<Form, T, 2, 32>(c);
+  switch (s.threads) {
+    case 4:
+      return launch_lanes_of<Form, T, kCount, 4>(c);
+    case 8:
+      return launch_lanes_of<Form, T, kCount, 8>(c);
+    case 16:
+      return launch_lanes_of<Form, T, kCount, 16>(c);
+    default:
+      return launch_lanes_of<Form, T, kCount, 32>(c);
+  }
+}
+
 template <class Form, class T>
 void run(const Call<T>& c) {
 #if defined(__CUDACC__)
@@ -152,10 +176,7 @@ void run(const Call<T>& c) {
   };
   switch (s.rung) {
     case Rung::lanes:
-      if constexpr (sizeof(T) == 2)
-        if (s.count == 1)
-          return rows_of_a_block(lanes_rung<Form, T, 1>, kLanesThreads / s.threads, kLanesThreads, s.threads);
-      return rows_of_a_block(lanes_rung<Form, T, 2>, kLanesThreads / s.threads, kLanesThreads, s.threads);
+      return launch_lanes<Form>(c, s);
     case Rung::warp:
       if constexpr (sizeof(T) == 4)
         if (s.count == 8) return rows_of_a_block(warp_rung<Form, T, 8>, kWarpThreads / 32, kWarpThreads);

@@ -69,17 +69,16 @@ struct Cluster {
           own;
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
-    return merge_all<E>(shared, blocks * warps, lane);
+    const Normalizer all = merge_all<E>(shared, blocks * warps, lane);
+    // The values have been read. The next merge, or the end, waits for this. It stands before the outputs are
+    // stored, because a release waits for stores.
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    return all;
 #else
     return own;
 #endif
   }
-  /// As for one block. The next row's merge waits for it.
-  __device__ __forceinline__ void end_of_row() const {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-#endif
-  }
+  __device__ __forceinline__ void end_of_row() const {}  // merge has said it
   /// Every arrival needs its wait.
   __device__ __forceinline__ void end() const {
 #if __CUDA_ARCH__ >= 900

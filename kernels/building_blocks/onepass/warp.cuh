@@ -18,8 +18,9 @@ __global__ void __launch_bounds__(kWarpThreads)
        row < logits.count; row += step) {
     const T* const x = logits.row(row);
     const Parts<T> parts(x, V);
+    const auto accesses = static_cast<int>(parts.accesses);
     Held<T, kCount> held;
-    held.load(reinterpret_cast<const Access<T>*>(x + parts.head), parts.accesses, lane, 32);
+    held.load(reinterpret_cast<const Access<T>*>(x + parts.head), accesses, lane, 32);
     const std::int64_t edge_at = parts.edge(lane);
     const float edge = edge_at >= 0 ? to_float(x[edge_at]) : negative_infinity();
     const float own = fmaxf(held.largest(), edge);
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(kWarpThreads)
       T* const p = probs.row(row);
       const Form form(n);
       const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-      held.store(p + parts.head, parts.accesses, lane, 32,
+      held.store(p + parts.head, accesses, lane, 32,
                  reinterpret_cast<std::uintptr_t>(p + parts.head) % 16 == 0, outputs);
       if (edge_at >= 0) {
         Chunk<1> c = single(edge);
