@@ -133,7 +133,7 @@ void add_grade_command(CLI::App& app, int& status) {
   add_threads(*c, o->grade.threads);
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(
-      "FILE:NAME takes one array of a file. Without a name it is the only array, or the one that is called\n"
+      "FILE[:NAME] takes one array of a file. Without a name it is the only array, or the one that is called\n"
       "logits, probs, values or indices like the option. NumPy has no bf16: --dtype bf16 reads a file of\n"
       "its bits, made by x.view(torch.uint16), x.view(torch.int16) or ml_dtypes.\n\n"
       "Words of --declare:\n" +
