@@ -10,7 +10,7 @@
 namespace assay::ASSAY_BACKEND::onepass {
 
 /// Most threads of a block. It limits a thread to 64 registers, half of them for the row, so that a block of
-/// any size leaves no register of an SM unused.
+/// this size fits into an SM.
 inline constexpr int kMostThreads = 1024;
 
 template <class Form, class Team, class T, int kCount, bool kAgain>

@@ -1,10 +1,11 @@
-// A row, or a slice of one, in the registers of the threads that share it. It is read once and written once,
-// 16 bytes at a time, for any row length V and any alignment:
-//   edge   the elements before the first 32-byte boundary of the memory and those after the last whole
-//   access;
-//          at most one per thread
-//   body   whole accesses; access i belongs to thread i mod (number of threads)
-// So alignment changes which thread holds an element, and nothing else.
+// A row, or a slice of one, in the registers of the threads that share it: read once and written once, 16
+// bytes at a time, for any alignment:
+//   edge   the elements before the first 32-byte boundary of the memory, and those after the last whole
+//   access.
+//          A thread has at most one.
+//   body   whole accesses. Access i belongs to thread i mod (number of threads).
+// Alignment decides which thread holds an element, and so the order of the sum: the same row may get other
+// bits at another address.
 #pragma once
 
 #include "kernels/building_blocks/row_divisor.cuh"
@@ -53,7 +54,7 @@ struct Held {
     }
   }
 
-  /// The largest element without NaN; -inf if there is none.
+  /// The largest element without NaN. NaN if all are NaN.
   __device__ __forceinline__ float largest() const {
     Access<T> most = part[0];
 #pragma unroll

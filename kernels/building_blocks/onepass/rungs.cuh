@@ -4,9 +4,9 @@
 //   rung     who holds a row                         accesses (16 bytes) of the row
 //   lanes    4 to 32 lanes of a warp                 up to 64
 //   warp     a warp                                  up to 128; f32: 256
-//   block    a block of up to 1024 threads           up to 8192
-//   cluster  2 to 16 blocks                          up to 131,072; few rows: from 1024 on
-//   again    one block, or a cluster of 16           any: what does not fit into registers is read twice
+//   block    a block of up to 1024 threads           up to 8192; few rows: from 65 on
+//   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 131,072; few rows: from 1024 on
+//   again    one block, or the largest cluster       any: what does not fit into registers is read twice
 //
 // Without clusters (the host executor, GPUs before compute capability 9.0) `again` follows `block`.
 // Measured on an H200: PERFORMANCE.md.
@@ -31,7 +31,7 @@ struct Step {
   bool again = false;
 };
 
-/// What the GPU offers. All zero: no clusters.
+/// What the GPU offers. most_blocks is 0 if it has no clusters.
 struct Gpu {
   int multiprocessors = 0;
   int most_blocks = 0;  // of a cluster
@@ -85,20 +85,21 @@ constexpr std::int64_t height(std::int64_t V) {
   const Step s = step_for<T>(V, 1 << 20, {});
   if (s.rung == Rung::lanes) return s.count * N + 5;
   if (s.rung == Rung::warp) return s.count * N + 1 + 5;
-  // A tile's elements, the edge, the tiles of a slice; then lanes, warps, lanes.
+  // The elements of one tile, the edge, a merge for each tile of a slice; then lanes, warps, lanes.
   const std::int64_t tiles = s.again ? ceil_div(V / N, kMostHeld) : 1;
-  return tiles * (s.count * N + 1) + 1 + 5 + (kMostBlocks * kMostWarps / 32 - 1) + 5;
+  return s.count * N + 1 + tiles + 5 + (kMostBlocks * kMostWarps / 32 - 1) + 5;
 }
 
-/// True if some rows of this length are read a second time.
+/// True if some rows of this length are read a second time, on a GPU that has clusters of 16 blocks. On one
+/// that has none, rows are read again from the host executor's length on.
 template <class T>
 constexpr bool read_again(std::int64_t V) {
   constexpr int blocks = kBackend == Backend::cuda ? kMostBlocks : 1;
-  return V / kPerAccess<T> > blocks * kMostHeld - 2 * blocks;
+  return V / kPerAccess<T> > blocks * kMostHeld;
 }
 
 #if defined(__CUDACC__)
-/// Asked once for each GPU.
+/// Asked once by each thread for each GPU and dtype.
 template <class Kernel>
 Gpu gpu_for(Kernel kernel) {
   int device = 0;
@@ -108,10 +109,13 @@ Gpu gpu_for(Kernel kernel) {
   Gpu& g = known[device];
   if (g.multiprocessors) return g;
   cudaDeviceGetAttribute(&g.multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  // The compiled code decides, too: code for an older GPU also runs on one that has clusters, and uses none.
   int clusters = 0;
-  cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device);
-  if (!clusters) return g;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaFuncAttributes code{};
+  if (cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess || !clusters ||
+      cudaFuncGetAttributes(&code, kernel) != cudaSuccess || code.ptxVersion < 90 ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
+    return g;
   for (const int blocks : {16, 8, 4, 2}) {
     int active = 0;
     if (cudaOccupancyMaxActiveClusters(

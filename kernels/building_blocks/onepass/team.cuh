@@ -17,7 +17,8 @@ inline constexpr int kMostWarps = 32;
 /// The merge of `count` values by one warp, `lane` being the caller's.
 template <class E>
 __device__ __forceinline__ Normalizer merge_all(const Normalizer* values, int count, int lane) {
-  Normalizer n = lane < count ? values[lane] : identity();
+  // Folded, so that a value of only -inf and NaN is not taken for the identity.
+  Normalizer n = lane < count ? folded(values[lane]) : identity();
   for (int i = lane + 32; i < count; i += 32) n = combine<E>(n, folded(values[i]));
   return merge_lanes<E>(n);
 }
@@ -75,6 +76,7 @@ struct Cluster {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     return all;
 #else
+    __trap();  // never launched: gpu_for refuses code for older GPUs
     return own;
 #endif
   }
