@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kCaseVersion = 1;
 constexpr std::int64_t kMostInFile = std::int64_t{1} << 24;  // elements, repeated ones included
 constexpr std::int64_t kRun = 4;                             // equal neighbours that are written as a count
 
@@ -89,8 +89,8 @@ std::uint64_t word64(const json& j, const char* field) {
 
 CaseFile parsed(const json& j) {
   if (!j.is_object() || !j.contains("assay_case")) throw InputError("not a case file");
-  if (j.at("assay_case") != kVersion)
-    throw InputError(fmt::format("a case file of another version than {}", kVersion));
+  if (j.at("assay_case") != kCaseVersion)
+    throw InputError(fmt::format("a case file of another version than {}", kCaseVersion));
   CaseFile c;
   c.key = text_in(j, "key");
   c.origin = text_in(j, "origin", true);
@@ -146,7 +146,7 @@ double value_of_text(const std::string& text, Dtype dtype) {
 
 std::string text_of(const CaseFile& c) {
   const Trial& t = c.trial;
-  nlohmann::ordered_json j = {{"assay_case", kVersion}, {"key", c.key}};
+  nlohmann::ordered_json j = {{"assay_case", kCaseVersion}, {"key", c.key}};
   if (!c.origin.empty()) j["origin"] = c.origin;
   if (!c.claim.empty()) j["claim"] = c.claim;
   j["op"] = assay::name(c.op);

@@ -14,7 +14,7 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr std::size_t kMostElements = 6;  // elements explained per row
+constexpr std::size_t kMostExplained = 6;  // elements explained per row
 constexpr std::int64_t kRowsShown = 2;
 
 std::string number(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:.9g}", x); }
@@ -147,7 +147,7 @@ class RowText {
       e.ratio = tally.at(Check::element).utilisation;
       list.push_back(e);
     }
-    const std::size_t n = std::min(list.size(), kMostElements);
+    const std::size_t n = std::min(list.size(), kMostExplained);
     std::partial_sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n), list.end(),
                       [](const Element& a, const Element& b) {
                         if (a.failed != b.failed) return a.failed;

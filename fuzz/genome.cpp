@@ -36,7 +36,7 @@ E one_of(const json& j, const char* gene, const std::array<const char*, N>& name
   throw InputError(fmt::format("genome: {}: '{}' is not one of its words", gene, word));
 }
 
-std::int64_t whole(const json& j, const char* gene, std::int64_t lo, std::int64_t hi) {
+std::int64_t whole_gene(const json& j, const char* gene, std::int64_t lo, std::int64_t hi) {
   const json& v = j.at(gene);
   if (!v.is_number_integer()) throw InputError(fmt::format("genome: {}: not a whole number", gene));
   const auto n = v.get<std::int64_t>();
@@ -45,7 +45,7 @@ std::int64_t whole(const json& j, const char* gene, std::int64_t lo, std::int64_
   return n;
 }
 
-std::uint64_t word64(const json& j, const char* gene) {
+std::uint64_t word_gene(const json& j, const char* gene) {
   if (!j.at(gene).is_number_unsigned())
     throw InputError(fmt::format("genome: {}: not a whole number from 0", gene));
   return j.at(gene).get<std::uint64_t>();
@@ -182,30 +182,30 @@ Genome genome_from_json(const json& j) {
     g.offset = real(j, "offset");
     g.spread = real(j, "spread");
     g.gap = real(j, "gap");
-    g.period = whole(j, "period", 1, kMostColumns);
+    g.period = whole_gene(j, "period", 1, kMostColumns);
     g.grid = real(j, "grid");
-    g.seed = word64(j, "seed");
-    g.permutation = word64(j, "permutation");
+    g.seed = word_gene(j, "seed");
+    g.permutation = word_gene(j, "permutation");
     const json& list = j.at("stretches");
     if (!list.is_array() || list.size() > static_cast<std::size_t>(kMostStretches))
       throw InputError(fmt::format("genome: stretches: must be a list of up to {}", kMostStretches));
     for (const json& s : list) {
       Stretch& t = g.stretch[static_cast<std::size_t>(g.stretches++)];
       t.put = one_of<Put>(s, "put", kPutNames);
-      t.rows = static_cast<std::int32_t>(whole(s, "rows", -1, 3));
-      t.start = whole(s, "start", -kFar, kFar);
-      t.length = whole(s, "length", 1, kFar);
-      t.period = whole(s, "period", 0, kFar);
+      t.rows = static_cast<std::int32_t>(whole_gene(s, "rows", -1, 3));
+      t.start = whole_gene(s, "start", -kFar, kFar);
+      t.length = whole_gene(s, "length", 1, kFar);
+      t.period = whole_gene(s, "period", 0, kFar);
       t.value = real(s, "value");
     }
-    g.V = whole(j, "V", 0, kMostColumns);
-    g.rows = whole(j, "rows", 1, kMostRows);
+    g.V = whole_gene(j, "V", 0, kMostColumns);
+    g.rows = whole_gene(j, "rows", 1, kMostRows);
     if (g.V > 0 && g.rows > kMostElements / g.V) throw InputError("genome: rows x V is too large");
-    g.pitch_gap = whole(j, "pitch_gap", 0, 4096);
-    g.first = whole(j, "first", 0, 64);
-    g.max_blocks = whole(j, "max_blocks", 0, 1 << 20);
-    g.schedule = word64(j, "schedule");
-    g.k = static_cast<std::int32_t>(whole(j, "k", 1, 1024));
+    g.pitch_gap = whole_gene(j, "pitch_gap", 0, 4096);
+    g.first = whole_gene(j, "first", 0, 64);
+    g.max_blocks = whole_gene(j, "max_blocks", 0, 1 << 20);
+    g.schedule = word_gene(j, "schedule");
+    g.k = static_cast<std::int32_t>(whole_gene(j, "k", 1, 1024));
     return in_range(g);
   } catch (const json::exception& e) {
     // Removes the library's own prefix "[json.exception.out_of_range.403] ".

@@ -8,9 +8,7 @@
 namespace assay {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-float rounded(Dtype t, double x) { return static_cast<float>(round_to(t, x)); }
+float nearest(Dtype t, double x) { return static_cast<float>(round_to(t, x)); }
 Float value(Dtype t, float x) { return {t, encode(t, static_cast<double>(x))}; }
 
 Pair draw_pair(Draw& draw, Carrier carrier, Dtype t, Pair near) {
@@ -19,7 +17,7 @@ Pair draw_pair(Draw& draw, Carrier carrier, Dtype t, Pair near) {
   // Unrelated maxima are nearly always so far apart that one side vanishes. So most are drawn near each
   // other.
   if (std::isfinite(near.m) && !draw.one_in(4))
-    m = rounded(t, static_cast<double>(near.m) + draw.between(-20, 20));
+    m = nearest(t, static_cast<double>(near.m) + draw.between(-20, 20));
   if (draw.one_in(8)) m = near.m;
   if (draw.one_in(8)) m = -near.m;
   if (draw.one_in(16) && std::isfinite(near.m)) {
@@ -27,14 +25,16 @@ Pair draw_pair(Draw& draw, Carrier carrier, Dtype t, Pair near) {
     if (std::isfinite(next)) m = static_cast<float>(std::copysign(next, static_cast<double>(near.m)));
   }
   if (draw.one_in(16)) m = draw.one_in(2) ? 0.0f : -0.0f;
-  if (any && draw.one_in(16)) m = draw.one_in(2) ? kInfinity : std::numeric_limits<float>::quiet_NaN();
+  if (any && draw.one_in(16))
+    m = draw.one_in(2) ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
   if (!any && !std::isfinite(m)) m = 0;
-  if (m == -kInfinity || (any && draw.one_in(16))) return {-kInfinity, 0};
+  if (m == -std::numeric_limits<float>::infinity() || (any && draw.one_in(16)))
+    return {-std::numeric_limits<float>::infinity(), 0};
   const int p = assay::format(t).precision;
   double d = std::ldexp(draw.between(1, 2), static_cast<int>(draw.below(static_cast<std::uint64_t>(p))));
   if (draw.one_in(2)) d = std::floor(d);
   if (any && draw.one_in(4)) return {m, draw_float(draw, t, {true, true}).as_float()};
-  return {m, rounded(t, d)};
+  return {m, nearest(t, d)};
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ rc::Gen<std::vector<Pair>> pairs(int n, Carrier carrier, Dtype format) {
   return [=](const rc::Random& random, int) {
     Draw draw{random};
     std::vector<Pair> v;
-    Pair near{draw.one_in(4) ? 0.0f : rounded(format, draw.between(-20, 20)), 1};
+    Pair near{draw.one_in(4) ? 0.0f : nearest(format, draw.between(-20, 20)), 1};
     for (int i = 0; i < n; ++i) v.push_back(near = draw_pair(draw, carrier, format, near));
     return rc::shrinkable::shrinkRecur(
         v, [=](const std::vector<Pair>& w) { return rc::shrink::eachElement(w, shrink_pair); });

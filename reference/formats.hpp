@@ -15,6 +15,8 @@ namespace assay {
 
 enum class Dtype { f16, bf16, f32, f64 };
 
+inline constexpr double kInf = __builtin_huge_val();
+
 inline constexpr Dtype kDtypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64};
 
 /// An IEEE-style binary format. `precision` counts the hidden bit; normal exponents lie in [emin, emax].
@@ -167,8 +169,8 @@ constexpr bool is_nan_bits(Dtype t, std::uint64_t b) {
   return (b & (f.sign_mask() - 1)) > f.infinity_bits();
 }
 
-/// Calls `use` with a zero of the unsigned integer type of `bytes` bytes: std::uint16_t{} for 2. Each size has
-/// a line of its own, so an element of one byte is never read as one of eight.
+/// Calls `use` with a zero of the unsigned integer type of `bytes` bytes: std::uint16_t{} for 2. Each size
+/// has a line of its own, so an element of one byte is never read as one of eight.
 template <class Use>
 constexpr auto with_unsigned(std::size_t bytes, const Use& use) {
   switch (bytes) {
@@ -186,9 +188,8 @@ constexpr auto with_unsigned(std::size_t bytes, const Use& use) {
 
 /// The bits of element `i` of an array whose elements have `bytes` bytes.
 inline std::uint64_t load_unsigned(std::size_t bytes, const void* p, std::int64_t i) {
-  return with_unsigned(bytes, [&](auto zero) -> std::uint64_t {
-    return static_cast<const decltype(zero)*>(p)[i];
-  });
+  return with_unsigned(bytes,
+                       [&](auto zero) -> std::uint64_t { return static_cast<const decltype(zero)*>(p)[i]; });
 }
 
 /// Reads or writes one element's bits in memory.

@@ -7,12 +7,12 @@ namespace assay {
 namespace {
 
 /// Covers the evaluation of a bound in double.
-constexpr double kInflate = 1 + 0x1p-24;
+constexpr double kInflateBackward = 1 + 0x1p-24;
 
 }  // namespace
 
 double BackwardBounds::element(const BackwardRow& r, std::size_t i) const {
-  return (own[i] + std::fabs(r.y[i]) * sum) * kInflate;
+  return (own[i] + std::fabs(r.y[i]) * sum) * kInflateBackward;
 }
 
 BackwardBounds backward_bounds(const Terms& t, const BackwardRow& row) {
@@ -22,7 +22,7 @@ BackwardBounds backward_bounds(const Terms& t, const BackwardRow& row) {
   const double grow = std::expm1((t.h + 1) * std::log1p(u));
   // Every product may underflow. If results are flushed, every addition may too, and a subnormal y or dy may
   // be read as 0.
-  b.sum = (grow * row.absolute + (1 + grow) * n * (half + (4 + row.largest) * flush)) * kInflate;
+  b.sum = (grow * row.absolute + (1 + grow) * n * (half + (4 + row.largest) * flush)) * kInflateBackward;
   const double s = std::max(std::fabs(row.s.lo), std::fabs(row.s.hi)), most = s + b.sum;
   b.own.resize(row.y.size());
   for (std::size_t i = 0; i < row.y.size(); ++i) {
@@ -30,7 +30,7 @@ BackwardBounds backward_bounds(const Terms& t, const BackwardRow& row) {
     const double products = u * (1 + u) * y * (std::fabs(row.dy[i]) + most);
     b.own[i] = (products + u * (x + y * b.sum) + 2 * (1 + u) * half +
                 (5 + 2 * y + std::fabs(row.dy[i]) + most) * flush) *
-               kInflate;
+               kInflateBackward;
   }
   return b;
 }
@@ -56,7 +56,7 @@ ImpliedSum implied_sum(const Terms& t, Dtype out, const BackwardRow& row, const 
   const double middle = 0.5 * (v.lo + v.hi), reach = 0.5 * (v.hi - v.lo);
   const double quotient = sign * middle / y;
   const double evaluation = 0x1p-50 * (std::fabs(row.dy[i]) + std::fabs(quotient));
-  return {row.dy[i] - quotient, ((reach + b.own[i]) / y + evaluation) * kInflate};
+  return {row.dy[i] - quotient, ((reach + b.own[i]) / y + evaluation) * kInflateBackward};
 }
 
 }  // namespace assay

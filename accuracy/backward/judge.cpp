@@ -12,8 +12,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// A finite value within the bound may still round to infinity.
 bool overflows(const BackwardContext& c, const Enclosure& x, double bound, double g) {
   const double most = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));

@@ -13,8 +13,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// The exact value that an lse must have, or NaN if it must be NaN.
 double special_lse(const RowContext& c) {
   if (c.row.truth->kind == RowKind::all_neg_inf) return -kInf;
@@ -75,8 +73,9 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   // If the output is rounded to a narrower format at the end, the judged value is the nearest of all numbers
   // that round to it (row_judge.cpp says why).
   const bool narrows = c.terms.narrows;
-  const double bound = narrows ? v.bound + 4 * c.terms.flush
-                               : (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
+  const double bound = narrows
+                           ? v.bound + 4 * c.terms.flush
+                           : (v.bound + c.terms.u_out * (size + v.bound)) * (1 + 0x1p-40) + absolute(c.terms);
   const double middle = 0.5 * (v.exact.lo + v.exact.hi);
   const RoundsTo all = rounds_to(c.out, std::fabs(g));
   const double seen = !narrows || std::isnan(g) ? g
@@ -196,8 +195,10 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
     }
     const auto column = static_cast<std::int64_t>(j);
     const Enclosure y = log_prob_truth(t, log_sum, column);
-    judge_value(c, {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, shift_error(c, j)), counted ? t.hi[j] : 0}, g,
-                rounded_to(c.out, y, got.bits[j]));
+    judge_value(
+        c,
+        {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, shift_error(c, j)), counted ? t.hi[j] : 0},
+        g, rounded_to(c.out, y, got.bits[j]));
   }
   judge_log_coherence(c, got);
   judge_log_order(c, got);

@@ -5,7 +5,6 @@
 namespace assay {
 
 void Resolution::row(double limit) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   // Only infinite bounds lead to NaN.
   const auto number = [](double x) { return std::isnan(x) ? kInf : x; };
   if (mass_ > 0 || sum_ < kInf) {

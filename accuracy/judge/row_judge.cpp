@@ -11,8 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 std::string at(const RowContext& c, std::int64_t j) { return fmt::format("row {}, column {}", c.row.row, j); }
 
 /// p e^A and p e^-A for an enclosed p. For small A they come from a series (alternating, so its error is
@@ -143,8 +141,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
                              ? std::fabs(log_ratio)
                              : std::min(std::fabs(log_ratio), std::fabs(log_ratio - c.shift->delta[j]));
     double bound = k.eps(c.shift->f[j]) + fixed + lam(b.w / g);
-    if (k.kept)
-      bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.kept_slope();
+    if (k.kept) bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.kept_slope();
     if (!t.slack.empty() || (k.any_shift && !k.kept)) bound += c.shift->delta[j];
     // Four doubles of 2^-52 relative width and four operations contribute to the error; x - m itself is
     // rounded.

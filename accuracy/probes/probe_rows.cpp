@@ -15,7 +15,6 @@
 namespace assay::probe {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr float kLog2E = 0x1.715476p+0f;
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 

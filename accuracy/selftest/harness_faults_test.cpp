@@ -20,8 +20,6 @@ namespace assay {
 namespace {
 
 using peer::Pair;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 const Mutant& entry(std::string_view fault) {
   for (const Mutant& m : mutants())
     if (m.fault == fault && m.variant.backend != Backend::cuda) return m;

@@ -13,7 +13,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 /// A measurement with the fewest rows launches at most this many.
 constexpr std::int64_t kRowsOfAMeasurement = 32;
 

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kCorpusVersion = 1;
 
 /// Values of V with equally many bits behave alike.
 int band(std::int64_t V) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(V))); }
@@ -71,7 +71,8 @@ void Corpus::take(const Corpus& other) {
 
 std::string Corpus::text() const {
   std::string out =
-      json({{"assay_corpus", kVersion}, {"key", key}, {"seed", seed}, {"evaluations", evaluations}}).dump() +
+      json({{"assay_corpus", kCorpusVersion}, {"key", key}, {"seed", seed}, {"evaluations", evaluations}})
+          .dump() +
       "\n";
   for (const auto& [feature, e] : entries)
     out += json({{"feature", feature}, {"score", e.score}, {"genome", to_json(e.genome)}}).dump() + "\n";
@@ -86,7 +87,7 @@ Corpus corpus_from_text(const std::string& text, const std::string& file) {
       const json j = json::parse(line);
       if (number == 1) {
         if (!j.is_object() || !j.contains("assay_corpus")) throw InputError("not a corpus");
-        if (j.at("assay_corpus") != kVersion) throw InputError("a corpus of another version");
+        if (j.at("assay_corpus") != kCorpusVersion) throw InputError("a corpus of another version");
         c.key = j.at("key").get<std::string>();
         c.seed = j.at("seed").get<std::uint64_t>();
         c.evaluations = j.at("evaluations").get<std::int64_t>();

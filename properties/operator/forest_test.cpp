@@ -15,8 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// Trees over rows of leaves, evaluated in one call.
 class Trees {
  public:

@@ -13,8 +13,6 @@
 namespace assay {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 bool is_finite_pair(Pair p) { return std::isfinite(p.m) && std::isfinite(p.d); }
 bool same_bits(Pair a, Pair b) { return same(a.m, b.m) && same(a.d, b.d); }
 
@@ -22,7 +20,7 @@ void identity_from_both_sides(const Algebra& a) {
   const Pair x = (*pairs(1, Carrier::any, a.format))[0];
   RC_CLASSIFY(is_identity(x), "identity");
   RC_CLASSIFY(std::isnan(x.m), "NaN maximum");
-  RC_CLASSIFY(x.m == kInfinity, "+inf maximum");
+  RC_CLASSIFY(x.m == std::numeric_limits<float>::infinity(), "+inf maximum");
   RC_CLASSIFY(is_finite_pair(x), "finite");
   RC_ASSERT(same_bits(a.combine(a.identity, x), x));
   RC_ASSERT(same_bits(a.combine(x, a.identity), x));
@@ -64,10 +62,10 @@ void commutative(const Algebra& a) {
 
 void maximum_is_exact_and_associative(const Algebra& a) {
   const auto v = *pairs(3, Carrier::any, a.format);
-  float expected = -kInfinity;
+  float expected = -std::numeric_limits<float>::infinity();
   for (Pair p : v) expected = std::isnan(p.m) || p.m > expected ? p.m : expected;
   RC_CLASSIFY(std::isnan(expected), "NaN maximum");
-  RC_CLASSIFY(expected == kInfinity, "+inf maximum");
+  RC_CLASSIFY(expected == std::numeric_limits<float>::infinity(), "+inf maximum");
   RC_CLASSIFY(std::isfinite(expected), "finite maximum");
   const auto same_maximum = [&](Pair p) {
     return p.m == expected || (std::isnan(p.m) && std::isnan(expected));
@@ -82,7 +80,8 @@ void special_maximum_spoils_d(const Algebra& a) {
   RC_PRE(!is_identity(v[0]) && !is_identity(v[1]));
   const bool special = !std::isfinite(v[0].m) || !std::isfinite(v[1].m);
   RC_CLASSIFY(special, "special");
-  RC_CLASSIFY(v[0].m == kInfinity && std::isfinite(v[1].m), "+inf over a finite maximum");
+  RC_CLASSIFY(v[0].m == std::numeric_limits<float>::infinity() && std::isfinite(v[1].m),
+              "+inf over a finite maximum");
   if (special) RC_ASSERT(std::isnan(a.combine(v[0], v[1]).d));
 }
 
@@ -124,7 +123,7 @@ void nan_and_plus_infinity_poison(const Algebra& a) {
   const std::vector<Pair> leaves = leaves_of(a, row);
   const Pair r = values_of(a, leaves, merges_of(tree, leaves.size())).back();
   RC_ASSERT(std::isnan(r.d));
-  RC_ASSERT((has_nan ? std::isnan(r.m) : r.m == kInfinity));
+  RC_ASSERT((has_nan ? std::isnan(r.m) : r.m == std::numeric_limits<float>::infinity()));
 }
 
 void butterfly_lanes_agree(const Algebra& a) {

@@ -83,7 +83,7 @@ void any_batch(const Variant& v) {
   std::vector<Row> rows(size, neighbour_of(row, Structure::uniform, draw));
   rows[place] = row;
   const Answer alone = run(v, v.op, tensor_of({row}), {.k = k});
-  RunOptions options{.k = k, .gap = static_cast<std::int64_t>(draw.below(4))};
+  VariantRunOptions options{.k = k, .gap = static_cast<std::int64_t>(draw.below(4))};
   options.launch.max_blocks = static_cast<std::int64_t>(draw.below(3));
   const Answer batch = run(v, v.op, tensor_of(rows), options);
   RC_ASSERT(same_row(alone, 0, batch, static_cast<std::int64_t>(place)));
@@ -95,7 +95,7 @@ void in_place(const Variant& v) {
   Draw draw = draw_more();
   const Tensor rows = tensor_of({row, neighbour_of(row, Structure::uniform, draw), row});
   const Answer apart = run(v, v.op, rows);
-  RunOptions options;
+  VariantRunOptions options;
   options.launch.in_place = true;
   options.launch.schedule = draw.below(1000);
   const Answer over = run(v, v.op, rows, options);
@@ -110,7 +110,7 @@ void any_schedule(const Variant& v) {
   Draw draw = draw_more();
   const Tensor rows = tensor_of({row, neighbour_of(row, Structure::uniform, draw)});
   const Answer first = run(v, v.op, rows, {.k = k});
-  RunOptions options{.k = k};
+  VariantRunOptions options{.k = k};
   options.launch.schedule = 1 + draw.below(1u << 20);
   RC_CLASSIFY(row.logits.size() > 256, "more than 256 logits");
   const Answer second = run(v, v.op, rows, options);

@@ -12,8 +12,6 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// The exponent is computed first: on far rows p is 0 and e^A is infinite.
 Interval probability(const RowLimits& l, std::size_t j) {
   if (std::isinf(l.truth.d[j])) return {0, 0};

@@ -22,7 +22,7 @@ bool same_value(Dtype t, std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions& options) {
+Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRunOptions& options) {
   Answer answer;
   Problem& p = answer.problem;
   p.op = op;

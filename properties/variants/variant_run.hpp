@@ -10,7 +10,7 @@
 
 namespace assay {
 
-struct RunOptions {
+struct VariantRunOptions {
   int k = 0;             // for ops that select
   std::int64_t gap = 0;  // gap between rows, in elements, in input and output
   LaunchOptions launch = {};
@@ -33,7 +33,7 @@ struct Answer {
 
 /// Outputs start as NaN, indices as an invalid number. Throws std::runtime_error with the text of the
 /// executor or CUDA.
-Answer run(const Variant& variant, Op op, const Tensor& logits, const RunOptions& options = {});
+Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRunOptions& options = {});
 
 /// True if two launches wrote the same for these rows: equal bits, any NaN equal to any NaN.
 bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int64_t row_of_b);

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kMaxHeader = std::size_t{1} << 20;  // a header is one short dictionary
+constexpr std::size_t kMaxNpyHeader = std::size_t{1} << 20;  // a header is one short dictionary
 
 // The header is a Python dictionary literal with exactly the keys descr, fortran_order and shape. Every
 // function returns false if the text is something else.
@@ -127,7 +127,7 @@ NpyHeader read_npy_header(ByteSource& in) {
   if (length > in.left())
     refuse_file(in.place(),
                 fmt::format("truncated in the header: expected {} bytes, got {}", length, in.left()));
-  if (length > kMaxHeader) refuse_file(in.place(), fmt::format("bad header: {} bytes long", length));
+  if (length > kMaxNpyHeader) refuse_file(in.place(), fmt::format("bad header: {} bytes long", length));
   std::string text(length, '\0');
   in.read(reinterpret_cast<std::byte*>(text.data()), length);
   NpyHeader h;

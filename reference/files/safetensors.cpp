@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;  // some 150,000 tensors
+constexpr std::uint64_t kMaxSafetensorsHeader = std::uint64_t{16} << 20;  // some 150,000 tensors
 
 std::optional<Stored> type_of(const std::string& dtype) {
   if (dtype == "F16") return Stored::f16;
@@ -62,7 +62,8 @@ Safetensors::Safetensors(const std::filesystem::path& file) : file_(file) {
   if (length > file_.left())
     refuse_file(file_.place(),
                 fmt::format("truncated in the header: expected {} bytes, got {}", length, file_.left()));
-  if (length > kMaxHeader) refuse_file(file_.place(), fmt::format("bad header: {} bytes long", length));
+  if (length > kMaxSafetensorsHeader)
+    refuse_file(file_.place(), fmt::format("bad header: {} bytes long", length));
   std::string header(static_cast<std::size_t>(length), '\0');
   file_.read(reinterpret_cast<std::byte*>(header.data()), header.size());
   data_ = sizeof number + length;

@@ -14,8 +14,6 @@
 
 namespace assay::family_tables {
 
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// splitmix64's step: a bijection of 64-bit words that mixes every bit.
 constexpr std::uint64_t mix(std::uint64_t z) {
   z += 0x9e3779b97f4a7c15;

@@ -12,7 +12,6 @@
 
 namespace assay::inputs_test {
 
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 inline const Family& family(const char* name) {
   const Family* f = find_family(name);

@@ -14,12 +14,12 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct AdapterArguments {
   std::string source, out, source_out, races;
   SourceOptions file;
 };
 
-int run(const Options& o) {
+int run_adapter_command(const AdapterArguments& o) {
   const OneFile file = one_file(o.source, o.file);
   if (!o.source_out.empty()) {
     if (o.file.host)
@@ -49,7 +49,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_adapter_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AdapterArguments>();
   CLI::App* c = app.add_subcommand(
       "adapter", "make the shared object of one source file, or write its adapter's source");
   c->add_option("file", o->source, "FILE.cu, unedited")->required();
@@ -65,7 +65,7 @@ void add_adapter_command(CLI::App& app, int& status) {
   c->add_option("--races", o->races,
                 "write a program to this file that ThreadSanitizer watches: it exits with 66 after a data "
                 "race");
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_adapter_command(*o); });
 }
 
 }  // namespace assay

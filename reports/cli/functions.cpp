@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct FunctionsArguments {
   std::vector<std::string> names;
   std::string backend, require, out = "out/functions";
   std::int64_t stride = 1;
@@ -24,7 +24,7 @@ struct Options {
   bool pairs = false, quotients = false;
 };
 
-std::vector<const functions::Function*> select(const Options& o) {
+std::vector<const functions::Function*> select(const FunctionsArguments& o) {
   std::vector<bool> used(o.names.size(), false);
   std::vector<const functions::Function*> out;
   for (const functions::Function& f : functions::functions()) {
@@ -42,7 +42,7 @@ std::vector<const functions::Function*> select(const Options& o) {
   return out;
 }
 
-int run(const Options& o) {
+int run_functions_command(const FunctionsArguments& o) {
   if (!o.backend.empty() && o.backend != "cuda" && o.backend != "host")
     throw InputError("--backend " + o.backend + ": must be cuda or host");
   choose_machine(o.require, o.device);
@@ -85,7 +85,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_functions_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<FunctionsArguments>();
   auto list = std::make_shared<bool>(false);
   CLI::App* c =
       app.add_subcommand("functions", "check exp, exp2, log and division of this machine at every argument");
@@ -105,7 +105,7 @@ void add_functions_command(CLI::App& app, int& status) {
   c->add_flag("--list", *list, "list the functions instead, with the documented error of each");
   c->callback([o, list, &status] {
     if (!*list) {
-      status = run(*o);
+      status = run_functions_command(*o);
       return;
     }
     for (const functions::Function& f : functions::functions())

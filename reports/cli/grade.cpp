@@ -20,7 +20,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct GradeArguments {
   std::string folder, logits, probs, values, indices, op, dtype;
   std::string out = "out/grade";
   GradeOptions grade;
@@ -40,7 +40,7 @@ void take_dtype(const std::string& word, Graded& g) {
 }
 
 /// Which outputs of one file of logits are to be judged, and as which op.
-std::vector<Graded> one_file(Options& o) {
+std::vector<Graded> one_file(GradeArguments& o) {
   if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: give only one of them");
   const std::string values = o.probs.empty() ? o.values : o.probs;
   if (values.empty() && o.indices.empty())
@@ -65,7 +65,7 @@ std::vector<Graded> one_file(Options& o) {
   return {g};
 }
 
-int run(Options& o) {
+int run_grade_command(GradeArguments& o) {
   if (!o.op.empty()) {
     const auto op = parse_op(o.op);
     if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
@@ -113,7 +113,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_grade_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<GradeArguments>();
   CLI::App* c = app.add_subcommand("grade", "judge outputs that another program made");
   c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
   c->add_option("--logits", o->logits,
@@ -133,12 +133,13 @@ void add_grade_command(CLI::App& app, int& status) {
   add_threads(*c, o->grade.threads);
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(
-      "FILE[:NAME] takes one array of a file. Without a name it is the only array, or the one that is called\n"
+      "FILE[:NAME] takes one array of a file. Without a name it is the only array, or the one that is "
+      "called\n"
       "logits, probs, values or indices like the option. NumPy has no bf16: --dtype bf16 reads a file of\n"
       "its bits, made by x.view(torch.uint16), x.view(torch.int16) or ml_dtypes.\n\n"
       "Words of --declare:\n" +
       declaration_words());
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_grade_command(*o); });
 }
 
 }  // namespace assay

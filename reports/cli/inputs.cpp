@@ -1,5 +1,7 @@
 // assay inputs: writes the input families as .npy files, for outputs made by any other program. assay grade
 // judges those outputs.
+#include "reference/inputs/inputs.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +9,6 @@
 
 #include "reference/error.hpp"
 #include "reference/files/npy.hpp"
-#include "reference/inputs/inputs.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
@@ -16,7 +17,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct InputsArguments {
   std::string out, op = "softmax";
   std::vector<std::string> dtypes = {"f32"}, families;
   std::vector<std::int64_t> sizes = {1, 2, 33, 1000, 4099, 32000};
@@ -25,7 +26,7 @@ struct Options {
   int k = 5;
 };
 
-int run(const Options& o) {
+int run_inputs_command(const InputsArguments& o) {
   Manifest m;
   const auto op = parse_op(o.op);
   if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
@@ -76,11 +77,12 @@ int run(const Options& o) {
 }  // namespace
 
 void add_inputs_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<InputsArguments>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
   add_out(*c, o->out, "folder for the files and manifest.json")->required();
-  c->add_option("--op", o->op, "what will be computed from them: softmax, log_softmax, lse, topk, "
-                               "softmax_topk")
+  c->add_option("--op", o->op,
+                "what will be computed from them: softmax, log_softmax, lse, topk, "
+                "softmax_topk")
       ->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();
   add_family(*c, o->families);
@@ -88,7 +90,7 @@ void add_inputs_command(CLI::App& app, int& status) {
   add_whole(*c, "--rows", o->rows, "rows of every file (by family and V)");
   add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
   add_seed(*c, o->seed);
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_inputs_command(*o); });
 }
 
 }  // namespace assay

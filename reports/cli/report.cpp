@@ -1,5 +1,7 @@
 // assay report: the accuracy of every selected key on every selected input. Writes records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
+#include "reports/runs/report.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,12 +17,11 @@
 #include "reports/data/worst_case.hpp"
 #include "reports/page/page.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
-#include "reports/runs/report.hpp"
 
 namespace assay {
 namespace {
 
-struct Options {
+struct ReportArguments {
   Selection selection;
   std::string out;
   std::string require;
@@ -43,7 +44,7 @@ std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& reco
   return lines.empty() ? "" : fmt::format("for the head of {}:\n{}", v.file, lines);
 }
 
-int run(Options& o) {
+int run_report_command(ReportArguments& o) {
   choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
     throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
@@ -101,7 +102,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_report_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReportArguments>();
   Selection& s = o->selection;
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
@@ -132,7 +133,7 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--functions", o->functions,
                 "a functions.json of assay functions, for the page (a sample measured now, unless the report "
                 "is narrowed)");
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_report_command(*o); });
 }
 
 }  // namespace assay

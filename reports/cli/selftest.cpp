@@ -1,5 +1,7 @@
 // assay selftest: judges planted faults, cheats and right kernels by the checks of this project and by the
 // rules of other projects.
+#include "reports/runs/selftest.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,12 +11,11 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
-#include "reports/runs/selftest.hpp"
 
 namespace assay {
 namespace {
 
-struct Options {
+struct SelftestArguments {
   std::string key, out = "out/selftest";
   bool quick = false, list = false;
   int threads = 0;
@@ -25,7 +26,7 @@ void list() {
     fmt::print("{:<5} {:<6} {:<48} {}\n", m.id, name(m.kind), m.variant.key(), what_of(m.id));
 }
 
-int run(const Options& o) {
+int run_selftest_command(const SelftestArguments& o) {
   prepare_folder(o.out);
   SelftestOptions options;
   options.name = o.key;
@@ -45,7 +46,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_selftest_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SelftestArguments>();
   CLI::App* c =
       app.add_subcommand("selftest", "planted faults, cheats and right kernels against every check");
   c->add_option("--key", o->key, "one entry, by name, id or key (all)");
@@ -57,7 +58,7 @@ void add_selftest_command(CLI::App& app, int& status) {
     if (o->list)
       list();
     else
-      status = run(*o);
+      status = run_selftest_command(*o);
   });
 }
 

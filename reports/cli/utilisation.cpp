@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct UtilisationArguments {
   Selection selection;
   SearchOptions search;
   std::string out = "out/utilisation";
@@ -43,7 +43,7 @@ struct KeyResults {
 };
 
 /// Every key on its own, over all cores; the order of the results is that of the keys.
-std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, const Options& o) {
+std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, const UtilisationArguments& o) {
   std::vector<KeyResults> out(keys.size());
   std::mutex mutex;
   std::size_t done = 0;
@@ -87,7 +87,7 @@ Peaks peaks_of(const std::vector<KeyResults>& all) {
   return peaks;
 }
 
-std::string render_json(const std::vector<KeyResults>& all, const Options& o) {
+std::string render_json(const std::vector<KeyResults>& all, const UtilisationArguments& o) {
   json doc;
   for (const auto& [label, value] : environment()) doc["environment"][label] = value;
   doc["seed"] = o.search.seed;
@@ -162,7 +162,7 @@ std::string render_table(const std::vector<KeyResults>& all) {
   return out;
 }
 
-int run(Options& o) {
+int run_utilisation_command(UtilisationArguments& o) {
   choose_device(o.device);
   for (std::int64_t V : o.search.sizes)
     if (V < 1 || V > 1 << 20) throw InputError(fmt::format("--V {}: must be 1 to 1048576", V));
@@ -202,7 +202,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_utilisation_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<UtilisationArguments>();
   CLI::App* c = app.add_subcommand(
       "utilisation", "search for the inputs that bring each key nearest to its bounds: how sharp they are");
   c->add_option("--key", o->selection.keys,
@@ -215,7 +215,7 @@ void add_utilisation_command(CLI::App& app, int& status) {
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_out(*c, o->out, "folder for utilisation.json and utilisation.md")->capture_default_str();
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_utilisation_command(*o); });
 }
 
 }  // namespace assay

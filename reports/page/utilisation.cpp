@@ -1,5 +1,7 @@
 // Two sections: how sharp the bounds are (a row per key, a column per family), and what every key claims
 // and behaves like.
+#include "reports/runs/utilisation.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
-#include "reports/runs/utilisation.hpp"
 
 namespace assay::page {
 namespace {
@@ -34,7 +35,7 @@ std::string digits(double u) {
   return fmt::format("{:.{}f}", std::floor(u * unit) / unit, u < 0.1 ? 3 : 2).substr(1);
 }
 
-std::string matrix(const Context& c, const std::string& backend) {
+std::string matrix_of_families(const Context& c, const std::string& backend) {
   std::map<std::string, std::map<std::string, Extreme>> cells;  // key -> family
   std::map<std::string, bool> shown;
   for (const Record& r : c.data.records)
@@ -153,7 +154,7 @@ std::string utilisation(const Context& c) {
          "element, coherence, row sum and normalizer. A right kernel cannot exceed 1. A pale column is a "
          "family that tests little. A pale row is a kernel whose bound tests little. Hold the pointer over a "
          "cell to see its V.</p>" +
-         legend() + per_backend(c, matrix) +
+         legend() + per_backend(c, matrix_of_families) +
          "<h3>The same by class and check</h3><p>Kernels of one class claim the same, so they have the same "
          "bounds. Each cell has the largest error/bound of a check.</p>" +
          defects(c) + per_backend(c, by_check);

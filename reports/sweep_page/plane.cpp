@@ -11,7 +11,7 @@
 namespace assay::speed {
 namespace {
 
-constexpr std::int64_t kRows = 4000;
+constexpr std::int64_t kPlaneRows = 4000;
 
 struct Axis2 {
   std::optional<double> SweepRecord::*field;
@@ -25,7 +25,7 @@ std::int64_t best_size(const Context& c, const std::string& dtype,
   std::map<std::int64_t, int> seen;
   int most = 0;
   for (const SweepRecord* r : c.timed)
-    if (r->dtype == dtype && r->rows == kRows && r->V >= 1024 && r->*field && std::isfinite(share(*r)))
+    if (r->dtype == dtype && r->rows == kPlaneRows && r->V >= 1024 && r->*field && std::isfinite(share(*r)))
       most = std::max(most, ++seen[r->V]);
   std::int64_t best = 0;
   for (const auto& [V, n] : seen)
@@ -39,8 +39,8 @@ std::string draw(const Context& c, const std::string& dtype, const Axis2& axis,
   std::vector<const SweepRecord*> records;
   double lo = INFINITY, hi = 0, right = 1;
   for (const SweepRecord* r : c.timed) {
-    if (r->dtype != dtype || r->rows != kRows || r->V != V || (r->k != 0 && r->k != 5) || !(r->*axis.field) ||
-        !std::isfinite(share(*r)))
+    if (r->dtype != dtype || r->rows != kPlaneRows || r->V != V || (r->k != 0 && r->k != 5) ||
+        !(r->*axis.field) || !std::isfinite(share(*r)))
       continue;
     records.push_back(r);
     if (const double y = *(r->*axis.field); std::isfinite(y) && y > 0)

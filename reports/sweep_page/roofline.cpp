@@ -12,7 +12,7 @@
 namespace assay::speed {
 namespace {
 
-constexpr std::int64_t kRows = 4000;
+constexpr std::int64_t kRooflineRows = 4000;
 constexpr std::int64_t kLong = 4096;
 constexpr double kTarget = 0.9;  // share of its own roofline that a reference kernel should reach
 
@@ -30,7 +30,7 @@ std::vector<std::int64_t> columns(const Context& c) {
   std::vector<std::int64_t> all;
   for (const Reference& r : kReferences)
     for (const std::string& d : c.dtypes)
-      for (const std::int64_t V : c.sizes(r.variant, d, kRows))
+      for (const std::int64_t V : c.sizes(r.variant, d, kRooflineRows))
         if (V >= kLong) all.push_back(V);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -139,7 +139,7 @@ Roofs roofs_at(const std::vector<Dot>& dots) {
 std::int64_t common_size(const Context& c, const std::string& dtype) {
   std::map<std::int64_t, int> seen, counted;
   for (const SweepRecord* r : c.timed)
-    if (r->dtype == dtype && r->rows == kRows && r->V >= 16384 && r->V <= 262144) {
+    if (r->dtype == dtype && r->rows == kRooflineRows && r->V >= 16384 && r->V <= 262144) {
       ++seen[r->V];
       if (counters(c, *r)) ++counted[r->V];
     }
@@ -163,12 +163,12 @@ std::string own_roofline(const Context& c) {
       std::string cells;
       double least = INFINITY;
       std::int64_t where = 0;
-      for (const std::int64_t V : c.sizes(ref.variant, d, kRows))
-        if (const auto own = own_share(*c.at(ref.variant, d, kRows, V));
+      for (const std::int64_t V : c.sizes(ref.variant, d, kRooflineRows))
+        if (const auto own = own_share(*c.at(ref.variant, d, kRooflineRows, V));
             own && V >= kLong && V <= ref.longest && *own < least)
           least = *own, where = V;
       for (const std::int64_t V : sizes) {
-        const SweepRecord* r = V <= ref.longest ? c.at(ref.variant, d, kRows, V) : nullptr;
+        const SweepRecord* r = V <= ref.longest ? c.at(ref.variant, d, kRooflineRows, V) : nullptr;
         const auto own = r ? own_share(*r) : std::nullopt;
         if (!own) {
           cells += share_cell(NAN);
@@ -213,7 +213,7 @@ std::string roofline(const Context& c) {
     std::vector<Dot> by_exp, by_instruction;
     std::vector<double> peaks;
     for (const SweepRecord* r : c.timed) {
-      if (r->dtype != d || r->rows != kRows || r->V != V || (r->k != 0 && r->k != 5)) continue;
+      if (r->dtype != d || r->rows != kRooflineRows || r->V != V || (r->k != 0 && r->k != 5)) continue;
       const double bytes = static_cast<double>(dtype_bytes(d)), speed = elements_per_second(*r) / 1e9;
       const auto m = moved(c, *r);
       if (const double e = exps(variant_of(r->key)); m && e > 0)

@@ -25,7 +25,7 @@ std::string quoted(const std::string& s) {
 }
 
 /// "my.cu#name": the file, and "#name" if present.
-std::pair<std::string, std::string> split(const std::string& word) {
+std::pair<std::string, std::string> file_and_name(const std::string& word) {
   const std::size_t at = word.rfind('#');
   if (at == word.npos || std::filesystem::exists(word)) return {word, ""};
   return {word.substr(0, at), word.substr(at)};
@@ -74,7 +74,7 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
 }
 
 bool is_source_file(const std::string& word) {
-  const std::string end = std::filesystem::path(split(word).first).extension().string();
+  const std::string end = std::filesystem::path(file_and_name(word).first).extension().string();
   for (const char* known : {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c"})
     if (end == known) return true;
   return false;
@@ -93,7 +93,7 @@ std::string entry_in(const std::string& source, const std::string& entry) {
 
 OneFile one_file(const std::string& word, const SourceOptions& o) {
   OneFile f;
-  f.source = split(word).first;
+  f.source = file_and_name(word).first;
   f.entry = entry_in(f.source, o.entry);
   f.args = o.args;
   f.host = o.host;
@@ -112,8 +112,7 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   }
   for (const std::string& t : o.dtypes) {
     const std::optional<Dtype> dtype = parse_dtype(t);
-    if (!dtype || !can_judge(*dtype))
-      throw InputError("--types " + t + ": f16, bf16 and f32 can be judged");
+    if (!dtype || !can_judge(*dtype)) throw InputError("--types " + t + ": f16, bf16 and f32 can be judged");
     f.dtypes.push_back(*dtype);
   }
   return f;
@@ -148,7 +147,7 @@ std::string source_words(const std::string& word, const SourceOptions& o) {
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation) {
   const CompiledFile made = compile(one_file(word, options));
-  const auto [file, name] = split(word);
+  const auto [file, name] = file_and_name(word);
   std::vector<SourceCandidate> all;
   for (Variant& v : load_plugin(made.path + name, isolation)) {
     SourceCandidate c{std::move(v), ""};

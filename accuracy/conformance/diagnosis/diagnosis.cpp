@@ -20,12 +20,12 @@ namespace {
 
 // ---- rules over cases ----
 
-struct Part {
+struct RulePart {
   Cases cases;
   Rule rule;
 };
 struct Cover {
-  std::vector<Part> parts;
+  std::vector<RulePart> parts;
   double bits = 0;
 };
 
@@ -34,7 +34,7 @@ Cover cover(Cases bad, const Cases& good) {
   constexpr int kMostRules = 4;
   Cover all;
   while (!bad.empty()) {
-    Part p{bad, static_cast<int>(all.parts.size()) + 1 < kMostRules ? shortest_rule(bad, good) : Rule()};
+    RulePart p{bad, static_cast<int>(all.parts.size()) + 1 < kMostRules ? shortest_rule(bad, good) : Rule()};
     if (p.rule.bad.empty()) {
       p.rule.words = "every case";
       p.rule.bad.assign(bad.size(), true), p.rule.bad_in = static_cast<std::int64_t>(bad.size());
@@ -67,7 +67,7 @@ Cover explain(const Cases& bad, const Cases& good) {
 }
 
 /// Cases that no rule explains join a finding that looks like them, because they are hardly a second fault.
-void fold_the_rest(std::vector<Finding>& all, const std::vector<Part>& parts) {
+void fold_the_rest(std::vector<Finding>& all, const std::vector<RulePart>& parts) {
   std::vector<std::size_t> more(all.size(), 0);
   for (std::size_t i = all.size(); i-- > 1;) {
     const Rule& rule = parts[i].rule;
@@ -99,9 +99,9 @@ std::vector<Finding> findings_of(const Cases& bad, Cases good) {
   if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
   Cover all = explain(bad, good);
   std::stable_sort(all.parts.begin(), all.parts.end(),
-                   [](const Part& a, const Part& b) { return a.cases.size() > b.cases.size(); });
+                   [](const RulePart& a, const RulePart& b) { return a.cases.size() > b.cases.size(); });
   std::vector<Finding> out;
-  for (const Part& p : all.parts) out.push_back(finding_of(p.cases, good, p.rule));
+  for (const RulePart& p : all.parts) out.push_back(finding_of(p.cases, good, p.rule));
   fold_the_rest(out, all.parts);
   return out;
 }

@@ -33,7 +33,6 @@ OperandDraw draw_of(const std::string& setup) {
 }
 
 void put_behind_diagonal(const Variant& v, const std::string& setup, Tensor& x) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   const double most = max_finite(v.dtype);
   const double huge = v.limits.max_abs > 0 ? std::min(v.limits.max_abs, most) : most;
   const std::array<double, 4> special = {std::numeric_limits<double>::quiet_NaN(), kInf, huge, -kInf};

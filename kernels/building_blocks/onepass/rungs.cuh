@@ -192,4 +192,28 @@ void run(const Call<T>& c) {
   }
 }
 
+/// The ladder as a variant, its exp and division by Form. A variant's file names it and registers it.
+template <class Form>
+struct Ladder {
+  static constexpr Op op = Op::softmax;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .exp = Form::exp,
+        .division = Form::division,
+        .height = height<T>,
+        .ftz = Form::ftz,
+        .loads = [](std::int64_t V) { return read_again<T>(V) ? 2 : 1; },
+        .stores = 1,
+        .in_place = true,
+        .batch_invariant = false,
+    };
+  }
+  template <class T>
+  static void run(const Call<T>& call) {
+    onepass::run<Form>(call);
+  }
+};
+
 }  // namespace assay::ASSAY_BACKEND::onepass

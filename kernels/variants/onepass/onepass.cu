@@ -8,26 +8,7 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-struct Onepass {
-  static constexpr Op op = Op::softmax;
-  template <class T>
-  static constexpr Claim claim_for() {
-    return {
-        .algorithm = Algorithm::online,
-        .exp = onepass::Accurate::exp,
-        .division = onepass::Accurate::division,
-        .height = onepass::height<T>,
-        .loads = [](std::int64_t V) { return onepass::read_again<T>(V) ? 2 : 1; },
-        .stores = 1,
-        .in_place = true,
-        .batch_invariant = false,
-    };
-  }
-  template <class T>
-  static void run(const Call<T>& call) {
-    onepass::run<onepass::Accurate>(call);
-  }
-};
+using Onepass = onepass::Ladder<onepass::Accurate>;
 ASSAY_REGISTER_KERNEL(Onepass, "onepass", f16, bf16, f32);
 
 }  // namespace

@@ -6,27 +6,7 @@
 namespace assay::ASSAY_BACKEND {
 namespace {
 
-struct OnepassFast {
-  static constexpr Op op = Op::softmax;
-  template <class T>
-  static constexpr Claim claim_for() {
-    return {
-        .algorithm = Algorithm::online,
-        .exp = onepass::Fast::exp,
-        .division = onepass::Fast::division,
-        .height = onepass::height<T>,
-        .ftz = onepass::Fast::ftz,
-        .loads = [](std::int64_t V) { return onepass::read_again<T>(V) ? 2 : 1; },
-        .stores = 1,
-        .in_place = true,
-        .batch_invariant = false,
-    };
-  }
-  template <class T>
-  static void run(const Call<T>& call) {
-    onepass::run<onepass::Fast>(call);
-  }
-};
+using OnepassFast = onepass::Ladder<onepass::Fast>;
 ASSAY_REGISTER_KERNEL(OnepassFast, "onepass_fast", f16, bf16, f32);
 
 }  // namespace

@@ -39,7 +39,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct CheckArguments {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require;
@@ -84,7 +84,7 @@ std::string contracts_of(const ReportData& data) {
   return all.dump(2) + "\n";
 }
 
-ReportData check(const std::vector<Target>& targets, const Options& o) {
+ReportData check(const std::vector<Target>& targets, const CheckArguments& o) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
   data.quick = o.quick;
@@ -125,7 +125,7 @@ ReportData check(const std::vector<Target>& targets, const Options& o) {
   return data;
 }
 
-int run(Options& o) {
+int run_check_command(CheckArguments& o) {
   choose_machine(o.require, o.device);
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
@@ -197,7 +197,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_check_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckArguments>();
   conformance::Narrowing& n = o->run.narrow;
   CLI::App* c = app.add_subcommand(
       "check", "is it right? conformance, special values, bounds, determinism, call after call");
@@ -240,7 +240,7 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
   add_require(*c, o->require);
   c->footer("Words of --declare:\n" + declaration_words());
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_check_command(*o); });
 }
 
 }  // namespace assay

@@ -28,8 +28,6 @@ namespace {
 
 using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
-using Options = FuzzOptions;
-
 /// Reads "30s", "5m", "1h", "500ms", or a number of seconds.
 double seconds_of(const std::string& text) {
   char* end = nullptr;
@@ -72,7 +70,7 @@ class CampaignProgress {
 };
 
 /// Merges corpora and records of several folders into one of each.
-int merge(const Options& o) {
+int merge(const FuzzOptions& o) {
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
   std::vector<std::string> records;
   std::size_t files = 0;
@@ -118,7 +116,7 @@ struct Outcome {
   std::string first;  // the command that repeats the first finding
 };
 
-Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::Shard& shard, Files& files,
+Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard, Files& files,
                  std::string& records) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
@@ -174,7 +172,7 @@ Outcome fuzz_one(const Target& candidate, Op op, const Options& o, const fuzz::S
 
 /// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
 /// files.
-int run_on_devices(const Options& o) {
+int run_on_devices(const FuzzOptions& o) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;
   for (int i = 0; i < o.jobs; ++i) {
@@ -201,7 +199,7 @@ int run_on_devices(const Options& o) {
   return failed > 0 ? kFailed : other;
 }
 
-int run(const Options& o) {
+int run_fuzz_command(const FuzzOptions& o) {
   if (!o.merge.empty()) return merge(o);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
@@ -291,7 +289,7 @@ std::vector<std::string> device_words(const FuzzOptions& o, int index, int devic
 }
 
 void add_fuzz_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<FuzzOptions>();
   CLI::App* c = app.add_subcommand("fuzz",
                                    "search for an input that breaks a candidate, shrink it, and write a case "
                                    "file that assay replay explains");
@@ -325,7 +323,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
   c->add_flag("--in-process", o->how.in_process,
               "run registered keys without a worker process: faster, but a crash ends the search");
   add_device(*c, o->device);
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_fuzz_command(*o); });
 }
 
 }  // namespace assay

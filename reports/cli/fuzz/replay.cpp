@@ -17,14 +17,14 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct ReplayArguments {
   std::string file, candidate;
   CandidateOptions how;
   int device = 0;
   bool quiet = false;
 };
 
-int run(const Options& o) {
+int run_replay_command(const ReplayArguments& o) {
   const fuzz::CaseFile c = fuzz::case_from_text(read_file(o.file), o.file);
   const Dtype dtype = c.trial.logits.dtype;
   choose_device(o.device);
@@ -56,7 +56,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_replay_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReplayArguments>();
   CLI::App* c =
       app.add_subcommand("replay", "run one case file again and explain it: exit 1 if it still fails");
   c->add_option("case", o->file, "the case file that assay fuzz wrote")->required();
@@ -72,7 +72,7 @@ void add_replay_command(CLI::App& app, int& status) {
               "run a registered key without a worker process, for a "
               "debugger");
   c->add_flag("--quiet", o->quiet, "print only the verdict");
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_replay_command(*o); });
 }
 
 }  // namespace assay

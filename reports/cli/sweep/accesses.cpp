@@ -1,6 +1,8 @@
 // assay sweep accesses: what the kernels really load and store. On the host executor the counts are exact. On
 // a GPU they are hardware counters of ncu, which is started around `--launch` and whose table is read back
 // (reports/publish/measure_accesses.sh does both).
+#include "reports/sweep/accesses.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +15,6 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
-#include "reports/sweep/accesses.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
@@ -21,7 +22,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct AccessesArguments {
   std::vector<std::string> keys;
   std::vector<std::int64_t> V = {1000, 4096, 32768};
   std::int64_t rows = 4000, host_rows = 2;
@@ -30,12 +31,12 @@ struct Options {
   int device = 0;
 };
 
-std::vector<AccessPoint> device_points(const Options& o) {
+std::vector<AccessPoint> device_points(const AccessesArguments& o) {
   return access_points(Backend::cuda, o.keys, o.V, o.rows);
 }
 
 /// Launches every point of the GPU's table once, each between its marks.
-int launch_points(const Options& o) {
+int launch_points(const AccessesArguments& o) {
   choose_device(o.device);
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
     fmt::print(stderr, "assay: sweep accesses --launch: {}\n", why);
@@ -68,7 +69,7 @@ std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<Acce
   return old;
 }
 
-int run(const Options& o) {
+int run_accesses_command(const AccessesArguments& o) {
   if (o.metrics) {
     fmt::print("{}\n", ncu_metrics());
     return kPassed;
@@ -123,7 +124,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_sweep_accesses(CLI::App& sweep, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AccessesArguments>();
   CLI::App* c =
       sweep.add_subcommand("accesses", "measure the elements loaded and stored per element of the row");
   c->add_option("--key", o->keys, "keys; * and ? match (every key of the backend)");
@@ -136,7 +137,7 @@ void add_sweep_accesses(CLI::App& sweep, int& status) {
   c->add_flag("--launch", o->launch, "launch every point once, to run under ncu");
   c->add_flag("--metrics", o->metrics, "print the metrics for ncu's option --metrics");
   add_device(*c, o->device);
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_accesses_command(*o); });
 }
 
 }  // namespace assay

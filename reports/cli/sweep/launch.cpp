@@ -18,14 +18,14 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct LaunchArguments {
   std::string key, family = "normal_1";
   std::int64_t V = 0, rows = 0, launches = 1;
   int k = 5, device = 0;
   std::uint64_t seed = 1;
 };
 
-int run(const Options& o) {
+int run_launch_command(const LaunchArguments& o) {
   choose_device(o.device);
   const Subject* const subject = find_subject(o.key);
   if (!subject) throw InputError("--key " + o.key + ": no such key; assay list names them all");
@@ -53,7 +53,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_sweep_launch(CLI::App& sweep, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<LaunchArguments>();
   CLI::App* c = sweep.add_subcommand(
       "launch", "launch one kernel several times on cold buffers, and no other kernel, for a profiler");
   c->add_option("--key", o->key, "variant/dtype@backend")->required();
@@ -64,7 +64,7 @@ void add_sweep_launch(CLI::App& sweep, int& status) {
   add_family(*c, o->family);
   add_seed(*c, o->seed);
   add_device(*c, o->device);
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_launch_command(*o); });
 }
 
 }  // namespace assay

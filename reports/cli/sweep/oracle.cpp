@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct OracleSweepArguments {
   std::vector<std::string> keys = {"safe_block/f32", "safe_block/f16", "safe_block/bf16", "online_block/f32"};
   std::string family = "normal_1";
   std::int64_t V = 32768;
@@ -26,7 +26,7 @@ struct Options {
   std::string require;
 };
 
-int run(const Options& o) {
+int run_oracle_command(const OracleSweepArguments& o) {
   const std::string no_gpu = unavailable_reason(Backend::cuda);
   choose_machine(o.require, 0);
   if (!o.out.empty()) prepare_folder(o.out);
@@ -72,7 +72,7 @@ void add_sweep_oracle(CLI::App& sweep, int& status) {
   CLI::App* c = sweep.add_subcommand("oracle",
                                      "measure the elements judged per second, by MPFR and by the "
                                      "fast tier");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<OracleSweepArguments>();
   c->add_option(
        "--key", o->keys,
        "softmax keys whose outputs are judged, variant/dtype (on the GPU if there is one) or with @backend")
@@ -83,7 +83,7 @@ void add_sweep_oracle(CLI::App& sweep, int& status) {
             "rows made on the host; repeated on the GPU up to 2^28 elements (2^22 elements)");
   add_out(*c, o->out, "folder for oracle.json");
   add_require(*c, o->require);
-  c->callback([o, &status] { status = run(*o); });
+  c->callback([o, &status] { status = run_oracle_command(*o); });
 }
 
 }  // namespace assay

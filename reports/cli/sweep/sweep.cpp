@@ -22,7 +22,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct SweepArguments {
   SweepSelection selection;
   SweepOptions sweep;
   std::string out = "out/sweep", budget, require, compare, fresh;
@@ -63,7 +63,7 @@ std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
   return out;
 }
 
-int run(Options& o) {
+int run_sweep_command(SweepArguments& o) {
   if (!o.fresh.empty()) {
     if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
     return compare(read_sweep(o.compare), read_sweep(o.fresh));
@@ -109,7 +109,7 @@ int run(Options& o) {
 }  // namespace
 
 void add_sweep_command(CLI::App& app, int& status) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SweepArguments>();
   SweepSelection& s = o->selection;
   CLI::App* c =
       app.add_subcommand("sweep", "performance of every key against the machine's own copy and read speed");
@@ -152,7 +152,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_sweep_rules(*c, status);
   // If a subcommand is given, the sweep itself does nothing.
   c->callback([c, o, &status] {
-    if (c->get_subcommands().empty()) status = run(*o);
+    if (c->get_subcommands().empty()) status = run_sweep_command(*o);
   });
 }
 

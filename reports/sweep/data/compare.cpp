@@ -46,7 +46,7 @@ std::optional<double> copy_factor(const std::map<std::string, const SweepRecord*
   return quantile(factors, 0.5);
 }
 
-struct Pair {
+struct Paired {
   SweepChange change;
   double p = 1, least = 1;
 };
@@ -81,7 +81,7 @@ SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
   if (const auto f = copy_factor(old, after); f && apart(*f))
     c.notes.push_back(fmt::format("the machine's own copies take {:.3f} times as long as before", *f));
 
-  std::vector<Pair> pairs;
+  std::vector<Paired> pairs;
   for (const auto& [what, o] : old) {
     if (o->role == "ceiling") continue;
     const auto at = fresh.find(what);
@@ -100,14 +100,14 @@ SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
 
   // With very few samples no result can pass the correction. Such pairs are not tested, and do not make the
   // correction stricter for the others.
-  std::vector<Pair*> tested;
-  for (Pair& p : pairs)
+  std::vector<Paired*> tested;
+  for (Paired& p : pairs)
     if (p.least * static_cast<double>(pairs.size()) <= kLevel) tested.push_back(&p);
   std::vector<double> raw;
-  for (const Pair* p : tested) raw.push_back(p->p);
+  for (const Paired* p : tested) raw.push_back(p->p);
   const std::vector<double> corrected = holm(raw);
   for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->change.p = corrected[i];
-  for (const Pair& p : pairs) {
+  for (const Paired& p : pairs) {
     const bool was_tested = p.least * static_cast<double>(pairs.size()) <= kLevel;
     if (!apart(p.change.factor()))
       ++c.same;
