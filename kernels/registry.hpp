@@ -31,7 +31,8 @@ constexpr const char* name(Backend b) {
 constexpr bool on_host(Backend b) { return b == Backend::host || b == Backend::host_fma; }
 
 /// The stream of a launch. `max_blocks` caps the grid (0: the backend's own limit), so that a test can make
-/// every block process several rows.
+/// every block process several rows, or, where blocks have one row each, make a kernel launch several times.
+/// Where a cluster of blocks holds a row, it caps the number of clusters.
 struct Stream {
   void* handle = nullptr;
   std::int64_t max_blocks = 0;

@@ -41,7 +41,7 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, c
   kernel<<<grid, threads, shared, static_cast<cudaStream_t>(stream.handle)>>>(static_cast<P>(arguments)...);
 }
 
-/// A launch of clusters, and the memory that its configuration points to.
+/// A launch with an attribute, and the memory that its configuration points to.
 struct ClusterConfig {
   cudaLaunchConfig_t config{};
   cudaLaunchAttribute attribute{};
@@ -51,10 +51,12 @@ struct ClusterConfig {
     return &config;
   }
 };
-inline ClusterConfig cluster_config(unsigned clusters, int blocks, int threads, void* stream) {
+inline ClusterConfig cluster_config(unsigned clusters, int blocks, int threads, std::size_t shared,
+                                    void* stream) {
   ClusterConfig c;
   c.config.gridDim = dim3(clusters * static_cast<unsigned>(blocks));
   c.config.blockDim = dim3(static_cast<unsigned>(threads));
+  c.config.dynamicSmemBytes = shared;
   c.config.stream = static_cast<cudaStream_t>(stream);
   c.attribute.id = cudaLaunchAttributeClusterDimension;
   c.attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
@@ -63,10 +65,19 @@ inline ClusterConfig cluster_config(unsigned clusters, int blocks, int threads, 
 }
 /// Launches clusters of `blocks` blocks each. Errors are those of cudaGetLastError.
 template <class... P, class... A>
-void launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, const Stream& stream,
-                     A... arguments) {
-  (void)cudaLaunchKernelEx(cluster_config(clusters, blocks, threads, stream.handle).get(), kernel,
+void launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, std::size_t shared,
+                     const Stream& stream, A... arguments) {
+  (void)cudaLaunchKernelEx(cluster_config(clusters, blocks, threads, shared, stream.handle).get(), kernel,
                            static_cast<P>(arguments)...);
+}
+/// Launches blocks that must all be on the GPU at the same time. Errors are those of cudaGetLastError.
+template <class... P, class... A>
+void launch_cooperative(void (*kernel)(P...), unsigned blocks, int threads, std::size_t shared,
+                        const Stream& stream, A... arguments) {
+  ClusterConfig c = cluster_config(blocks, 1, threads, shared, stream.handle);
+  c.attribute.id = cudaLaunchAttributeCooperative;
+  c.attribute.val.cooperative = 1;
+  (void)cudaLaunchKernelEx(c.get(), kernel, static_cast<P>(arguments)...);
 }
 }  // namespace assay::cuda
 

@@ -231,6 +231,7 @@ class Sweep {
       file_.add(c);
     };
     add("copy", side.ceilings().copy(of.bytes), of.bytes);
+    add("memcpy", side.ceilings().memcpy(of.bytes), of.bytes);
     add("read", side.ceilings().read(of.bytes), of.bytes);
     add("empty", side.ceilings().empty(), 0);
   }

@@ -71,17 +71,30 @@ void put_timing(SweepRecord& r, const Timing& t) {
   }
 }
 
-const Timing* Ceilings::measured(BySize& by_size, std::int64_t bytes, bool (Rig::*prepare)(std::size_t)) {
+template <class Prepare>
+const Timing* Ceilings::measured(BySize& by_size, std::int64_t bytes, Prepare prepare) {
   const auto [at, fresh] = by_size.try_emplace(bytes);
-  if (fresh && (rig_.*prepare)(static_cast<std::size_t>(bytes))) {
+  if (fresh && prepare(static_cast<std::size_t>(bytes))) {
     at->second = time_launches(rig_);
     at->second->cold = rig_.cold();
   }
   return at->second ? &*at->second : nullptr;
 }
 
-const Timing* Ceilings::copy(std::int64_t bytes) { return measured(copies_, bytes, &Rig::prepare_copy); }
-const Timing* Ceilings::read(std::int64_t bytes) { return measured(reads_, bytes, &Rig::prepare_read); }
+const Timing* Ceilings::copied(CopyBy by, std::int64_t bytes) {
+  return measured(copies_[by], bytes, [&](std::size_t n) { return rig_.prepare_copy(n, by); });
+}
+const Timing* Ceilings::memcpy(std::int64_t bytes) { return copied(CopyBy::memcpy, bytes); }
+const Timing* Ceilings::copy(std::int64_t bytes) {
+  const Timing* fastest = nullptr;
+  for (const CopyBy by : kCopies)
+    if (const Timing* t = copied(by, bytes); t && (!fastest || t->median_us() < fastest->median_us()))
+      fastest = t;
+  return fastest;
+}
+const Timing* Ceilings::read(std::int64_t bytes) {
+  return measured(reads_, bytes, [&](std::size_t n) { return rig_.prepare_read(n); });
+}
 
 const Timing* Ceilings::empty() {
   if (!empty_) {

@@ -34,17 +34,21 @@ void put_timing(SweepRecord& r, const Timing& t);
 class Ceilings {
  public:
   explicit Ceilings(Rig& rig) : rig_(rig) {}
-  /// Null if the rig cannot do this, or has no memory for it.
+  /// Null if the rig cannot do this, or has no memory for it. The copy is the fastest of kCopies.
   const Timing* copy(std::int64_t bytes);
+  const Timing* memcpy(std::int64_t bytes);
   const Timing* read(std::int64_t bytes);
   const Timing* empty();
 
  private:
   using BySize = std::map<std::int64_t, std::optional<Timing>>;
-  const Timing* measured(BySize& by_size, std::int64_t bytes, bool (Rig::*prepare)(std::size_t));
+  template <class Prepare>
+  const Timing* measured(BySize& by_size, std::int64_t bytes, Prepare prepare);
+  const Timing* copied(CopyBy by, std::int64_t bytes);
 
   Rig& rig_;
-  BySize copies_, reads_;
+  std::map<CopyBy, BySize> copies_;
+  BySize reads_;
   std::optional<std::optional<Timing>> empty_;
 };
 

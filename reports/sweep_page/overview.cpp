@@ -179,7 +179,8 @@ std::string reading() {
          too_long_words() +
          ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a "
          "device-to-device copy, divided by the "
-         "kernel's time. The copy moves the bytes that any kernel must move (every logit read once, every "
+         "kernel's time. It is the fastest of three: memcpy, and two kernels that only copy. The copy moves "
+         "the bytes that any kernel must move (every logit read once, every "
          "output written once). A kernel with 100 % is as fast as a copy.</dd><dt>Share of the "
          "read</dt><dd>The same with a pass that only reads. It is the ceiling of top-k and log-sum-exp, "
          "which write almost nothing.</dd><dt>Own roofline</dt><dd>The accesses of a kernel's algorithm at "

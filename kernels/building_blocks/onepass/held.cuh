@@ -46,12 +46,10 @@ struct Held {
   Access<T> part[kCount];
 
   __device__ __forceinline__ void load(const Access<T>* from, int end, int thread, int threads) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int at = thread + i * threads;
-      part[i] = no_access<T>();
-      if (at < end) part[i] = load_last(from + at);
-    }
+    fill(end, thread, threads, [from](int at) { return load_last(from + at); });
+  }
+  __device__ __forceinline__ void load_shared(const Access<T>* from, int end, int thread, int threads) {
+    fill(end, thread, threads, [from](int at) { return from[at]; });
   }
 
   /// The largest element without NaN. NaN if all are NaN.
@@ -108,6 +106,15 @@ struct Held {
   }
 
  private:
+  template <class F>
+  __device__ __forceinline__ void fill(int end, int thread, int threads, F get) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int at = thread + i * threads;
+      part[i] = no_access<T>();
+      if (at < end) part[i] = get(at);
+    }
+  }
   __device__ __forceinline__ static Access<T> larger(const Access<T>& a, const Access<T>& b) {
     Access<T> most;
     if constexpr (sizeof(T) == 2) {

@@ -26,49 +26,44 @@ __global__ void __launch_bounds__(kLanesThreads)
   using E = typename Form::Exp;
   constexpr int N = kPerAccess<T>;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  constexpr int per_block = kLanesThreads / kLanes;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * per_block;
-  std::int64_t row =
-      static_cast<std::int64_t>(blockIdx.x) * per_block + static_cast<int>(threadIdx.x) / kLanes;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kLanesThreads / kLanes) +
+                           static_cast<int>(threadIdx.x) / kLanes;
   // The lanes of a warp stay together, whether they have a row or not.
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * per_block; first < logits.count;
-       first += step, row += step) {
-    const bool has_row = row < logits.count;
-    const T* const x = logits.row(has_row ? row : 0);
-    const bool vector = reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
-    Held<T, kCount> held;
+  const bool has_row = row < logits.count;
+  const T* const x = logits.row(has_row ? row : 0);
+  const bool vector = reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+  Held<T, kCount> held;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const std::int64_t at = static_cast<std::int64_t>(lane + i * kLanes) * N;
+    held.part[i] = no_access<T>();
+    if (!has_row || at >= V) continue;
+    held.part[i] =
+        vector && at + N <= V ? load_last(reinterpret_cast<const Access<T>*>(x + at)) : gather(x, at, V);
+  }
+  const float own = held.largest();
+  const Normalizer n = merge_lanes<E>({own, held.template sum<E>(reference(own))}, kLanes);
+  if (!has_row) return;
+  if (probs.base) {
+    T* const p = probs.row(row);
+    const bool whole = reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
+    const Form form(n);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const std::int64_t at = static_cast<std::int64_t>(lane + i * kLanes) * N;
-      held.part[i] = no_access<T>();
-      if (!has_row || at >= V) continue;
-      held.part[i] =
-          vector && at + N <= V ? load_last(reinterpret_cast<const Access<T>*>(x + at)) : gather(x, at, V);
-    }
-    const float own = held.largest();
-    const Normalizer n = merge_lanes<E>({own, held.template sum<E>(reference(own))}, kLanes);
-    if (!has_row) continue;
-    if (probs.base) {
-      T* const p = probs.row(row);
-      const bool whole = reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
-      const Form form(n);
+      if (at >= V) continue;
+      auto c = as_floats(held.part[i]);
+      form.template outputs<T>(c);
+      if (whole && at + N <= V) {
+        store_last(reinterpret_cast<Access<T>*>(p + at), as_elements<T>(c));
+      } else {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        const std::int64_t at = static_cast<std::int64_t>(lane + i * kLanes) * N;
-        if (at >= V) continue;
-        auto c = as_floats(held.part[i]);
-        form.template outputs<T>(c);
-        if (whole && at + N <= V) {
-          store_last(reinterpret_cast<Access<T>*>(p + at), as_elements<T>(c));
-        } else {
-#pragma unroll
-          for (int j = 0; j < N; ++j)
-            if (at + j < V) p[at + j] = from_float<T>(c.x[j]);
-        }
+        for (int j = 0; j < N; ++j)
+          if (at + j < V) p[at + j] = from_float<T>(c.x[j]);
       }
     }
-    if (m && lane == 0) store_normalizer(m, d, row, n);
   }
+  if (m && lane == 0) store_normalizer(m, d, row, n);
 }
 
 }  // namespace assay::ASSAY_BACKEND::onepass

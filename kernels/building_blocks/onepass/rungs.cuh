@@ -4,9 +4,12 @@
 //   rung     who holds a row                         accesses (16 bytes) of the row
 //   lanes    4 to 32 lanes of a warp                 up to 64
 //   warp     a warp                                  up to 128; f32: 256
-//   block    a block of up to 1024 threads           up to 8192; few rows: from 65 on
-//   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 131,072; few rows: from 1024 on
-//   again    one block, or the largest cluster       any: what does not fit into registers is read twice
+//   block    a block of up to 512 threads            up to 4096 (1024 threads, 8192, where there are no clusters);
+//                                                    few rows: from 65 on
+//   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 65,536; few rows: from 512 on
+//   boxed    such a cluster, shared memory too       up to 327,680
+//   grid     all blocks of the GPU                   few rows: from 32,768 on
+//   again    one block, or the largest cluster       any: what does not fit is read twice
 //
 // Without clusters (the host executor, GPUs before compute capability 9.0) `again` follows `block`.
 // Measured on an H200: PERFORMANCE.md.
@@ -15,29 +18,36 @@
 #include <algorithm>
 
 #include "kernels/building_blocks/onepass/block.cuh"
+#include "kernels/building_blocks/onepass/boxed.cuh"
 #include "kernels/building_blocks/onepass/lanes.cuh"
 #include "kernels/building_blocks/onepass/warp.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-enum class Rung { lanes, warp, block, cluster };
+enum class Rung { lanes, warp, block, cluster, boxed, grid };
 
-/// `count`: accesses a thread holds. `threads`: those of a row in the rung `lanes`, else those of a block.
-/// `blocks`: blocks of a row. `again`: the row does not fit.
+/// `count`: accesses a thread holds in registers. `threads`: those of a row in the rung `lanes`, else those
+/// of a block. `blocks`: blocks of a row. `room`: accesses that a block holds in shared memory. `again`: the
+/// row does not fit.
 struct Step {
   Rung rung;
   int count, threads, blocks = 1;
   bool again = false;
+  int room = 0;
 };
 
 /// What the GPU offers. most_blocks is 0 if it has no clusters.
 struct Gpu {
   int multiprocessors = 0;
   int most_blocks = 0;  // of a cluster
+  bool grid = false;    // cooperative launches, and a place to meet
 };
 
-inline constexpr std::int64_t kMostHeld = std::int64_t{kMostThreads} * 8;  // accesses that a block holds
+inline constexpr std::int64_t kMostHeld = std::int64_t{kMostThreads} * 8;  // accesses in a block's registers
+inline constexpr std::int64_t kHalfHeld = kMostHeld / 2;  // so that a multiprocessor holds two blocks
+inline constexpr int kMostRoom = 12288;                   // accesses in a block's shared memory: 192 KiB
+inline constexpr int kHalfRoom = 6144;                    // so that a multiprocessor holds two blocks
 
 constexpr int threads_for(std::int64_t accesses, int count) {
   return static_cast<int>(std::max<std::int64_t>(1, ceil_div(ceil_div(accesses, count), 32)) * 32);
@@ -47,6 +57,45 @@ constexpr int threads_for(std::int64_t accesses, int count) {
 constexpr Step block_step(Rung rung, std::int64_t slice, int blocks, int count) {
   if (slice > kMostHeld) return {rung, 8, kMostThreads, blocks, true};
   return {rung, count, threads_for(slice, count), blocks, false};
+}
+/// A slice of a cluster. Two blocks on a multiprocessor, if that is possible: one loads while the other
+/// stores.
+constexpr Step cluster_step(std::int64_t slice, int blocks) {
+  if (slice <= kHalfHeld) return block_step(Rung::cluster, slice, blocks, slice <= 512 ? 2 : 8);
+  if (slice <= kHalfHeld + kHalfRoom)
+    return {Rung::boxed, 8, kMostThreads / 2, blocks, false, static_cast<int>(slice - kHalfHeld)};
+  if (slice <= kMostHeld + kMostRoom)
+    return {Rung::boxed, 8, kMostThreads, blocks, false, static_cast<int>(slice - kMostHeld)};
+  return {Rung::cluster, 8, kMostThreads, blocks, true};
+}
+
+/// The team of a row in the grid: two blocks on a multiprocessor where registers hold such a slice, else one.
+constexpr Step grid_step(std::int64_t accesses, std::int64_t rows, const Gpu& gpu) {
+  const auto slice_for = [&](int each) {
+    return slice_of(accesses,
+                    static_cast<int>(std::min<std::int64_t>(each * gpu.multiprocessors / rows, kMostTeam)));
+  };
+  const int each = slice_for(2) <= kHalfHeld ? 2 : 1;
+  const std::int64_t slice = slice_for(each);
+  const auto blocks = static_cast<int>(std::min<std::int64_t>(each * gpu.multiprocessors / rows, kMostTeam));
+  if (slice > kMostHeld)
+    return {Rung::grid, 8, kMostThreads, blocks, false, static_cast<int>(slice - kMostHeld)};
+  const std::int64_t threads = kMostThreads / each;  // that a block may have
+  return block_step(Rung::grid, slice, blocks, slice <= 2 * threads ? 2 : slice <= 4 * threads ? 4 : 8);
+}
+/// True if that is faster than clusters: the grid exchanges (m, d) more slowly, but has more blocks for a
+/// row.
+constexpr bool better_in_grid(std::int64_t accesses, std::int64_t rows, const Gpu& gpu) {
+  if (!gpu.grid || rows > kMostTeams || 16 * rows > 2 * gpu.multiprocessors || accesses < 32768) return false;
+  const std::int64_t room = gpu.most_blocks ? kMostRoom : 0;
+  return slice_of(accesses, static_cast<int>(gpu.multiprocessors / rows)) <= kMostHeld + room;
+}
+
+/// True if a team of so many blocks is large enough, that is, if a larger one is not faster. Clusters of 16
+/// fill a GPU less well than those of 8, so shared memory is used before a cluster grows from 8 to 16.
+constexpr bool holds(int blocks, std::int64_t accesses) {
+  const std::int64_t slice = slice_of(accesses, blocks);
+  return slice <= kHalfHeld || (blocks == 8 && slice > kHalfHeld * 5 / 4 && slice <= kHalfHeld + kHalfRoom);
 }
 
 template <class T>
@@ -63,19 +112,15 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu) {
   if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
   if (whole <= 128) return {Rung::warp, 4, 32};
   if (wide && whole <= 256) return {Rung::warp, 8, 32};
-  // Few rows leave most of a GPU without work, so each gets several blocks, of at least 512 accesses.
+  // Few rows leave most of a GPU without work, so each gets several blocks, of at least 256 accesses.
   int blocks = 1;
-  const std::int64_t free = gpu.most_blocks ? gpu.multiprocessors / std::max<std::int64_t>(rows, 1) : 0;
-  while (2 * blocks <= std::min<std::int64_t>(free, gpu.most_blocks) && whole / (2 * blocks) >= 512)
+  const std::int64_t free = 2 * gpu.multiprocessors / std::max<std::int64_t>(rows, 1);
+  while (2 * blocks <= gpu.most_blocks &&
+         (!holds(blocks, whole) || (2 * blocks <= free && whole / (2 * blocks) >= 256)))
     blocks *= 2;
-  if (gpu.most_blocks)
-    blocks = static_cast<int>(
-        std::min<std::int64_t>(gpu.most_blocks, std::max<std::int64_t>(blocks, ceil_div(whole, kMostHeld))));
-  if (blocks > 1) {
-    const std::int64_t slice = (ceil_div(whole, blocks) + 1) / 2 * 2;
-    return block_step(Rung::cluster, slice, blocks, slice <= 2048 ? 2 : 8);
-  }
-  return block_step(Rung::block, whole, 1, !wide && whole <= 512 ? 2 : 8);
+  if (better_in_grid(whole, rows, gpu)) return grid_step(whole, rows, gpu);
+  if (blocks > 1) return cluster_step(slice_of(whole, blocks), blocks);
+  return block_step(Rung::block, whole, 1, !wide && whole <= 256 ? 2 : 8);
 }
 
 /// Largest number of additions on a path from a term to the sum, over all GPUs and numbers of rows.
@@ -94,12 +139,12 @@ constexpr std::int64_t height(std::int64_t V) {
 /// that has none, rows are read again from the host executor's length on.
 template <class T>
 constexpr bool read_again(std::int64_t V) {
-  constexpr int blocks = kBackend == Backend::cuda ? kMostBlocks : 1;
-  return V / kPerAccess<T> > blocks * kMostHeld;
+  constexpr Gpu gpu{132, kBackend == Backend::cuda ? kMostBlocks : 0};
+  return step_for<T>(V, 1 << 20, gpu).again;
 }
 
 #if defined(__CUDACC__)
-/// Asked once by each thread for each GPU and dtype.
+/// Asked once by each thread for each GPU and dtype. `kernel`: the one of the rung `boxed`, which needs most.
 template <class Kernel>
 Gpu gpu_for(Kernel kernel) {
   int device = 0;
@@ -109,18 +154,24 @@ Gpu gpu_for(Kernel kernel) {
   Gpu& g = known[device];
   if (g.multiprocessors) return g;
   cudaDeviceGetAttribute(&g.multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  // The compiled code decides, too: code for an older GPU also runs on one that has clusters, and uses none.
-  int clusters = 0;
+  // The compiled code decides, too: code for an older GPU also runs on a newer one, without what that one
+  // offers.
+  int cooperative = 0, clusters = 0;
   cudaFuncAttributes code{};
-  if (cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess || !clusters ||
-      cudaFuncGetAttributes(&code, kernel) != cudaSuccess || code.ptxVersion < 90 ||
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
+  if (cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess ||
+      cudaFuncGetAttributes(&code, kernel) != cudaSuccess)
+    return g;
+  g.grid = cooperative != 0 && code.ptxVersion >= 70;
+  if (!clusters || code.ptxVersion < 90 ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16) !=
+          cudaSuccess)
     return g;
   for (const int blocks : {16, 8, 4, 2}) {
     int active = 0;
-    if (cudaOccupancyMaxActiveClusters(
-            &active, kernel, cluster_config(1, blocks, kMostThreads, nullptr).get()) == cudaSuccess &&
-        active > 0) {
+    auto config = cluster_config(1, blocks, kMostThreads, kMostRoom * 16, nullptr);
+    if (cudaOccupancyMaxActiveClusters(&active, kernel, config.get()) == cudaSuccess && active > 0) {
       g.most_blocks = blocks;
       break;
     }
@@ -130,63 +181,123 @@ Gpu gpu_for(Kernel kernel) {
 }
 #endif
 
+/// The rows of one launch.
+template <class T>
+struct Part {
+  Rows<const T> logits;
+  Rows<T> probs;
+  float *m, *d;
+  unsigned blocks;  // of `per_block` rows each; clusters, where a cluster holds a row
+};
+
+/// Calls launch(part) for all rows, as many at a time as the grid may hold. A block has its rows for the
+/// length of one launch: with a loop over rows in the kernel, rows of more than 64 K elements took 7 to 9 %
+/// longer (H200).
+template <class T, class F>
+void in_parts(const Call<T>& c, int per_block, F launch_part) {
+  const std::int64_t rows = c.problem.rows, most = std::int64_t{c.blocks(per_block)} * per_block;
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    launch_part(Part<T>{{c.logits.row(first), count, c.logits.pitch},
+                        {c.probs.base ? c.probs.row(first) : nullptr, count, c.probs.pitch},
+                        c.m ? c.m + first : nullptr,
+                        c.d ? c.d + first : nullptr,
+                        static_cast<unsigned>(ceil_div(count, per_block))});
+  }
+}
+
+template <class T, class... P, class... A>
+void launch_parts(const Call<T>& c, void (*kernel)(P...), int per_block, int threads, A... more) {
+  in_parts(c, per_block, [&](const Part<T>& p) {
+    launch(kernel, p.blocks, threads, 0, c.stream, p.logits, p.probs, p.m, p.d, c.V, more...);
+  });
+}
+
+#if defined(__CUDACC__)
+template <class T, class... P, class... A>
+void launch_parts_in_clusters(const Call<T>& c, void (*kernel)(P...), const Step& s, A... more) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (s.room) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16);
+  in_parts(c, 1, [&](const Part<T>& p) {
+    launch_clusters(kernel, p.blocks, s.blocks, s.threads, static_cast<std::size_t>(s.room) * 16, c.stream,
+                    p.logits, p.probs, p.m, p.d, c.V, Cluster::Where{s.blocks}, more...);
+  });
+}
+
+/// All rows in one launch.
+template <class T, class... P, class... A>
+void launch_grid(const Call<T>& c, void (*kernel)(P...), const Step& s, MeetingPlace* place, A... more) {
+  if (s.room) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16);
+  launch_cooperative(kernel, static_cast<unsigned>(c.problem.rows * s.blocks), s.threads,
+                     static_cast<std::size_t>(s.room) * 16, c.stream, c.logits, c.probs, c.m, c.d, c.V,
+                     Grid::Where{s.blocks, place}, more...);
+}
+#endif
+
 template <class Form, class T, int kCount, bool kAgain>
 void launch_team(const Call<T>& c, const Step& s) {
 #if defined(__CUDACC__)
-  if (s.rung == Rung::cluster) {
-    auto* const kernel = block_rung<Form, Cluster, T, kCount, kAgain>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-    launch_clusters(kernel, c.blocks(), s.blocks, s.threads, c.stream, c.logits, c.probs, c.m, c.d, c.V,
-                    s.blocks);
-    return;
-  }
+  if (s.rung == Rung::cluster)
+    return launch_parts_in_clusters(c, block_rung<Form, Cluster, T, kCount, kAgain>, s);
 #endif
-  launch(block_rung<Form, Alone, T, kCount, kAgain>, c.blocks(), s.threads, 0, c.stream, c.logits, c.probs,
-         c.m, c.d, c.V, 1);
+  launch_parts(c, block_rung<Form, Alone, T, kCount, kAgain>, 1, s.threads, Alone::Where{});
 }
 
-template <class Form, class T, int kCount, int kLanes>
-void launch_lanes_of(const Call<T>& c) {
-  launch(lanes_rung<Form, T, kCount, kLanes>, c.blocks(kLanesThreads / kLanes), kLanesThreads, 0, c.stream,
-         c.logits, c.probs, c.m, c.d, c.V);
+#if defined(__CUDACC__)
+template <class Form, class T>
+void launch_in_grid(const Call<T>& c, const Step& s, MeetingPlace* place) {
+  if (s.room) return launch_grid(c, boxed_rung<Form, Grid, T, 8>, s, place, s.room);
+  if (s.count == 2) return launch_grid(c, block_rung<Form, Grid, T, 2, false>, s, place);
+  if (s.count == 4) return launch_grid(c, block_rung<Form, Grid, T, 4, false>, s, place);
+  launch_grid(c, block_rung<Form, Grid, T, 8, false>, s, place);
 }
+#endif
 
 template <class Form, class T>
 void launch_lanes(const Call<T>& c, const Step& s) {
   constexpr int kCount = sizeof(T) == 4 ? 2 : 1;
-  if (s.count > kCount) return launch_lanes_of<Form, T, 2, 32>(c);
+  const auto start = [&](auto kernel) { launch_parts(c, kernel, kLanesThreads / s.threads, kLanesThreads); };
+  if (s.count > kCount) return start(lanes_rung<Form, T, 2, 32>);
   switch (s.threads) {
     case 4:
-      return launch_lanes_of<Form, T, kCount, 4>(c);
+      return start(lanes_rung<Form, T, kCount, 4>);
     case 8:
-      return launch_lanes_of<Form, T, kCount, 8>(c);
+      return start(lanes_rung<Form, T, kCount, 8>);
     case 16:
-      return launch_lanes_of<Form, T, kCount, 16>(c);
+      return start(lanes_rung<Form, T, kCount, 16>);
     default:
-      return launch_lanes_of<Form, T, kCount, 32>(c);
+      return start(lanes_rung<Form, T, kCount, 32>);
   }
+}
+
+template <class Form, class T>
+void launch_warp(const Call<T>& c, const Step& s) {
+  const auto start = [&](auto kernel) { launch_parts(c, kernel, kWarpThreads / 32, kWarpThreads); };
+  if constexpr (sizeof(T) == 4)
+    if (s.count == 8) return start(warp_rung<Form, T, 8>);
+  start(warp_rung<Form, T, 4>);
 }
 
 template <class Form, class T>
 void run(const Call<T>& c) {
 #if defined(__CUDACC__)
-  const Gpu gpu = gpu_for(block_rung<Form, Cluster, T, 8, true>);
+  Gpu gpu = gpu_for(boxed_rung<Form, Cluster, T, 8>);
+  Step s = step_for<T>(c.V, c.problem.rows, gpu);
+  if (s.rung == Rung::grid) {
+    if (MeetingPlace* const place = meeting_place(c.stream.handle)) return launch_in_grid<Form>(c, s, place);
+    gpu.grid = false;
+    s = step_for<T>(c.V, c.problem.rows, gpu);
+  }
+  if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
 #else
-  const Gpu gpu{};
+  const Step s = step_for<T>(c.V, c.problem.rows, {});
 #endif
-  const Step s = step_for<T>(c.V, c.problem.rows, gpu);
-  const auto rows_of_a_block = [&](auto kernel, int rows, int threads, auto... more) {
-    launch(kernel, c.blocks(rows), threads, 0, c.stream, c.logits, c.probs, c.m, c.d, c.V, more...);
-  };
   switch (s.rung) {
     case Rung::lanes:
       return launch_lanes<Form>(c, s);
     case Rung::warp:
-      if constexpr (sizeof(T) == 4)
-        if (s.count == 8) return rows_of_a_block(warp_rung<Form, T, 8>, kWarpThreads / 32, kWarpThreads);
-      return rows_of_a_block(warp_rung<Form, T, 4>, kWarpThreads / 32, kWarpThreads);
-    case Rung::block:
-    case Rung::cluster:
+      return launch_warp<Form>(c, s);
+    default:
       if (s.count == 2) return launch_team<Form, T, 2, false>(c, s);
       return s.again ? launch_team<Form, T, 8, true>(c, s) : launch_team<Form, T, 8, false>(c, s);
   }

@@ -54,15 +54,25 @@ TEST(OnepassTeam, ANanBesideAnEmptyMaximumIsKept) {
 
 // A step never asks for more threads than a block has, and holds the row unless it says that it does not.
 TEST(OnepassTeam, AStepHoldsItsRow) {
-  for (const Gpu gpu : {Gpu{}, Gpu{108, 0}, Gpu{132, 8}, Gpu{132, 16}})
+  for (const Gpu gpu : {Gpu{}, Gpu{108, 0}, Gpu{108, 0, true}, Gpu{132, 8}, Gpu{132, 16}, Gpu{132, 16, true}})
     for (const std::int64_t rows : {1, 10, 200, 4000})
       for (std::int64_t V = 1; V < (std::int64_t{1} << 24); V += 1 + V / 37) {
         const Step s = step_for<f16>(V, rows, gpu);
         const std::int64_t whole = V / kPerAccess<f16>,
                            per_row = s.rung == Rung::lanes ? ceil_div(V, 8) : whole;
         ASSERT_LE(s.threads, kMostThreads) << V;
-        ASSERT_LE(s.blocks, std::max(gpu.most_blocks, 1)) << V;
-        const std::int64_t held = std::int64_t{s.threads} * s.count * s.blocks;
+        if (s.rung == Rung::grid) {
+          // Every block has its place: two of 512 threads or one of 1024 on a multiprocessor.
+          const std::int64_t each = s.room == 0 && s.threads <= kMostThreads / 2 ? 2 : 1;
+          ASSERT_LE(rows * s.blocks, each * gpu.multiprocessors) << V << ", " << rows;
+          ASSERT_LE(s.blocks, kMostTeam) << V;
+          ASSERT_LE(rows, kMostTeams) << V;
+        } else {
+          ASSERT_LE(s.blocks, std::max(gpu.most_blocks, 1)) << V;
+        }
+        ASSERT_LE(s.room, kMostRoom) << V;
+        ASSERT_TRUE(s.room == 0 || gpu.most_blocks > 0) << V;
+        const std::int64_t held = (std::int64_t{s.threads} * s.count + s.room) * s.blocks;
         if (s.again) {
           ASSERT_GT(per_row, held) << V << ", " << rows;
         } else {

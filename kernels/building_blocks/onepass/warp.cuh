@@ -1,7 +1,7 @@
 // Rung 2, short rows: a warp holds a row. No shared memory, no barrier.
 #pragma once
 
-#include "kernels/building_blocks/onepass/held.cuh"
+#include "kernels/building_blocks/onepass/slice.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
 
@@ -13,33 +13,27 @@ __global__ void __launch_bounds__(kWarpThreads)
   using E = typename Form::Exp;
   constexpr int kWarps = kWarpThreads / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
-       row < logits.count; row += step) {
-    const T* const x = logits.row(row);
-    const Parts<T> parts(x, V);
-    const auto accesses = static_cast<int>(parts.accesses);
-    Held<T, kCount> held;
-    held.load(reinterpret_cast<const Access<T>*>(x + parts.head), accesses, lane, 32);
-    const std::int64_t edge_at = parts.edge(lane);
-    const float edge = edge_at >= 0 ? to_float(x[edge_at]) : negative_infinity();
-    const float own = fmaxf(held.largest(), edge);
-    const float shift = reference(own);
-    const Normalizer n = merge_lanes<E>({own, held.template sum<E>(shift) + E::of(edge - shift)});
-    if (probs.base) {
-      T* const p = probs.row(row);
-      const Form form(n);
-      const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-      held.store(p + parts.head, accesses, lane, 32,
-                 reinterpret_cast<std::uintptr_t>(p + parts.head) % 16 == 0, outputs);
-      if (edge_at >= 0) {
-        Chunk<1> c = single(edge);
-        outputs(c);
-        p[edge_at] = from_float<T>(c.x[0]);
-      }
-    }
-    if (m && lane == 0) store_normalizer(m, d, row, n);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  if (row >= logits.count) return;
+  const T* const x = logits.row(row);
+  const Parts<T> parts(x, V);
+  const auto accesses = static_cast<int>(parts.accesses);
+  Held<T, kCount> held;
+  held.load(reinterpret_cast<const Access<T>*>(x + parts.head), accesses, lane, 32);
+  const Edge<T> edge(x, parts, 0, lane);
+  const float own = fmaxf(held.largest(), edge.x);
+  const float shift = reference(own);
+  const Normalizer n =
+      merge_lanes<E>({own, held.template sum<E>(shift) + edge.template term<E>(shift, lane)});
+  if (probs.base) {
+    T* const p = probs.row(row);
+    const Form form(n);
+    const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
+    held.store(p + parts.head, accesses, lane, 32, reinterpret_cast<std::uintptr_t>(p + parts.head) % 16 == 0,
+               outputs);
+    edge.store(p, outputs);
   }
+  if (m && lane == 0) store_normalizer(m, d, row, n);
 }
 
 }  // namespace assay::ASSAY_BACKEND::onepass

@@ -14,10 +14,10 @@ namespace assay {
 /// The names in JSON are the members' names. V: row length. Times are in microseconds, of one launch. A value
 /// that was not measured or is not known is null.
 struct SweepRecord {
-  std::string key;               // variant/dtype@backend; ceilings: copy@cuda, read@cuda, empty@cuda
+  std::string key;  // variant/dtype@backend; ceilings: copy@cuda, memcpy@cuda, read@cuda, empty@cuda
   std::string role = "variant";  // variant, peer, ceiling
   std::string backend;           // cuda, host
-  std::string op;                // an Op's name, or copy, read, empty
+  std::string op;                // an Op's name, or copy, memcpy, read, empty
   std::string dtype;
   std::int64_t rows = 0, V = 0;
   int k = 0;  // 0 without top-k
@@ -34,8 +34,8 @@ struct SweepRecord {
 
   std::int64_t bytes = 0;                            // the minimum: reads each logit, writes each output
   std::optional<int> claimed_loads, claimed_stores;  // accesses per element that the variant claims
-  /// Measured in the same run: a device copy that moves `bytes` in total, a pass that reads as many, and an
-  /// empty launch.
+  /// Measured in the same run: the fastest device copy that moves `bytes` in total, a pass that reads as
+  /// many, and an empty launch.
   std::optional<double> copy_us, read_us, empty_us;
   std::optional<double> share_of_copy, share_of_read;
   std::optional<double> gb_per_s, share_of_datasheet;

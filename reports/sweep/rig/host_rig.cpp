@@ -53,7 +53,8 @@ class HostRig final : public Rig {
       if (!outcome.ok()) throw std::runtime_error(outcome.fault);
     };
   }
-  bool prepare_copy(std::size_t bytes) override {
+  bool prepare_copy(std::size_t bytes, CopyBy by) override {
+    if (by != CopyBy::memcpy) return false;
     const std::size_t half = std::max<std::size_t>(1, bytes / 2);
     memory_.assign(2 * half, std::byte{1});
     work_ = [this, half] { std::memcpy(memory_.data() + half, memory_.data(), half); };

@@ -40,6 +40,15 @@ Room room_for(const Variant& variant, const Problem& problem);
 /// Minimum bytes of any algorithm: every logit read once, every output (and index) written once.
 std::int64_t compulsory_bytes(const Problem& problem);
 
+/// The ways to copy. memcpy is not always the fastest: on an H200 it takes 2.3 us longer above 1 MB if the
+/// size is no multiple of 4 KiB. So the copy that others are compared with is the fastest of these.
+enum class CopyBy {
+  memcpy,     // cudaMemcpyAsync; on the host std::memcpy
+  wide,       // a kernel, four accesses of 16 bytes a thread
+  streaming,  // a kernel, one access a thread, not kept in the caches
+};
+inline constexpr CopyBy kCopies[] = {CopyBy::memcpy, CopyBy::wide, CopyBy::streaming};
+
 /// All functions throw std::runtime_error if a launch or the machine fails, and SweepUnsupported.
 class Rig {
  public:
@@ -52,7 +61,7 @@ class Rig {
   virtual void prepare(const Variant& variant, const Problem& problem, const Tensor& tile) = 0;
   /// From now on run_us copies so that `bytes` are moved in all; the other two make it read that many bytes,
   /// or launch an empty kernel. Returns false if this is not available here or memory is lacking.
-  virtual bool prepare_copy(std::size_t bytes) = 0;
+  virtual bool prepare_copy(std::size_t bytes, CopyBy by) = 0;
   virtual bool prepare_read(std::size_t bytes) = 0;
   virtual bool prepare_empty() = 0;
 
