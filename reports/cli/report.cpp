@@ -122,7 +122,8 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--oracle", o->oracle,
                 "fast: fp64 enclosures, and MPFR if they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();
-  c->add_flag("--full", s.full, "more rows, every spike position at every V, and the host_fma keys");
+  c->add_flag("--full", s.full,
+              "more rows, every spike position at every V, every causal square, and the host_fma keys");
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_require(*c, o->require);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "accuracy/case/job.hpp"
+#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/family_units.hpp"
 #include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
@@ -142,6 +143,9 @@ Plan make_plan(const Selection& s) {
   if (s.op) lists.op = parse_op(*s.op);
   lists.ks = [&s](const Variant&, const std::string& family, std::int64_t V) { return ks_for(s, family, V); };
   plan.units = conformance::family_units(plan.keys, lists);
+  // What was asked for by name is never left out.
+  if (!s.full && s.sizes.empty() && s.families.empty() && s.logits.empty() && !s.rows)
+    conformance::thin_squares(plan.units);
   for (const conformance::Unit& u : plan.units) {
     const std::int64_t V = u.cases[0].V, rows = u.cases[0].rows;
     if (V > 0 && rows > kMostElements / V)

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "accuracy/conformance/groups/groups.hpp"
 
@@ -50,20 +51,25 @@ bool launches_again(std::string_view group) {
   return std::find(all.begin(), all.end(), group) != all.end();
 }
 
-/// Keeps a share of the cases of each size, evenly spread.
-void thin(std::vector<Unit>& units, std::int64_t of_octave) {
-  const auto octave = [](const ConformanceCase& c) {
-    return c.rows * c.V <= kSmall ? 0 : std::bit_width(static_cast<std::uint64_t>(c.rows * c.V));
+/// Keeps a share of the cases of each size, evenly spread. Each variant is thinned on its own; those for
+/// which `all_of` is true keep all cases.
+template <class F>
+void thin(std::vector<Unit>& units, std::int64_t of_octave, F all_of) {
+  using Size = std::pair<const Variant*, int>;
+  const auto size = [](const ConformanceCase& c) {
+    const bool small = c.rows * c.V <= kSmall;
+    return Size{c.variant, small ? 0 : std::bit_width(static_cast<std::uint64_t>(c.rows * c.V))};
   };
-  std::map<int, std::int64_t> count, seen;
+  std::map<Size, std::int64_t> count, seen;
   for (const Unit& u : units)
-    for (const ConformanceCase& c : u.cases) ++count[octave(c)];
+    for (const ConformanceCase& c : u.cases) ++count[size(c)];
   for (Unit& u : units)
     std::erase_if(u.cases, [&](const ConformanceCase& c) {
-      const int bits = octave(c);
-      if (bits == 0) return false;
-      const std::int64_t all = count[bits], kept = std::clamp<std::int64_t>(of_octave >> (bits - 1), 1, all);
-      const std::int64_t i = seen[bits]++;
+      const Size of = size(c);
+      if (of.second == 0 || all_of(c)) return false;
+      const std::int64_t all = count[of];
+      const std::int64_t kept = std::clamp<std::int64_t>(of_octave >> (of.second - 1), 1, all);
+      const std::int64_t i = seen[of]++;
       return i * kept / all == (i + 1) * kept / all;
     });
 }
@@ -91,12 +97,19 @@ void make_squares(const Planning& p, const char* group, std::vector<Unit>& units
       return !fits || !known.emplace(c.family, c.V, c.rows, c.op, c.k, c.setup).second;
     });
   }
-  if (!p.narrow.V) thin(units, most.of_octave);
+  if (!p.narrow.V) thin(units, most.of_octave, [](const ConformanceCase&) { return false; });
   for (Unit& u : units) {
     double weight = 0;
     for (const ConformanceCase& c : u.cases) weight += weight_of(c.rows, c.V);
     u.weight = launches_again(group) ? 40 * weight : weight;
   }
+}
+
+void thin_squares(std::vector<Unit>& units) {
+  thin(units, budget(Extent::normal).of_octave, [](const ConformanceCase& c) {
+    return !causal(*c.variant) || c.V == 0 || c.rows % c.V != 0;  // not squares
+  });
+  std::erase_if(units, [](const Unit& u) { return u.cases.empty(); });
 }
 
 }  // namespace assay::conformance

@@ -1,0 +1,53 @@
+// What a report runs if nothing is asked for.
+#include "reports/runs/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace assay {
+namespace {
+
+/// True for cases of a causal kernel of which a report takes only a part: 1 to 2 million elements.
+bool large_square(const Variant& v, std::int64_t V) {
+  return v.claim.causal != Causal::no && V >= 1000 && V < 2048;
+}
+
+TEST(ReportPlan, DefaultIsWhole) {
+  const Plan plan = make_plan({});
+  std::set<std::tuple<std::string, std::string, std::int64_t>> planned;
+  for (const conformance::Unit& u : plan.units)
+    for (const conformance::ConformanceCase& c : u.cases) planned.insert({c.variant->key(), c.family, c.V});
+  for (const Variant& v : registry())
+    for (const Family& f : families())
+      for (std::int64_t V : report_sizes())
+        if (v.backend != Backend::host_fma && applies(f, v.dtype, V) && !large_square(v, V)) {
+          EXPECT_TRUE(planned.contains({v.key(), f.name, V})) << v.key() << " " << f.name << " " << V;
+        }
+}
+
+TEST(ReportPlan, LargeSquaresAreThinnedUnlessAskedFor) {
+  const auto squares = [](const Selection& s) {
+    std::map<std::string, int> count;
+    for (const conformance::Unit& u : make_plan(s).units)
+      for (const conformance::ConformanceCase& c : u.cases)
+        if (large_square(*c.variant, c.V)) ++count[c.variant->key()];
+    return count;
+  };
+  Selection full, named;
+  full.full = true;
+  named.families = {"normal_1", "spike"};
+  const auto all = squares(full), some = squares({}), asked = squares(named);
+  ASSERT_FALSE(some.empty());
+  for (const auto& [key, n] : some) {
+    EXPECT_TRUE(n >= 16 && n <= 32) << key << ": " << n;
+    EXPECT_GT(all.at(key), 100) << key;
+    EXPECT_EQ(asked.at(key), 8) << key << ": two families at four V";
+  }
+}
+
+}  // namespace
+}  // namespace assay
