@@ -19,7 +19,7 @@ using declaring::Word;
 using S = std::string;
 using Text = std::string_view;
 
-constexpr std::size_t kLongest = 1 << 14;
+constexpr std::size_t kLongestDeclaration = 1 << 14;
 
 /// Number of single-character changes that turn one word into the other.
 std::size_t distance(Text a, Text b) {
@@ -149,7 +149,7 @@ void settle(Variant& v, const std::set<Text>& given) {
 }  // namespace
 
 void apply_declaration(std::string_view text, Variant& v) {
-  if (text.size() > kLongest) throw InputError("declaration: longer than 16384 characters");
+  if (text.size() > kLongestDeclaration) throw InputError("declaration: longer than 16384 characters");
   Variant changed = v;
   std::set<Text> given;
   Pairs pairs(text);

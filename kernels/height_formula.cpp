@@ -15,7 +15,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kLongest = 1000;
+constexpr std::size_t kLongestFormula = 1000;
 constexpr int kDeepest = 50;
 constexpr std::int64_t kLongestRow = std::int64_t{1} << 34;
 
@@ -203,7 +203,7 @@ const HeightFormula& height_formula(std::string_view text) {
   static std::map<std::string, std::unique_ptr<const Postfix>, std::less<>> formulas;
   const std::lock_guard lock(mutex);
   if (const auto known = formulas.find(text); known != formulas.end()) return *known->second;
-  if (text.size() > kLongest) refuse("the formula is longer than 1000 characters");
+  if (text.size() > kLongestFormula) refuse("the formula is longer than 1000 characters");
   auto f = std::make_unique<const Postfix>(std::string(text), Parser(text).parse());
   for (std::int64_t V = 1; V <= 4096; ++V) try_at(*f, V);
   for (std::int64_t V = 8192; V <= kLongestRow; V *= 2)

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "kernels/isolation/shared/arena.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/error.hpp"
 
@@ -24,7 +25,6 @@ constexpr std::uint64_t kFirst = 4, kMost = 64, kSometimes = 16;
 /// Outputs of at most this many bytes are compared once more when the next launch begins.
 constexpr std::uint64_t kRemembered = std::uint64_t{1} << 20,
                         kRememberedOfBystanders = std::uint64_t{64} << 20;
-constexpr std::uint64_t kPage = 4096;
 
 /// The slot of the launch's n-th images.
 int slot_of(const Launch& request, int n) { return request.count == 2 ? n : request.slot; }

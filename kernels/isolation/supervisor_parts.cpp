@@ -8,14 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "kernels/isolation/shared/arena.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 /// The value of the bytes behind an output's last byte, up to the end of its page.
 constexpr std::byte kTail{0xff};
 
@@ -112,7 +111,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
   for (int b = 0; b < kBuffers; ++b) {
     PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
     if (buffer.payload == 0) continue;
-    const std::uint64_t mapped = up(buffer.payload, kPage);
+    const std::uint64_t mapped = rounded_up(buffer.payload, kPage);
     // The last quarter of a region stays unmapped. An offset that wraps and points below the next buffer ends
     // there.
     if (mapped > kRegion / 4 * 3) {
@@ -129,7 +128,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
         return;
       }
       const std::vector<std::byte> window = pattern(buffer, kWindow);
-      put(up(mapped, kWindow), window);
+      put(rounded_up(mapped, kWindow), window);
       for (std::uint32_t i = 0; i < request.windows.count; ++i) put(request.windows.own[i] * kWindow, window);
     }
     if (b > 0) {
@@ -160,7 +159,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
     if (buffer.payload == 0) continue;
     for (Part& p : buffer.wanted) arena_->read(0, b, p.at, p.bytes.data(), p.bytes.size());
-    std::vector<std::byte> tail(up(buffer.payload, kPage) - buffer.payload);
+    std::vector<std::byte> tail(rounded_up(buffer.payload, kPage) - buffer.payload);
     arena_->read(0, b, buffer.payload, tail.data(), tail.size());
     if (outcome.guard.empty() &&
         std::any_of(tail.begin(), tail.end(), [](std::byte t) { return t != kTail; }))

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/adapter/entry/tokens.hpp"
+
 namespace assay {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) {
   return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          static_cast<unsigned char>(c) > 127;

@@ -12,6 +12,8 @@ namespace assay {
 /// The longest entry or value that is read, in characters.
 inline constexpr std::size_t kLongestEntry = 4096;
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 struct EntryToken {
   enum Kind { word, number, sign, text } kind = sign;
   std::string_view spelling;

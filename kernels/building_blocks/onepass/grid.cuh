@@ -56,12 +56,12 @@ struct Grid {
   };
   struct Shared {
     Normalizer values[kMostWarps], team[kMostWarps];
+    unsigned launch;  // number of this launch
   };
   int rank, blocks;
   std::int64_t row;
   Slot* slots;
   unsigned* launches;
-  unsigned launch = 0;
   Shared& shared;
 
   __device__ __forceinline__ Grid(Where w, Shared& s)
@@ -71,8 +71,10 @@ struct Grid {
         slots(w.place->slots[row]),
         launches(w.place->launches + row),
         shared(s) {
-    launch = *const_cast<volatile unsigned*>(launches) + 1;
-    if (launch == 0) launch = 1;  // a slot that nobody used has 0
+    if (threadIdx.x == 0) {
+      const unsigned last = *const_cast<volatile unsigned*>(launches);
+      shared.launch = last + 1 == 0 ? 1 : last + 1;  // a slot that nobody used has 0
+    }
   }
 
   template <class E>
@@ -81,6 +83,7 @@ struct Grid {
     own = merge_lanes<E>(own);
     if (lane == 0) shared.values[threadIdx.x / 32] = own;
     __syncthreads();
+    const unsigned launch = shared.launch;
     if (threadIdx.x < 32) {
       const Normalizer n = merge_all<E>(shared.values, warps, lane);
       if (lane == 0) put(slots + rank, n, launch);
@@ -95,11 +98,12 @@ struct Grid {
     return merge_all<E>(shared.team, warps, lane);
   }
 
-  /// Everybody has read `launches` before the first block had all values. Slots that this launch did not use
-  /// are cleared, so that no number is ever found that is 2^32 launches old.
+  /// The number that a block writes into its slot comes from `launches`, so all have read it before anybody
+  /// has all values. Slots that this launch did not use are cleared, so that no number is ever found that is
+  /// 2^32 launches old.
   __device__ __forceinline__ void end() const {
     if (rank != 0 || threadIdx.x >= 32) return;
-    if (threadIdx.x == 0) *launches = launch;
+    if (threadIdx.x == 0) *launches = shared.launch;
     for (int i = blocks + static_cast<int>(threadIdx.x); i < kMostTeam; i += 32) slots[i] = {0, 0};
   }
 };

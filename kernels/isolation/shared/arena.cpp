@@ -17,8 +17,6 @@ constexpr unsigned char kFront = 0xff;
 /// Memory beyond this many bytes is given back before a launch that does not need it.
 constexpr std::uint64_t kKept = std::uint64_t{64} << 20;
 
-std::uint64_t up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
-
 bool all_front(const std::byte* p, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i)
     if (p[i] != static_cast<std::byte>(kFront)) return false;
@@ -33,13 +31,13 @@ Placement place(const Image& image, bool page_end, std::uint64_t alignment, std:
   p.slice.payload = image.payload_bytes();
   if (page_end) {
     const std::uint64_t before = image.offset();
-    const std::uint64_t room = up(before + p.slice.payload + alignment - 1, page);
+    const std::uint64_t room = rounded_up(before + p.slice.payload + alignment - 1, page);
     p.slice.mapped = room;
     p.slice.payload_at = (room - p.slice.payload) / alignment * alignment;
     p.image_at = p.slice.payload_at - before;
     p.stored = std::min<std::uint64_t>(image.size(), room - p.image_at);
   } else {
-    p.slice.mapped = up(image.size(), page);
+    p.slice.mapped = rounded_up(image.size(), page);
     p.image_at = p.slice.mapped - image.size();
     p.slice.payload_at = p.image_at + image.offset();
     p.stored = image.size();
@@ -100,7 +98,8 @@ Arena::View& Arena::view(int slot, int buffer, std::uint64_t bytes) {
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(region(slot, buffer)),
               static_cast<off_t>(v.mapped));
   v = {};
-  const std::uint64_t mapped = bytes < kKept ? std::max<std::uint64_t>(up(bytes * 2, 65536), 65536) : bytes;
+  const std::uint64_t mapped =
+      bytes < kKept ? std::max<std::uint64_t>(rounded_up(bytes * 2, 65536), 65536) : bytes;
   void* const p = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
                        static_cast<off_t>(region(slot, buffer)));
   if (p == MAP_FAILED) throw std::bad_alloc();

@@ -11,11 +11,14 @@
 
 namespace assay::isolation {
 
+inline constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
 /// Where an image lies in its region. Normally the image ends where the mapping ends. With `page_end` its
 /// payload ends there.
 struct Placement {
   std::uint64_t image_at = 0;  // offset of the image's first byte
-  std::uint64_t stored = 0;  // bytes of the image that fit: all, or those up to the page's end
+  std::uint64_t stored = 0;    // bytes of the image that fit: all, or those up to the page's end
   Slice slice;
 };
 
