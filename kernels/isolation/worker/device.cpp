@@ -64,21 +64,21 @@ bool nearly_full() {
   return cudaMemGetInfo(&free, &all) == cudaSuccess && free < all / 128;
 }
 
-/// A buffer of the supervisor, as this process sees it.
-struct Opened {
-  std::uint64_t generation = 0;
-  std::byte* data = nullptr;
-  DevicePages pages;
-
-  void close() {
-    if (data && pages.size() == 0) cudaIpcCloseMemHandle(data);
-    *this = Opened();
-  }
-};
-
 }  // namespace
 
 struct WorkerDevice::State {
+  /// A buffer of the supervisor, as this process sees it.
+  struct Opened {
+    std::uint64_t generation = 0;
+    std::byte* data = nullptr;
+    DevicePages pages;
+
+    void close() {
+      if (data && pages.size() == 0) cudaIpcCloseMemHandle(data);
+      *this = Opened();
+    }
+  };
+
   enum Set { plain, tight, late, sets };
   Opened opened[sets][kSlots][kBuffers];
   cudaStream_t streams[kSlots] = {};
