@@ -52,7 +52,9 @@ __global__ void __launch_bounds__(kMostThreads)
   n = team.template merge<E>(kept);
   held.forget();
 
-  if (probs.base) {
+  if constexpr (Form::op == Op::lse) {
+    if (team.rank == 0 && thread == 0) *probs.row(team.row) = from_float<T>(Form::of(n));
+  } else if (probs.base) {
     T* const p = probs.row(team.row);
     T* const to = slice.to(p, parts);
     const bool vector = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;

@@ -156,8 +156,12 @@ __device__ __forceinline__ void store_normalizer(float* m, float* d, std::int64_
   d[row] = n.d;
 }
 
-/// From logits to outputs: exp(x - m) / d, correctly rounded quotients.
+// What is made of a row, `Form`: an op, its exp and its division. A Form of the op lse has one value a row,
+// of(n). The others have outputs(c), which replaces logits by outputs.
+
+/// exp(x - m) / d, correctly rounded quotients.
 struct Accurate {
+  static constexpr Op op = Op::softmax;
   using Exp = AccurateExp;
   static constexpr assay::Exp exp = assay::Exp::accurate;
   static constexpr Division division = Division::ieee;
@@ -189,6 +193,7 @@ struct FlushedExp {
 
 /// exp(x - m) by FlushedExp, times the reciprocal of d.
 struct Fast {
+  static constexpr Op op = Op::softmax;
   using Exp = FlushedExp;
   static constexpr assay::Exp exp = assay::Exp::fast;
   static constexpr Division division = Division::reciprocal;
@@ -201,5 +206,34 @@ struct Fast {
     for (int j = 0; j < N; ++j) c.x[j] = Exp::of(c.x[j] - m) * reciprocal;
   }
 };
+
+/// (x - m) - log d.
+struct LogSoftmax {
+  static constexpr Op op = Op::log_softmax;
+  using Exp = AccurateExp;
+  static constexpr assay::Exp exp = assay::Exp::accurate;
+  static constexpr Division division = Division::ieee;
+  static constexpr bool ftz = false;
+  float m, log_d;
+  __device__ __forceinline__ explicit LogSoftmax(Normalizer n) : m(n.m), log_d(logf(n.d)) {}
+  template <class T, int N>
+  __device__ __forceinline__ void outputs(Chunk<N>& c) const {
+#pragma unroll
+    for (int j = 0; j < N; ++j) c.x[j] = (c.x[j] - m) - log_d;
+  }
+};
+
+/// m + log d, one value a row. A row of only -inf: (-inf) + log 0 = -inf.
+template <class E, assay::Exp kExp, bool kFtz>
+struct Lse {
+  static constexpr Op op = Op::lse;
+  using Exp = E;
+  static constexpr assay::Exp exp = kExp;
+  static constexpr Division division = Division::ieee;
+  static constexpr bool ftz = kFtz;
+  __device__ __forceinline__ static float of(Normalizer n) { return n.m + logf(n.d); }
+};
+using LseAccurate = Lse<AccurateExp, assay::Exp::accurate, false>;
+using LseFast = Lse<FlushedExp, assay::Exp::fast, true>;
 
 }  // namespace assay::ASSAY_BACKEND::onepass

@@ -44,7 +44,9 @@ __global__ void __launch_bounds__(kLanesThreads)
   const float own = held.largest();
   const Normalizer n = merge_lanes<E>({own, held.template sum<E>(reference(own))}, kLanes);
   if (!has_row) return;
-  if (probs.base) {
+  if constexpr (Form::op == Op::lse) {
+    if (lane == 0) *probs.row(row) = from_float<T>(Form::of(n));
+  } else if (probs.base) {
     T* const p = probs.row(row);
     const bool whole = reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
     const Form form(n);

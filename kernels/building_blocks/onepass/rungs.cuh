@@ -306,7 +306,7 @@ void run(const Call<T>& c) {
 /// The ladder as a variant, its exp and division by Form. A variant's file names it and registers it.
 template <class Form>
 struct Ladder {
-  static constexpr Op op = Op::softmax;
+  static constexpr Op op = Form::op;
   template <class T>
   static constexpr Claim claim_for() {
     return {
@@ -315,9 +315,9 @@ struct Ladder {
         .division = Form::division,
         .height = height<T>,
         .ftz = Form::ftz,
-        .loads = [](std::int64_t V) { return read_again<T>(V) ? 2 : 1; },
-        .stores = 1,
-        .in_place = true,
+        .loads = [](std::int64_t V) { return Form::op != Op::lse && read_again<T>(V) ? 2 : 1; },
+        .stores = Form::op == Op::lse ? 0 : 1,
+        .in_place = Form::op != Op::lse,
         .batch_invariant = false,
     };
   }

@@ -25,7 +25,9 @@ __global__ void __launch_bounds__(kWarpThreads)
   const float shift = reference(own);
   const Normalizer n =
       merge_lanes<E>({own, held.template sum<E>(shift) + edge.template term<E>(shift, lane)});
-  if (probs.base) {
+  if constexpr (Form::op == Op::lse) {
+    if (lane == 0) *probs.row(row) = from_float<T>(Form::of(n));
+  } else if (probs.base) {
     T* const p = probs.row(row);
     const Form form(n);
     const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
