@@ -10,7 +10,9 @@ if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     COMMAND ${ASSAY_CCACHE} ${CMAKE_CXX_COMPILER} -c ccache_trial.cpp -o ccache_trial.o
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   if(ccache_status EQUAL 0)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+    # A file that uses a precompiled header is found in the cache only with these allowances; no source here
+    # reads the time.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ASSAY_CCACHE})
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${ASSAY_CCACHE})
   endif()
 endif()

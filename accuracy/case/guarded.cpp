@@ -155,10 +155,14 @@ void GuardedLaunch::judge_gradients(Tally& tally) const {
 
 void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
   // Patterns are written from the payload's first byte in both directions. Bands and offsets are multiples of
-  // the element size; a workspace need not be.
+  // the element size; a workspace need not be. Whole blocks are copied, because one copy for each element took
+  // a tenth of a report's time.
   const auto put = [&](std::byte* from, const std::byte* to, std::uint64_t bits) {
-    for (; from + element <= to; from += element) std::memcpy(from, &bits, element);
-    std::memcpy(from, &bits, static_cast<std::size_t>(to - from));
+    std::byte block[64];
+    for (std::size_t i = 0; i < sizeof block; i += element) std::memcpy(block + i, &bits, element);
+    for (; to - from >= std::ptrdiff_t{sizeof block}; from += sizeof block)
+      std::memcpy(from, block, sizeof block);
+    std::memcpy(from, block, static_cast<std::size_t>(to - from));
   };
   put(image.data(), image.data() + image.size(), guard);
   put(image.payload(), image.payload() + image.payload_bytes(), pattern);

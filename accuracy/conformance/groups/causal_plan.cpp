@@ -106,7 +106,7 @@ void make_squares(const Planning& p, const char* group, std::vector<Unit>& units
 }
 
 void thin_squares(std::vector<Unit>& units) {
-  thin(units, budget(Extent::normal).of_octave, [](const ConformanceCase& c) {
+  thin(units, budget(Extent::quick).of_octave, [](const ConformanceCase& c) {
     return !causal(*c.variant) || c.V == 0 || c.rows % c.V != 0;  // not squares
   });
   std::erase_if(units, [](const Unit& u) { return u.cases.empty(); });

@@ -84,7 +84,7 @@ int run_accesses_command(const AccessesArguments& o) {
     fresh = read_ncu(o.ncu, device_points(o), gpu);
   } else {
     if (counted_variants().empty()) {
-      fmt::print(stderr, "assay: sweep accesses: this build holds no counted variants\n");
+      fmt::print(stderr, "assay: sweep accesses: this build holds no counted variants: configure it with -DASSAY_ALL_HOST_BUILDS=ON\n");
       return kEnvironment;
     }
     fresh = count_on_host(access_points(Backend::host, o.keys, o.V, o.host_rows));
