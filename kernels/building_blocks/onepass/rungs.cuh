@@ -10,6 +10,7 @@
 //   boxed    such a cluster, shared memory too       up to 327,680
 //   grid     all blocks of the GPU                   few rows: from 32,768 on
 //   again    one block, or the largest cluster       any: what does not fit is read twice
+//   stream   a block that reads it and keeps nothing  only lse: from 4097 on, unless there are few rows
 //
 // Without clusters (the host executor, GPUs before compute capability 9.0) `again` follows `block`.
 // Measured on an H200: PERFORMANCE.md.
@@ -20,12 +21,13 @@
 #include "kernels/building_blocks/onepass/block.cuh"
 #include "kernels/building_blocks/onepass/boxed.cuh"
 #include "kernels/building_blocks/onepass/lanes.cuh"
+#include "kernels/building_blocks/onepass/stream.cuh"
 #include "kernels/building_blocks/onepass/warp.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-enum class Rung { lanes, warp, block, cluster, boxed, grid };
+enum class Rung { lanes, warp, block, cluster, boxed, grid, stream };
 
 /// `count`: accesses a thread holds in registers. `threads`: those of a row in the rung `lanes`, else those
 /// of a block. `blocks`: blocks of a row. `room`: accesses that a block holds in shared memory. `again`: the
@@ -98,8 +100,9 @@ constexpr bool holds(int blocks, std::int64_t accesses) {
   return slice <= kHalfHeld || (blocks == 8 && slice > kHalfHeld * 5 / 4 && slice <= kHalfHeld + kHalfRoom);
 }
 
+/// `keeps_nothing`: the op writes one value a row, so that nobody needs the row again.
 template <class T>
-constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu) {
+constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool keeps_nothing = false) {
   const std::int64_t accesses = ceil_div(V, kPerAccess<T>), whole = V / kPerAccess<T>;
   constexpr bool wide = sizeof(T) == 4;
   if (accesses <= 64) {
@@ -112,6 +115,8 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu) {
   if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
   if (whole <= 128) return {Rung::warp, 4, 32};
   if (wide && whole <= 256) return {Rung::warp, 8, 32};
+  if (keeps_nothing && whole > kHalfHeld && rows >= gpu.multiprocessors)
+    return {Rung::stream, kStreamCount, kStreamThreads};
   // Few rows leave most of a GPU without work, so each gets several blocks, of at least 256 accesses.
   int blocks = 1;
   const std::int64_t free = 2 * gpu.multiprocessors / std::max<std::int64_t>(rows, 1);
@@ -124,15 +129,18 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu) {
 }
 
 /// Largest number of additions on a path from a term to the sum, over all GPUs and numbers of rows.
-template <class T>
+template <class Form, class T>
 constexpr std::int64_t height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
-  const Step s = step_for<T>(V, 1 << 20, {});
+  const Step s = step_for<T>(V, 1 << 20, {}, one_value(Form::op));
   if (s.rung == Rung::lanes) return s.count * N + 5;
   if (s.rung == Rung::warp) return s.count * N + 1 + 5;
   // The elements of one tile, the edge, a merge for each tile of a slice; then lanes, warps, lanes.
-  const std::int64_t tiles = s.again ? ceil_div(V / N, kMostHeld) : 1;
-  return s.count * N + 1 + tiles + 5 + (kMostBlocks * kMostWarps / 32 - 1) + 5;
+  const std::int64_t tiles = s.rung == Rung::stream ? ceil_div(V / N, kStreamThreads * kStreamCount) + 1
+                             : s.again              ? ceil_div(V / N, kMostHeld)
+                                                    : 1;
+  const int count = s.rung == Rung::stream ? 8 : s.count;  // of few rows, 8 may be held
+  return count * N + 1 + tiles + 5 + (kMostBlocks * kMostWarps / 32 - 1) + 5;
 }
 
 /// True if some rows of this length are read a second time, on a GPU that has clusters of 16 blocks. On one
@@ -282,16 +290,19 @@ template <class Form, class T>
 void run(const Call<T>& c) {
 #if defined(__CUDACC__)
   Gpu gpu = gpu_for(boxed_rung<Form, Cluster, T, 8>);
-  Step s = step_for<T>(c.V, c.problem.rows, gpu);
+  Step s = step_for<T>(c.V, c.problem.rows, gpu, one_value(Form::op));
   if (s.rung == Rung::grid) {
     if (MeetingPlace* const place = meeting_place(c.stream.handle)) return launch_in_grid<Form>(c, s, place);
     gpu.grid = false;
-    s = step_for<T>(c.V, c.problem.rows, gpu);
+    s = step_for<T>(c.V, c.problem.rows, gpu, one_value(Form::op));
   }
   if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
 #else
-  const Step s = step_for<T>(c.V, c.problem.rows, {});
+  const Step s = step_for<T>(c.V, c.problem.rows, {}, one_value(Form::op));
 #endif
+  if constexpr (one_value(Form::op))
+    if (s.rung == Rung::stream)
+      return launch_parts(c, stream_rung<Form, T>, 1, s.threads);
   switch (s.rung) {
     case Rung::lanes:
       return launch_lanes<Form>(c, s);
@@ -313,7 +324,7 @@ struct Ladder {
         .algorithm = Algorithm::online,
         .exp = Form::exp,
         .division = Form::division,
-        .height = height<T>,
+        .height = height<Form, T>,
         .ftz = Form::ftz,
         .loads = [](std::int64_t V) { return Form::op != Op::lse && read_again<T>(V) ? 2 : 1; },
         .stores = Form::op == Op::lse ? 0 : 1,
