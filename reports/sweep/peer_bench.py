@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
+from peer_libraries import LIBRARIES, NotHere, softmax_of
 from peer_records import KINDS, SIZES, put_rates
 from peer_verdicts import grade, take_verdict
 
@@ -144,6 +145,9 @@ class Bench:
         if peer == "torch_compile":
             compiled = torch.compile(lambda x: torch.softmax(x, -1), dynamic=False)
             return lambda i: compiled(self.x[i])
+        if peer in LIBRARIES:
+            function = softmax_of(peer, self.a.library, torch)
+            return lambda i: function(self.x[i])
         softmax = triton_softmax(torch)
         outputs = [torch.empty_like(x) for x in self.x]
         return lambda i: softmax(self.x[i], outputs[i])
@@ -270,7 +274,7 @@ def clear_times(r):
 
 def explain(r, torch, e):
     """Writes into the record, as a status and a reason, what went wrong."""
-    if isinstance(e, Unsupported):
+    if isinstance(e, (Unsupported, NotHere)):
         r["status"], r["reason"] = "unsupported", str(e)
     elif isinstance(e, torch.cuda.OutOfMemoryError):
         r["status"], r["reason"] = "unsupported", "out of device memory"

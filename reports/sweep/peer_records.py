@@ -9,6 +9,9 @@ KINDS = {  # op, the declaration for assay grade (see assay grade --help), and w
     "torch_softmax": ("softmax", "", "PyTorch eager"),
     "torch_compile": ("softmax", "exp=fast", "torch.compile, one process a shape"),
     "triton_row": ("softmax", "exp=fast; normalise=recomputed", "a Triton program a row"),
+    "quack": ("softmax", "exp=fast; normalise=recomputed", "QuACK"),
+    "liger": ("softmax", "exp=fast; normalise=recomputed", "Liger"),
+    "flashinfer": ("softmax", "exp=fast; normalise=recomputed", "FlashInfer"),
     "torch_topk": ("topk", "", "PyTorch eager"),
     "torch_softmax_topk": ("softmax_topk", "select=probs", "PyTorch eager, softmax and then top-k"),
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk and a Triton kernel.
+"""Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk, a Triton kernel, and
+QuACK, Liger and FlashInfer where they are installed.
 
     python3 reports/sweep/peers.py --out DIR --assay path/to/assay [--quick] [--budget 540] [--peer NAME...]
+                                      [--library NAME=FILE.py...]
 
 Writes DIR/peers.jsonl, with records in the format of reports/sweep/data/record.hpp. It uses the logits of assay sweep
 (assay inputs makes them), and times in the same way: with CUDA events, with launches queued behind a wait, and with
@@ -22,10 +24,14 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peer_bench import Inputs, measure
+from peer_libraries import files_of
 from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
 
-PAPER = [63 << i for i in range(15)]
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]
+# As kLadder and kLadderFewRows of plan.cpp.
+LADDER = [32, 64, 128, 256, 512, 1000, 1025, 4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072,
+          151936, 262144, 524288, 1048576]
+LADDER_FEW_ROWS = [25000, 128256, 262144, 1048576]
 QUICK = [1008, 4032, 14080, 32000, 129024]
 UNDER_WAY = 12  # so many shapes may be judged while the next is timed
 
@@ -37,10 +43,10 @@ def plan(a):
     for peer in peers:
         fused = KINDS[peer][0] != "softmax"
         # torch.compile takes seconds per shape.
-        sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*PAPER, *FEW}))
+        sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*LADDER, *FEW}))
         for dtype in a.dtype or (["f32", "f16"] if a.quick or peer == "torch_compile" else ["f32", "f16", "bf16"]):
-            for rows in a.rows or ([4000] if peer == "torch_compile" else [4000, 10]):
-                for V in sizes:
+            for rows in a.rows or ([4000] if peer == "torch_compile" else [4000, 10] if fused else [4000, 10, 1]):
+                for V in sizes if rows == 4000 or a.V or fused else LADDER_FEW_ROWS:
                     for k in (a.k or ([5] if a.quick else [5, 10, 15, 30])) if fused else [0]:
                         if k <= V:
                             out.append((peer, dtype, rows, V, k))
@@ -63,6 +69,7 @@ def arguments():
     p.add_argument("--out", required=True)
     p.add_argument("--assay", required=True)
     p.add_argument("--peer", action="append", choices=list(KINDS))
+    p.add_argument("--library", action="append", help="NAME=FILE.py: a library's softmax from a file")
     p.add_argument("--dtype", action="append", choices=list(SIZES))
     p.add_argument("--V", action="append", type=int)
     p.add_argument("--rows", action="append", type=int)
@@ -73,7 +80,12 @@ def arguments():
     p.add_argument("--quick", action="store_true")
     p.add_argument("--again", action="store_true", help="measure what the file has, too")
     p.add_argument("--one", help=argparse.SUPPRESS)  # for the torch.compile process: prints its record
-    return p.parse_args()
+    a = p.parse_args()
+    try:
+        a.library = files_of(a.library)
+    except ValueError as e:
+        p.error(str(e))
+    return a
 
 
 def one_of_compile(r, a):

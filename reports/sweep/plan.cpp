@@ -26,11 +26,18 @@ const Sizes kModels = {1000, 1025, 12288, 14080, 25000, 32000, 50257, 128256, 15
 /// A few of every scale, and some vocabularies.
 const Sizes kFew = {63, 252, 1008, 4032, 14080, 16128, 32000, 64512, 128256, 262144, 1032192};
 const Sizes kQuick = {252, 1008, 4032, 14080, 32000, 129024};
+/// What PERFORMANCE.md compares with its goals: every rung of the ladder of onepass, aligned rows and others.
+const Sizes kLadder = {32,    64,    128,   256,   512,   1000,   1025,   4096,   8192,   12345,  16384,
+                       25000, 32768, 50257, 65536, 128256, 128257, 131072, 151936, 262144, 524288, 1048576};
+const Sizes kLadderFewRows = {25000, 128256, 262144, 1048576};
+/// Past this length a kernel with one thread a row takes more than a second for 4000 rows.
+constexpr std::int64_t kLongForThread = 33000;
 
 Sizes all_sizes() {
   Sizes s = paper_sizes();
   for (int i = 5; i <= 20; ++i) s.push_back(std::int64_t{1} << i);
   s.insert(s.end(), kModels.begin(), kModels.end());
+  s.insert(s.end(), kLadder.begin(), kLadder.end());
   std::sort(s.begin(), s.end());
   s.erase(std::unique(s.begin(), s.end()), s.end());
   return s;
@@ -45,11 +52,16 @@ bool reference_kernel(const Subject& s) {
   return s.role == "peer" || names.contains(s.variant.variant);
 }
 
+/// The kernels that are to run at the speed of a copy, and those with which they are compared.
+bool on_ladder(const Subject& s) { return s.role == "peer" || s.variant.variant.starts_with("onepass"); }
+bool thread_per_row(const Subject& s) { return s.variant.variant.ends_with("_thread"); }
+
 /// One point of a set's axes.
 struct Point {
   Backend backend;
   Dtype dtype;
   bool fused;  // top-k
+  bool ladder;
   std::int64_t rows, V, k;
 };
 
@@ -60,12 +72,15 @@ bool in_set(SweepSet set, const Point& p) {
   }
   if (set == SweepSet::full) return true;
   const bool batch = p.rows == 4000 || p.rows == 10;
+  if (p.ladder && !p.fused && p.rows == 4000 && any_of(kLadder, p.V))
+    return set == SweepSet::published || p.dtype != Dtype::bf16;
   if (set == SweepSet::quick) {
     if (p.dtype == Dtype::bf16) return false;
     if (p.fused) return p.k == 5 && batch && any_of({1008, 4032, 25000, 129024}, p.V);
     return batch ? any_of(kQuick, p.V) : p.V == 4032 || p.V == 32000;
   }
   const bool few = any_of(kFew, p.V);
+  if (p.ladder && !p.fused && (p.rows == 10 || p.rows == 1) && any_of(kLadderFewRows, p.V)) return true;
   if (!p.fused) return p.dtype == Dtype::bf16 ? batch && few : batch || few;
   const bool paper = few || p.V == 25000 || p.V == 129024;
   if (p.dtype == Dtype::bf16) return p.k == 5 && p.rows == 4000 && paper;
@@ -76,7 +91,7 @@ bool in_set(SweepSet set, const Point& p) {
 /// Smaller values come first.
 int importance(const SweepJob& j) {
   const Variant& v = j.subject->variant;
-  const bool fused = selects(v.op), first = reference_kernel(*j.subject);
+  const bool fused = selects(v.op), first = reference_kernel(*j.subject) || on_ladder(*j.subject);
   const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
   int rank = 10 * rows;
   if (v.dtype == Dtype::bf16) rank += 5;
@@ -84,6 +99,7 @@ int importance(const SweepJob& j) {
     rank += 4;
   else if (!first)
     rank += fused ? 1 : 2;
+  if (thread_per_row(*j.subject) && j.V > kLongForThread) rank += 50;
   if (on_host(v.backend)) rank += 100;
   return rank;
 }
@@ -155,6 +171,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
           const Point p{one->variant.backend,
                         s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
                         fused,
+                        on_ladder(*one),
                         s.rows.empty() ? r
                         : on_host_here ? 10
                                        : 4000,

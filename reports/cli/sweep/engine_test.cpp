@@ -3,6 +3,7 @@
 #include "reports/sweep/engine.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 
@@ -257,7 +258,7 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
   for (int time = 0; time < 2; ++time) {
     ASSERT_EQ(std::system(line.c_str()), 0);
     const std::vector<SweepRecord> peers = read_sweep(folder_ / "peers.jsonl");
-    ASSERT_EQ(peers.size(), 5u);
+    ASSERT_EQ(peers.size(), 8u);
     for (const SweepRecord& r : peers) {
       EXPECT_EQ(r.role, "peer");
       EXPECT_EQ(r.status, "not_run");
@@ -265,6 +266,10 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
       EXPECT_GT(r.bytes, 0);
     }
   }
+  // A library is taken from a file only by its name.
+  for (const char* bad : {"quack", "quack=", "nobody=x.py"})
+    EXPECT_EQ(WEXITSTATUS(std::system((line.substr(0, line.find(" >")) + " --library " + bad + " 2>/dev/null").c_str())), 2)
+        << bad;
 }
 
 TEST(SweepCommand, Launches) {
