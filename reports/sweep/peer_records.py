@@ -9,7 +9,8 @@ KINDS = {  # op, the declaration for assay grade (see assay grade --help), and w
     "torch_softmax": ("softmax", "", "PyTorch eager"),
     "torch_compile": ("softmax", "exp=fast", "torch.compile, one process a shape"),
     "triton_row": ("softmax", "exp=fast; normalise=recomputed", "a Triton program a row"),
-    "quack": ("softmax", "exp=fast; normalise=recomputed", "QuACK"),
+    # QuACK rescales exps that were taken with the maximum of a warp.
+    "quack": ("softmax", "exp=exp2_fma; normalise=kept", "QuACK"),
     "liger": ("softmax", "exp=fast; normalise=recomputed", "Liger"),
     "flashinfer": ("softmax", "exp=fast; normalise=recomputed", "FlashInfer"),
     "torch_topk": ("topk", "", "PyTorch eager"),
