@@ -72,7 +72,10 @@ class Times:
                     self.wrong[at] = r["reason"]
         self.peers = sorted({r["key"].split("/")[0] for r in records if r["role"] == "peer" and r["op"] == "softmax"})
         some = next(iter(self.all.values()))
-        self.head = f"{some['gpu']}, driver {some['driver']}, commit {some['commit']}"
+        commits = sorted({r["commit"] for r in self.all.values()})
+        self.head = f"{some['gpu']}, driver {some['driver']}, commit {' and '.join(commits)}"
+        done = sum(r["status"] != "not_run" for r in records)
+        self.head += f"; {done:,} of {len(records):,} records of the published set and its peers were reached"
 
     def share(self, name, at, ceiling="copy_us"):
         r = self.all.get((name, *at))
