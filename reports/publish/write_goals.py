@@ -3,7 +3,7 @@
 
     reports/publish/write_goals.py [DIR]
 
-DIR holds sweep.jsonl and peers.jsonl, or both as .gz (default: reports/published/h200). Replaces what stands between
+DIR holds sweep.md, sweep.jsonl and peers.jsonl, the last two also as .gz (default: reports/published/h200). Replaces what stands between
 the two lines `goals: begin` and `goals: end`. Never part of a test.
 """
 import gzip
@@ -16,28 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "sweep", "PERFORMANCE.md")
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
-LONG = [4096, 8192, 16384, 32768, 65536, 131072, 262144]
-ODD = [1000, 12345, 25000, 50257, 128257]
-SHORT = [32, 64, 128, 256, 512]
-LADDER = sorted({*SHORT, *LONG, *ODD, 1025, 128256, 151936, 524288, 1048576})
-# What is asked for: words, dtypes, numbers of rows, row lengths, and what a time must be: a share of the copy, or
-# microseconds above it.
-GOALS = [
-    ("4000 rows, V = 4096 to 262,144, aligned", ["f16", "bf16"], [4000], LONG, 0.98, None),
-    ("the same", ["f32"], [4000], LONG, 0.97, None),
-    ("4000 rows, V = 1000, 12,345, 25,000, 50,257, 128,257", DTYPES, [4000], ODD, 0.95, None),
-    ("4000 rows, V = 1025", ["f32"], [4000], [1025], 0.95, None),
-    ("the same", ["f16", "bf16"], [4000], [1025], 0.90, None),
-    ("4000 rows, V = 151,936", DTYPES, [4000], [151936], 0.97, None),
-    ("4000 rows, V = 524,288", ["f32"], [4000], [524288], 0.92, None),
-    ("4000 rows, V = 1,048,576", ["f32"], [4000], [1048576], 0.88, None),
-    ("4000 rows, V = 524,288", ["f16", "bf16"], [4000], [524288], 0.95, None),
-    ("4000 rows, V = 1,048,576", ["f16", "bf16"], [4000], [1048576], 0.92, None),
-    ("4000 rows, V = 32 to 512", DTYPES, [4000], SHORT, 0.95, 0.3),
-    ("10 rows, V = 25,000 to 1,048,576", DTYPES, [10], [25000, 128256, 262144, 1048576], None, 1.3),
-    ("1 row, V = 128,256 and 1,048,576", DTYPES, [1], [128256, 1048576], None, 1.3),
-]
-LSE = ("lse, 4000 rows, V from 4096", DTYPES, [4000], [V for V in LADDER if V >= 4096 and V <= 262144], 0.95, None)
+LADDER = [32, 64, 128, 256, 512, 1000, 1025, 4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072,
+          151936, 262144, 524288, 1048576]
 
 
 def read(folder, name):
@@ -90,43 +70,15 @@ def at_of(dtype, rows, V):
     return f"{dtype}, {number(V)}" + ("" if rows == 4000 else f", {rows} rows" if rows != 1 else ", 1 row")
 
 
-def goal_line(t, goal, name, ceiling="copy_us"):
-    words, dtypes, rows, lengths, share, above = goal
-    shapes = [(d, r, V) for d in dtypes for r in rows for V in lengths]
-    timed = [s for s in shapes if t.share(name, s, ceiling) is not None]
-    missed = [s for s in timed
-              if not ((share and t.share(name, s, ceiling) >= share) or (above and t.above(name, s) <= above))]
-    asked = " or ".join(([f">= {share:.0%}"] if share else []) + ([f"copy + {above} us"] if above else []))
-    if not timed:
-        return f"| {words} | {', '.join(dtypes)} | {asked} | not measured | | |"
-    show = (lambda s: t.share(name, s, ceiling)) if share else (lambda s: -t.above(name, s))
-    say = (lambda v: f"{v:.0%}") if share else (lambda v: f"+{-v:.1f} us")
-    values = sorted((show(s), s) for s in timed)
-    result = f"{say(values[0][0])} ({at_of(*values[0][1])}) to {say(values[-1][0])}"
-    best = []
-    if ceiling == "copy_us":
-        for s in timed:
-            best += [(show_peer, p, s) for p in t.peers
-                     if (show_peer := (t.share(p, s) if share else -t.above(p, s) if t.above(p, s) is not None else None))
-                     is not None]
-    by_shape = {}
-    for v, p, s in best:
-        if s not in by_shape or v > by_shape[s][0]:
-            by_shape[s] = (v, p)
-    peer = ""
-    if by_shape:
-        v = sorted(by_shape.values())
-        peer = f"{say(v[0][0])} ({v[0][1]}) to {say(v[-1][0])} ({v[-1][1]})"
-    verdict = "reached" if not missed and len(timed) == len(shapes) else f"{len(timed) - len(missed)} of {len(shapes)}"
-    return f"| {words} | {', '.join(dtypes)} | {asked} | {result} | {peer} | {verdict} |"
-
-
-def goals(t):
-    out = ["| shape | dtypes | goal | `onepass_fast`, lowest to highest | best right peer of each shape | reached at |",
-           "|---|---|---|---|---|---|"]
-    out += [goal_line(t, g, "onepass_fast") for g in GOALS]
-    out += [goal_line(t, LSE, "onepass_lse_fast", "read_us") + " (share of a read)"]
-    return out
+def goals(folder):
+    """The table that assay sweep wrote into sweep.md (reports/sweep_page/goals.cpp)."""
+    with open(os.path.join(folder, "sweep.md"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith("| shapes | dtypes | goal |")), None)
+    if first is None:
+        sys.exit(f"write_goals.py: {folder}/sweep.md has no table of goals")
+    last = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
+    return lines[first:last]
 
 
 def matrix(t):
@@ -189,7 +141,7 @@ def main():
     text = open(PAGE, encoding="utf-8").read()
     if BEGIN not in text or END not in text:
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
-    parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(t), matrix(t), few_rows(t),
+    parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder), matrix(t), few_rows(t),
              against(t)]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]

@@ -10,6 +10,7 @@
 #include "reports/data/html.hpp"
 #include "reports/page/test_html.hpp"
 #include "reports/sweep/data/test_data.hpp"
+#include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/parts.hpp"
 #include "reports/sweep_page/summary.hpp"
 
@@ -20,7 +21,7 @@ using namespace test_html;
 using sweep_test_data::accesses;
 using sweep_test_data::records;
 
-constexpr const char* kSections[] = {"keys",     "lines",   "figures", "claims",   "topk",   "own",
+constexpr const char* kSections[] = {"keys",     "ladder",  "lines",   "figures", "claims",   "topk",   "own",
                                      "roofline", "heat",    "plane",   "accesses", "limits", "spills",
                                      "tutorial", "worklog", "part3",   "reading"};
 
@@ -49,6 +50,36 @@ TEST(SweepPage, HasEverySectionWithPicturesAndNothingMissing) {
   for (int n = 1; n <= 4; ++n)
     EXPECT_NE(section(html, "figures").find("Figure " + std::to_string(n)), std::string::npos) << n;
   EXPECT_NE(html.find("<b>PASS</b>"), std::string::npos);
+}
+
+TEST(SweepPage, GoalsStandBesideResultsAndTheBestRightPeer) {
+  std::vector<SweepRecord> all = records({"f32", "f16", "bf16"});
+  const auto cells = [&](const char* shapes, const char* dtypes) {
+    std::vector<std::string> found;
+    for (const speed::GoalLine& l : speed::goal_lines(speed::gather(all, {})))
+      if (l.shapes == shapes && l.dtypes == dtypes) found = {l.goal, l.result, l.peer, l.reached};
+    return found;
+  };
+  const auto set = [&](const char* key, std::int64_t V, double share) {
+    SweepRecord& r = find(all, key, 4000, V);
+    r.median_us = *r.copy_us / share;
+  };
+  // Its lengths of the data: 1000, 25,000, 50,257.
+  for (const char* d : {"f32", "f16", "bf16"})
+    for (const std::int64_t V : {1000, 25000, 50257}) {
+      set((std::string("onepass_fast/") + d + "@cuda").c_str(), V, 0.96);
+      for (const char* p : {"cudnn_accurate", "torch_softmax"}) set((std::string(p) + "/" + d + "@cuda").c_str(), V, 0.5);
+      set((std::string("triton_row/") + d + "@cuda").c_str(), V, 0.6);
+    }
+  set("onepass_fast/f16@cuda", 25000, 0.94);
+  set("triton_row/f32@cuda", 1000, 0.99);
+  find(all, "triton_row/f32@cuda", 4000, 1000).verified = "fail";  // fast, but wrong: no peer
+  EXPECT_EQ(cells("4000 rows, V = 1000, 12,345, 25,000, 50,257, 128,257", "f32, f16, bf16"),
+            (std::vector<std::string>{"at least 95 % of the copy", "94 % (f16, 25,000) to 96 % (f32, 50,257)",
+                                      "50 % (cudnn_accurate) to 60 % (triton_row)", "8 of 15, 6 not in this run"}));
+  EXPECT_EQ(cells("10 rows, V = 25,000 to 1,048,576", "f32, f16, bf16").at(0), "at most the copy + 1.3 us");
+  std::erase_if(all, [](const SweepRecord& r) { return r.key.starts_with("onepass"); });
+  EXPECT_TRUE(speed::goal_lines(speed::gather(all, {})).empty());
 }
 
 TEST(SweepPage, AsksTheNetworkForNothing) {

@@ -20,6 +20,7 @@ std::string k_table(const Context& c);
 std::string tutorial_table(const Context& c);
 std::string worklog_table(const Context& c);
 std::string part_three_figure(const Context& c);
+std::string ladder(const Context& c);
 std::string speed_lines(const Context& c);
 std::string own_roofline(const Context& c);
 std::string roofline(const Context& c);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reports/data/html.hpp"
+#include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay {
@@ -115,6 +116,11 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
   }
   if (c.backend == "host" && !c.timed.empty()) out += "A host sweep: it says nothing about a GPU.\n\n";
   for (const std::string& line : headlines(c)) out += "- " + line + "\n";
+  if (const std::vector<GoalLine> lines = goal_lines(c); !lines.empty()) {
+    out += fmt::format("\n| {} |\n|---|---|---|---|---|---|\n", fmt::join(kGoalHeadings, " | "));
+    for (const GoalLine& l : lines)
+      out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", l.shapes, l.dtypes, l.goal, l.result, l.peer, l.reached);
+  }
   std::string table;
   for (const PaperClaim& p : paper_claims(c))
     if (!p.points.empty())

@@ -39,6 +39,8 @@ inline const std::vector<Kernel> kKernels = {
     {"single_thread_block", "variant", "softmax", 3, 1, 0.02, 32768},
     {"vector_tree_block", "variant", "softmax", 3, 2, 0.9, 1 << 21},
     {"vector_shuffle_block", "variant", "softmax", 3, 2, 0.91, 1 << 21},
+    {"onepass_fast", "variant", "softmax", 1, 1, 0.97, 1 << 21},
+    {"onepass_lse_fast", "variant", "lse", 1, 0, 0.97, 1 << 21},
     {"lse_block", "variant", "lse", 1, 0, 0.9, 1 << 21},
     {"safe_then_topk", "variant", "softmax_topk", 4, 1, 0.6, 1 << 21},
     {"online_then_topk", "variant", "softmax_topk", 3, 1, 0.6, 1 << 21},

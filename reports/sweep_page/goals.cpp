@@ -1,0 +1,118 @@
+#include "reports/sweep_page/goals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "reports/data/html.hpp"
+#include "reports/sweep_page/parts.hpp"
+
+namespace assay::speed {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+const Sizes kAligned = {4096, 8192, 16384, 32768, 65536, 131072, 262144};
+const Sizes kUnaligned = {1000, 12345, 25000, 50257, 128257};
+const Sizes kShort = {32, 64, 128, 256, 512};
+const Sizes kFromShort = {4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072, 151936, 262144};
+
+/// A time reaches the goal if it is at least this share of the ceiling, or at most so many us above it; 0: not asked.
+struct Goal {
+  const char* shapes;
+  std::vector<std::string> dtypes;
+  std::int64_t rows;
+  Sizes V;
+  double share, above_us;
+  const char* variant = "onepass_fast";
+};
+
+const std::vector<Goal>& goals() {
+  static const std::vector<std::string> all = {"f32", "f16", "bf16"}, half = {"f16", "bf16"}, single = {"f32"};
+  static const std::vector<Goal> list = {
+      {"4000 rows, V = 4096 to 262,144, aligned", half, 4000, kAligned, 0.98, 0},
+      {"4000 rows, V = 4096 to 262,144, aligned", single, 4000, kAligned, 0.97, 0},
+      {"4000 rows, V = 1000, 12,345, 25,000, 50,257, 128,257", all, 4000, kUnaligned, 0.95, 0},
+      {"4000 rows, V = 1025", single, 4000, {1025}, 0.95, 0},
+      {"4000 rows, V = 1025", half, 4000, {1025}, 0.90, 0},
+      {"4000 rows, V = 151,936", all, 4000, {151936}, 0.97, 0},
+      {"4000 rows, V = 524,288", single, 4000, {524288}, 0.92, 0},
+      {"4000 rows, V = 1,048,576", single, 4000, {1048576}, 0.88, 0},
+      {"4000 rows, V = 524,288", half, 4000, {524288}, 0.95, 0},
+      {"4000 rows, V = 1,048,576", half, 4000, {1048576}, 0.92, 0},
+      {"4000 rows, V = 32 to 512", all, 4000, kShort, 0.95, 0.3},
+      {"10 rows, V = 25,000 to 1,048,576", all, 10, {25000, 128256, 262144, 1048576}, 0, 1.3},
+      {"1 row, V = 128,256 and 1,048,576", all, 1, {128256, 1048576}, 0, 1.3},
+      {"log-sum-exp, 4000 rows, V from 4096", all, 4000, kFromShort, 0.95, 0, "onepass_lse_fast"},
+  };
+  return list;
+}
+
+double ceiling(const SweepRecord& r) { return (reads_only(r) ? r.read_us : r.copy_us).value_or(NAN); }
+/// What the goal asks for, as a number that is better if it is larger.
+double merit(const Goal& g, const SweepRecord& r) {
+  return g.share > 0 ? ceiling(r) / *r.median_us : ceiling(r) - *r.median_us;
+}
+bool reached(const Goal& g, const SweepRecord& r) {
+  return (g.share > 0 && ceiling(r) / *r.median_us >= g.share) ||
+         (g.above_us > 0 && *r.median_us - ceiling(r) <= g.above_us);
+}
+std::string said(const Goal& g, double merit) {
+  return g.share > 0 ? fmt::format("{:.0f} %", 100 * merit) : fmt::format("{:+.1f} us", -merit);
+}
+
+/// The fastest right peer at a shape, or null.
+const SweepRecord* best_peer(const Context& c, const SweepRecord& of) {
+  const SweepRecord* best = nullptr;
+  for (const SweepRecord* r : c.timed)
+    if (r->role == "peer" && r->op == of.op && r->dtype == of.dtype && r->rows == of.rows && r->V == of.V &&
+        r->verified != "fail" && std::isfinite(ceiling(*r)) && (!best || *r->median_us < *best->median_us))
+      best = r;
+  return best;
+}
+
+std::string range(const Goal& g, std::vector<std::pair<double, std::string>> all) {
+  if (all.empty()) return "";
+  std::sort(all.begin(), all.end());
+  const auto one = [&](const auto& p) { return fmt::format("{} ({})", said(g, p.first), p.second); };
+  return all.size() == 1 ? one(all.front()) : one(all.front()) + " to " + one(all.back());
+}
+
+}  // namespace
+
+std::vector<GoalLine> goal_lines(const Context& c) {
+  if (c.backend != "cuda") return {};
+  std::vector<GoalLine> out;
+  bool any = false;
+  for (const Goal& g : goals()) {
+    GoalLine line{g.shapes, fmt::format("{}", fmt::join(g.dtypes, ", ")), "", "not in this run", "", ""};
+    if (g.share > 0)
+      line.goal = fmt::format("at least {:.0f} % of the {}", 100 * g.share,
+                              std::string_view(g.variant).find("lse") == std::string_view::npos ? "copy" : "read");
+    if (g.above_us > 0) line.goal += fmt::format("{}at most the copy + {} us", g.share > 0 ? ", or " : "", g.above_us);
+    std::vector<std::pair<double, std::string>> own, peers;
+    std::size_t shapes = 0, held = 0;
+    for (const std::string& d : g.dtypes)
+      for (const std::int64_t V : g.V) {
+        ++shapes;
+        const SweepRecord* const r = c.at(g.variant, d, g.rows, V);
+        if (!r || !std::isfinite(ceiling(*r))) continue;
+        own.emplace_back(merit(g, *r), fmt::format("{}, {}", d, grouped(V)));
+        held += reached(g, *r);
+        if (const SweepRecord* const p = best_peer(c, *r)) peers.emplace_back(merit(g, *p), variant_of(p->key));
+      }
+    any |= !own.empty();
+    if (!own.empty()) {
+      line.result = range(g, own);
+      line.peer = range(g, peers);
+      line.reached = held == shapes ? "all" : fmt::format("{} of {}", held, shapes);
+      if (own.size() < shapes) line.reached += fmt::format(", {} not in this run", shapes - own.size());
+    }
+    out.push_back(std::move(line));
+  }
+  return any ? out : std::vector<GoalLine>{};
+}
+
+}  // namespace assay::speed
