@@ -60,7 +60,7 @@ bool reached(const Goal& g, const SweepRecord& r) {
          (g.above_us > 0 && *r.median_us - ceiling(r) <= g.above_us);
 }
 std::string said(const Goal& g, double merit) {
-  return g.share > 0 ? fmt::format("{:.0f} %", 100 * merit) : fmt::format("{:+.1f} us", -merit);
+  return g.share > 0 ? percent(merit) : fmt::format("{:+.1f} us", -merit);
 }
 
 /// The fastest right peer at a shape, or null.

@@ -68,7 +68,7 @@ std::string ladder(const Context& c) {
              cell(c, g, "f32", g.V32) + cell(c, g, "f16", g.V16) + cell(c, g, "bf16", g.V16) + "</tr>";
   std::string goals;
   for (const GoalLine& l : lines)
-    goals += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", escape(l.shapes),
+    goals += fmt::format("<tr><th>{}</th><td class=\"nw\">{}</td><td class=\"nw\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", escape(l.shapes),
                          escape(l.dtypes), escape(l.goal), escape(l.result), escape(l.peer), escape(l.reached));
   return "<p><code>onepass</code> reads every logit once and writes every output once: between the two the row stays on "
          "the chip. The row length V and the number of rows decide who holds it. A filled part of a picture lies in "
