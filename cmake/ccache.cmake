@@ -12,7 +12,7 @@ if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(ccache_status EQUAL 0)
     # A file that uses a precompiled header is found in the cache only with these allowances; no source here
     # reads the time.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ASSAY_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,$ENV{CCACHE_SLOPPINESS} ${ASSAY_CCACHE})
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${ASSAY_CCACHE})
   endif()
 endif()

@@ -44,7 +44,7 @@ class Times:
         self.all, self.wrong = {}, {}
         for r in records:
             name = r["key"].split("/")[0]
-            if r["key"].endswith("@cuda") and r["op"] in ("softmax", "lse") and name != "copy":
+            if r["key"].endswith("@cuda") and r["op"] in ("softmax", "log_softmax", "lse") and name != "copy":
                 at = (name, r["dtype"], r["rows"], r["V"])
                 if r["status"] in ("measured", "once") and r["copy_us"]:
                     self.all[at] = r
@@ -54,15 +54,20 @@ class Times:
         some = next(iter(self.all.values()))
         commits = sorted({r["commit"] for r in self.all.values()})
         self.head = f"{some['gpu']}, driver {some['driver']}, commit {' and '.join(commits)}"
-        done = sum(r["status"] != "not_run" for r in records)
-        self.head += f"; {done:,} of {len(records):,} records of the published set and its peers were reached"
+        own = [r for r in records if r["role"] == "variant"]
+        done = sum(r["status"] != "not_run" for r in own)
+        of_peers = sum(r["role"] == "peer" and r["status"] != "not_run" for r in records)
+        self.head += f"; {done:,} of the {len(own):,} configurations of the published set, and {of_peers:,} of peers"
 
     def share(self, name, at, ceiling="copy_us"):
         r = self.all.get((name, *at))
         return r[ceiling] / r["median_us"] if r else None
 
     def above(self, name, at):
+        """Microseconds above the copy; None if that is not known to a tenth of the time."""
         r = self.all.get((name, *at))
+        if r and (r["ci_low_us"] is None or r["ci_high_us"] - r["ci_low_us"] > 0.1 * r["median_us"]):
+            return None
         return r["median_us"] - r["copy_us"] if r else None
 
 

@@ -10,7 +10,7 @@
 //   boxed    such a cluster, shared memory too       up to 327,680
 //   grid     all blocks of the GPU                   few rows: from 32,768 on
 //   again    one block, or the largest cluster       any: what does not fit is read twice
-//   stream   a block that reads it and keeps nothing  only lse: from 4097 on, unless there are few rows
+//   stream   a block that reads it and keeps nothing  only lse: from 4097 on, if the rows fill the GPU
 //
 // Without clusters (the host executor, GPUs before compute capability 9.0) `again` follows `block`.
 // Measured on an H200: PERFORMANCE.md.
@@ -115,7 +115,7 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
   if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
   if (whole <= 128) return {Rung::warp, 4, 32};
   if (wide && whole <= 256) return {Rung::warp, 8, 32};
-  if (keeps_nothing && whole > kHalfHeld && rows >= gpu.multiprocessors)
+  if (keeps_nothing && whole > kHalfHeld && rows >= std::int64_t{kStreamBlocks} * gpu.multiprocessors)
     return {Rung::stream, kStreamCount, kStreamThreads};
   // Few rows leave most of a GPU without work, so each gets several blocks, of at least 256 accesses.
   int blocks = 1;
