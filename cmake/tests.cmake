@@ -10,7 +10,7 @@ target_link_libraries(assay_tests PRIVATE assay_reports assay_mutants assay_prop
 # The tested code has its usual options. The tests themselves use -O1, because the optimiser took a third of
 # their compile time.
 target_compile_options(assay_tests PRIVATE -O1)
-# What most tests include, compiled once: it took half of their compile time.
+# What most tests include, compiled once: it took a fifth of their compile time (611 and 500 s, all objects).
 target_precompile_headers(assay_tests PRIVATE <gtest/gtest.h> <filesystem> <fstream> <map> <nlohmann/json.hpp>
   ${PROJECT_SOURCE_DIR}/kernels/registry.hpp ${PROJECT_SOURCE_DIR}/reference/inputs/inputs.hpp)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
