@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -19,12 +18,6 @@ constinit thread_local const Identity* current = nullptr;
 constinit thread_local Executor* instance = nullptr;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(ASSAY_TSAN)
-constexpr std::size_t kStack = 512 * 1024;
-#else
-constexpr std::size_t kStack = 96 * 1024;
-#endif
 
 struct ScheduleRandom {  // splitmix64
   std::uint64_t state;
@@ -41,26 +34,13 @@ void permute(std::vector<T>& items, ScheduleRandom& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.next() % i]);
 }
 
-/// A fiber's memory. The fiber never leaves its outermost frames, so AddressSanitizer still has them
-/// poisoned. The poison is removed before munmap: after it the address may become another OS thread's stack.
-struct StackMemory : boost::context::protected_fixedsize_stack {
-  StackMemory() : basic_protected_fixedsize_stack(kStack) {}
-  void deallocate(boost::context::stack_context& memory) noexcept {
-    sanitizers::allow(static_cast<const char*>(memory.sp) - memory.size, memory.size);
-    basic_protected_fixedsize_stack::deallocate(memory);
-  }
-};
-
 }  // namespace
 
 Executor::~Executor() {
   quit_ = true;
-  for (Pool& p : pools_) {
-    for (auto& lane : p.lanes) {
-      switch_between(main_, *lane);
-      lane->stack.destroy();
-    }
-  }
+  if constexpr (SwitchTarget::kMustEnd)
+    for (Pool& p : pools_)
+      for (auto& lane : p.lanes) SwitchTarget::between(main_, *lane);
 }
 
 void Executor::run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*),
@@ -143,42 +123,32 @@ void Executor::place_lanes() {
 
 std::unique_ptr<Lane> Executor::make_lane() {
   auto lane = std::make_unique<Lane>();
-  Lane* self = lane.get();
-  self->stack.create();
-  StackMemory allocator;
-  const context::stack_context memory = allocator.allocate();
-  self->stack.bottom = static_cast<const char*>(memory.sp) - memory.size;
-  self->stack.size = memory.size;
+  lane->home = &pool();
   // Stacks begin at page boundaries. Without a different offset for each, the live frames of all fibers would
   // fall into the same few cache sets, and each switch would miss the cache.
   const std::size_t colour = pool().lanes.size() % 64 * 320;
-  const context::preallocated place(static_cast<char*>(memory.sp) - colour, memory.size - colour, memory);
-  self->fiber = context::fiber(
-      std::allocator_arg, place, allocator, [this, self, home = &pool()](context::fiber&& from) {
-        sanitizers::after_switch(self->stack, previous_->stack);
-        previous_->fiber = std::move(from);
-        while (!quit_) {
-          sanitizers::acquire(&home->start_edge);
-          try {
-            body_(argument_);
-          } catch (const Abandon&) {
-          } catch (const std::exception& e) {
-            const auto* const fault = dynamic_cast<const Fault*>(&e);
-            describe("exception in kernel code, thread " + std::to_string(self->index) + ": " + e.what(),
-                     fault ? fault->kind : FaultKind::threw);
-          } catch (...) {
-            describe("exception in kernel code, thread " + std::to_string(self->index), FaultKind::threw);
-          }
-          finish(*self);
-          sanitizers::release(&home->end_edge);
-          go_on(*self);
-        }
-        // The last switch: this stack is not used again.
-        previous_ = self;
-        sanitizers::before_last_switch(main_.stack);
-        return std::move(main_.fiber);
-      });
+  lane->make(colour, [](SwitchTarget* self) { return instance->live(static_cast<Lane&>(*self)); });
   return lane;
+}
+
+SwitchTarget* Executor::live(Lane& self) {
+  while (!quit_) {
+    sanitizers::acquire(&self.home->start_edge);
+    try {
+      body_(argument_);
+    } catch (const Abandon&) {
+    } catch (const std::exception& e) {
+      const auto* const fault = dynamic_cast<const Fault*>(&e);
+      describe("exception in kernel code, thread " + std::to_string(self.index) + ": " + e.what(),
+               fault ? fault->kind : FaultKind::threw);
+    } catch (...) {
+      describe("exception in kernel code, thread " + std::to_string(self.index), FaultKind::threw);
+    }
+    finish(self);
+    sanitizers::release(&self.home->end_edge);
+    go_on(self);
+  }
+  return &main_;
 }
 
 void Executor::finish(Lane& lane) {

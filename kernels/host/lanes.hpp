@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,24 +12,19 @@
 #include "kernels/host/executor.hpp"
 #include "kernels/host/sanitizers.hpp"
 #include "kernels/host/shared_memory.hpp"
+#include "kernels/host/switch.hpp"
 
 namespace assay::executor {
-
-namespace context = boost::context;
 
 // Under ThreadSanitizer, consecutive blocks run on different fibers, and nothing orders them. So a race
 // between blocks shows as a race between threads.
 inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
 
-/// Something that can be switched to: the fiber of a CUDA thread, or the scheduler on the OS thread's own
-/// stack.
-struct SwitchTarget {
-  context::fiber fiber;  // where it continues while it is suspended
-  sanitizers::Stack stack;
-};
+struct Pool;
 
 struct Lane : SwitchTarget {
   Identity identity;
+  Pool* home = nullptr;   // the pool that it belongs to
   unsigned index = 0;     // linear thread index in the block
   unsigned position = 0;  // its place in the order in which its warp runs
   bool begun = false;     // has run some of the kernel in this block

@@ -22,7 +22,7 @@ struct Abandon {};
 
 class Executor {
  public:
-  Executor() { main_.stack.adopt_current_thread(); }
+  Executor() { main_.adopt_current_thread(); }
   ~Executor();
 
   void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument);
@@ -58,20 +58,14 @@ class Executor {
   void prepare(const Dim3& grid, const Dim3& block);
   void place_lanes();
   std::unique_ptr<Lane> make_lane();
+  /// What the fiber of a lane runs: the kernel, once for each block.
+  SwitchTarget* live(Lane& self);
 
-  /// Leaves `from` and continues with `to`. Returns when somebody switches back to `from`.
-  void switch_between(SwitchTarget& from, SwitchTarget& to) {
-    previous_ = &from;
-    sanitizers::before_switch(from.stack, to.stack);
-    context::fiber back = std::move(to.fiber).resume();
-    sanitizers::after_switch(from.stack, previous_->stack);
-    previous_->fiber = std::move(back);
-  }
   void enter(SwitchTarget& from, Lane& lane) {
     running_ = &lane;
     current = &lane.identity;
     lane.begun = true;
-    switch_between(from, lane);
+    SwitchTarget::between(from, lane);
   }
 
   /// Continues with the next runnable lane of the same warp in its order. If there is none, with the
@@ -89,7 +83,7 @@ class Executor {
         return;
       }
     }
-    switch_between(lane, main_);
+    SwitchTarget::between(lane, main_);
   }
   void yield(Lane& lane) {
     go_on(lane);
@@ -124,8 +118,7 @@ class Executor {
   std::vector<Warp> warps_;
   std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
-  SwitchTarget main_;                // the scheduler
-  SwitchTarget* previous_ = &main_;  // the context that switched last
+  SwitchTarget main_;  // the scheduler
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0;
