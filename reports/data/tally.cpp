@@ -246,8 +246,8 @@ std::string resolution_line(const std::vector<Record>& records) {
   }
   if (!typical) return {};
   return fmt::format(
-      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have been "
-      "refused everywhere (coarsest: {}, V = {})",
+      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have "
+      "been refused everywhere (coarsest: {}, row length V = {})",
       *typical->resolution, common, typical->family, grouped(typical->V));
 }
 

@@ -91,8 +91,8 @@ std::string verdict_reason(const ReportData& data);
 bool has_resolution(const Record& r);
 
 /// The largest error that the passing records would have let through: "resolution: outputs off by more than
-/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)".
-/// Empty if none passed by a bound.
+/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (coarsest: normal_1, row length V =
+/// 128,256)". Empty if none passed by a bound.
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay
