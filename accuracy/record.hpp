@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accuracy/figures.hpp"
 #include "kernels/host/fault_kind.hpp"
 
 namespace assay {
@@ -89,7 +90,7 @@ struct WorstElement {
   double bound_ratio = 0;  // error / bound of the element check
 };
 
-struct Record {
+struct Record : Figures {
   std::string key;  // variant/dtype@backend
   std::string variant;
   std::string dtype;
@@ -106,11 +107,9 @@ struct Record {
   Status status = Status::not_run;
   std::string reason;                 // always set unless status is pass
   FaultKind wants = FaultKind::none;  // memory or time, where a case was not judged for want of it
-  // Statistics over judged elements; empty where nothing was judged (then JSON null).
-  std::optional<double> max_ulp, p99_ulp, mean_ulp;
-  std::optional<double> correctly_rounded;  // share of elements, 0..1
-  std::optional<double> max_bound_ratio;    // largest error/bound over element, coherence and row sum
-  double weak_share = 0;                    // share of elements whose bound cannot judge (A >= ln 2)
+  /// The largest error/bound over element, coherence, row sum and normalizer. Empty where nothing was judged.
+  std::optional<double> max_bound_ratio;
+  double weak_share = 0;  // share of elements whose bound cannot judge (A >= ln 2)
   /// How small an error this judgement would have refused, of the worst row: relative, of a typical output
   /// and of one common to a whole row (or of its sum). Of logarithms: of what the logarithm was taken of.
   std::optional<double> resolution, resolution_sum;

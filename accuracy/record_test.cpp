@@ -189,8 +189,8 @@ TEST(Record, EveryFieldSurvivesJson) {
     EXPECT_EQ(Words::of(again), Words::of(r));
     EXPECT_EQ(to_json(again).dump(), line);
     EXPECT_EQ(to_json(r).size(), fill.names.size()) << "a field is not in the JSON: " << line;
-    // Every member is in the list; the two maxima are one field.
-    EXPECT_EQ(fill.names.size() + 1, members<Record>());
+    // Every member is in the list, and so is every figure; the two maxima are one field.
+    EXPECT_EQ(fill.names.size() + 1, members<Record>() - 1 + members<Figures>());
   }
 }
 
@@ -205,8 +205,22 @@ TEST(Record, WhatIsEmptyStaysEmpty) {
                             "nearest", "alone", "at_first", "wants", "evidence"})
     EXPECT_FALSE(j.contains(field)) << field;
   nlohmann::json old = j;
-  old.erase("behaves_like");
+  for (const char* newer : {"behaves_like", "p99_ulp"}) old.erase(newer);
   EXPECT_EQ(Words::of(record_from_json(old)), Words::of(empty));
+}
+
+TEST(Record, FiguresAreMeasuredAndWrittenUnderTheirNames) {
+  ElementErrors errors;
+  for (const double ulp : {4.0, 1.0, 3.0, 0.25, 5.5}) errors.take(ulp, ulp < 0.5, false);
+  Record r;
+  for (const Figure& f : kFigures) r.*f.value = f.measure(errors);
+  const nlohmann::json j = to_json(r);
+  EXPECT_EQ(j["max_ulp"], 5.5);
+  EXPECT_EQ(j["p99_ulp"], 5.5);
+  EXPECT_EQ(j["mean_ulp"], 2.75);
+  EXPECT_EQ(j["correctly_rounded"], 0.2);
+  EXPECT_EQ(errors.quantile(0.6), 3.0);
+  EXPECT_EQ(errors.quantile(0.2), 0.25);
 }
 
 TEST(Record, ACauseIsAFieldAndNoSentence) {

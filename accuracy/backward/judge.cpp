@@ -24,18 +24,12 @@ void note_element(const BackwardContext& c, std::size_t i, double g, std::uint64
   const BackwardRow& r = c.row;
   const Enclosure x = r.x[i];
   const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, x).hi;
-  s.ulp.push_back(static_cast<float>(std::min(error, 1e30)));
-  if (std::isinf(error)) s.ulp.back() = static_cast<float>(kInf);
-  s.sum_ulp += error;
-  s.correctly_rounded += encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits;
-  const double middle = 0.5 * (x.lo + x.hi), size = std::fabs(middle);
-  s.weak += !(bound < size);
-  if (!ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error))) {
-    const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
-    s.worst = {c.number, static_cast<std::int64_t>(i),    r.dy[i], r.dy[i] - sum, g, x.lo, x.hi,
-               error,    std::isnan(ratio) ? kInf : ratio};
-    s.worst_failed = !ok;
-  }
+  const double middle = 0.5 * (x.lo + x.hi);
+  s.take(error, encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits, !(bound < std::fabs(middle)));
+  if (std::isfinite(error)) s.ulp.back() = static_cast<float>(std::min(error, 1e30));
+  const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
+  s.take_worst(ok, {c.number, static_cast<std::int64_t>(i), r.dy[i], r.dy[i] - sum, g, x.lo, x.hi, error,
+                    std::isnan(ratio) ? kInf : ratio});
   if (c.observer)
     c.observer->element(std::fabs(r.dy[i]), error, std::isfinite(g) ? signed_ulp_error(c.out, g, x) : kInf,
                         bound / ulp(c.out, middle));

@@ -233,7 +233,8 @@ void fold(Record& all, const Record& one, const std::string& where) {
     if (b && !(a && *a >= *b)) a = b;
   };
   if (one.max_ulp && !(all.max_ulp && *all.max_ulp >= *one.max_ulp)) all.worst = one.worst;
-  larger(all.max_ulp, one.max_ulp);
+  for (const Figure& f : kFigures)
+    if (f.largest_of_launches) larger(all.*f.value, one.*f.value);
   larger(all.max_bound_ratio, one.max_bound_ratio);
   larger(all.highest_maximum, one.highest_maximum);
   if (one.lowest_maximum && !(all.lowest_maximum && *all.lowest_maximum <= *one.lowest_maximum))

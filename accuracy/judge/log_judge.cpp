@@ -101,17 +101,9 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
     ratio = far / bound;
   }
   const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, v.exact).hi;
-  s.ulp.push_back(static_cast<float>(error));
-  s.sum_ulp += error;
-  s.correctly_rounded += rounded;
-  const bool replaces =
-      !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
-  if (replaces) {
-    s.worst = {c.row.row,  v.column, v.logit,
-               v.distance, g,        v.exact.lo,
-               v.exact.hi, error,    std::isnan(ratio) ? kInf : ratio};
-    s.worst_failed = !ok;
-  }
+  s.take(error, rounded, false);
+  s.take_worst(ok, {c.row.row, v.column, v.logit, v.distance, g, v.exact.lo, v.exact.hi, error,
+                    std::isnan(ratio) ? kInf : ratio});
   if (!ok && c.tally.first(Check::element))
     c.tally.at(Check::element).detail =
         fmt::format("row {}, column {}: got {:g}, exact {:.17g}, off by {:.4g}, bound {:.4g}", c.row.row,

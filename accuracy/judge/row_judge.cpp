@@ -87,22 +87,14 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
 
   const Enclosure exact{t.lo[i], t.hi[i]};
   const double error = ulp_error(c.out, g, exact).hi;
-  s.ulp.push_back(static_cast<float>(error));
-  s.sum_ulp += error;
   // If the truth was rounded to another format, a rounding that the enclosure leaves open does not count as
   // correct.
   const bool rounded = c.rounded == c.out && !t.rounded.empty()
                            ? bits == t.rounded[i]
                            : encode(c.out, exact.lo) == bits && encode(c.out, exact.hi) == bits;
-  if (rounded) ++s.correctly_rounded;
-  const bool weak = !(A < 0.6931471805599453) || !(b.w < p);
-  s.weak += weak;
-  const bool replaces =
-      !ok ? !s.worst_failed : !s.worst_failed && (s.worst.row < 0 || !(error <= s.worst.ulp_error));
-  if (replaces) {
-    s.worst = {c.row.row, j, t.x[i], t.d[i], g, t.lo[i], t.hi[i], error, std::isnan(ratio) ? kInf : ratio};
-    s.worst_failed = !ok;
-  }
+  s.take(error, rounded, !(A < 0.6931471805599453) || !(b.w < p));
+  s.take_worst(ok,
+               {c.row.row, j, t.x[i], t.d[i], g, t.lo[i], t.hi[i], error, std::isnan(ratio) ? kInf : ratio});
   if (!ok && tally.first(Check::element))
     tally.at(Check::element).detail =
         fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}", at(c, j),

@@ -32,14 +32,17 @@ struct RowOutput {
 };
 
 /// Statistics over the judged elements of a record.
-struct ErrorStatistics {
-  std::vector<float> ulp;  // upper end of each element's ulp error
-  double sum_ulp = 0;
-  std::int64_t correctly_rounded = 0;
-  std::int64_t weak = 0;  // elements with A >= ln 2
+struct ErrorStatistics : ElementErrors {
   Resolution resolution;
   WorstElement worst;  // largest ulp error, or the first failing element
   bool worst_failed = false;
+
+  /// Keeps `e` if it is the worst element so far. The first element that failed stays.
+  void take_worst(bool ok, const WorstElement& e) {
+    if (worst_failed || (ok && worst.row >= 0 && e.ulp_error <= worst.ulp_error)) return;
+    worst = e;
+    worst_failed = !ok;
+  }
 };
 
 /// Called once per judged element, for error profiles.

@@ -70,7 +70,7 @@ constexpr Rule kRules[] = {
     {"benchdnn",
      "relative difference <= 10 eps (f32; 5 times that for log-softmax) or eps (f16, bf16) where |want| > "
      "1e-5, the "
-     "difference itself below; any difference under 1.2e-7; no more zeros than V - 8 a row",
+     "difference itself below; any difference under 1.2e-7; no more zeros than row length - 8",
      "oneDNN, tests/benchdnn/softmax/softmax.cpp and utils/compare.cpp", benchdnn},
 };
 

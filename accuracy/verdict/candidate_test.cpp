@@ -9,6 +9,7 @@
 #include "accuracy/reproduce.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "accuracy/verdict/launchers_test.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 
 namespace assay {
@@ -17,7 +18,7 @@ namespace {
 using namespace strangers;
 
 /// Launches in this process, and reports that launch number `which` (from 1) ended differently.
-class Pretending final : public Launcher {
+class Pretending final : public HereLauncher {
  public:
   Pretending(int which, LaunchOutcome outcome) : which_(which), outcome_(std::move(outcome)) {}
 
@@ -28,13 +29,6 @@ class Pretending final : public Launcher {
     v.run(p, Buffers{at(images.logits), at(images.probs), at(images.indices), nullptr, nullptr, nullptr}, {});
     return launches == which_ ? outcome_ : LaunchOutcome{};
   }
-  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
-                                           const LaunchOptions&) override {
-    return {};
-  }
-  std::string cannot(const LaunchOptions&) const override { return {}; }
-  bool on_device() const override { return false; }
-  void restart() override {}
 
   int launches = 0;
 

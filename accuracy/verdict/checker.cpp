@@ -35,14 +35,8 @@ void fill_statistics(Record& r, Judgement& j) {
     r.resolution_sum = s.resolution.of_sum();
   }
   if (s.ulp.empty()) return;
-  const auto n = static_cast<double>(s.ulp.size());
-  r.max_ulp = static_cast<double>(*std::max_element(s.ulp.begin(), s.ulp.end()));
-  const auto p99 = s.ulp.begin() + static_cast<std::ptrdiff_t>(std::ceil(0.99 * n) - 1);
-  std::nth_element(s.ulp.begin(), p99, s.ulp.end());
-  r.p99_ulp = static_cast<double>(*p99);
-  r.mean_ulp = s.sum_ulp / n;
-  r.correctly_rounded = static_cast<double>(s.correctly_rounded) / n;
-  r.weak_share = static_cast<double>(s.weak) / n;
+  for (const Figure& f : kFigures) r.*f.value = f.measure(s);
+  r.weak_share = static_cast<double>(s.weak) / s.count();
   r.worst = s.worst;
 }
 

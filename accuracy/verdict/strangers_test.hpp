@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/declaration.hpp"
@@ -227,6 +228,21 @@ inline void exp2_apart(const float* x, float* p, std::int64_t V) {
   float d = 0;
   for (std::int64_t i = 0; i < V; ++i) d += p[i] = std::exp2(x[i] * kLog2e - m);
   for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+
+/// An f32 softmax in this process that declares nothing. The test gives it operands and what it runs.
+inline Variant here(std::uint32_t operands, decltype(Variant::run) run) {
+  Variant v;
+  v.variant = "stranger";
+  v.dtype = Dtype::f32;
+  v.backend = Backend::host;
+  v.op = Op::softmax;
+  v.claim = undeclared_claim();
+  v.limits = undeclared_limits();
+  v.writes_normalizer = v.declared = false;
+  v.operands.parts = operands;
+  v.run = std::move(run);
+  return v;
 }
 
 /// A softmax kernel of the plugin backend, with a declaration.

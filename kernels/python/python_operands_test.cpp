@@ -85,10 +85,10 @@ TEST(PythonOperands, EveryParameterGetsWhatItIs) {
 TEST(PythonOperands, AMaskIsNoOutputAndIsAskedAbout) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const std::string question =
-      "mask is a mask: what does it mean? --arg mask=mask_keep: what is False is left out; --arg "
-      "mask=mask_drop: what is True is left out; --arg mask=bias: it is added";
+      "mask is a mask: what does it mean? --arg mask=mask_keep leaves out what is False; --arg "
+      "mask=mask_drop leaves out what is True; --arg mask=bias adds it";
   EXPECT_EQ(refusal("masked"), question);
-  EXPECT_EQ(refusal("masked_by_default"), question + "; --arg mask=None: none is given");
+  EXPECT_EQ(refusal("masked_by_default"), question + "; --arg mask=None passes no mask");
 }
 
 TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
@@ -99,11 +99,11 @@ TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
   EXPECT_EQ(refusal("one_unknown"), "what is n? --arg n" + says);
   const std::string two = refusal("two_unknown");
   EXPECT_TRUE(
-      two.starts_with("which of a and b is the output? --arg NAME=out says it; of another one --arg "
+      two.starts_with("which of a and b is the output? --arg NAME=out says it. For another parameter, --arg "
                       "NAME=VALUE (16, None) or --arg NAME=ROLE (rows, V, "))
       << two;
   EXPECT_EQ(refusal("two_unknown", {"a=out", "b=3"}), "it was accepted");
-  EXPECT_EQ(refusal("two_scales"), "scale already is scale: --arg sm_scale=... says what sm_scale is");
+  EXPECT_EQ(refusal("two_scales"), "scale already is the scale: --arg sm_scale=... says what sm_scale is");
   EXPECT_EQ(refusal("two_biases"), "bias is bias and bias_row is bias_row: a call has one of them");
   EXPECT_EQ(refusal("nobody"), "no parameter is left for the logits");
   EXPECT_EQ(refusal("placed"),
@@ -129,7 +129,7 @@ TEST(PythonOperands, ATopKHasNone) {
       "what is values? A callable takes both outputs, values and indices, or none. --arg values=VALUE (16, "
       "None) or --arg values=ROLE (rows, V) says it");
   EXPECT_EQ(refusal("top_into", {"values=out"}, Op::topk),
-            "no parameter is indices: all outputs are parameters, or none is");
+            "no parameter takes indices: a callable takes all outputs as parameters, or none");
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ std::string render_table(const std::vector<KeyResults>& all) {
     const auto& [b, kind, check] = at;
     if (b != backend) {
       out += fmt::format(
-          "{}### `{}`\n\n| class | element | coherence | row sum | normalizer |\n|---|--:|--:|--:|--:|\n",
+          "{}### `{}`\n\n| class (V: row length) | element | coherence | row sum | normalizer |\n|---|--:|--:|--:|--:|\n",
           backend.empty() ? "" : "\n", b);
       backend = b;
       last.clear();

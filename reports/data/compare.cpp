@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
@@ -24,18 +23,10 @@ std::string identity(const Record& r) {
 }  // namespace
 
 std::vector<Record> read_records(const std::filesystem::path& file) {
-  std::istringstream lines(read_file(file));
   std::vector<Record> out;
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.empty()) continue;
-    try {
-      out.push_back(record_from_json(nlohmann::json::parse(line)));
-    } catch (const std::exception& e) {
-      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
-    }
-  }
+  for_each_line(file, read_file(file), [&](const std::string& line) {
+    out.push_back(record_from_json(nlohmann::json::parse(line)));
+  });
   if (out.empty()) throw InputError(file.string() + ": holds no record");
   return out;
 }

@@ -54,4 +54,19 @@ std::string read_file(const fs::path& file) {
   return text.str();
 }
 
+void for_each_line(const fs::path& file, const std::string& text,
+                   const std::function<void(const std::string&)>& read) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.empty()) continue;
+    try {
+      read(line);
+    } catch (const std::exception& e) {
+      throw InputError(file.string() + ": line " + std::to_string(number) + ": " + e.what());
+    }
+  }
+}
+
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,5 +18,10 @@ void write_files(const std::vector<std::pair<std::filesystem::path, std::string>
 
 /// Reads a whole text file. Throws InputError that names it.
 std::string read_file(const std::filesystem::path& file);
+
+/// Calls `read` with each line of a file's text that is not empty. If `read` throws, throws InputError that
+/// names the file and the number of the line.
+void for_each_line(const std::filesystem::path& file, const std::string& text,
+                   const std::function<void(const std::string& line)>& read);
 
 }  // namespace assay

@@ -12,6 +12,8 @@ namespace assay {
 namespace {
 
 std::string plain(const Extreme& e) { return e.record ? plain_number(e.value) : "-"; }
+std::string real_ulp(const KeyTally& k) { return plain(k.real(&Record::max_ulp)); }
+std::string any_ulp(const KeyTally& k) { return plain(k.all(&Record::max_ulp)); }
 
 // For table cells and list items: no character may end the cell, start markup, or break the line.
 std::string md(std::string_view text) {
@@ -84,8 +86,7 @@ std::string markdown_table(const ReportData& data, const std::string& backend) {
         row += " not run | | |";
         continue;
       }
-      row +=
-          k ? fmt::format(" {} | {} | {} |", plain(k->ulp_real), plain(k->ulp), plain(k->bound)) : " | | |";
+      row += k ? fmt::format(" {} | {} | {} |", real_ulp(*k), any_ulp(*k), plain(k->bound)) : " | | |";
       if (k) passed += k->passed, records += k->records;
     }
     if (any) out += row + fmt::format(" {} / {} |\n", grouped(passed), grouped(records));
@@ -115,7 +116,7 @@ std::string terminal_table(const ReportData& data, const std::string& backend) {
         continue;
       }
       ran = true;
-      row += fmt::format("  {:>7} {:>7} {:>7}", plain(k->ulp_real), plain(k->ulp), plain(k->bound));
+      row += fmt::format("  {:>7} {:>7} {:>7}", real_ulp(*k), any_ulp(*k), plain(k->bound));
       passed += k->passed, records += k->records;
     }
     if (ran) out += row + fmt::format("  {:>14}\n", fmt::format("{}/{}", passed, records));

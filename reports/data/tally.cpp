@@ -151,6 +151,21 @@ bool is_real_family(std::string_view family) {
   return family.starts_with("gpt_") || family.starts_with("attention");
 }
 
+void KeyTally::take_figures(const Record& r) {
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    const std::optional<double>& value = r.*kFigures[i].value;
+    if (!value) continue;
+    all_[i].take(*value, r);
+    if (is_real_family(r.family)) real_[i].take(*value, r);
+  }
+}
+
+const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figures::*figure) {
+  std::size_t i = 0;
+  while (kFigures[i].value != figure) ++i;
+  return largest[i];
+}
+
 std::vector<KeyTally> tally_keys(const ReportData& data) {
   std::vector<KeyTally> out;
   std::map<std::string, std::size_t> index;
@@ -169,12 +184,8 @@ std::vector<KeyTally> tally_keys(const ReportData& data) {
     // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
     if (!was_judged(r) && !r.max_ulp) continue;
     t.bad += was_judged(r) && r.status != Status::pass;
-    if (r.max_ulp) t.ulp.take(*r.max_ulp, r);
+    t.take_figures(r);
     if (was_judged(r) && r.max_bound_ratio) t.bound.take(*r.max_bound_ratio, r);
-    if (is_real_family(r.family)) {
-      if (r.max_ulp) t.ulp_real.take(*r.max_ulp, r);
-      if (r.p99_ulp) t.p99_real.take(*r.p99_ulp, r);
-    }
     if (r.correctly_rounded && std::isfinite(*r.correctly_rounded)) {
       // The element check counts its comparisons. Without it, all elements of the judged rows count.
       double weight = static_cast<double>(r.rows_judged) * static_cast<double>(r.V);
@@ -235,8 +246,8 @@ std::string resolution_line(const std::vector<Record>& records) {
   }
   if (!typical) return {};
   return fmt::format(
-      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have been "
-      "refused everywhere (coarsest: {}, V = {})",
+      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have "
+      "been refused everywhere (coarsest: {}, row length V = {})",
       *typical->resolution, common, typical->family, grouped(typical->V));
 }
 

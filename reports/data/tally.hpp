@@ -2,7 +2,9 @@
 // line of extremes per key.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +50,19 @@ struct Extreme {
 struct KeyTally {
   KeyInfo info;
   std::int64_t records = 0, passed = 0, bad = 0, unsupported = 0, not_run = 0;
-  Extreme ulp, ulp_real, p99_real, bound;
+  Extreme bound;
   double rounded = 0, elements = 0;  // correctly rounded share: rounded / elements
+
+  /// The largest value of a figure: `k.all(&Record::max_ulp)` over all records of the key, `real` over those
+  /// of logits from real networks.
+  const Extreme& all(std::optional<double> Figures::*figure) const { return of(all_, figure); }
+  const Extreme& real(std::optional<double> Figures::*figure) const { return of(real_, figure); }
+  void take_figures(const Record& r);
+
+ private:
+  using Extremes = std::array<Extreme, std::size(kFigures)>;
+  static const Extreme& of(const Extremes& largest, std::optional<double> Figures::*figure);
+  Extremes all_, real_;
 };
 /// One entry per key, in the order of data.keys.
 std::vector<KeyTally> tally_keys(const ReportData& data);
@@ -78,8 +91,8 @@ std::string verdict_reason(const ReportData& data);
 bool has_resolution(const Record& r);
 
 /// The largest error that the passing records would have let through: "resolution: outputs off by more than
-/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (worst: normal_1, V = 128,256)".
-/// Empty if none passed by a bound.
+/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (coarsest: normal_1, row length V =
+/// 128,256)". Empty if none passed by a bound.
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay

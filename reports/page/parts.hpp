@@ -1,7 +1,6 @@
 // The page's sections, one function each, in the page's order. Only pages include this.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,7 +39,7 @@ std::string functions(const FunctionsReport& r);  // building blocks
 std::string how_to_read();
 
 /// The beginning of a table, up to its first row. A heading that starts with '#' is for a column of numbers.
-std::string open_table(std::initializer_list<const char*> headings, bool sortable = true);
+std::string open_table(const std::vector<const char*>& headings, bool sortable = true);
 // Cells of tables. Each holds the value that it is sorted by; absent values sort last.
 std::string number_cell(std::optional<double> v, const std::string& note = "");
 std::string count_cell(std::int64_t v);

@@ -30,9 +30,9 @@ std::string matrix(const Context& c, const std::string& backend) {
         cells += fmt::format("<td class=\"edge mute\">{}</td><td></td><td></td>", text);
         continue;
       }
-      std::string ulp = extreme_cell(k->ulp_real, false);
+      std::string ulp = extreme_cell(k->real(&Record::max_ulp), false);
       ulp.replace(ulp.find("class=\"n\""), 9, "class=\"n edge\"");
-      cells += ulp + extreme_cell(k->ulp, false) + ratio_cell(k->bound, false);
+      cells += ulp + extreme_cell(k->all(&Record::max_ulp), false) + ratio_cell(k->bound, false);
       records += k->records, passed += k->passed, unsupported += k->unsupported, bad += k->bad;
     }
     if (!info) continue;
@@ -50,33 +50,66 @@ std::string matrix(const Context& c, const std::string& backend) {
       top, under, rows));
 }
 
+std::string key_cell(const KeyTally& k) {
+  std::string out = "<th><code>" + escape(k.info.key) + "</code>";
+  if (!k.info.not_run.empty()) out += "<small>not run: " + escape(shorten(k.info.not_run, 80)) + "</small>";
+  return out + "</th>";
+}
+
+std::string passed_cell(const KeyTally& k) {
+  return fmt::format("<td class=\"n{}\" data-v=\"{}\">{} / {}</td>", k.bad ? " bad" : "", k.passed,
+                     grouped(k.passed), grouped(k.records));
+}
+
+std::string rounded_cell(const KeyTally& k) {
+  if (!(k.elements > 0)) return number_cell(std::nullopt);
+  const double share = k.rounded / k.elements;
+  return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", share, escape(plain_percent(share)));
+}
+
+template <std::string KeyInfo::*word>
+std::string word_cell(const KeyTally& k) {
+  return "<td class=\"nw\">" + escape(k.info.*word) + "</td>";
+}
+
+template <std::optional<double> Figures::*figure>
+std::string real_cell(const KeyTally& k) {
+  return extreme_cell(k.real(figure), false);
+}
+
+struct Column {
+  const char* heading;  // starts with '#' if the column holds numbers
+  std::string (*cell)(const KeyTally& k);
+};
+
+constexpr Column kColumns[] = {
+    {"key", key_cell},
+    {"#error/bound", [](const KeyTally& k) { return ratio_cell(k.bound, true); }},
+    {"#pass / records", passed_cell},
+    {"#ULP, real logits", [](const KeyTally& k) { return extreme_cell(k.real(&Record::max_ulp), true); }},
+    {"#ULP, all families", [](const KeyTally& k) { return extreme_cell(k.all(&Record::max_ulp), true); }},
+    {"#p99 ULP, real", real_cell<&Record::p99_ulp>},
+    {"#correctly rounded", rounded_cell},
+    {"algorithm", word_cell<&KeyInfo::algorithm>},
+    {"exp", word_cell<&KeyInfo::exp>},
+    {"division", word_cell<&KeyInfo::division>},
+    {"internals", word_cell<&KeyInfo::internals>},
+    {"accesses", word_cell<&KeyInfo::accesses>},
+    {"determinism", word_cell<&KeyInfo::determinism>},
+    {"special values", word_cell<&KeyInfo::policy>},
+};
+
 std::string key_table(const Context& c, const std::string& backend) {
-  std::string out =
-      open_table({"key", "#error/bound", "#pass / records", "#ULP, real logits", "#ULP, all families",
-                  "#p99 ULP, real", "#correctly rounded", "algorithm", "exp", "division", "internals",
-                  "accesses", "determinism", "special values"}) +
-      "<tbody>";
-  bool any = false;
+  std::vector<const char*> headings;
+  for (const Column& column : kColumns) headings.push_back(column.heading);
+  std::string rows;
   for (const KeyTally& k : c.keys) {
     if (k.info.backend != backend) continue;
-    any = true;
-    const KeyInfo& i = k.info;
-    out += "<tr><th><code>" + escape(i.key) + "</code>";
-    if (!i.not_run.empty()) out += "<small>not run: " + escape(shorten(i.not_run, 80)) + "</small>";
-    out += "</th>" + ratio_cell(k.bound, true);
-    out += fmt::format("<td class=\"n{}\" data-v=\"{}\">{} / {}</td>", k.bad ? " bad" : "", k.passed,
-                       grouped(k.passed), grouped(k.records));
-    out += extreme_cell(k.ulp_real, true) + extreme_cell(k.ulp, true) + extreme_cell(k.p99_real, false);
-    const double share = k.rounded / k.elements;
-    out += k.elements > 0
-               ? fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", share, escape(plain_percent(share)))
-               : number_cell(std::nullopt);
-    for (const std::string* s :
-         {&i.algorithm, &i.exp, &i.division, &i.internals, &i.accesses, &i.determinism, &i.policy})
-      out += "<td class=\"nw\">" + escape(*s) + "</td>";
-    out += "</tr>";
+    rows += "<tr>";
+    for (const Column& column : kColumns) rows += column.cell(k);
+    rows += "</tr>";
   }
-  return any ? scroll(out + "</tbody></table>") : "";
+  return rows.empty() ? "" : scroll(open_table(headings) + "<tbody>" + rows + "</tbody></table>");
 }
 
 }  // namespace

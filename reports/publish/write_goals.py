@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes what onepass reached, beside its goals and its peers, into reports/sweep/PERFORMANCE.md.
 
-    reports/publish/write_goals.py [DIR]
+    reports/publish/write_goals.py path/to/assay [DIR]
 
-DIR holds sweep.md, sweep.jsonl and peers.jsonl, the last two also as .gz (default: reports/published/h200). Replaces what stands between
-the two lines `goals: begin` and `goals: end`. Never part of a test.
+DIR holds sweep.md, sweep.jsonl and peers.jsonl, the last two also as .gz (default: reports/published/h200). Replaces the
+text between the two lines `goals: begin` and `goals: end`. `assay sweep rules` names the row lengths V. Never part of a
+test.
 """
 import gzip
 import json
@@ -13,11 +14,13 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "sweep"))
+from peer_records import rules_of
+
 PAGE = os.path.join(HERE, "..", "sweep", "PERFORMANCE.md")
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
-LADDER = [32, 64, 128, 256, 512, 1000, 1025, 4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072,
-          151936, 262144, 524288, 1048576]
 
 
 def read(folder, name):
@@ -86,28 +89,27 @@ def goals(folder):
     return lines[first:last]
 
 
-def matrix(t):
-    out = ["| % of the copy, 4000 rows, V = | " + " | ".join(number(V) for V in LADDER) + " |",
-           "|---|" + "---|" * len(LADDER)]
+def matrix(t, ladder):
+    out = ["| % of the copy, 4000 rows, V = | " + " | ".join(number(V) for V in ladder) + " |",
+           "|---|" + "---|" * len(ladder)]
     lines = [(n, d) for n in ("onepass_fast", "onepass", "onepass_log_softmax") for d in DTYPES]
     lines += [(p, d) for p in t.peers for d in DTYPES]
     for name, d in lines:
         cells = []
-        for V in LADDER:
+        for V in ladder:
             s = t.share(name, (d, 4000, V))
             cells.append("wrong" if (name, d, 4000, V) in t.wrong else f"{100 * s:.0f}" if s else "")
         if any(cells):
             out.append(f"| `{name}/{d}` | " + " | ".join(cells) + " |")
-    out += ["", "| % of a read, 4000 rows, V = | " + " | ".join(number(V) for V in LADDER) + " |",
-            "|---|" + "---|" * len(LADDER)]
+    out += ["", "| % of a read, 4000 rows, V = | " + " | ".join(number(V) for V in ladder) + " |",
+            "|---|" + "---|" * len(ladder)]
     for name, d in [(n, d) for n in ("onepass_lse_fast", "onepass_lse") for d in DTYPES]:
-        cells = [t.share(name, (d, 4000, V), "read_us") for V in LADDER]
+        cells = [t.share(name, (d, 4000, V), "read_us") for V in ladder]
         out.append(f"| `{name}/{d}` | " + " | ".join(f"{100 * s:.0f}" if s else "" for s in cells) + " |")
     return out
 
 
-def few_rows(t):
-    lengths = [25000, 128256, 262144, 1048576]
+def few_rows(t, lengths):
     shapes = [(rows, V) for rows in (10, 1) for V in lengths]
     out = ["| us more than the copy | " + " | ".join(f"{r} x {number(V)}" for r, V in shapes) + " |",
            "|---|" + "---|" * len(shapes)]
@@ -139,15 +141,17 @@ def against(t):
 
 
 def main():
-    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith("-")):
-        sys.exit("usage: write_goals.py [DIR]")
-    folder = sys.argv[1] if len(sys.argv) == 2 else os.path.join(HERE, "..", "published", "h200")
+    words = sys.argv[1:]
+    if not 1 <= len(words) <= 2 or any(w.startswith("-") for w in words):
+        sys.exit("usage: write_goals.py path/to/assay [DIR]")
+    rules = rules_of(words[0])
+    folder = words[1] if len(words) == 2 else os.path.join(HERE, "..", "published", "h200")
     t = Times(folder)
     text = open(PAGE, encoding="utf-8").read()
     if BEGIN not in text or END not in text:
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
-    parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder), matrix(t), few_rows(t),
-             against(t)]
+    parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
+             matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with open(PAGE + ".part", "w", encoding="utf-8") as f:

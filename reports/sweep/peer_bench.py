@@ -152,7 +152,7 @@ class Bench:
         return lambda i: softmax(self.x[i], outputs[i])
 
     def library(self, function):
-        """A call that raises has computed nothing: a limit of the library, which misleads nobody."""
+        """Calls the library once. If it raises, it has computed nothing, so the shape is unsupported and not wrong."""
         torch = self.torch
         try:
             function(self.x[0])
@@ -160,7 +160,7 @@ class Bench:
         except NotHere:
             raise
         except Exception as e:
-            if "illegal" in str(e) or "launch failure" in str(e):  # after these nothing runs in this process
+            if "illegal" in str(e) or "launch failure" in str(e):  # nothing more runs in this process
                 raise
             raise Unsupported(f"it refuses this shape: {e}".splitlines()[0][:300]) from e
         return lambda i: function(self.x[i])

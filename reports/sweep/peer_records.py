@@ -20,7 +20,7 @@ SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 # reports/sweep/rig/rules.hpp says what each of them is.
 Rules = collections.namedtuple(
     "Rules", "too_long_us warm_us batch_us least_us enough_us least_samples most_samples narrow most_launches l2_sizes "
-    "tile_elements judged_elements least_judged_rows most_judged_rows datasheets")
+    "tile_elements judged_elements least_judged_rows most_judged_rows ladder ladder_few_rows datasheets")
 
 
 def rules_of(assay):

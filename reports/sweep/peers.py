@@ -28,10 +28,6 @@ from peer_libraries import files_of
 from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
 
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]
-# As kLadder and kLadderFewRows of plan.cpp.
-LADDER = [32, 64, 128, 256, 512, 1000, 1025, 4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072,
-          151936, 262144, 524288, 1048576]
-LADDER_FEW_ROWS = [25000, 128256, 262144, 1048576]
 QUICK = [1008, 4032, 14080, 32000, 129024]
 UNDER_WAY = 12  # so many shapes may be judged while the next is timed
 
@@ -43,10 +39,10 @@ def plan(a):
     for peer in peers:
         fused = KINDS[peer][0] != "softmax"
         # torch.compile takes seconds per shape.
-        sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*LADDER, *FEW}))
+        sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*a.rules.ladder, *FEW}))
         for dtype in a.dtype or (["f32", "f16"] if a.quick or peer == "torch_compile" else ["f32", "f16", "bf16"]):
             for rows in a.rows or ([4000] if peer == "torch_compile" else [4000, 10] if fused else [4000, 10, 1]):
-                for V in sizes if rows == 4000 or a.V or fused else LADDER_FEW_ROWS:
+                for V in sizes if rows == 4000 or a.V or fused else a.rules.ladder_few_rows:
                     for k in (a.k or ([5] if a.quick else [5, 10, 15, 30])) if fused else [0]:
                         if k <= V:
                             out.append((peer, dtype, rows, V, k))

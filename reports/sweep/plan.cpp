@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "reference/error.hpp"
+#include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
 namespace {
@@ -26,10 +28,6 @@ const Sizes kModels = {1000, 1025, 12288, 14080, 25000, 32000, 50257, 128256, 15
 /// A few of every scale, and some vocabularies.
 const Sizes kFew = {63, 252, 1008, 4032, 14080, 16128, 32000, 64512, 128256, 262144, 1032192};
 const Sizes kQuick = {252, 1008, 4032, 14080, 32000, 129024};
-/// What PERFORMANCE.md compares with its goals: every rung of the ladder of onepass, aligned rows and others.
-const Sizes kLadder = {32,    64,    128,   256,   512,   1000,   1025,   4096,   8192,   12345,  16384,
-                       25000, 32768, 50257, 65536, 128256, 128257, 131072, 151936, 262144, 524288, 1048576};
-const Sizes kLadderFewRows = {25000, 128256, 262144, 1048576};
 /// Past this length a kernel with one thread a row takes more than a second for 4000 rows.
 constexpr std::int64_t kLongForThread = 33000;
 
@@ -37,13 +35,16 @@ Sizes all_sizes() {
   Sizes s = paper_sizes();
   for (int i = 5; i <= 20; ++i) s.push_back(std::int64_t{1} << i);
   s.insert(s.end(), kModels.begin(), kModels.end());
-  s.insert(s.end(), kLadder.begin(), kLadder.end());
+  s.insert(s.end(), std::begin(kLadder), std::end(kLadder));
   std::sort(s.begin(), s.end());
   s.erase(std::unique(s.begin(), s.end()), s.end());
   return s;
 }
 
-bool any_of(const Sizes& s, std::int64_t x) { return std::find(s.begin(), s.end(), x) != s.end(); }
+bool any_of(std::span<const std::int64_t> s, std::int64_t x) { return std::ranges::find(s, x) != s.end(); }
+bool any_of(std::initializer_list<std::int64_t> s, std::int64_t x) {
+  return std::ranges::find(s, x) != s.end();
+}
 
 /// The kernels with which all others are compared.
 bool reference_kernel(const Subject& s) {

@@ -35,7 +35,7 @@ std::string failures(const Context& c) {
   for (const SweepRecord& r : c.records) {
     const bool wrong = r.status == "failed" || (r.verified == "fail" && r.role != "ceiling");
     if (!wrong || ++n > kShown) continue;
-    out += fmt::format("<li><b class=\"bad\">{}</b> V = {}, {} rows: {} {}</li>", escape(r.key), grouped(r.V),
+    out += fmt::format("<li><b class=\"bad\">{}</b> row length V = {}, {} rows: {} {}</li>", escape(r.key), grouped(r.V),
                        grouped(r.rows), escape(shorten(r.reason.empty() ? r.verified_reason : r.reason, 300)),
                        page::command(r.reproduce));
   }

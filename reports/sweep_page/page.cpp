@@ -17,7 +17,7 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   f.sections = {
       {"keys", "Every kernel: right or wrong, and how fast", every_key(c)},
       {"ladder", "One read and one write: the ladder of onepass", on_gpu(ladder)},
-      {"lines", "Share of the copy over V", speed_lines(c)},
+      {"lines", "Share of the copy over row length V", speed_lines(c)},
       {"figures", "The paper's figures, on this machine", on_gpu(paper_figures)},
       {"claims", "What the paper says, and what this run shows", on_gpu(paper_claims_table)},
       {"topk", "Softmax with top-k: K = 5, 10, 15, 30", on_gpu(k_table)},

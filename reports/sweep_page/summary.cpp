@@ -35,9 +35,9 @@ std::string fastest(const Context& c, const std::string& dtype) {
   for (const auto& [name, n] : wins) order.push_back({-n, name});
   std::sort(order.begin(), order.end());
   for (std::size_t i = 0; i < order.size() && i < 3; ++i)
-    names += fmt::format("{}{} ({} V)", i ? ", " : "", order[i].second, -order[i].first);
+    names += fmt::format("{}{} (at {} row lengths)", i ? ", " : "", order[i].second, -order[i].first);
   return fmt::format(
-      "{} softmax, 4000 rows, V from 4096: the fastest right kernels are {}, at {} to {} of "
+      "{} softmax, 4000 rows, row length V from 4096: the fastest right kernels are {}, at {} to {} of "
       "the copy",
       dtype, names, percent(lo), percent(hi));
 }
@@ -103,7 +103,8 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
                           const std::vector<AccessRecord>& accesses) {
   using namespace speed;
   const Context c = gather(records, accesses);
-  std::string out = fmt::format("# {}: {}\n\n", passed(records) ? "PASS" : "FAIL", verdict_line(records));
+  std::string out = fmt::format("# {}: {}\n\nV is the row length.\n\n", passed(records) ? "PASS" : "FAIL",
+                                verdict_line(records));
   for (const SweepRecord* r : c.timed) {
     for (const auto& [label, value] : {std::pair{"", r->gpu},
                                        {", driver ", r->driver},

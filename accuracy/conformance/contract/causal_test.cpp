@@ -13,6 +13,7 @@
 #include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/declaration.hpp"
 
 namespace assay::conformance {
@@ -45,17 +46,9 @@ void run(const Kernel& k, const Problem& p, const Buffers& b) {
 }
 
 Variant serial(const Kernel& k, const std::string& words = "causal=zeros") {
-  Variant v;
-  v.variant = "stranger";
-  v.dtype = Dtype::f32;
-  v.backend = Backend::host;
-  v.op = Op::softmax;
-  v.claim = undeclared_claim();
-  v.limits = undeclared_limits();
-  v.writes_normalizer = v.declared = false;
-  v.operands.parts = operand::scale;
+  Variant v = strangers::here(operand::scale,
+                              [k](const Problem& p, const Buffers& b, const Stream&) { run(k, p, b); });
   apply_declaration(words, v);
-  v.run = [k](const Problem& p, const Buffers& b, const Stream&) { run(k, p, b); };
   return v;
 }
 

@@ -10,7 +10,7 @@
 
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
-#include "kernels/candidate.hpp"
+#include "accuracy/verdict/launchers_test.hpp"
 #include "kernels/declaration.hpp"
 
 namespace assay::conformance {
@@ -20,7 +20,7 @@ namespace {
 using Refuses = std::function<FaultKind(const Problem& p, std::uintptr_t logits)>;
 
 /// A right kernel in this process, behind a launcher that refuses some of its calls.
-class Refusing final : public Launcher {
+class Refusing final : public HereLauncher {
  public:
   Refusing(Variant inner, Refuses refuses) : inner_(std::move(inner)), refuses_(std::move(refuses)) {}
   LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
@@ -29,15 +29,9 @@ class Refusing final : public Launcher {
     if (kind == FaultKind::none) return assay::launch(inner_, p, images, o);
     return {"no", kind == FaultKind::died ? Ended::crashed : Ended::fault, {}, 0, kind};
   }
-  std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
-                                           const LaunchOptions& o) override {
-    return {launch(v, p, *images[0], o), launch(v, p, *images[1], o)};
-  }
   std::string cannot(const LaunchOptions& o) const override {
     return o.page_end || o.delayed_producer || o.slot != 0 ? "options: not here" : "";
   }
-  bool on_device() const override { return false; }
-  void restart() override {}
 
  private:
   Variant inner_;

@@ -9,6 +9,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -32,16 +33,7 @@ struct Call {
 using Logit = std::function<float(const Call&, std::int64_t row, std::int64_t column)>;
 
 Variant serial(std::uint32_t parts, Logit logit) {
-  Variant v;
-  v.variant = "stranger";
-  v.dtype = Dtype::f32;
-  v.backend = Backend::host;
-  v.op = Op::softmax;
-  v.claim = undeclared_claim();
-  v.limits = undeclared_limits();
-  v.writes_normalizer = v.declared = false;
-  v.operands.parts = parts;
-  v.run = [logit](const Problem& p, const Buffers& b, const Stream&) {
+  return strangers::here(parts, [logit](const Problem& p, const Buffers& b, const Stream&) {
     const Call call{p, b};
     for (std::int64_t r = 0; r < p.rows; ++r) {
       float* const y = static_cast<float*>(b.probs) + r * p.out_pitch;
@@ -50,8 +42,7 @@ Variant serial(std::uint32_t parts, Logit logit) {
       for (std::int64_t j = 0; j < p.V; ++j) d += y[j] = std::exp(logit(call, r, j) - m);
       for (std::int64_t j = 0; j < p.V; ++j) y[j] /= d;
     }
-  };
-  return v;
+  });
 }
 
 ConformanceResult check(const Variant& v, std::vector<std::string> only = {"operands"}) {

@@ -15,6 +15,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/verdict/launchers_test.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"
 #include "reference/environment_error.hpp"
@@ -232,7 +233,7 @@ TEST(Conformance, WhatHappensAgainAloneIsTheKernels) {
 }
 
 /// Runs in this process; some of the first launches are lost.
-class Losing final : public Launcher {
+class Losing final : public HereLauncher {
  public:
   Losing(Variant inner, LaunchOutcome outcome, int times)
       : inner_(std::move(inner)), outcome_(std::move(outcome)), left_(times) {}
@@ -243,13 +244,6 @@ class Losing final : public Launcher {
     }
     return assay::launch(inner_, p, images, o);
   }
-  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
-                                           const LaunchOptions&) override {
-    return {};
-  }
-  std::string cannot(const LaunchOptions&) const override { return {}; }
-  bool on_device() const override { return false; }
-  void restart() override {}
   Disturbance disturbance() override { return std::exchange(seen_, {}); }
 
  private:
@@ -260,20 +254,13 @@ class Losing final : public Launcher {
 };
 
 /// Never ends. Counts how long it is waited for, in waits of the usual length.
-class Hanging final : public Launcher {
+class Hanging final : public HereLauncher {
  public:
   LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
     waited += times_;
     seen_.doubtful = true;
     return {"nothing came back", Ended::hung, {}, 0, FaultKind::no_answer};
   }
-  std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
-                                           const LaunchOptions& o) override {
-    return {launch(v, p, *images[0], o), launch(v, p, *images[1], o)};
-  }
-  std::string cannot(const LaunchOptions&) const override { return {}; }
-  bool on_device() const override { return false; }
-  void restart() override {}
   Disturbance disturbance() override { return std::exchange(seen_, {}); }
   void be_patient(double times) override { times_ = times; }
 

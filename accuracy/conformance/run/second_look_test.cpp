@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "accuracy/conformance/conformance.hpp"
-#include "kernels/candidate.hpp"
+#include "accuracy/verdict/launchers_test.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay::conformance {
 namespace {
 
 /// Says of its first launch that it hung, and of every later one that it took `took` seconds.
-class HungOnce final : public Launcher {
+class HungOnce final : public HereLauncher {
  public:
   HungOnce(Variant inner, double hung, double took) : inner_(std::move(inner)), hung_(hung), took_(took) {}
   LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
@@ -27,13 +27,6 @@ class HungOnce final : public Launcher {
     seen_.ended_seconds = took_;
     return assay::launch(inner_, p, images, o);
   }
-  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
-                                           const LaunchOptions&) override {
-    return {};
-  }
-  std::string cannot(const LaunchOptions&) const override { return {}; }
-  bool on_device() const override { return false; }
-  void restart() override {}
   Disturbance disturbance() override { return std::exchange(seen_, {}); }
 
  private:

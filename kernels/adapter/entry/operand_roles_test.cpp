@@ -23,12 +23,12 @@ TEST(EntryRoles, OperandsBesideTheLogits) {
   // The meaning of a mask is asked for, not guessed: the three meanings exclude each other.
   const char* const bytes = "void f(const float* x, const unsigned char* mask, float* y, int rows, int V)";
   EXPECT_NE(read(bytes).find("parameter 'mask' (const unsigned char*): a mask: what does it mean? --arg "
-                             "mask=mask_keep: what is 0 is left out; --arg mask=mask_drop"),
+                             "mask=mask_keep leaves out what is 0; --arg mask=mask_drop"),
             std::string::npos)
       << read(bytes);
   EXPECT_EQ(read(bytes, {{"mask", "mask_drop"}}), "in mask_drop out rows V");
   const char* const reals = "void f(const half* x, const half* mask, half* y, int rows, int V)";
-  EXPECT_NE(read(reals).find("--arg mask=bias: it is added; "), std::string::npos) << read(reals);
+  EXPECT_NE(read(reals).find("--arg mask=bias adds it; "), std::string::npos) << read(reals);
   EXPECT_EQ(read(reals, {{"mask", "bias"}}), "in bias out rows V");
   EXPECT_NE(read(bytes, {{"mask", "bias"}}).find("bias is a pointer to half, bfloat16 or float"),
             std::string::npos);
@@ -87,7 +87,7 @@ TEST(EntryRoles, OperandsThatAreNotConst) {
             "in out temperature scale rows V");
   const std::string mask = read("void f(float* x, float* y, unsigned char* mask, int rows, int V)");
   EXPECT_NE(mask.find("a mask: what does it mean? --arg mask=mask_keep"), std::string::npos) << mask;
-  EXPECT_NE(mask.find("mask='workspace(rows * V)': it is written"), std::string::npos) << mask;
+  EXPECT_NE(mask.find("mask='workspace(rows * V)' lets the kernel write it"), std::string::npos) << mask;
   const std::string bias = read("void f(float* x, float* y, float* b2, int rows, int V)");
   EXPECT_NE(bias.find("bias, bias_row, mask_keep"), std::string::npos) << bias;
 }

@@ -127,9 +127,9 @@ void RoleReader::check_bytes(const std::string& what, const std::string& text) c
 std::string RoleReader::mask_question(const Parameter& p) const {
   const bool real = is_real(p);
   const std::string is = "--arg " + handle(p) + "=";
-  return "a mask: what does it mean? " + (real ? is + "bias: it is added; " : std::string()) + is +
-         "mask_keep: what is 0 is left out; " + is + "mask_drop: what is not 0 is left out" +
-         (p.read_only ? std::string() : "; " + is + "'workspace(rows * V)': it is written");
+  return "a mask: what does it mean? " + (real ? is + "bias adds it; " : std::string()) + is +
+         "mask_keep leaves out what is 0; " + is + "mask_drop leaves out what is not 0" +
+         (p.read_only ? std::string() : "; " + is + "'workspace(rows * V)' lets the kernel write it");
 }
 
 std::string RoleReader::roles(const Parameter& p) const {

@@ -128,9 +128,9 @@ class Roles:
 
     def ask_mask(self, p):
         is_ = f"--arg {p.name}="
-        none = f"; {is_}None: none is given" if p.default is None else ""
-        raise Refused(f"{p.name} is a mask: what does it mean? {is_}mask_keep: what is False is left out; "
-                      f"{is_}mask_drop: what is True is left out; {is_}bias: it is added{none}")
+        none = f"; {is_}None passes no mask" if p.default is None else ""
+        raise Refused(f"{p.name} is a mask: what does it mean? {is_}mask_keep leaves out what is False; "
+                      f"{is_}mask_drop leaves out what is True; {is_}bias adds it{none}")
 
     def refuse_op(self, p, role):
         neutral = "1" if role in ("scale", "temperature") else "None"
@@ -156,7 +156,7 @@ class Roles:
         elif free:
             self.ask_outputs(free, wanted)
         elif wanted != self.outputs:
-            raise Refused(f"no parameter is {wanted[0]}: all outputs are parameters, or none is")
+            raise Refused(f"no parameter takes {wanted[0]}: a callable takes all outputs as parameters, or none")
 
     def ask_outputs(self, free, wanted):
         known = [p for p in free if self.names.get(plain(p.name)) == "out"]
@@ -172,7 +172,7 @@ class Roles:
             raise Refused(f"what is {joined(free)}? {says}")
         which = " and ".join("the indices" if role == "indices" else "the output" for role in wanted)
         words = " ".join(f"--arg NAME={role}" for role in wanted)
-        raise Refused(f"which of {joined(free)} is {which}? {words} says it; of another one {says}")
+        raise Refused(f"which of {joined(free)} is {which}? {words} says it. For another parameter, {says}")
 
     def check(self):
         for i, p in enumerate(self.all):
@@ -185,7 +185,7 @@ class Roles:
 
     def check_two(self, q, p):
         if p.role == q.role and p.role in OPERANDS + ("in", "k", "out", "indices"):
-            raise Refused(f"{p.role} already is {q.name}: --arg {p.name}=... says what {p.name} is")
+            raise Refused(f"{q.name} already is the {p.role}: --arg {p.name}=... says what {p.name} is")
         if any(p.role != q.role and p.role in pair and q.role in pair for pair in RIVALS):
             raise Refused(f"{q.name} is {q.role} and {p.name} is {p.role}: a call has one of them")
 

@@ -266,6 +266,15 @@ int run_fuzz_command(const FuzzOptions& o) {
 
 }  // namespace
 
+void add_candidate_options(CLI::App& command, CandidateOptions& o, const std::string& in_process) {
+  add_source_options(command, o.source);
+  command.add_option("--declare", o.source.declare, "the author's promise, as for assay check");
+  command.add_option("--timeout", o.timeout_seconds, "seconds of one launch")
+      ->capture_default_str()
+      ->check(unsaid(CLI::Range(0.1, 1e5)));
+  command.add_flag("--in-process", o.in_process, in_process);
+}
+
 std::vector<std::string> device_words(const FuzzOptions& o, int index, int devices) {
   std::vector<std::string> words = {"assay", "fuzz"};
   words.insert(words.end(), o.candidates.begin(), o.candidates.end());
@@ -315,13 +324,8 @@ void add_fuzz_command(CLI::App& app, int& status) {
       "--out DIR)");
   c->add_option("--merge", o->merge,
                 "only merge the corpora and records of these folders into --corpus and --out");
-  add_source_options(*c, o->how.source);
-  c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
-  c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
-      ->capture_default_str()
-      ->check(unsaid(CLI::Range(0.1, 1e5)));
-  c->add_flag("--in-process", o->how.in_process,
-              "run registered keys without a worker process: faster, but a crash ends the search");
+  add_candidate_options(*c, o->how,
+                        "run registered keys without a worker process: faster, but a crash ends the search");
   add_device(*c, o->device);
   c->callback([o, &status] { status = run_fuzz_command(*o); });
 }

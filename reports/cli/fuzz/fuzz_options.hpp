@@ -1,6 +1,7 @@
 // The options of `assay fuzz`, and how a search on several GPUs passes them to its processes.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct FuzzOptions {
   int jobs = 0, device = 0;
   CandidateOptions how;
 };
+
+/// The options that say how a candidate is compiled and launched. `in_process` is the help of --in-process.
+void add_candidate_options(CLI::App& command, CandidateOptions& options, const std::string& in_process);
 
 /// The command line of process `index` of options.jobs, on one of `devices` GPUs: the same search, another
 /// shard.

@@ -10,6 +10,7 @@
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/targets/candidates.hpp"
@@ -63,14 +64,7 @@ void add_replay_command(CLI::App& app, int& status) {
   c->add_option("candidate", o->candidate,
                 "another candidate to try: a key or a plugin (the one that the case names)");
   add_device(*c, o->device);
-  add_source_options(*c, o->how.source);
-  c->add_option("--declare", o->how.source.declare, "the author's promise, as for assay check");
-  c->add_option("--timeout", o->how.timeout_seconds, "seconds of one launch")
-      ->capture_default_str()
-      ->check(unsaid(CLI::Range(0.1, 1e5)));
-  c->add_flag("--in-process", o->how.in_process,
-              "run a registered key without a worker process, for a "
-              "debugger");
+  add_candidate_options(*c, o->how, "run a registered key without a worker process, for a debugger");
   c->add_flag("--quiet", o->quiet, "print only the verdict");
   c->callback([o, &status] { status = run_replay_command(*o); });
 }

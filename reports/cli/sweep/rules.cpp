@@ -10,7 +10,7 @@
 namespace assay {
 
 void add_sweep_rules(CLI::App& sweep, int& status) {
-  CLI::App* c = sweep.add_subcommand("rules", "by which rules launches are timed, as JSON: for peers.py");
+  CLI::App* c = sweep.add_subcommand("rules", "by which rules launches are timed, as JSON: for peers.py and write_goals.py");
   c->callback([&status] {
     fmt::print("{}\n", timing_rules_json());
     status = kPassed;

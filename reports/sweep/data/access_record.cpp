@@ -1,9 +1,6 @@
 #include "reports/sweep/data/access_record.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
@@ -62,18 +59,9 @@ std::string access_line(const AccessRecord& r) {
 }
 
 std::vector<AccessRecord> read_accesses(const std::filesystem::path& file) {
-  std::istringstream lines(read_file(file));
   std::vector<AccessRecord> out;
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.empty()) continue;
-    try {
-      out.push_back(access_record_from_json(json::parse(line)));
-    } catch (const std::exception& e) {
-      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
-    }
-  }
+  for_each_line(file, read_file(file),
+                [&](const std::string& line) { out.push_back(access_record_from_json(json::parse(line))); });
   return out;
 }
 

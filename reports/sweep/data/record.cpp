@@ -108,32 +108,19 @@ std::string sweep_line(const SweepRecord& r) {
 }
 
 std::vector<SweepRecord> read_sweep(const std::filesystem::path& file, bool* torn) {
-  const std::string text = read_file(file);
-  if (torn) *torn = false;
+  std::string text = read_file(file);
+  if (torn) *torn = !text.empty() && text.back() != '\n';
+  text.resize(text.rfind('\n') + 1);  // drops a torn last line
   std::vector<SweepRecord> out;
   std::map<std::string, std::size_t> at;
-  int number = 0;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = text.find('\n', from);
-    ++number;
-    if (end == std::string::npos) {
-      if (torn) *torn = true;
-      break;
-    }
-    const std::string_view line(text.data() + from, end - from);
-    from = end + 1;
-    if (line.empty()) continue;
-    try {
-      SweepRecord r = sweep_record_from_json(json::parse(line));
-      const auto [place, fresh] = at.emplace(identity(r), out.size());
-      if (fresh)
-        out.push_back(std::move(r));
-      else
-        out[place->second] = std::move(r);
-    } catch (const std::exception& e) {
-      throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
-    }
-  }
+  for_each_line(file, text, [&](const std::string& line) {
+    SweepRecord r = sweep_record_from_json(json::parse(line));
+    const auto [place, fresh] = at.emplace(identity(r), out.size());
+    if (fresh)
+      out.push_back(std::move(r));
+    else
+      out[place->second] = std::move(r);
+  });
   return out;
 }
 

@@ -41,6 +41,8 @@ std::string timing_rules_json() {
                               {"judged_elements", r.judged_elements},
                               {"least_judged_rows", r.least_judged_rows},
                               {"most_judged_rows", r.most_judged_rows},
+                              {"ladder", kLadder},
+                              {"ladder_few_rows", kLadderFewRows},
                               {"datasheets", std::move(sheets)}};
   return all.dump();
 }

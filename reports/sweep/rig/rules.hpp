@@ -1,5 +1,5 @@
-// The rules by which launches are timed, and the figures of data sheets. This is their only home: peers.py
-// times PyTorch and Triton by what `assay sweep rules` prints.
+// The rules by which launches are timed, the figures of data sheets, and the row lengths that are compared
+// with goals. This is their only home: Python scripts read what `assay sweep rules` prints.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,21 @@ struct TimingRules {
 };
 inline constexpr TimingRules kTimingRules;
 
+/// The row lengths V that PERFORMANCE.md compares with its goals: every rung of the ladder of onepass,
+/// aligned rows and others.
+inline constexpr std::int64_t kLadder[] = {32,     64,     128,    256,    512,    1000,   1025,  4096,
+                                           8192,   12345,  16384,  25000,  32768,  50257,  65536, 128256,
+                                           128257, 131072, 151936, 262144, 524288, 1048576};
+/// Those of launches of 1 and 10 rows.
+inline constexpr std::int64_t kLadderFewRows[] = {25000, 128256, 262144, 1048576};
+
 /// "over 200 ms": how long a launch takes that is not repeated.
 std::string too_long_words();
 
 /// The memory's speed in GB/s by NVIDIA's data sheet. Empty for a GPU that is not listed.
 std::optional<double> datasheet_gb_per_s(std::string_view gpu);
 
-/// The rules, and the data sheets as pairs of a part of the GPU's name and GB/s.
+/// The rules, the ladder, and the data sheets as pairs of a part of the GPU's name and GB/s.
 std::string timing_rules_json();
 
 }  // namespace assay
