@@ -64,7 +64,7 @@ void each_field(R& r, Visit& visit) {
   visit("logit", r.logit);
   visit("distance", r.distance);
   visit("got", r.got);
-  visit("exact", Pair(r.exact_lo, r.exact_hi));
+  visit("exact", FieldPair(r.exact_lo, r.exact_hi));
   visit("ulp_error", r.ulp_error);
   visit("bound_ratio", r.bound_ratio);
 }
@@ -95,7 +95,7 @@ void each_field(R& r, Visit& visit) {
   visit("rows_outside", r.rows_outside);
   visit.if_set("escalated", r.escalated);
   // For the words about failing cases of assay check, whose records have a group.
-  if (!r.group.empty()) visit.if_set("maxima", Pair(r.lowest_maximum, r.highest_maximum));
+  if (!r.group.empty()) visit.if_set("maxima", FieldPair(r.lowest_maximum, r.highest_maximum));
   visit("returned", r.returned);
   visit.newer("behaves_like", r.behaves_like);
   visit.if_set("nearest", Word(r.nearest, kNearestNames));

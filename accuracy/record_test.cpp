@@ -97,7 +97,7 @@ struct Fill {
     v.read(v.names()[1]);
   }
   template <class T>
-  void put(Pair<T>& v) {
+  void put(FieldPair<T>& v) {
     const nlohmann::json both = {number_to_json(x), 1.5};
     v.read(both);
   }
@@ -147,7 +147,7 @@ struct Words {
     s += word.get<std::string>();
   }
   template <class T>
-  static void say(std::string& s, const Pair<T>&) {
+  static void say(std::string& s, const FieldPair<T>&) {
     s += "of two, said below";
   }
   static void say(std::string& s, const ByName<const std::vector<CheckResult>>&) { s += "said below"; }

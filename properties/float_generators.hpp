@@ -40,6 +40,9 @@ struct Draw {
   }
 };
 
+/// Draws its seed from the running property. A failing example keeps its seed: it is not shrunk.
+inline Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))}; }
+
 struct Specials {
   bool infinities = false;
   bool nan = false;

@@ -164,9 +164,9 @@ class Word {
 
 /// Two fields as one list of two: [lo, hi].
 template <class T>
-class Pair {
+class FieldPair {
  public:
-  Pair(T& lo, T& hi) : lo_(lo), hi_(hi) {}
+  FieldPair(T& lo, T& hi) : lo_(lo), hi_(hi) {}
   void write(nlohmann::json& j) const {
     j = nlohmann::json::array({nullptr, nullptr});
     fields::write(j[0], lo_);

@@ -42,7 +42,7 @@ void each_field(R& r, Visit& visit) {
   visit("one", r.one);
   visit("many", r.many);
   visit.if_set("colour", Word(r.colour, kColourNames));
-  visit("range", Pair(r.lo, r.hi));
+  visit("range", FieldPair(r.lo, r.hi));
   visit.newer("later", r.later);
 }
 

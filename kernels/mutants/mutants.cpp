@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-std::vector<Mutant>& storage() {
+std::vector<Mutant>& mutant_storage() {
   static std::vector<Mutant> all;
   return all;
 }
@@ -20,7 +20,7 @@ const std::vector<Mutant>& mutants() {
   // Initialisation order is not specified: entries are added unsorted, and sorted on first use after main
   // began.
   static const bool sorted = [] {
-    for (Mutant& m : storage())
+    for (Mutant& m : mutant_storage())
       if (m.expect.declaration) {
         m.variant.claim = undeclared_claim();
         if (!selects(m.variant.op)) m.variant.claim.select = Select::none;
@@ -31,12 +31,12 @@ const std::vector<Mutant>& mutants() {
     const auto place = [](const Mutant& m) {
       return std::tuple(m.kind, m.variant.backend, *m.id, std::atoi(m.id + 1), std::string_view(m.fault));
     };
-    std::sort(storage().begin(), storage().end(),
+    std::sort(mutant_storage().begin(), mutant_storage().end(),
               [&](const Mutant& a, const Mutant& b) { return place(a) < place(b); });
     return true;
   }();
   (void)sorted;
-  return storage();
+  return mutant_storage();
 }
 
 const Mutant* find_mutant_of(std::string_view fault) {
@@ -63,7 +63,7 @@ bool register_mutant(Mutant m) {
   const std::size_t kernels = m.variant.file.rfind("kernels/");
   if (kernels != std::string::npos) m.variant.file.erase(0, kernels);
   if (m.expect.declaration && m.variant.backend == Backend::host) m.variant.backend = Backend::plugin;
-  storage().push_back(std::move(m));
+  mutant_storage().push_back(std::move(m));
   return true;
 }
 

@@ -36,8 +36,6 @@ Row neighbour_of(const Row& row, Structure s, Draw& draw) {
   return n;
 }
 
-Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))}; }
-
 /// A row's outputs depend on the row alone. A kernel that sums in vectors from the first aligned element on
 /// may sum a row in another order if it starts elsewhere. Such a kernel says so, and only its bounds are
 /// checked.

@@ -13,8 +13,6 @@
 namespace assay {
 namespace {
 
-Draw draw_more() { return Draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))}; }
-
 /// Judges column `from` of the row and column `to` of its image, then compares them. Empty, or what is wrong.
 std::string differ(const Answer& a, const RowLimits& of_a, std::int64_t from, const Answer& b,
                    const RowLimits& of_b, std::int64_t to) {

@@ -136,7 +136,7 @@ std::vector<const Variant*> softmaxes_beside(const Variant& v) {
 void probabilities_are_softmax(const Variant& v) {
   const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
   const int k = draw_k(v, row);
-  Draw draw{rc::Random(*rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>()))};
+  Draw draw = draw_more();
   const std::vector<const Variant*> softmaxes = softmaxes_beside(v);
   RC_ASSERT(!softmaxes.empty());
   const Variant& softmax = *softmaxes[draw.below(softmaxes.size())];

@@ -136,7 +136,7 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
       if (r->rows != 4000 || r->V != V || (r->k != 0 && r->k != 5) || !done.insert(r->key).second) continue;
       keys += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", r->key, grouped(V),
                           r->verified == "pass" ? "right" : r->verified, duration(*r->median_us),
-                          r->gb_per_s ? plain_number(*r->gb_per_s) : "-", percent(share(*r)),
+                          r->gb_per_s ? plain_number(*r->gb_per_s) : "-", percent(speed::share(*r)),
                           r->max_ulp ? plain_number(*r->max_ulp) : "-");
     }
   if (!keys.empty())

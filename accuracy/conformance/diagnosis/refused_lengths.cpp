@@ -14,7 +14,7 @@ namespace assay::conformance {
 namespace {
 
 /// The fewest lengths that a rule must explain: any two lengths have something in common.
-constexpr std::size_t kLengths = 3;
+constexpr std::size_t kFewestLengths = 3;
 
 /// True if the launcher, or the machine, refused before anything ran.
 bool is_refused(const Record& r) {
@@ -41,7 +41,7 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
     (is_refused(r) ? refused : taken).insert(r.V);
   }
   // A rule from two lengths is a guess.
-  if (taken.size() < kLengths || refused.size() < kLengths) return {};
+  if (taken.size() < kFewestLengths || refused.size() < kFewestLengths) return {};
 
   std::int64_t multiple = 0;
   for (const std::int64_t V : taken) multiple = std::gcd(multiple, V);

@@ -24,9 +24,9 @@ constexpr double kAnotherRule = 24;
 /// The cost of saying that a rule has two clauses, and which.
 constexpr double kAnotherClause = 3;
 
-class Search {
+class RuleSearch {
  public:
-  Search(const Cases& bad, const Cases& good) : bad_(bad), good_(good), clauses_(clauses_of(bad, good)) {}
+  RuleSearch(const Cases& bad, const Cases& good) : bad_(bad), good_(good), clauses_(clauses_of(bad, good)) {}
 
   Rule best() {
     const auto n_bad = static_cast<std::int64_t>(bad_.size()),
@@ -107,6 +107,6 @@ class Search {
 
 }  // namespace
 
-Rule shortest_rule(const Cases& bad, const Cases& good) { return Search(bad, good).best(); }
+Rule shortest_rule(const Cases& bad, const Cases& good) { return RuleSearch(bad, good).best(); }
 
 }  // namespace assay::conformance

@@ -10,14 +10,14 @@
 namespace assay {
 namespace {
 
-using Tokens = std::vector<SourceToken>;
+using SourceTokens = std::vector<SourceToken>;
 
 bool any_of(const SourceToken& t, std::initializer_list<std::string_view> all) {
   return std::find(all.begin(), all.end(), t.spelling) != all.end();
 }
 
 /// The index behind the bracket that closes the one at i, or the end if none does.
-std::size_t behind(const Tokens& t, std::size_t i, std::string_view open, std::string_view close) {
+std::size_t behind(const SourceTokens& t, std::size_t i, std::string_view open, std::string_view close) {
   int depth = 0;
   for (; i < t.size(); ++i) {
     if (t[i].is(open)) ++depth;
@@ -34,7 +34,7 @@ void append(std::string& text, std::string_view word, bool is_sign) {
   if (last == ',' || (!is_sign && after_word)) text += ' ';
   text += word;
 }
-std::string text_of(const Tokens& t, std::size_t from, std::size_t to) {
+std::string text_of(const SourceTokens& t, std::size_t from, std::size_t to) {
   std::string s;
   for (std::size_t i = from; i < to; ++i) append(s, t[i].spelling, t[i].kind == SourceToken::sign);
   return s;
@@ -43,7 +43,7 @@ std::string text_of(const Tokens& t, std::size_t from, std::size_t to) {
 /// A declaration at namespace scope: the tokens t[from, body), before the '{' of its body.
 class Head {
  public:
-  Head(const Tokens& t, std::size_t from, std::size_t body) : t_(t), from_(from), body_(body) {
+  Head(const SourceTokens& t, std::size_t from, std::size_t body) : t_(t), from_(from), body_(body) {
     if (from < body && t[from].is("template")) from_ = std::min(behind(t, from + 1, "<", ">"), body);
     template_ = {from, from_};
   }
@@ -91,17 +91,17 @@ class Head {
   }
 
  private:
-  const Tokens& t_;
+  const SourceTokens& t_;
   std::size_t from_, body_;
   std::pair<std::size_t, std::size_t> template_;
 };
 
 /// Nobody nests namespaces deeper than this. What is nested deeper is skipped like a body.
-constexpr int kDeepest = 32;
+constexpr int kDeepestScope = 32;
 
 /// Reads from the first token of a scope to the '}' that closes it, or to the end. Returns the index behind
 /// it.
-std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope, int depth,
+std::size_t read_scope(const SourceTokens& t, std::size_t i, const std::string& scope, int depth,
                        std::vector<FoundFunction>& all) {
   std::size_t begin = i;  // where the current declaration begins
   while (i < t.size()) {
@@ -114,9 +114,9 @@ std::size_t read_scope(const Tokens& t, std::size_t i, const std::string& scope,
       const bool linkage = i == begin + 2 && t[begin].is("extern") && t[begin + 1].kind == SourceToken::text;
       std::size_t space = begin;
       if (space < i && t[space].is("inline")) ++space;
-      if (linkage && depth < kDeepest) {
+      if (linkage && depth < kDeepestScope) {
         i = read_scope(t, i + 1, scope, depth + 1, all);
-      } else if (space < i && t[space].is("namespace") && depth < kDeepest) {
+      } else if (space < i && t[space].is("namespace") && depth < kDeepestScope) {
         // Members of an unnamed namespace can be named from outside, too.
         const std::string name = text_of(t, space + 1, i);
         i = read_scope(t, i + 1, scope + (name.empty() ? "" : name + "::"), depth + 1, all);
@@ -211,7 +211,7 @@ std::string with_arguments(const FoundFunction& f, const Named& asked) {
 }  // namespace
 
 std::vector<FoundFunction> functions_in(std::string_view source) {
-  Tokens t = source_tokens(source);
+  SourceTokens t = source_tokens(source);
   std::erase_if(t, [](const SourceToken& x) {
     return x.kind == SourceToken::blank || x.kind == SourceToken::directive;
   });

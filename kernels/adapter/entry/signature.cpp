@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kMostParameters = 64;
 
-using Tokens = std::vector<EntryToken>;
+using EntryTokens = std::vector<EntryToken>;
 
-[[noreturn]] void refuse(const std::string& why) { throw InputError("--entry: " + why); }
+[[noreturn]] void refuse_entry(const std::string& why) { throw InputError("--entry: " + why); }
 
 bool any_of(const EntryToken& t, std::initializer_list<const char*> words) {
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return t.is(w); });
@@ -25,7 +25,7 @@ bool is_qualifier(const EntryToken& t) {
   return any_of(t, {"const", "volatile", "restrict", "__restrict", "__restrict__"});
 }
 /// Finds the tokens that stand for a type. In `int T`, T is a name, because a type comes before it.
-std::vector<bool> type_parameters(const Tokens& t) {
+std::vector<bool> type_parameters(const EntryTokens& t) {
   std::vector<bool> all(t.size());
   bool typed = false;  // true if a type was read since the last '(', ',' or '<'
   for (std::size_t i = 0; i < t.size(); ++i) {
@@ -49,7 +49,7 @@ const char* spelling(Dtype t) {
 
 /// The first token at or after `from` that is `sign` and outside every kind of bracket, or `to` if there is
 /// none.
-std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std::string_view sign) {
+std::size_t find_outside(const EntryTokens& t, std::size_t from, std::size_t to, std::string_view sign) {
   int depth = 0;
   for (std::size_t i = from; i < to; ++i) {
     if (depth == 0 && t[i].is(sign)) return i;
@@ -60,8 +60,8 @@ std::size_t find_outside(const Tokens& t, std::size_t from, std::size_t to, std:
 }
 
 /// Drops [[attributes]] and __attribute__((...)), which do not matter for a call.
-Tokens without_attributes(const Tokens& t) {
-  Tokens kept;
+EntryTokens without_attributes(const EntryTokens& t) {
+  EntryTokens kept;
   for (std::size_t i = 0; i < t.size(); ++i) {
     const bool standard = t[i].is("[") && i + 1 < t.size() && t[i + 1].is("[");
     const bool gnu = t[i].is("__attribute__") && i + 1 < t.size() && t[i + 1].is("(");
@@ -71,12 +71,12 @@ Tokens without_attributes(const Tokens& t) {
     }
     const std::size_t open = gnu ? i + 1 : i;
     i = find_outside(t, open + 1, t.size(), gnu ? ")" : "]");
-    if (i == t.size()) refuse("an attribute is not closed");
+    if (i == t.size()) refuse_entry("an attribute is not closed");
   }
   return kept;
 }
 
-Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std::size_t place) {
+Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to, std::size_t place) {
   Parameter p;
   const std::string where = "parameter " + std::to_string(place) + ": ";
   const std::size_t all = to;
@@ -89,9 +89,9 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
     if (!p.name.empty()) {
       // Behind the name: the brackets of an array.
       if (!token.is("["))
-        refuse(where + quote_entry(join_tokens(t, from, to)) + " is not one type and one name");
+        refuse_entry(where + quote_entry(join_tokens(t, from, to)) + " is not one type and one name");
       const std::size_t close = find_outside(t, i + 1, to, "]");
-      if (close == to) refuse(where + "a bracket is not closed");
+      if (close == to) refuse_entry(where + "a bracket is not closed");
       ++p.pointers;
       i = close;
       continue;
@@ -101,13 +101,13 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
     } else if (token.is("*")) {
       ++p.pointers;
     } else if (token.is("&")) {
-      if (i + 1 < to && t[i + 1].is("&")) refuse(where + "'&&' cannot be given");
+      if (i + 1 < to && t[i + 1].is("&")) refuse_entry(where + "'&&' cannot be given");
     } else if (any_of(token, {"struct", "enum", "class", "typename"})) {
       continue;
     } else if (token.is("::")) {
       if (words.size() != 1) continue;  // ::size_t
       if (words[0] != "std")
-        refuse(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+        refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
       words.clear();  // std::size_t
     } else if (token.kind == EntryToken::word) {
       const bool more = words.empty() || (is_integer_word(words.back()) && is_integer_word(token.spelling));
@@ -117,11 +117,11 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
         p.name = token.spelling;
     } else if (token.is("[") && !words.empty()) {
       const std::size_t close = find_outside(t, i + 1, to, "]");
-      if (close == to) refuse(where + "a bracket is not closed");
+      if (close == to) refuse_entry(where + "a bracket is not closed");
       ++p.pointers;
       i = close;
     } else {
-      refuse(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+      refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
     }
     if (p.name.empty()) end_of_type = i + 1;
   }
@@ -131,12 +131,12 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
   // later.
   const bool own = words.size() == 1 && !is_integer_word(words[0]) && !p.name.empty();
   if (words.empty() || (p.scalar == Scalar::none && !own))
-    refuse(where + quote_entry(join_tokens(t, from, to)) +
+    refuse_entry(where + quote_entry(join_tokens(t, from, to)) +
            ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
            "cudaStream_t, ...)");
   if (p.pointers > 1)
-    refuse(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
-  if (p.scalar == Scalar::nothing && p.pointers == 0) refuse(where + "of type void");
+    refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
+  if (p.scalar == Scalar::nothing && p.pointers == 0) refuse_entry(where + "of type void");
   if (p.pointers == 0) p.read_only = false;
   for (const std::string_view w : words) p.base += (p.base.empty() ? "" : " ") + std::string(w);
   if (p.base == "byte") p.base = "std::byte";
@@ -144,7 +144,7 @@ Parameter read_parameter(const Tokens& t, std::size_t from, std::size_t to, std:
 }
 
 /// Reads what comes before the parameters: specifiers, the return type, the function's name.
-void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
+void read_head(const EntryTokens& t, std::size_t to, EntrySignature& s) {
   std::size_t i = 0;
   while (i < to) {
     if (t[i].is("extern")) {
@@ -157,9 +157,9 @@ void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
       break;
     }
   }
-  if (i >= to) refuse("no function name before '('");
+  if (i >= to) refuse_entry("no function name before '('");
   if (t[i].is("__global__"))
-    refuse("a __global__ function cannot be called: give the function that launches it");
+    refuse_entry("a __global__ function cannot be called: give the function that launches it");
   if (t[i].is("std") && i + 2 < to && t[i + 1].is("::")) i += 2;
   const EntryToken& returned = t[i++];
   if (any_of(returned,
@@ -168,7 +168,7 @@ void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
   else if (returned.is("bool"))
     s.returned = Returned::success;
   else if (!returned.is("void"))
-    refuse(
+    refuse_entry(
         "it returns " + quote_entry(returned.spelling) +
         ": int and cudaError_t (0 is success) and bool (true is success) can be judged; say void where the "
         "value is none of these, as in "
@@ -177,22 +177,22 @@ void read_head(const Tokens& t, std::size_t to, EntrySignature& s) {
   bool wants_word = true;
   for (; i < to; ++i) {
     if (t[i].is("::")) {
-      if (wants_word && i != begin) refuse("a function name is missing after '::'");
+      if (wants_word && i != begin) refuse_entry("a function name is missing after '::'");
       wants_word = true;
     } else if (t[i].is("<") && !wants_word) {
       const std::size_t close = find_outside(t, i + 1, to, ">");
-      if (close == to) refuse("a '<' is not closed");
+      if (close == to) refuse_entry("a '<' is not closed");
       for (std::size_t j = i; j < close; ++j)
         if (t[j].kind == EntryToken::text || any_of(t[j], {";", "=", "[", "]", "{", "}"}))
-          refuse(quote_entry(t[j].spelling) + " cannot stand among template arguments");
+          refuse_entry(quote_entry(t[j].spelling) + " cannot stand among template arguments");
       i = close;
     } else if (t[i].kind == EntryToken::word && wants_word) {
       wants_word = false;
     } else {
-      refuse(quote_entry(join_tokens(t, begin, to)) + " is no function name");
+      refuse_entry(quote_entry(join_tokens(t, begin, to)) + " is no function name");
     }
   }
-  if (wants_word) refuse("no function name before '('");
+  if (wants_word) refuse_entry("no function name before '('");
   s.function = join_tokens(t, begin, to);
 }
 
@@ -282,7 +282,7 @@ bool entry_is_template(std::string_view text) {
 
 EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgument>& arguments,
                            std::optional<Op> op, std::optional<Dtype> dtype, bool causal) {
-  Tokens t = without_attributes(entry_tokens(text));
+  EntryTokens t = without_attributes(entry_tokens(text));
   std::size_t from = 0;
   // template <typename T> declares the type that the types below use.
   if (!t.empty() && t[0].is("template")) from = std::min(find_outside(t, 2, t.size(), ">") + 1, t.size());
@@ -291,32 +291,32 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
   for (std::size_t i = 0; i < t.size(); ++i)
     if (is_type[i]) {
       if (!dtype)
-        refuse(quote_entry(t[i].spelling) +
+        refuse_entry(quote_entry(t[i].spelling) +
                " stands for a type: --types f16, bf16 or f32 says which, or write it out");
       t[i].spelling = spelling(*dtype);
     }
   while (!t.empty() && (t.back().is(";") || t.back().is("noexcept"))) t.pop_back();
   const std::size_t open = find_outside(t, 0, t.size(), "(");
   if (open == t.size())
-    refuse("no '(': a function's declaration is needed, as in 'void softmax(const float* in, ...)'");
+    refuse_entry("no '(': a function's declaration is needed, as in 'void softmax(const float* in, ...)'");
   EntrySignature s;
   s.causal = causal;
   read_head(t, open, s);
   const std::size_t close = find_outside(t, open + 1, t.size(), ")");
-  if (close == t.size()) refuse("the parameters' ')' is missing");
+  if (close == t.size()) refuse_entry("the parameters' ')' is missing");
   if (close + 1 != t.size())
-    refuse(quote_entry(join_tokens(t, close + 1, t.size())) + " after the parameters");
+    refuse_entry(quote_entry(join_tokens(t, close + 1, t.size())) + " after the parameters");
   for (std::size_t begin = open + 1; begin <= close;) {
     const std::size_t end = find_outside(t, begin, close, ",");
     if (begin == end)
-      refuse(s.parameters.empty() && end == close ? "it has no parameters"
+      refuse_entry(s.parameters.empty() && end == close ? "it has no parameters"
                                                   : "a parameter is missing between commas");
     if (s.parameters.size() == kMostParameters)
-      refuse("more than " + std::to_string(kMostParameters) + " parameters");
+      refuse_entry("more than " + std::to_string(kMostParameters) + " parameters");
     s.parameters.push_back(read_parameter(t, begin, end, s.parameters.size() + 1));
     for (std::size_t i = 0; i + 1 < s.parameters.size(); ++i)
       if (!s.parameters[i].name.empty() && s.parameters[i].name == s.parameters.back().name)
-        refuse("two parameters are called " + quote_entry(s.parameters[i].name));
+        refuse_entry("two parameters are called " + quote_entry(s.parameters[i].name));
     begin = end + 1;
   }
   assign_roles(s, arguments, op, dtype);

@@ -31,7 +31,7 @@ struct SweepArguments {
 };
 
 /// Reads "90s", "9m", "1h" as seconds.
-double seconds_of(const std::string& text) {
+double budget_of(const std::string& text) {
   std::size_t used = 0;
   double value = 0;
   try {
@@ -75,7 +75,7 @@ int run_sweep_command(SweepArguments& o) {
   choose_machine(o.require, o.device);
   o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
   if (!o.budget.empty())
-    o.sweep.budget_seconds = seconds_of(o.budget);
+    o.sweep.budget_seconds = budget_of(o.budget);
   else
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
