@@ -10,9 +10,6 @@
 namespace assay {
 namespace {
 
-/// Seconds for the rows that the first look leaves open. A right kernel has none or few.
-constexpr double kSecondLook = 5;
-
 /// Rows fetched from a rig.
 class FetchedRows final : public WrittenRows {
  public:
@@ -55,27 +52,8 @@ class FetchedRows final : public WrittenRows {
 
 Verification judge_all(Rig& rig) {
   std::int64_t open_rows = 0;
-  const FastJudgement j = rig.judge(kSecondLook, open_rows);
-  Verification v;
-  v.elements = j.elements;
-  if (j.elements > 0) {
-    v.max_ulp = static_cast<double>(j.statistics.max_ulp);
-    v.max_utilisation = j.statistics.utilisation;
-  }
-  if (j.failed > 0) {
-    v.verdict = "fail";
-    v.reason = j.first_failure;
-  } else if (open_rows > 0) {
-    v.reason = fmt::format(
-        "{} rows could not be judged within {} s: special ones, or too many elements near their bound",
-        open_rows, kSecondLook);
-  } else if (j.elements == 0) {
-    v.reason = "no row has a bound to be judged by";
-  } else {
-    v.verdict = "pass";
-    if (j.unjudged > 0) v.reason = fmt::format("{} elements of special rows not judged", j.unjudged);
-  }
-  return v;
+  const FastJudgement j = rig.judge(kSecondLookSeconds, open_rows);
+  return verification_of(j, open_rows);
 }
 
 Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
@@ -108,6 +86,29 @@ Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, Sw
 }
 
 }  // namespace
+
+Verification verification_of(const FastJudgement& j, std::int64_t open_rows) {
+  Verification v;
+  v.elements = j.elements;
+  if (j.elements > 0) {
+    v.max_ulp = static_cast<double>(j.statistics.max_ulp);
+    v.max_utilisation = j.statistics.utilisation;
+  }
+  if (j.failed > 0) {
+    v.verdict = "fail";
+    v.reason = j.first_failure;
+  } else if (open_rows > 0) {
+    v.reason = fmt::format(
+        "{} rows could not be judged within {} s: special ones, or too many elements near their bound",
+        open_rows, kSecondLookSeconds);
+  } else if (j.elements == 0) {
+    v.reason = "no row has a bound to be judged by";
+  } else {
+    v.verdict = "pass";
+    if (j.unjudged > 0) v.reason = fmt::format("{} elements of special rows not judged", j.unjudged);
+  }
+  return v;
+}
 
 Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
   const bool all = p.op == Op::softmax && p.in == p.out && p.V <= std::int64_t{1} << 25 &&

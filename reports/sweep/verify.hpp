@@ -18,6 +18,12 @@ struct Verification {
   std::optional<double> max_ulp, max_utilisation;
 };
 
+/// Seconds for the rows that the first look leaves open. A right kernel has none or few.
+inline constexpr double kSecondLookSeconds = 5;
+
+/// The result of a fast judgement that left so many rows open.
+Verification verification_of(const FastJudgement& judgement, std::int64_t open_rows);
+
 /// Judges the outputs of the rig's last launch. Throws as the rig does.
 Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& problem, SweepInputs& inputs);
 

@@ -150,6 +150,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_sweep_launch(*c, status);
   add_sweep_accesses(*c, status);
   add_sweep_rules(*c, status);
+  add_sweep_split(*c, status);
   // If a subcommand is given, the sweep itself does nothing.
   c->callback([c, o, &status] {
     if (c->get_subcommands().empty()) status = run_sweep_command(*o);
