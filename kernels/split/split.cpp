@@ -13,7 +13,7 @@ std::vector<SplitKernels>& all_kernels() {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 template <class Byte>
-Byte* moved(Byte* base, std::int64_t elements, std::size_t size) {
+Byte* offset_by(Byte* base, std::int64_t elements, std::size_t size) {
   return base ? base + elements * static_cast<std::int64_t>(size) : nullptr;
 }
 
@@ -24,8 +24,8 @@ std::vector<SplitCall> calls_of(const SplitKernels& k, const Problem& p, const B
   for (int own = 0; own < parts; ++own) {
     const Span slice = slices[static_cast<std::size_t>(own)];
     SplitCall c;
-    c.logits = moved(static_cast<const std::byte*>(b.logits), chunk.first * p.in_pitch + slice.first, size_of(p.in));
-    c.probs = moved(static_cast<std::byte*>(b.probs), chunk.first * p.out_pitch + slice.first, size_of(p.out));
+    c.logits = offset_by(static_cast<const std::byte*>(b.logits), chunk.first * p.in_pitch + slice.first, size_of(p.in));
+    c.probs = offset_by(static_cast<std::byte*>(b.probs), chunk.first * p.out_pitch + slice.first, size_of(p.out));
     c.in_pitch = p.in_pitch;
     c.out_pitch = p.out_pitch;
     c.rows = chunk.count;

@@ -191,12 +191,14 @@ __global__ void __launch_bounds__(kSplitThreads, kSplitBlocks)
   edge.store(p, outputs);
 }
 
-/// Largest number of additions on a path from a term to the sum, for any number of GPUs up to kMostParts.
+/// Largest number of additions on a path from a term to the sum, for any number of GPUs up to kMostParts. Adding the 0 of
+/// an element that is not there counts as none, so a row of V terms has fewer than V.
 template <class T>
 constexpr std::int64_t split_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   const std::int64_t values = V / (N * kSplitThreads * kSplitCount) + 1 + kMostParts;
-  return kSplitCount * N + 1 + 5 + 5 + (ceil_div(values, 32) - 1) + 5;
+  const std::int64_t most = kSplitCount * N + 1 + 5 + 5 + (ceil_div(values, 32) - 1) + 5;
+  return most < V ? most : V;
 }
 
 }  // namespace assay::ASSAY_BACKEND::onepass
