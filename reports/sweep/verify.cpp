@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "accuracy/verdict/checker.hpp"
@@ -56,15 +57,7 @@ Verification judge_all(Rig& rig) {
   return verification_of(j, open_rows);
 }
 
-Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
-  const Case& c = inputs.sample(p.in, p.V, p.rows);
-  const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);
-  // Every other row is from the end, where the tile is repeated last: kernels tend to forget rows at a grid's
-  // end.
-  std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < c.rows(); ++i)
-    rows.push_back(i % 2 == 0 ? i : i + (p.rows - 1 - i) / distinct * distinct);
-  const FetchedRows written(rig, p, rows);
+Verification sample_judged(const Variant& variant, const Case& c, const Problem& p, const FetchedRows& written) {
   const Record r = judge_written(variant, c, p.op, p.k, written);
   Verification v;
   v.max_ulp = r.max_ulp;
@@ -83,6 +76,19 @@ Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, Sw
       }
   }
   return v;
+}
+
+std::function<Verification()> take_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+  const std::shared_ptr<const Case> sample = inputs.sample(p.in, p.V, p.rows);
+  const Case& c = *sample;
+  const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);
+  // Every other row is from the end, where the tile is repeated last: kernels tend to forget rows at a grid's
+  // end.
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < c.rows(); ++i)
+    rows.push_back(i % 2 == 0 ? i : i + (p.rows - 1 - i) / distinct * distinct);
+  const auto written = std::make_shared<const FetchedRows>(rig, p, rows);
+  return [&variant, sample, p, written] { return sample_judged(variant, *sample, p, *written); };
 }
 
 }  // namespace
@@ -110,10 +116,15 @@ Verification verification_of(const FastJudgement& j, std::int64_t open_rows) {
   return v;
 }
 
-Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+Judging begin_verification(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
   const bool all = p.op == Op::softmax && p.in == p.out && p.V <= std::int64_t{1} << 25 &&
                    fast_judge_unsupported(variant.claim, p.in, p.out).empty();
-  return all ? judge_all(rig) : judge_sample(rig, variant, p, inputs);
+  if (all) return {judge_all(rig), {}};
+  return {{}, take_sample(rig, variant, p, inputs)};
+}
+
+Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+  return begin_verification(rig, variant, p, inputs).result();
 }
 
 Verification combined(const Verification& a, const Verification& b) {

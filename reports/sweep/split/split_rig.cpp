@@ -12,6 +12,7 @@
 #include <chrono>
 #include <optional>
 
+#include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"
 #include "reports/sweep/split/pipeline.hpp"
@@ -200,20 +201,10 @@ FastJudgement DeviceSplitRig::judge(double seconds, std::int64_t& open_rows) {
     }
     const Outputs o{shape_.dtype, shape_.dtype, piece.count, shape_.V, logits.data(), shape_.V, probs.data(), shape_.V};
     const std::vector<DeviceRow> rows = look_on_device(k.claim, k.backend, o);
-    for (std::int64_t r = 0; r < piece.count; ++r) {
-      const DeviceRow& one = rows[static_cast<std::size_t>(r)];
-      if (one.open == 0) {
-        judged.elements += shape_.V;
-        judged.statistics.max_ulp = std::max(judged.statistics.max_ulp, static_cast<float>(one.max_ulp));
-        judged.statistics.utilisation = std::max(judged.statistics.utilisation, one.utilisation);
-        continue;
-      }
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (judged.failed > 0 || spent.count() > seconds)
-        ++open_rows;
-      else
-        judged.add(judge_row_of_device(k.claim, k.backend, o, r, one.open));
-    }
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    std::int64_t not_judged = 0;
+    judged.add(judged_on_device(k.claim, k.backend, o, rows, 0, seconds - spent.count(), not_judged));
+    open_rows += not_judged;
   }
   return judged;
 }
