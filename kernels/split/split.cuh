@@ -103,6 +103,7 @@ struct Peers {
     std::uint64_t m, d;
   };
   SplitPlaces places;
+  const void* mine;        // that of `own`
   const unsigned* number;  // of this run
   int blocks, parts, own;
   std::int64_t first, all_rows;  // of the chunk, and of the run
@@ -116,14 +117,17 @@ struct Peers {
   __device__ __forceinline__ void put(std::int64_t row, int block, Normalizer n) const {
     const unsigned run = *number;
     const std::int64_t at = place(run, own, row, block);
-    for (int i = 0; i < parts; ++i)
-      asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(static_cast<Slot*>(places.of[i]) + at),
-                   "l"(tagged(n.m, run)), "l"(tagged(n.d, run))
-                   : "memory");
+    // An index that is not known to the compiler would need a copy of the addresses in local memory.
+#pragma unroll
+    for (int i = 0; i < kMostParts; ++i)
+      if (i < parts)
+        asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(static_cast<Slot*>(places.of[i]) + at),
+                     "l"(tagged(n.m, run)), "l"(tagged(n.d, run))
+                     : "memory");
   }
   __device__ __forceinline__ Normalizer get(std::int64_t row, int i) const {
     const unsigned run = *number;
-    const Slot* const at = static_cast<const Slot*>(places.of[own]) + place(run, i / blocks, row, i % blocks);
+    const Slot* const at = static_cast<const Slot*>(mine) + place(run, i / blocks, row, i % blocks);
     Slot s;
     do {
       asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(s.m), "=l"(s.d) : "l"(at) : "memory");
@@ -197,7 +201,8 @@ template <class T>
 constexpr std::int64_t split_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   const std::int64_t values = V / (N * kSplitThreads * kSplitCount) + 1 + kMostParts;
-  const std::int64_t most = kSplitCount * N + 1 + 5 + 5 + (ceil_div(values, 32) - 1) + 5;
+  // 15: a cluster's 512 warps (held.cuh).
+  const std::int64_t merges = ceil_div(values, 32) - 1, most = kSplitCount * N + 1 + 5 + 5 + (merges > 15 ? merges : 15) + 5;
   return most < V ? most : V;
 }
 

@@ -56,7 +56,13 @@ struct SplitKernels {
   int (*blocks)(std::int64_t columns) = nullptr;
   void (*sums)(const SplitCall&, const Stream&) = nullptr;
   void (*outputs)(const SplitCall&, const Stream&) = nullptr;
-  void (*next_number)(unsigned* number, const Stream&) = nullptr;  // null where GPUs cannot meet so
+  // Null where GPUs cannot write into each other's memory:
+  void (*next_number)(unsigned* number, const Stream&) = nullptr;
+  /// One kernel for both: clusters of blocks hold the slice on the chip until the other GPUs' values have arrived, one
+  /// value a slice (`blocks` is 1). A cluster waits for that of every other GPU, so all rows of the launches that are
+  /// under way must be on the GPU at the same time: at most held_rows. 0: a slice is too long to be held.
+  void (*held)(const SplitCall&, const Stream&) = nullptr;
+  std::int64_t (*held_rows)(std::int64_t columns) = nullptr;
 };
 
 /// Null if this build has none.

@@ -1,4 +1,5 @@
 // The kernels of split.cuh for every dtype, and the lines that register them.
+#include "kernels/split/held.cuh"
 #include "kernels/split/split.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -16,7 +17,9 @@ Gathered gathered(const SplitCall& c) {
 unsigned grid_of(const SplitCall& c) { return static_cast<unsigned>(c.rows * c.blocks); }
 
 #if defined(__CUDACC__)
-Peers peers(const SplitCall& c) { return {c.places, c.number, c.blocks, c.parts, c.own, c.first, c.all_rows}; }
+Peers peers(const SplitCall& c) {
+  return {c.places, c.places.of[c.own], c.number, c.blocks, c.parts, c.own, c.first, c.all_rows};
+}
 #endif
 
 /// Calls f with what the call's GPUs meet by.
@@ -68,6 +71,8 @@ bool add() {
                  sums<Form, T>, outputs<Form, T>};
 #if defined(__CUDACC__)
   k.next_number = [](unsigned* number, const Stream& s) { launch(next_number, 1, 1, 0, s, number); };
+  k.held = [](const SplitCall& c, const Stream& s) { launch_held<Form, T>(c, s, peers(c)); };
+  k.held_rows = held_rows<Form, T>;
 #endif
   return register_split_kernels(k);
 }

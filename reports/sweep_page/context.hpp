@@ -40,7 +40,7 @@ struct Context {
   std::map<Place, const SweepRecord*, std::less<>> index;
 
   std::vector<SplitRecord> splits;  // right ones: rows split over several GPUs
-  /// The fastest one of this exchange, "nccl" or "peers"; null if there is none.
+  /// The fastest one of this exchange, "nccl", "peers" or "held"; null if there is none.
   const SplitRecord* split(std::string_view exchange, int gpus, std::string_view dtype, std::int64_t rows,
                            std::int64_t V) const;
 };

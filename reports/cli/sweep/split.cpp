@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
@@ -28,13 +29,18 @@ struct SplitArguments {
   std::uint64_t seed = 1;
 };
 
+std::optional<Exchange> exchange_named(const std::string& word) {
+  for (const Exchange e : kExchanges)
+    if (word == name(e)) return e;
+  return std::nullopt;
+}
+
 std::vector<SplitWays> ways_of(const SplitArguments& o) {
   std::vector<SplitWays> all;
   for (const std::string& e : o.exchanges)
     for (const int depth : o.depths)
       for (const std::int64_t rows : o.chunk_rows)
-        all.push_back({e == "nccl" ? Exchange::nccl : Exchange::peers, std::min(rows, o.rows), depth, !o.queued,
-                       !o.not_kept});
+        all.push_back({*exchange_named(e), std::min(rows, o.rows), depth, !o.queued, !o.not_kept});
   return all;
 }
 
@@ -45,7 +51,7 @@ void require(const SplitArguments& o) {
   for (const int d : o.depths)
     if (d < 1) throw InputError("--depth: must be 1 or more");
   for (const std::string& e : o.exchanges)
-    if (e != "nccl" && e != "peers") throw InputError("--exchange " + e + ": must be nccl or peers");
+    if (!exchange_named(e)) throw InputError("--exchange " + e + ": must be nccl, peers or held");
   for (const std::string& d : o.dtypes)
     if (const auto t = parse_dtype(d); !t || !can_judge(*t))
       throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
@@ -108,7 +114,8 @@ void add_sweep_split(CLI::App& sweep, int& status) {
   add_whole(*c, "--rows", o->rows, "rows")->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16, f32 (all)");
   c->add_option("--exchange", o->exchanges,
-                "how the GPUs tell each other (m, d): nccl, or peers, which write into each other's memory (nccl)");
+                "how the GPUs tell each other (m, d): nccl; peers: the kernels write into each other's memory; held: so does "
+                "one kernel that holds its slice on the chip (nccl)");
   add_whole(*c, "--chunk-rows", o->chunk_rows, "rows of a chunk (as many as half of an L2 holds)");
   add_whole(*c, "--depth", o->depths, "chunks under way at a time (3)");
   c->add_flag("--accurate", o->accurate, "exp and division as onepass, not as onepass_fast");

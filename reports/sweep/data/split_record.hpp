@@ -28,7 +28,7 @@ struct SplitRecord {
   std::string dtype;
   int gpus = 0;
   std::int64_t rows = 0, V = 0;
-  std::string exchange;  // nccl, peers
+  std::string exchange;  // nccl, peers, held
   std::int64_t chunk_rows = 0;
   int depth = 0;         // chunks under way
   bool graph = true, keep = true;

@@ -81,11 +81,10 @@ SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways, con
       kernels_(*find_split_kernels(Backend::cuda, shape.dtype, shape.fast)),
       team_(team),
       chunks_(row_chunks(shape.rows, ways.chunk_rows)),
-      blocks_(kernels_.blocks(memory.front().slice.count)),
+      blocks_(ways.exchange == Exchange::held ? 1 : kernels_.blocks(memory.front().slice.count)),
       flush_(flush) {
-  const bool gathers = ways.exchange == Exchange::nccl;
   // NCCL: one (m, d) a value. Peers: 16 bytes a value, and places for odd and even runs.
-  const std::size_t all = static_cast<std::size_t>(shape.gpus * shape.rows * blocks_) * (gathers ? 8 : 32);
+  const std::size_t all = static_cast<std::size_t>(shape.gpus * shape.rows * blocks_) * (gathers() ? 8 : 32);
   for (const SplitMemory& m : memory)
     gpus_.push_back(std::make_unique<Gpu>(m, static_cast<int>(gpus_.size()), chunks_.size(), all, flush));
   for (const auto& g : gpus_) places_.of[g->own] = g->values->data();
@@ -119,7 +118,7 @@ SplitCall SplitPipeline::call(const Gpu& g, std::size_t chunk) const {
   c.parts = shape_.gpus;
   c.own = g.own;
   c.keep = ways_.keep;
-  if (ways_.exchange == Exchange::nccl) {
+  if (gathers()) {
     c.all = g.values->as<float>() + 2 * rows.first * shape_.gpus * blocks_;
   } else {
     c.places = places_;
@@ -158,22 +157,45 @@ void SplitPipeline::exchange(std::size_t chunk) {
 
 void SplitPipeline::enqueue_outputs(Gpu& g, std::size_t chunk) {
   use(g.memory.device);
-  const bool gathers = ways_.exchange == Exchange::nccl;
-  check_cuda(cudaStreamWaitEvent(g.write, gathers ? g.gathered[chunk] : g.summed[chunk], 0), "waiting for values");
+  check_cuda(cudaStreamWaitEvent(g.write, gathers() ? g.gathered[chunk] : g.summed[chunk], 0), "waiting for values");
   kernels_.outputs(call(g, chunk), Stream{g.write});
   check_cuda(cudaGetLastError(), "launching the outputs");
   check_cuda(cudaEventRecord(g.written[chunk], g.write), "recording an event");
 }
 
+/// The launches of chunks i, i + depth, i + 2 depth ... follow each other, so at most `depth` are under way.
+void SplitPipeline::enqueue_held() {
+  const auto depth = static_cast<std::size_t>(ways_.depth);
+  for (const auto& g : gpus_) {
+    use(g->memory.device);
+    check_cuda(cudaEventRecord(g->summed[0], g->read), "recording an event");
+    for (const cudaStream_t s : {g->meet, g->write}) check_cuda(cudaStreamWaitEvent(s, g->summed[0], 0), "waiting");
+  }
+  for (std::size_t i = 0; i < chunks_.size(); ++i)
+    for (const auto& g : gpus_) {
+      use(g->memory.device);
+      const cudaStream_t streams[kHeldStreams] = {g->read, g->meet, g->write};
+      kernels_.held(call(*g, i), Stream{streams[i % depth]});
+      check_cuda(cudaGetLastError(), "launching a chunk");
+    }
+  for (const auto& g : gpus_) {
+    use(g->memory.device);
+    check_cuda(cudaEventRecord(g->gathered[0], g->meet), "recording an event");
+    check_cuda(cudaEventRecord(g->written[0], g->write), "recording an event");
+    for (const cudaEvent_t e : {g->gathered[0], g->written[0]}) check_cuda(cudaStreamWaitEvent(g->read, e, 0), "waiting");
+  }
+}
+
 void SplitPipeline::enqueue() {
-  if (ways_.exchange == Exchange::peers)
+  if (!gathers())
     for (const auto& g : gpus_) {
       use(g->memory.device);
       kernels_.next_number(g->number->as<unsigned>(), Stream{g->read});
     }
+  if (ways_.exchange == Exchange::held) return enqueue_held();
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
     for (const auto& g : gpus_) enqueue_sums(*g, i);
-    if (ways_.exchange == Exchange::nccl) exchange(i);
+    if (gathers()) exchange(i);
     for (const auto& g : gpus_) enqueue_outputs(*g, i);
   }
   // Outputs are written in the order of the chunks, so the last one ends the run.
@@ -189,15 +211,21 @@ void SplitPipeline::capture() {
     check_cuda(cudaStreamBeginCapture(g->read, cudaStreamCaptureModeThreadLocal), "beginning a capture");
   }
   enqueue();
+  // No graph can be made while this thread still captures a stream, so all captures end first.
+  std::vector<cudaGraph_t> graphs;
   for (const auto& g : gpus_) {
     use(g->memory.device);
-    cudaGraph_t graph = nullptr;
-    check_cuda(cudaStreamEndCapture(g->read, &graph), "ending a capture");
-    const cudaError_t made = cudaGraphInstantiate(&g->graph, graph, 0);
-    cudaGraphDestroy(graph);
+    graphs.push_back(nullptr);
+    check_cuda(cudaStreamEndCapture(g->read, &graphs.back()), "ending a capture");
+  }
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    Gpu& g = *gpus_[i];
+    use(g.memory.device);
+    const cudaError_t made = cudaGraphInstantiate(&g.graph, graphs[i], 0);
+    cudaGraphDestroy(graphs[i]);
     check_cuda(made, "making a graph");
-    check_cuda(cudaGraphUpload(g->graph, g->read), "uploading a graph");
-    check_cuda(cudaStreamSynchronize(g->read), "uploading a graph");
+    check_cuda(cudaGraphUpload(g.graph, g.read), "uploading a graph");
+    check_cuda(cudaStreamSynchronize(g.read), "uploading a graph");
   }
 }
 

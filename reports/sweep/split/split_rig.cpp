@@ -69,7 +69,21 @@ class DeviceSplitRig final : public SplitRig {
   }
 
   const std::vector<Span>& slices() const override { return slices_; }
-  std::int64_t l2_bytes() const override { return l2_; }
+  SplitWays settled(SplitWays ways) const override {
+    if (ways.exchange == Exchange::held) {
+      ways.depth = std::min(ways.depth, kHeldStreams);
+      const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
+      std::int64_t most = shape_.rows;
+      for (const SplitMemory& m : memory_) {
+        check_cuda(cudaSetDevice(m.device), "selecting a device");
+        most = std::min(most, k.held_rows(m.slice.count) / ways.depth);
+      }
+      ways.chunk_rows = ways.chunk_rows > 0 ? std::min(ways.chunk_rows, most) : most;
+    } else if (ways.chunk_rows == 0) {
+      ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
+    }
+    return ways;
+  }
   std::string cold() const override {
     return flush_bytes() > 0 ? fmt::format("{:.0f} MB read before every run on every GPU",
                                            static_cast<double>(flush_bytes()) / 1e6)
@@ -79,12 +93,14 @@ class DeviceSplitRig final : public SplitRig {
 
   void choose(const SplitWays& ways) override {
     pipeline_.reset();
+    if (ways.chunk_rows < 1)
+      throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", slices_.front().count));
     if (ways.exchange == Exchange::nccl && !team_) {
       std::vector<int> devices;
       for (const SplitMemory& m : memory_) devices.push_back(m.device);
       team_.emplace(devices);
     }
-    if (ways.exchange == Exchange::peers) let_all_access();
+    if (ways.exchange != Exchange::nccl) let_all_access();
     pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, team_ ? &*team_ : nullptr, flush_bytes());
   }
   std::vector<double> run_us() override { return pipeline_->run_us(); }

@@ -13,9 +13,13 @@
 
 namespace assay {
 
-/// How the GPUs tell each other (m, d): by NCCL, or by writing into each other's memory from the kernels.
-enum class Exchange { nccl, peers };
-constexpr const char* name(Exchange e) { return e == Exchange::nccl ? "nccl" : "peers"; }
+/// How the GPUs tell each other (m, d). nccl: by an all-gather of NCCL between two kernels. peers: the kernels write into
+/// each other's memory. held: so does one kernel, which holds the slice on the chip meanwhile.
+enum class Exchange { nccl, peers, held };
+inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held};
+constexpr const char* name(Exchange e) {
+  return e == Exchange::nccl ? "nccl" : e == Exchange::peers ? "peers" : "held";
+}
 
 /// What is computed. GPU i is CUDA's device i.
 struct SplitShape {
@@ -26,7 +30,8 @@ struct SplitShape {
 };
 
 /// How. While chunk i is read for its sums, the values of chunk i - 1 are exchanged and the outputs of chunk i - 2 are
-/// written. At most `depth` chunks are between their first read and their last write.
+/// written. At most `depth` chunks are between their first read and their last write. (held: as many launches as depth
+/// says, at most 3, are under way.)
 struct SplitWays {
   Exchange exchange = Exchange::nccl;
   std::int64_t chunk_rows = 0;
@@ -34,6 +39,8 @@ struct SplitWays {
   bool graph = true;  // one CUDA graph a GPU; otherwise every launch is queued by the host
   bool keep = true;   // asks the L2 to keep what is read again
 };
+
+inline constexpr int kHeldStreams = 3;
 
 /// Rows of a chunk so that the chunks under way take half of an L2 of so many bytes, and at least one row.
 std::int64_t rows_of_chunk(const SplitShape& shape, int depth, std::int64_t l2_bytes);
@@ -43,7 +50,8 @@ class SplitRig {
  public:
   virtual ~SplitRig() = default;
   virtual const std::vector<Span>& slices() const = 0;
-  virtual std::int64_t l2_bytes() const = 0;
+  /// The ways with the rows of a chunk, if they are 0, and what `held` needs: no more rows than every GPU holds.
+  virtual SplitWays settled(SplitWays ways) const = 0;
   /// A sentence on how the caches are kept cold.
   virtual std::string cold() const = 0;
 

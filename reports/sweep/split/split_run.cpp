@@ -152,7 +152,7 @@ std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void
   const auto rig = make_split_rig(shape, inputs.tile(shape.dtype, shape.V, shape.rows));
   std::vector<SplitRecord> all;
   for (SplitWays ways : run.ways) {
-    if (ways.chunk_rows == 0) ways.chunk_rows = rows_of_chunk(shape, ways.depth, rig->l2_bytes());
+    ways = rig->settled(ways);
     SplitRecord r = blank_split_record(run, ways);
     const Machine& m = alone.front().machine;
     r.gpu = m.name;

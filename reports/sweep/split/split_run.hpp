@@ -12,7 +12,7 @@ namespace assay {
 
 struct SplitRun {
   SplitShape shape;
-  /// A chunk of 0 rows: as many as rows_of_chunk says.
+  /// A chunk of 0 rows: as many as the rig says.
   std::vector<SplitWays> ways;
   std::string family = "normal_1";
   std::uint64_t seed = 1;
