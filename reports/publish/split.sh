@@ -28,7 +28,7 @@ step() {
 step 30 --dtype f32 --dtype bf16 --rows 100 --V 50257 --exchange nccl --exchange peers --chunk-rows 16
 step 20 --dtype f32 --rows 10 --V 1 --exchange nccl --chunk-rows 4
 if [[ ${LOOK:-1} != 0 ]]; then
-  step 60 --dtype f32 --exchange nccl --depth 2 --depth 3 --depth 4 --depth 6 --chunk-rows 8 --chunk-rows 16 --chunk-rows 24 --chunk-rows 32 --chunk-rows 64
+  step 60 --dtype f32 --exchange nccl --teams 1 --teams 3 --depth 3 --depth 4 --depth 6 --chunk-rows 8 --chunk-rows 16 --chunk-rows 24 --chunk-rows 32 --chunk-rows 64
   step 40 --dtype f32 --exchange peers --depth 2 --depth 3 --depth 4 --chunk-rows 4 --chunk-rows 8 --chunk-rows 16 --chunk-rows 32
   step 20 --dtype f32 --exchange nccl --exchange peers --chunk-rows 16 --not-kept
   step 20 --dtype f32 --exchange nccl --exchange peers --chunk-rows 16 --queued

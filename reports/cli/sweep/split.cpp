@@ -21,7 +21,7 @@ namespace {
 struct SplitArguments {
   std::vector<std::string> dtypes = {"f32", "f16", "bf16"}, exchanges = {"nccl"};
   std::vector<std::int64_t> chunk_rows = {0};
-  std::vector<int> depths = {3};
+  std::vector<int> depths = {3}, teams = {1};
   std::int64_t V = 262144, rows = 4000;
   int gpus = 2;
   bool accurate = false, queued = false, not_kept = false;
@@ -38,9 +38,10 @@ std::optional<Exchange> exchange_named(const std::string& word) {
 std::vector<SplitWays> ways_of(const SplitArguments& o) {
   std::vector<SplitWays> all;
   for (const std::string& e : o.exchanges)
-    for (const int depth : o.depths)
-      for (const std::int64_t rows : o.chunk_rows)
-        all.push_back({*exchange_named(e), std::min(rows, o.rows), depth, !o.queued, !o.not_kept});
+    for (const int teams : *exchange_named(e) == Exchange::nccl ? o.teams : std::vector<int>{1})
+      for (const int depth : o.depths)
+        for (const std::int64_t rows : o.chunk_rows)
+          all.push_back({*exchange_named(e), std::min(rows, o.rows), depth, teams, !o.queued, !o.not_kept});
   return all;
 }
 
@@ -50,6 +51,8 @@ void require(const SplitArguments& o) {
   if (o.rows < 1) throw InputError("--rows: must be 1 or more");
   for (const int d : o.depths)
     if (d < 1) throw InputError("--depth: must be 1 or more");
+  for (const int t : o.teams)
+    if (t < 1 || t > 8) throw InputError("--teams: must be 1 to 8");
   for (const std::string& e : o.exchanges)
     if (!exchange_named(e)) throw InputError("--exchange " + e + ": must be nccl, peers or held");
   for (const std::string& d : o.dtypes)
@@ -118,6 +121,7 @@ void add_sweep_split(CLI::App& sweep, int& status) {
                 "one kernel that holds its slice on the chip (nccl)");
   add_whole(*c, "--chunk-rows", o->chunk_rows, "rows of a chunk (as many as half of an L2 holds)");
   add_whole(*c, "--depth", o->depths, "chunks under way at a time (3)");
+  add_whole(*c, "--teams", o->teams, "NCCL communicators that gather in turn, so that several do at a time (1)");
   c->add_flag("--accurate", o->accurate, "exp and division as onepass, not as onepass_fast");
   c->add_flag("--queued", o->queued, "the host queues every launch; otherwise each GPU runs one graph");
   c->add_flag("--not-kept", o->not_kept, "do not ask the L2 to keep what is read twice");

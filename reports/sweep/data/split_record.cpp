@@ -38,6 +38,7 @@ void each_field(R& r, Visit& visit) {
   visit("exchange", r.exchange);
   visit("chunk_rows", r.chunk_rows);
   visit("depth", r.depth);
+  visit("teams", r.teams);
   visit("graph", r.graph);
   visit("keep", r.keep);
   visit("status", r.status);
@@ -90,8 +91,8 @@ std::optional<double> least_share(const SplitRecord& r) {
 }
 
 std::string identity(const SplitRecord& r) {
-  return fmt::format("{} V={} rows={} gpus={} {} {}x{}{}{}{}{}", r.key, r.V, r.rows, r.gpus, r.exchange, r.chunk_rows,
-                     r.depth, r.graph ? "" : " queued", r.keep ? "" : " not kept",
+  return fmt::format("{} V={} rows={} gpus={} {} {}x{}{}{}{}{}{}", r.key, r.V, r.rows, r.gpus, r.exchange,
+                     r.chunk_rows, r.depth, r.teams > 1 ? fmt::format(" teams={}", r.teams) : "", r.graph ? "" : " queued", r.keep ? "" : " not kept",
                      r.family == "normal_1" ? "" : " family=" + r.family,
                      r.seed == 1 ? "" : fmt::format(" seed={}", r.seed));
 }

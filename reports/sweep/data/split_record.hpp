@@ -31,6 +31,7 @@ struct SplitRecord {
   std::string exchange;  // nccl, peers, held
   std::int64_t chunk_rows = 0;
   int depth = 0;         // chunks under way
+  int teams = 1;         // of NCCL, that gather in turn
   bool graph = true, keep = true;
   std::string status = "not_run";  // measured, once, unsupported, not_run, failed
   std::string reason;

@@ -35,16 +35,17 @@ std::vector<cudaEvent_t> events(std::size_t count) {
 struct SplitPipeline::Gpu {
   SplitMemory memory;
   int own = 0;
-  cudaStream_t read = nullptr, meet = nullptr, write = nullptr;
+  cudaStream_t read = nullptr, write = nullptr;
+  std::vector<cudaStream_t> meet;  // one a team
   cudaEvent_t begin = nullptr, end = nullptr;
   std::vector<cudaEvent_t> summed, gathered, written;  // of each chunk
   std::unique_ptr<DeviceArray> values, number, flush;
   cudaGraphExec_t graph = nullptr;
 
-  Gpu(const SplitMemory& m, int index, std::size_t chunks, std::size_t value_bytes, std::size_t flush_bytes)
+  Gpu(const SplitMemory& m, int index, int teams, std::size_t chunks, std::size_t value_bytes, std::size_t flush_bytes)
       : memory(m), own(index) {
     use(m.device);
-    meet = stream_of(0);
+    for (int i = 0; i < teams; ++i) meet.push_back(stream_of(0));
     write = stream_of(1);
     read = stream_of(2);
     check_cuda(cudaEventCreate(&begin), "creating an event");
@@ -70,23 +71,25 @@ struct SplitPipeline::Gpu {
       for (const cudaEvent_t e : *list) cudaEventDestroy(e);
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
-    for (const cudaStream_t s : {read, meet, write}) cudaStreamDestroy(s);
+    meet.insert(meet.end(), {read, write});
+    for (const cudaStream_t s : meet) cudaStreamDestroy(s);
   }
 };
 
 SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways, const std::vector<SplitMemory>& memory,
-                             const NcclTeam* team, std::size_t flush)
+                             const std::vector<std::unique_ptr<NcclTeam>>& teams, std::size_t flush)
     : shape_(shape),
       ways_(ways),
       kernels_(*find_split_kernels(Backend::cuda, shape.dtype, shape.fast)),
-      team_(team),
+      teams_(teams),
       chunks_(row_chunks(shape.rows, ways.chunk_rows)),
       blocks_(ways.exchange == Exchange::held ? 1 : kernels_.blocks(memory.front().slice.count)),
       flush_(flush) {
   // NCCL: one (m, d) a value. Peers: 16 bytes a value, and places for odd and even runs.
   const std::size_t all = static_cast<std::size_t>(shape.gpus * shape.rows * blocks_) * (gathers() ? 8 : 32);
   for (const SplitMemory& m : memory)
-    gpus_.push_back(std::make_unique<Gpu>(m, static_cast<int>(gpus_.size()), chunks_.size(), all, flush));
+    gpus_.push_back(std::make_unique<Gpu>(m, static_cast<int>(gpus_.size()), ways.teams, chunks_.size(), all,
+                                          flush));
   for (const auto& g : gpus_) places_.of[g->own] = g->values->data();
   void* shared = nullptr;
   check_cuda(cudaHostAlloc(&shared, sizeof *flag_, cudaHostAllocMapped | cudaHostAllocPortable), "allocating");
@@ -142,16 +145,17 @@ void SplitPipeline::enqueue_sums(Gpu& g, std::size_t chunk) {
 void SplitPipeline::exchange(std::size_t chunk) {
   std::vector<float*> all;
   std::vector<void*> streams;
+  const std::size_t team = chunk % static_cast<std::size_t>(ways_.teams);
   for (const auto& g : gpus_) {
     use(g->memory.device);
-    check_cuda(cudaStreamWaitEvent(g->meet, g->summed[chunk], 0), "waiting for the sums");
+    check_cuda(cudaStreamWaitEvent(g->meet[team], g->summed[chunk], 0), "waiting for the sums");
     all.push_back(call(*g, chunk).all);
-    streams.push_back(g->meet);
+    streams.push_back(g->meet[team]);
   }
-  team_->all_gather(all, static_cast<std::size_t>(2 * chunks_[chunk].count * blocks_), streams);
+  teams_[team]->all_gather(all, static_cast<std::size_t>(2 * chunks_[chunk].count * blocks_), streams);
   for (const auto& g : gpus_) {
     use(g->memory.device);
-    check_cuda(cudaEventRecord(g->gathered[chunk], g->meet), "recording an event");
+    check_cuda(cudaEventRecord(g->gathered[chunk], g->meet[team]), "recording an event");
   }
 }
 
@@ -169,18 +173,18 @@ void SplitPipeline::enqueue_held() {
   for (const auto& g : gpus_) {
     use(g->memory.device);
     check_cuda(cudaEventRecord(g->summed[0], g->read), "recording an event");
-    for (const cudaStream_t s : {g->meet, g->write}) check_cuda(cudaStreamWaitEvent(s, g->summed[0], 0), "waiting");
+    for (const cudaStream_t s : {g->meet[0], g->write}) check_cuda(cudaStreamWaitEvent(s, g->summed[0], 0), "waiting");
   }
   for (std::size_t i = 0; i < chunks_.size(); ++i)
     for (const auto& g : gpus_) {
       use(g->memory.device);
-      const cudaStream_t streams[kHeldStreams] = {g->read, g->meet, g->write};
+      const cudaStream_t streams[kHeldStreams] = {g->read, g->meet[0], g->write};
       kernels_.held(call(*g, i), Stream{streams[i % depth]});
       check_cuda(cudaGetLastError(), "launching a chunk");
     }
   for (const auto& g : gpus_) {
     use(g->memory.device);
-    check_cuda(cudaEventRecord(g->gathered[0], g->meet), "recording an event");
+    check_cuda(cudaEventRecord(g->gathered[0], g->meet[0]), "recording an event");
     check_cuda(cudaEventRecord(g->written[0], g->write), "recording an event");
     for (const cudaEvent_t e : {g->gathered[0], g->written[0]}) check_cuda(cudaStreamWaitEvent(g->read, e, 0), "waiting");
   }

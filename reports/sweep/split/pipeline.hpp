@@ -23,10 +23,10 @@ struct SplitMemory {
 
 class SplitPipeline {
  public:
-  /// `team` is null unless the exchange is NCCL's. `flush` bytes are read before every run, so that no cache holds
+  /// `teams` has ways.teams entries or more if the exchange is NCCL's. `flush` bytes are read before every run, so that no cache holds
   /// logits; 0: not needed.
   SplitPipeline(const SplitShape& shape, const SplitWays& ways, const std::vector<SplitMemory>& memory,
-                const NcclTeam* team, std::size_t flush);
+                const std::vector<std::unique_ptr<NcclTeam>>& teams, std::size_t flush);
   ~SplitPipeline();
   std::vector<double> run_us();
 
@@ -44,7 +44,7 @@ class SplitPipeline {
   SplitShape shape_;
   SplitWays ways_;
   const SplitKernels& kernels_;
-  const NcclTeam* team_;
+  const std::vector<std::unique_ptr<NcclTeam>>& teams_;
   std::vector<Span> chunks_;
   int blocks_ = 1;
   std::size_t flush_ = 0;

@@ -10,7 +10,6 @@
 
 #if defined(ASSAY_WITH_CUDA)
 #include <chrono>
-#include <optional>
 
 #include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
@@ -79,7 +78,9 @@ class DeviceSplitRig final : public SplitRig {
         most = std::min(most, k.held_rows(m.slice.count) / ways.depth);
       }
       ways.chunk_rows = ways.chunk_rows > 0 ? std::min(ways.chunk_rows, most) : most;
-    } else if (ways.chunk_rows == 0) {
+    }
+    if (ways.exchange != Exchange::nccl) ways.teams = 1;
+    if (ways.chunk_rows == 0 && ways.exchange != Exchange::held) {
       ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
     }
     return ways;
@@ -95,13 +96,13 @@ class DeviceSplitRig final : public SplitRig {
     pipeline_.reset();
     if (ways.chunk_rows < 1)
       throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", slices_.front().count));
-    if (ways.exchange == Exchange::nccl && !team_) {
+    if (ways.exchange == Exchange::nccl) {
       std::vector<int> devices;
       for (const SplitMemory& m : memory_) devices.push_back(m.device);
-      team_.emplace(devices);
+      while (static_cast<int>(teams_.size()) < ways.teams) teams_.push_back(std::make_unique<NcclTeam>(devices));
     }
     if (ways.exchange != Exchange::nccl) let_all_access();
-    pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, team_ ? &*team_ : nullptr, flush_bytes());
+    pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, teams_, flush_bytes());
   }
   std::vector<double> run_us() override { return pipeline_->run_us(); }
 
@@ -184,7 +185,7 @@ class DeviceSplitRig final : public SplitRig {
   std::vector<std::unique_ptr<DeviceArray>> logits_, probs_, tiles_;
   std::vector<SplitMemory> memory_;
   Tensor whole_;
-  std::optional<NcclTeam> team_;
+  std::vector<std::unique_ptr<NcclTeam>> teams_;
   std::unique_ptr<SplitPipeline> pipeline_;
 };
 

@@ -36,6 +36,7 @@ struct SplitWays {
   Exchange exchange = Exchange::nccl;
   std::int64_t chunk_rows = 0;
   int depth = 3;
+  int teams = 1;      // of NCCL: chunk i is gathered by team i modulo this, so that several gather at a time
   bool graph = true;  // one CUDA graph a GPU; otherwise every launch is queued by the host
   bool keep = true;   // asks the L2 to keep what is read again
 };

@@ -128,15 +128,16 @@ SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways) {
   r.exchange = name(ways.exchange);
   r.chunk_rows = ways.chunk_rows;
   r.depth = ways.depth;
+  r.teams = ways.teams;
   r.graph = ways.graph;
   r.keep = ways.keep;
   r.family = run.family;
   r.seed = run.seed;
   r.commit = build_info::commit;
   r.reproduce = fmt::format(
-      "assay sweep split --gpus {} --V {} --rows {} --dtype {} --exchange {} --chunk-rows {} --depth {}{}{}{} --family {} "
+      "assay sweep split --gpus {} --V {} --rows {} --dtype {} --exchange {} --chunk-rows {} --depth {} --teams {}{}{}{} --family {} "
       "--seed {}",
-      r.gpus, r.V, r.rows, r.dtype, r.exchange, r.chunk_rows, r.depth, r.graph ? "" : " --queued",
+      r.gpus, r.V, r.rows, r.dtype, r.exchange, r.chunk_rows, r.depth, r.teams, r.graph ? "" : " --queued",
       r.keep ? "" : " --not-kept", s.fast ? "" : " --accurate", shell_quoted(r.family), r.seed);
   return r;
 }
