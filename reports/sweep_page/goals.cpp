@@ -105,7 +105,7 @@ GoalLine split_line(const Context& c) {
   if (nccl.empty()) return line;
   line.result = "NCCL: " + range(as_share, nccl);
   if (!peers.empty()) line.result += "; by each other's memory: " + range(as_share, peers);
-  if (!on_chip.empty()) line.result += "; so, and the slice held on the chip: " + range(as_share, on_chip);
+  if (!on_chip.empty()) line.result += "; the same, the slice held on the chip: " + range(as_share, on_chip);
   const std::size_t all = std::size(kDtypeOrder);
   line.reached = held == all ? "all" : fmt::format("{} of {}", held, all);
   if (nccl.size() < all) line.reached += fmt::format(", {} not in this run", all - nccl.size());

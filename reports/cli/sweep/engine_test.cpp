@@ -95,6 +95,24 @@ TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
   EXPECT_NE(sweep_outcome(r).find("mutant.no_rescale"), std::string::npos);
 }
 
+// Its outputs differ from those that were judged before the timing, so they are judged, too.
+TEST_F(SweepEngine, KnowsOutputsThatGoWrongWhileTheyAreTimed) {
+  const SweepResult r = run(plan_of({"mutant.right_for_ten_calls/f32@host"}, {129}));
+  EXPECT_EQ(r.failed, 1);
+  ASSERT_EQ(file().size(), 1u);
+  EXPECT_EQ(file()[0].verified, "fail");
+  EXPECT_NE(file()[0].reason.find("verification"), std::string::npos) << file()[0].reason;
+  EXPECT_TRUE(file()[0].times_us.empty());
+}
+
+TEST_F(SweepEngine, SaysWhereItsTimeWent) {
+  const SweepResult r = run(plan_of({"online_block/f32@host", "lse_block/f16@host"}, {1000}));
+  EXPECT_GT(r.seconds.timing, 0);
+  EXPECT_GT(r.seconds.verification, 0);
+  EXPECT_GE(r.seconds.rest(), 0) << "no second is counted twice";
+  EXPECT_NE(sweep_outcome(r).find("seconds: "), std::string::npos);
+}
+
 TEST_F(SweepEngine, KnowsChangedLogits) {
   const SweepResult r = run(plan_of({"mutant.inputs_overwritten/f32@host"}, {129}));
   EXPECT_EQ(r.failed, 1);
