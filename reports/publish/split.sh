@@ -17,13 +17,14 @@ if [[ -z ${ASSAY_NCCL:-} ]]; then
   if [[ -n $found ]]; then export ASSAY_NCCL=$found; fi
 fi
 worst=0
-# The program's own status is kept; a step that is too slow is stopped and counts as failed.
-step() {
-  printf '\n# assay sweep split --gpus %s %s\n' "$gpus" "${*:2}"
-  timeout --signal=INT --kill-after=5 "$1" "$assay" sweep split --gpus "$gpus" --out "$out" "${@:2}"
+# on SECONDS GPUS ARGUMENTS...: the program's own status is kept; a step that is too slow is stopped and counts as failed.
+on() {
+  printf '\n# assay sweep split --gpus %s %s\n' "$2" "${*:3}"
+  timeout --signal=INT --kill-after=5 "$1" "$assay" sweep split --gpus "$2" --out "$out" "${@:3}"
   local status=$?
   if [[ $status -gt $worst ]]; then worst=$status; fi
 }
+step() { on "$1" "$gpus" "${@:2}"; }
 # The merge itself: columns that do not divide, and fewer columns than GPUs.
 step 30 --dtype f32 --dtype bf16 --rows 100 --V 50257 --exchange nccl --exchange peers --chunk-rows 16
 step 20 --dtype f32 --rows 10 --V 1 --exchange nccl --chunk-rows 4
@@ -38,4 +39,8 @@ step 60 --exchange nccl --exchange peers --chunk-rows 0 --chunk-rows 32
 # One kernel that holds its slice on the chip.
 step 30 --dtype f32 --dtype bf16 --rows 100 --V 50257 --exchange held
 step 40 --exchange held --depth 2 --depth 3 --chunk-rows 0 --chunk-rows 8
+# The limit of the ways: the same slice on one GPU, which waits for nobody.
+if [[ ${LOOK:-1} != 0 ]]; then
+  on 30 1 --dtype f32 --V $((262144 / gpus)) --exchange nccl --exchange peers --exchange held --chunk-rows 8 --chunk-rows 16 --chunk-rows 32
+fi
 exit "$worst"
