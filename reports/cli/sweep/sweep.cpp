@@ -139,7 +139,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   CLI::App* page = c->add_subcommand("page", "make sweep.html and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
   page->add_option("folder", *folder,
-                   "the folder with sweep.jsonl, and with peers.jsonl and accesses.jsonl "
+                   "the folder with sweep.jsonl, and with peers.jsonl, accesses.jsonl and split.jsonl "
                    "if they exist")
       ->required();
   page->callback([folder, &status] {
