@@ -191,7 +191,8 @@ class Sweep {
   const SweepOptions& options_;
   SweepInputs inputs_;
   SweepFile file_;
-  Side device_{true}, host_{false};
+  // On the host executor a judgement would take the cores on which launches are timed.
+  Side device_{true, true}, host_{false, options_.judge_beside_host};
   std::set<std::string> ceilings_;  // those that this run has recorded
   std::set<std::string> machines_;  // backends whose records were compared with this machine
   std::deque<std::future<SweepRecord>> pending_;

@@ -19,6 +19,7 @@ struct SweepOptions {
   std::uint64_t seed = 1;
   double budget_seconds = 0;  // no configuration is started after this time; 0: no limit
   bool again = false;         // also measures what the folder has already
+  bool judge_beside_host = false;  // for tests: judges on other threads also what the host executor computes
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
 };
 

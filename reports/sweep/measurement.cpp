@@ -30,10 +30,10 @@ void require_supported(const Variant& v, const Problem& p, const SweepInputs& in
                                        static_cast<double>(room) / 1e9, static_cast<double>(memory) / 1e9));
 }
 
-/// The verification of the rig's last launch. Only beside a GPU are outputs judged while the next launches are timed.
+/// The verification of the rig's last launch.
 Judging checked(Side& side, const Variant& v, const Problem& p, SweepInputs& inputs) {
   Judging j = begin_verification(side.rig(), v, p, inputs);
-  if (!side.on_device() && !j.now) j = {j.later(), {}};
+  if (!side.judges_beside() && !j.now) j = {j.later(), {}};
   if ((!j.now || j.now->verdict != "fail") && !side.rig().logits_intact())
     j = {Verification{"fail", "the logits were changed", 0, {}, {}}, {}};
   return j;

@@ -18,7 +18,8 @@ namespace assay {
 /// The machine of one backend. It is opened at its first job, and not used again once it is lost.
 class Side {
  public:
-  explicit Side(bool device) : device_(device) {}
+  /// `beside`: outputs may be judged while the next launches are timed.
+  Side(bool device, bool beside) : device_(device), beside_(beside) {}
   /// Throws std::runtime_error if there is no such machine.
   void open() {
     if (rig_) return;
@@ -27,13 +28,13 @@ class Side {
   }
   Rig& rig() { return *rig_; }
   Ceilings& ceilings() { return *ceilings_; }
-  bool on_device() const { return device_; }
+  bool judges_beside() const { return beside_; }
   bool opened() const { return rig_ != nullptr; }
   /// True at the first call for a key.
   bool first_of(const std::string& key) { return seen_.insert(key).second; }
 
  private:
-  bool device_;
+  bool device_, beside_;
   std::unique_ptr<Rig> rig_;
   std::unique_ptr<Ceilings> ceilings_;
   std::set<std::string> seen_;

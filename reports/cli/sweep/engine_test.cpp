@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "kernels/isolation/process/process.hpp"
@@ -103,6 +104,30 @@ TEST_F(SweepEngine, KnowsOutputsThatGoWrongWhileTheyAreTimed) {
   EXPECT_EQ(file()[0].verified, "fail");
   EXPECT_NE(file()[0].reason.find("verification"), std::string::npos) << file()[0].reason;
   EXPECT_TRUE(file()[0].times_us.empty());
+}
+
+// Judged on another thread, a configuration has the same record, in the same place.
+TEST_F(SweepEngine, JudgesOnOtherThreadsAsOnItsOwn) {
+  const std::vector<std::string> keys = {"lse_block/f16@host",    "mutant.lse_sum_skips_last/f32@host",
+                                         "topk_block/f32@host",   "log_softmax_block/f32@host",
+                                         "online_block/f32@host", "online_topk_block/f16@host"};
+  const auto plan = plan_of(keys, {129, 1000});
+  run(plan);
+  const std::vector<SweepRecord> alone = file();
+  options_.again = options_.judge_beside_host = true;
+  run(plan);
+  const std::vector<SweepRecord> beside = file();
+  ASSERT_EQ(alone.size(), plan.size());
+  ASSERT_EQ(beside.size(), plan.size());
+  EXPECT_EQ(std::count_if(beside.begin(), beside.end(), [](const SweepRecord& r) { return r.status == "failed"; }), 2);
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_EQ(identity(beside[i]), identity(blank_sweep_record(plan[i], options_)));
+    EXPECT_EQ(beside[i].status, alone[i].status) << beside[i].key << ": " << beside[i].reason;
+    EXPECT_EQ(beside[i].verified, alone[i].verified) << beside[i].key;
+    EXPECT_EQ(beside[i].verified_elements, alone[i].verified_elements) << beside[i].key;
+    EXPECT_EQ(beside[i].max_ulp, alone[i].max_ulp) << beside[i].key;
+    EXPECT_EQ(beside[i].times_us.empty(), beside[i].status == "failed") << beside[i].key;
+  }
 }
 
 TEST_F(SweepEngine, SaysWhereItsTimeWent) {
