@@ -8,6 +8,7 @@
 
 #include "reference/error.hpp"
 #include "reference/inputs/families.hpp"
+#include "reference/parallel.hpp"
 
 namespace assay {
 namespace {
@@ -150,7 +151,8 @@ std::int64_t drawn_rows(const Family& family, Dtype dtype, std::int64_t V, std::
   return std::min<std::int64_t>(8, report_rows(family, dtype, std::min<std::int64_t>(V, 1025), false));
 }
 
-Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed) {
+Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
+                  int threads) {
   const FamilyDef& d = definition(family);
   if (!applies(family, dtype, V))
     throw InputError("family " + std::string(family.name) + " has no rows of V = " + std::to_string(V));
@@ -159,7 +161,10 @@ Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_
   Tensor tensor(dtype, rows, V);
   if (V == 0) return tensor;
   const std::uint64_t stream = stream_of(d, V, seed);
-  for (std::int64_t row = 0; row < rows; ++row) fill_row(d, dtype, V, row, seed, stream, tensor.row(row));
+  parallel_for(static_cast<std::size_t>(rows), threads, [&](std::size_t i) {
+    const auto row = static_cast<std::int64_t>(i);
+    fill_row(d, dtype, V, row, seed, stream, tensor.row(row));
+  });
   return tensor;
 }
 

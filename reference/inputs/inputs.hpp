@@ -79,8 +79,9 @@ std::int64_t quick_rows(const Family& family, Dtype dtype, std::int64_t V);
 std::int64_t drawn_rows(const Family& family, Dtype dtype, std::int64_t V, std::int64_t usual);
 
 /// rows x V logits of the family, rounded to dtype. Finite families stay finite after rounding. Throws
-/// InputError if a data file is missing or broken.
-Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed);
+/// InputError if a data file is missing or broken. `threads` 0: one per core; the rows are the same for any number.
+Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
+                  int threads = 1);
 
 /// Folder of the committed tensors: ASSAY_DATA if set, otherwise beside the executable, or the source tree.
 std::string data_directory();

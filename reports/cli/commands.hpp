@@ -30,6 +30,7 @@ void add_sweep_oracle(CLI::App& sweep, int& status);
 void add_sweep_launch(CLI::App& sweep, int& status);
 void add_sweep_accesses(CLI::App& sweep, int& status);
 void add_sweep_rules(CLI::App& sweep, int& status);
+void add_sweep_split(CLI::App& sweep, int& status);
 void add_functions_command(CLI::App& app, int& status);
 void add_utilisation_command(CLI::App& app, int& status);
 void add_selftest_command(CLI::App& app, int& status);

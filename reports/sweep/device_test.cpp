@@ -132,6 +132,43 @@ TEST_F(SweepDevice, KnowsChangedLogits) {
   EXPECT_TRUE(rig->alive());
 }
 
+// 64 rows are distinct, 36 repeat them. A row that was not written is seen among those, too.
+TEST_F(SweepDevice, JudgesRepeatedRowsByTheirBits) {
+  const Subject* const subject = find_subject("online_block/f32@cuda");
+  ASSERT_NE(subject, nullptr);
+  Variant forgets = subject->variant;
+  forgets.run = [run = subject->variant.run](const Problem& p, const Buffers& b, const Stream& s) {
+    Problem fewer = p;
+    fewer.rows -= 1;
+    run(fewer, b, s);
+  };
+  SweepInputs inputs("normal_1", 1);
+  Problem p;
+  p.rows = 100;
+  p.V = p.in_pitch = p.out_pitch = 65536;
+  ASSERT_EQ(inputs.distinct_rows(p.V, p.rows), 64);
+  const auto rig = make_device_rig();
+  std::int64_t open_rows = 0;
+  rig->prepare(subject->variant, p, inputs.tile(p.in, p.V, p.rows));
+  rig->poison();
+  rig->run_us(1);
+  const FastJudgement right = rig->judge(5, open_rows);
+  EXPECT_EQ(right.failed, 0) << right.first_failure;
+  EXPECT_EQ(right.elements, p.rows * p.V);
+  EXPECT_EQ(open_rows, 0);
+  EXPECT_TRUE(rig->remember());
+  rig->poison();
+  EXPECT_FALSE(rig->as_remembered());
+  rig->run_us(3);
+  EXPECT_TRUE(rig->as_remembered());
+
+  rig->prepare(forgets, p, inputs.tile(p.in, p.V, p.rows));
+  rig->poison();
+  rig->run_us(1);
+  EXPECT_GT(rig->judge(5, open_rows).failed, 0);
+  EXPECT_FALSE(rig->as_remembered());
+}
+
 TEST_F(SweepDevice, RefusesWhatDoesNotFit) {
   const SweepResult r = run({"online_block/f32@cuda"}, {std::int64_t{1} << 26}, {std::int64_t{1} << 20});
   EXPECT_EQ(r.unsupported, 1) << sweep_outcome(r);

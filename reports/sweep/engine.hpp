@@ -1,5 +1,5 @@
 // Runs a plan. For each configuration it verifies, times, verifies again and compares with the machine's
-// ceilings. Each record is written as soon as it is made.
+// ceilings. Each record is written, in the order of the plan, as soon as its outputs are judged.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "reports/sweep/data/record.hpp"
 #include "reports/sweep/plan.hpp"
+#include "reports/sweep/data/seconds.hpp"
 
 namespace assay {
 
@@ -18,6 +19,7 @@ struct SweepOptions {
   std::uint64_t seed = 1;
   double budget_seconds = 0;  // no configuration is started after this time; 0: no limit
   bool again = false;         // also measures what the folder has already
+  bool judge_beside_host = false;  // for tests: judges on other threads also what the host executor computes
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
 };
 
@@ -27,6 +29,7 @@ struct SweepResult {
   /// Numbers of configurations in this plan; `had` were in the folder already.
   std::int64_t planned = 0, had = 0, measured = 0, once = 0, unsupported = 0, not_run = 0, failed = 0;
   std::string stopped;  // why the run ended early; otherwise empty
+  SweepSeconds seconds;
 };
 
 /// The record of a job before it runs: identity, bytes, claim, and the command that repeats it.

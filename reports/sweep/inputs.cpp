@@ -12,16 +12,16 @@ constexpr std::size_t kTiles = std::size_t{1} << 31;      // limit on all tiles,
 constexpr std::int64_t kSamples = std::int64_t{1} << 24;  // limit on all samples; some 80 bytes each
 
 /// Moves the entry to the front, then removes entries from the back until the limit holds.
-template <class T, class Size>
-T& kept(std::list<std::unique_ptr<T>>& list, typename std::list<std::unique_ptr<T>>::iterator at, Size size,
-        decltype(size(std::declval<const T&>())) most) {
+template <class Pointer, class Size>
+const Pointer& kept(std::list<Pointer>& list, typename std::list<Pointer>::iterator at, Size size,
+                    decltype(size(*std::declval<const Pointer&>())) most) {
   list.splice(list.begin(), list, at);
   decltype(most) all = 0;
   for (auto i = list.begin(); i != list.end();) {
     all += size(**i);
     i = all > most && i != list.begin() ? list.erase(i) : std::next(i);
   }
-  return *list.front();
+  return list.front();
 }
 
 }  // namespace
@@ -30,7 +30,10 @@ SweepInputs::SweepInputs(const std::string& family, std::uint64_t seed)
     : family_(family_named(family)), seed_(seed) {}
 
 std::int64_t SweepInputs::distinct_rows(std::int64_t V, std::int64_t rows) const {
-  return std::min(rows, std::max<std::int64_t>(1, kTimingRules.tile_elements / std::max<std::int64_t>(1, V)));
+  constexpr std::int64_t kAligned = 16;  // rows of 2-byte elements that fill whole sectors of 32 bytes, for any V
+  std::int64_t most = std::max<std::int64_t>(1, kTimingRules.tile_elements / std::max<std::int64_t>(1, V));
+  if (most > kAligned) most -= most % kAligned;
+  return std::min(rows, most);
 }
 
 const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) {
@@ -42,12 +45,12 @@ const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) 
     at = tiles_.end();
   }
   if (at == tiles_.end())
-    at = tiles_.insert(tiles_.end(), std::make_unique<Tensor>(make_input(family_, dtype, V, wanted, seed_)));
-  return kept(
+    at = tiles_.insert(tiles_.end(), std::make_unique<Tensor>(make_input(family_, dtype, V, wanted, seed_, 0)));
+  return *kept(
       tiles_, at, [](const Tensor& t) { return t.bytes.size(); }, kTiles);
 }
 
-const Case& SweepInputs::sample(Dtype dtype, std::int64_t V, std::int64_t rows) {
+std::shared_ptr<const Case> SweepInputs::sample(Dtype dtype, std::int64_t V, std::int64_t rows) {
   const TimingRules& rules = kTimingRules;
   const std::int64_t several = std::clamp(rules.judged_elements / std::max<std::int64_t>(1, V),
                                           rules.least_judged_rows, rules.most_judged_rows);
@@ -56,7 +59,7 @@ const Case& SweepInputs::sample(Dtype dtype, std::int64_t V, std::int64_t rows) 
     return c->dtype() == dtype && c->V() == V && c->rows() == wanted;
   });
   if (at == samples_.end())
-    at = samples_.insert(samples_.end(), std::make_unique<const Case>(family_, dtype, V, wanted, seed_));
+    at = samples_.insert(samples_.end(), std::make_shared<const Case>(family_, dtype, V, wanted, seed_));
   return kept(
       samples_, at, [](const Case& c) { return c.rows() * c.V(); }, kSamples);
 }

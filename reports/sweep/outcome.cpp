@@ -20,6 +20,13 @@ bool large_enough(const SweepRecord& r) {
 
 }  // namespace
 
+std::string seconds_line(const SweepSeconds& s) {
+  return fmt::format(
+      "seconds: {:.1f} in all: inputs {:.1f}, verification {:.1f}, timing {:.1f}, ceilings {:.1f}, files {:.1f}, waiting for "
+      "judgements {:.1f}, rest {:.1f}\n",
+      s.all, s.inputs, s.verification, s.timing, s.ceilings, s.files, s.waiting, s.rest());
+}
+
 bool sweep_passed(const SweepResult& r) { return r.failed == 0 && r.measured + r.once > 0; }
 
 std::string sweep_outcome(const SweepResult& r) {
@@ -29,6 +36,7 @@ std::string sweep_outcome(const SweepResult& r) {
   s += fmt::format(
       "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
       r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);
+  s += seconds_line(r.seconds);
   std::int64_t unjudged = 0;
   std::vector<const SweepRecord*> worst;
   for (const SweepRecord& one : r.records) {

@@ -55,6 +55,15 @@ bool reference_kernel(const Subject& s) {
 
 /// The kernels that are to run at the speed of a copy, and those with which they are compared.
 bool on_ladder(const Subject& s) { return s.role == "peer" || s.variant.variant.starts_with("onepass"); }
+/// The shapes of the table of goals (sweep_page/goals.cpp), and its kernels.
+bool shape_of_goals(std::int64_t rows, std::int64_t V) {
+  return rows == 4000 ? any_of(kLadder, V) : (rows == 10 || rows == 1) && any_of(kLadderFewRows, V);
+}
+bool of_goals(const Subject& s, std::int64_t rows, std::int64_t V) {
+  const std::string& name = s.variant.variant;
+  return !on_host(s.variant.backend) && shape_of_goals(rows, V) &&
+         (name == "onepass_fast" || (name == "onepass_lse_fast" && rows == 4000));
+}
 bool thread_per_row(const Subject& s) { return s.variant.variant.ends_with("_thread"); }
 
 /// One point of a set's axes.
@@ -62,7 +71,7 @@ struct Point {
   Backend backend;
   Dtype dtype;
   bool fused;  // top-k
-  bool ladder;
+  bool ladder, goals;
   std::int64_t rows, V, k;
 };
 
@@ -71,9 +80,9 @@ bool in_set(SweepSet set, const Point& p) {
     static const Sizes sizes = {63, 1000, 4032, 32000};
     return p.rows == 10 && any_of(sizes, p.V) && (!p.fused || p.k == 5);
   }
-  if (set == SweepSet::full) return true;
+  if (set == SweepSet::full || p.goals) return true;
   const bool batch = p.rows == 4000 || p.rows == 10;
-  if (p.ladder && !p.fused && p.rows == 4000 && any_of(kLadder, p.V))
+  if (p.ladder && !p.fused && shape_of_goals(p.rows, p.V))
     return set == SweepSet::published || p.dtype != Dtype::bf16;
   if (set == SweepSet::quick) {
     if (p.dtype == Dtype::bf16) return false;
@@ -81,7 +90,6 @@ bool in_set(SweepSet set, const Point& p) {
     return batch ? any_of(kQuick, p.V) : p.V == 4032 || p.V == 32000;
   }
   const bool few = any_of(kFew, p.V);
-  if (p.ladder && !p.fused && (p.rows == 10 || p.rows == 1) && any_of(kLadderFewRows, p.V)) return true;
   if (!p.fused) return p.dtype == Dtype::bf16 ? batch && few : batch || few;
   const bool paper = few || p.V == 25000 || p.V == 129024;
   if (p.dtype == Dtype::bf16) return p.k == 5 && p.rows == 4000 && paper;
@@ -94,6 +102,9 @@ int importance(const SweepJob& j) {
   const Variant& v = j.subject->variant;
   const bool fused = selects(v.op), first = reference_kernel(*j.subject) || on_ladder(*j.subject);
   const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
+  // The table of goals, then what it is compared with at the same shapes.
+  if (of_goals(*j.subject, j.rows, j.V)) return -20 + rows;
+  if (on_ladder(*j.subject) && !fused && !on_host(v.backend) && shape_of_goals(j.rows, j.V)) return -10 + rows;
   int rank = 10 * rows;
   if (v.dtype == Dtype::bf16) rank += 5;
   if (fused && j.k != 5)
@@ -173,6 +184,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
                         s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
                         fused,
                         on_ladder(*one),
+                        s.rows.empty() && s.sizes.empty() && of_goals(*one, r, V),
                         s.rows.empty() ? r
                         : on_host_here ? 10
                                        : 4000,

@@ -30,19 +30,23 @@ Timing timed_once(double us) {
 }
 
 Timing time_launches(Rig& rig) {
+  return time_runs([&rig](std::int64_t n) { return rig.run_us(n); }, rig.most_launches());
+}
+
+Timing time_runs(const std::function<double(std::int64_t)>& run_us, std::int64_t most_launches) {
   const TimingRules& rules = kTimingRules;
-  const double first = rig.run_us(1);
+  const double first = run_us(1);
   if (first > rules.too_long_us) return timed_once(first);
   Timing t;
   const auto batch_for = [&](double us) {
     const double wanted = std::ceil(rules.batch_us / std::max(us, rules.least_us));
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, rig.most_launches());
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, most_launches);
   };
   // The first launch also loads code, and clocks that dropped while the host was busy need time to rise.
   double one = first;
   for (double warm = 0; warm < rules.warm_us;) {
     const std::int64_t n = batch_for(one);
-    const double us = rig.run_us(n);
+    const double us = run_us(n);
     one = us / static_cast<double>(n);
     warm += std::max(us, 1.0);
   }
@@ -50,7 +54,7 @@ Timing time_launches(Rig& rig) {
   const auto n = static_cast<double>(t.launches_per_sample);
   const auto samples = [&t] { return static_cast<std::int64_t>(t.times_us.size()); };
   for (double all = 0; samples() < rules.most_samples && all < rules.enough_us;) {
-    const double us = rig.run_us(t.launches_per_sample);
+    const double us = run_us(t.launches_per_sample);
     all += us;
     t.times_us.push_back(rounded(us / n));
     if (samples() >= rules.least_samples && narrow(t.times_us)) break;

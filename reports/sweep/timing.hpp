@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct Timing {
 /// or there are samples enough. Short launches are timed in batches. Sets `once` if the first launch takes
 /// too long.
 Timing time_launches(Rig& rig);
+/// The same for anything that takes some us for so many launches, of which at most `most_launches` are made at a time.
+Timing time_runs(const std::function<double(std::int64_t)>& run_us, std::int64_t most_launches);
 /// The timing of a single launch.
 Timing timed_once(double us);
 

@@ -38,6 +38,8 @@ class ToldRig final : public Rig {
   void fetch(std::int64_t, void*, void*) override {}
   FastJudgement judge(double, std::int64_t&) override { return {}; }
   bool logits_intact() override { return true; }
+  bool remember() override { return true; }
+  bool as_remembered() override { return true; }
 
  private:
   Machine machine_;

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "accuracy/verdict/checker.hpp"
 
 namespace assay {
 namespace {
-
-/// Seconds for the rows that the first look leaves open. A right kernel has none or few.
-constexpr double kSecondLook = 5;
 
 /// Rows fetched from a rig.
 class FetchedRows final : public WrittenRows {
@@ -55,38 +53,11 @@ class FetchedRows final : public WrittenRows {
 
 Verification judge_all(Rig& rig) {
   std::int64_t open_rows = 0;
-  const FastJudgement j = rig.judge(kSecondLook, open_rows);
-  Verification v;
-  v.elements = j.elements;
-  if (j.elements > 0) {
-    v.max_ulp = static_cast<double>(j.statistics.max_ulp);
-    v.max_utilisation = j.statistics.utilisation;
-  }
-  if (j.failed > 0) {
-    v.verdict = "fail";
-    v.reason = j.first_failure;
-  } else if (open_rows > 0) {
-    v.reason = fmt::format(
-        "{} rows could not be judged within {} s: special ones, or too many elements near their bound",
-        open_rows, kSecondLook);
-  } else if (j.elements == 0) {
-    v.reason = "no row has a bound to be judged by";
-  } else {
-    v.verdict = "pass";
-    if (j.unjudged > 0) v.reason = fmt::format("{} elements of special rows not judged", j.unjudged);
-  }
-  return v;
+  const FastJudgement j = rig.judge(kSecondLookSeconds, open_rows);
+  return verification_of(j, open_rows);
 }
 
-Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
-  const Case& c = inputs.sample(p.in, p.V, p.rows);
-  const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);
-  // Every other row is from the end, where the tile is repeated last: kernels tend to forget rows at a grid's
-  // end.
-  std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < c.rows(); ++i)
-    rows.push_back(i % 2 == 0 ? i : i + (p.rows - 1 - i) / distinct * distinct);
-  const FetchedRows written(rig, p, rows);
+Verification sample_judged(const Variant& variant, const Case& c, const Problem& p, const FetchedRows& written) {
   const Record r = judge_written(variant, c, p.op, p.k, written);
   Verification v;
   v.max_ulp = r.max_ulp;
@@ -107,12 +78,53 @@ Verification judge_sample(Rig& rig, const Variant& variant, const Problem& p, Sw
   return v;
 }
 
+std::function<Verification()> take_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+  const std::shared_ptr<const Case> sample = inputs.sample(p.in, p.V, p.rows);
+  const Case& c = *sample;
+  const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);
+  // Every other row is from the end, where the tile is repeated last: kernels tend to forget rows at a grid's
+  // end.
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < c.rows(); ++i)
+    rows.push_back(i % 2 == 0 ? i : i + (p.rows - 1 - i) / distinct * distinct);
+  const auto written = std::make_shared<const FetchedRows>(rig, p, rows);
+  return [&variant, sample, p, written] { return sample_judged(variant, *sample, p, *written); };
+}
+
 }  // namespace
 
-Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+Verification verification_of(const FastJudgement& j, std::int64_t open_rows) {
+  Verification v;
+  v.elements = j.elements;
+  if (j.elements > 0) {
+    v.max_ulp = static_cast<double>(j.statistics.max_ulp);
+    v.max_utilisation = j.statistics.utilisation;
+  }
+  if (j.failed > 0) {
+    v.verdict = "fail";
+    v.reason = j.first_failure;
+  } else if (open_rows > 0) {
+    v.reason = fmt::format(
+        "{} rows could not be judged within {} s: special ones, or too many elements near their bound",
+        open_rows, kSecondLookSeconds);
+  } else if (j.elements == 0) {
+    v.reason = "no row has a bound to be judged by";
+  } else {
+    v.verdict = "pass";
+    if (j.unjudged > 0) v.reason = fmt::format("{} elements of special rows not judged", j.unjudged);
+  }
+  return v;
+}
+
+Judging begin_verification(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
   const bool all = p.op == Op::softmax && p.in == p.out && p.V <= std::int64_t{1} << 25 &&
                    fast_judge_unsupported(variant.claim, p.in, p.out).empty();
-  return all ? judge_all(rig) : judge_sample(rig, variant, p, inputs);
+  if (all) return {judge_all(rig), {}};
+  return {{}, take_sample(rig, variant, p, inputs)};
+}
+
+Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+  return begin_verification(rig, variant, p, inputs).result();
 }
 
 Verification combined(const Verification& a, const Verification& b) {

@@ -54,12 +54,13 @@ double elements_per_second(const SweepRecord& r) {
 
 std::int64_t dtype_bytes(std::string_view dtype) { return dtype == "f32" ? 4 : 2; }
 
-Context gather(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses) {
+Context gather(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+               const std::vector<SplitRecord>& splits) {
   const auto any_of = [&](const char* backend) {
     return std::any_of(records.begin(), records.end(),
                        [&](const SweepRecord& r) { return r.backend == backend && was_timed(r); });
   };
-  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {}};
+  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {}, {}};
   c.family = most_frequent(records, &SweepRecord::family, c.backend);
   std::set<std::pair<bool, std::string>> names;
   for (const SweepRecord& r : records) {
@@ -75,7 +76,20 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
   for (const char* d : kDtypeOrder)
     if (std::any_of(c.timed.begin(), c.timed.end(), [&](const auto* r) { return r->dtype == d; }))
       c.dtypes.push_back(d);
+  for (const SplitRecord& s : splits)
+    if (s.verified == "pass" && positive(s.median_us) && (s.status == "measured" || s.status == "once"))
+      c.splits.push_back(s);
   return c;
+}
+
+const SplitRecord* Context::split(std::string_view exchange, int gpus, std::string_view dtype, std::int64_t rows,
+                                  std::int64_t V) const {
+  const SplitRecord* best = nullptr;
+  for (const SplitRecord& s : splits)
+    if (s.exchange == exchange && s.gpus == gpus && s.dtype == dtype && s.rows == rows && s.V == V &&
+        variant_of(s.key) == "onepass_split_fast" && least_share(s) && (!best || *s.median_us < *best->median_us))
+      best = &s;
+  return best;
 }
 
 const SweepRecord* Context::at(std::string_view variant, std::string_view dtype, std::int64_t rows,

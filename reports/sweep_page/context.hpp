@@ -12,6 +12,7 @@
 
 #include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
+#include "reports/sweep/data/split_record.hpp"
 
 namespace assay::speed {
 
@@ -37,9 +38,15 @@ struct Context {
 
   using Place = std::tuple<std::string, std::string, std::int64_t, int, std::int64_t>;  // V is last
   std::map<Place, const SweepRecord*, std::less<>> index;
+
+  std::vector<SplitRecord> splits;  // right ones: rows split over several GPUs
+  /// The fastest one of this exchange, "nccl", "peers" or "held"; null if there is none.
+  const SplitRecord* split(std::string_view exchange, int gpus, std::string_view dtype, std::int64_t rows,
+                           std::int64_t V) const;
 };
 
-Context gather(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
+Context gather(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+               const std::vector<SplitRecord>& splits = {});
 
 /// "online_block" of "online_block/f32@cuda".
 std::string variant_of(std::string_view key);

@@ -80,6 +80,38 @@ std::string range(const Goal& g, std::vector<std::pair<double, std::string>> all
   return all.size() == 1 ? one(all.front()) : one(all.front()) + " to " + one(all.back());
 }
 
+/// Rows split over two GPUs. The goal is NCCL's; what the GPUs reach by each other's memory stands beside it.
+GoalLine split_line(const Context& c) {
+  constexpr double kShare = 0.90;
+  constexpr int kGpus = 2;
+  constexpr std::int64_t kRows = 4000, kV = 262144;
+  GoalLine line{"two GPUs, 4000 rows, V = 262,144 split",
+                fmt::format("{}", fmt::join(kDtypeOrder, ", ")),
+                fmt::format("at least {:.0f} % of one GPU's share, each", 100 * kShare),
+                "not in this run",
+                "",
+                ""};
+  const Goal as_share{"", {}, kRows, {}, kShare, 0};
+  std::vector<std::pair<double, std::string>> nccl, peers, on_chip;
+  std::size_t held = 0;
+  for (const char* d : kDtypeOrder) {
+    if (const SplitRecord* s = c.split("nccl", kGpus, d, kRows, kV)) {
+      nccl.emplace_back(*least_share(*s), d);
+      held += *least_share(*s) >= kShare;
+    }
+    if (const SplitRecord* s = c.split("peers", kGpus, d, kRows, kV)) peers.emplace_back(*least_share(*s), d);
+    if (const SplitRecord* s = c.split("held", kGpus, d, kRows, kV)) on_chip.emplace_back(*least_share(*s), d);
+  }
+  if (nccl.empty()) return line;
+  line.result = "NCCL: " + range(as_share, nccl);
+  if (!peers.empty()) line.result += "; by each other's memory: " + range(as_share, peers);
+  if (!on_chip.empty()) line.result += "; the same, the slice held on the chip: " + range(as_share, on_chip);
+  const std::size_t all = std::size(kDtypeOrder);
+  line.reached = held == all ? "all" : fmt::format("{} of {}", held, all);
+  if (nccl.size() < all) line.reached += fmt::format(", {} not in this run", all - nccl.size());
+  return line;
+}
+
 }  // namespace
 
 std::vector<GoalLine> goal_lines(const Context& c) {
@@ -112,6 +144,8 @@ std::vector<GoalLine> goal_lines(const Context& c) {
     }
     out.push_back(std::move(line));
   }
+  out.push_back(split_line(c));
+  any |= !c.splits.empty();
   return any ? out : std::vector<GoalLine>{};
 }
 

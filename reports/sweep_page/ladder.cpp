@@ -6,6 +6,7 @@
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 #include "reports/sweep_page/goals.hpp"
+#include "reports/sweep_page/invariance.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay::speed {
@@ -56,6 +57,21 @@ std::string cell(const Context& c, const Rung& g, const char* dtype, std::int64_
            : share_cell(NAN);
 }
 
+std::string invariance(const Context& c) {
+  const std::vector<InvarianceLine> lines = invariance_lines(c);
+  if (lines.empty()) return "";
+  std::string body;
+  for (const InvarianceLine& l : lines)
+    body += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                        grouped(l.rows), escape(l.dtype), escape(l.lengths), escape(l.least_and_most()), l.mean());
+  const auto& heads = kInvarianceHeadings;
+  return "<h3>What batch invariance costs</h3><p><code>onepass_invariant</code> gives a row the same bits at any place in "
+         "any batch, so the number of rows may not decide who holds a row. The factors are its time over that of "
+         "<code>onepass_fast</code> at the same shape.</p>" +
+         page::scroll(page::open_table({heads[0], heads[1], heads[2], heads[3], heads[4]}, false) + "<tbody>" +
+                      body + "</tbody></table>");
+}
+
 }  // namespace
 
 std::string ladder(const Context& c) {
@@ -82,7 +98,8 @@ std::string ladder(const Context& c) {
          page::scroll(page::open_table({kGoalHeadings[0], kGoalHeadings[1], kGoalHeadings[2], kGoalHeadings[3],
                                         kGoalHeadings[4], kGoalHeadings[5]},
                                        false) +
-                      "<tbody>" + goals + "</tbody></table>");
+                      "<tbody>" + goals + "</tbody></table>") +
+         invariance(c);
 }
 
 }  // namespace assay::speed

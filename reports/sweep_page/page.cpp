@@ -6,9 +6,10 @@
 
 namespace assay {
 
-std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses) {
+std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+                       const std::vector<SplitRecord>& splits) {
   using namespace speed;
-  const Context c = gather(records, accesses);
+  const Context c = gather(records, accesses, splits);
   // Published GPU results and a GPU's rooflines cannot be compared with a host sweep.
   const auto on_gpu = [&](std::string (*section)(const Context&)) {
     return c.backend == "host" ? missing("a GPU's times", "assay sweep") : section(c);

@@ -6,10 +6,12 @@
 
 #include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
+#include "reports/sweep/data/split_record.hpp"
 
 namespace assay {
 
 /// The text of sweep.html. A section without data says which command makes it; no figure is empty.
-std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
+std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+                       const std::vector<SplitRecord>& splits = {});
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 
 #include "reports/data/html.hpp"
 #include "reports/sweep_page/goals.hpp"
+#include "reports/sweep_page/invariance.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay {
@@ -100,9 +101,9 @@ std::vector<std::string> headlines(const Context& c) {
 }  // namespace speed
 
 std::string sweep_summary(const std::vector<SweepRecord>& records,
-                          const std::vector<AccessRecord>& accesses) {
+                          const std::vector<AccessRecord>& accesses, const std::vector<SplitRecord>& splits) {
   using namespace speed;
-  const Context c = gather(records, accesses);
+  const Context c = gather(records, accesses, splits);
   std::string out = fmt::format("# {}: {}\n\nV is the row length.\n\n", passed(records) ? "PASS" : "FAIL",
                                 verdict_line(records));
   for (const SweepRecord* r : c.timed) {
@@ -121,6 +122,11 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
     out += fmt::format("\n| {} |\n|---|---|---|---|---|---|\n", fmt::join(kGoalHeadings, " | "));
     for (const GoalLine& l : lines)
       out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", l.shapes, l.dtypes, l.goal, l.result, l.peer, l.reached);
+  }
+  if (const std::vector<InvarianceLine> lines = invariance_lines(c); !lines.empty()) {
+    out += fmt::format("\n| {} |\n|---|---|---|---|---|\n", fmt::join(kInvarianceHeadings, " | "));
+    for (const InvarianceLine& l : lines)
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", grouped(l.rows), l.dtype, l.lengths, l.least_and_most(), l.mean());
   }
   std::string table;
   for (const PaperClaim& p : paper_claims(c))

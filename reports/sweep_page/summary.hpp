@@ -9,7 +9,8 @@
 namespace assay {
 
 /// The text of sweep.md: verdict, machine, main results, the paper's claims, and the fastest right kernels.
-std::string sweep_summary(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses);
+std::string sweep_summary(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+                          const std::vector<SplitRecord>& splits = {});
 
 namespace speed {
 

@@ -23,8 +23,10 @@ fs::path write_sweep_page(const fs::path& folder) {
   if (records.empty()) throw InputError(folder.string() + ": holds no sweep.jsonl with records in it");
   std::vector<AccessRecord> accesses;
   if (fs::exists(folder / "accesses.jsonl")) accesses = read_accesses(folder / "accesses.jsonl");
-  write_files({{folder / "sweep.html", sweep_page(records, accesses)},
-               {folder / "sweep.md", sweep_summary(records, accesses)}});
+  std::vector<SplitRecord> splits;
+  if (fs::exists(folder / "split.jsonl")) splits = read_splits(folder / "split.jsonl");
+  write_files({{folder / "sweep.html", sweep_page(records, accesses, splits)},
+               {folder / "sweep.md", sweep_summary(records, accesses, splits)}});
   return fs::absolute(folder / "sweep.html");
 }
 

@@ -11,7 +11,7 @@ namespace assay {
 /// Reads sweep.jsonl and peers.jsonl of the folder, if they exist. Throws InputError that names the file.
 std::vector<SweepRecord> records_of_folder(const std::filesystem::path& folder);
 
-/// Writes sweep.html and sweep.md from those and accesses.jsonl. Returns the page's absolute path. Throws
+/// Writes sweep.html and sweep.md from those, accesses.jsonl and split.jsonl. Returns the page's absolute path. Throws
 /// InputError if the folder holds no record of a sweep, or if a file cannot be read or written (it names the
 /// file).
 std::filesystem::path write_sweep_page(const std::filesystem::path& folder);

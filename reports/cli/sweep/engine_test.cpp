@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "kernels/isolation/process/process.hpp"
@@ -93,6 +94,48 @@ TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
     }
   EXPECT_EQ(sweep_outcome(r).rfind("FAIL", 0), 0u);
   EXPECT_NE(sweep_outcome(r).find("mutant.no_rescale"), std::string::npos);
+}
+
+// Its outputs differ from those that were judged before the timing, so they are judged, too.
+TEST_F(SweepEngine, KnowsOutputsThatGoWrongWhileTheyAreTimed) {
+  const SweepResult r = run(plan_of({"mutant.right_for_ten_calls/f32@host"}, {129}));
+  EXPECT_EQ(r.failed, 1);
+  ASSERT_EQ(file().size(), 1u);
+  EXPECT_EQ(file()[0].verified, "fail");
+  EXPECT_NE(file()[0].reason.find("verification"), std::string::npos) << file()[0].reason;
+  EXPECT_TRUE(file()[0].times_us.empty());
+}
+
+// Judged on another thread, a configuration has the same record, in the same place.
+TEST_F(SweepEngine, JudgesOnOtherThreadsAsOnItsOwn) {
+  const std::vector<std::string> keys = {"lse_block/f16@host",    "mutant.lse_sum_skips_last/f32@host",
+                                         "topk_block/f32@host",   "log_softmax_block/f32@host",
+                                         "online_block/f32@host", "online_topk_block/f16@host"};
+  const auto plan = plan_of(keys, {129, 1000});
+  run(plan);
+  const std::vector<SweepRecord> alone = file();
+  options_.again = options_.judge_beside_host = true;
+  run(plan);
+  const std::vector<SweepRecord> beside = file();
+  ASSERT_EQ(alone.size(), plan.size());
+  ASSERT_EQ(beside.size(), plan.size());
+  EXPECT_EQ(std::count_if(beside.begin(), beside.end(), [](const SweepRecord& r) { return r.status == "failed"; }), 2);
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_EQ(identity(beside[i]), identity(blank_sweep_record(plan[i], options_)));
+    EXPECT_EQ(beside[i].status, alone[i].status) << beside[i].key << ": " << beside[i].reason;
+    EXPECT_EQ(beside[i].verified, alone[i].verified) << beside[i].key;
+    EXPECT_EQ(beside[i].verified_elements, alone[i].verified_elements) << beside[i].key;
+    EXPECT_EQ(beside[i].max_ulp, alone[i].max_ulp) << beside[i].key;
+    EXPECT_EQ(beside[i].times_us.empty(), beside[i].status == "failed") << beside[i].key;
+  }
+}
+
+TEST_F(SweepEngine, SaysWhereItsTimeWent) {
+  const SweepResult r = run(plan_of({"online_block/f32@host", "lse_block/f16@host"}, {1000}));
+  EXPECT_GT(r.seconds.timing, 0);
+  EXPECT_GT(r.seconds.verification, 0);
+  EXPECT_GE(r.seconds.rest(), 0) << "no second is counted twice";
+  EXPECT_NE(sweep_outcome(r).find("seconds: "), std::string::npos);
 }
 
 TEST_F(SweepEngine, KnowsChangedLogits) {

@@ -139,7 +139,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   CLI::App* page = c->add_subcommand("page", "make sweep.html and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
   page->add_option("folder", *folder,
-                   "the folder with sweep.jsonl, and with peers.jsonl and accesses.jsonl "
+                   "the folder with sweep.jsonl, and with peers.jsonl, accesses.jsonl and split.jsonl "
                    "if they exist")
       ->required();
   page->callback([folder, &status] {
@@ -150,6 +150,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_sweep_launch(*c, status);
   add_sweep_accesses(*c, status);
   add_sweep_rules(*c, status);
+  add_sweep_split(*c, status);
   // If a subcommand is given, the sweep itself does nothing.
   c->callback([c, o, &status] {
     if (c->get_subcommands().empty()) status = run_sweep_command(*o);

@@ -1,5 +1,5 @@
-// The growing file of a sweep. Each record is written whole before the next configuration begins, so a
-// stopped run loses at most one.
+// The growing file of a sweep. Each record is written whole as soon as it is there, so a stopped run loses only the
+// configuration under way and those whose judgement is.
 #pragma once
 
 #include <filesystem>

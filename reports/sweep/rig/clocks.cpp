@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <map>
+#include <string>
 #include <type_traits>
 
 namespace assay {
@@ -24,16 +26,20 @@ class Nvml {
 
   std::optional<Clocks> now(const std::string& bus) {
     constexpr int kSm = 1, kMemory = 2;
-    void* device = nullptr;
     unsigned sm = 0, mem = 0;
-    if (!works_ || by_bus_(bus.c_str(), &device) != 0 || clock_(device, kSm, &sm) != 0 ||
-        clock_(device, kMemory, &mem) != 0)
+    if (!works_) return std::nullopt;
+    // Looking a device up takes longer than asking for its clocks.
+    const auto [at, fresh] = devices_.try_emplace(bus, nullptr);
+    if (fresh && by_bus_(bus.c_str(), &at->second) != 0) at->second = nullptr;
+    void* const device = at->second;
+    if (!device || clock_(device, kSm, &sm) != 0 || clock_(device, kMemory, &mem) != 0)
       return std::nullopt;
     return Clocks{static_cast<double>(sm), static_cast<double>(mem)};
   }
 
  private:
   bool works_ = false;
+  std::map<std::string, void*> devices_;
   int (*by_bus_)(const char*, void**) = nullptr;
   int (*clock_)(void*, int, unsigned*) = nullptr;
 };

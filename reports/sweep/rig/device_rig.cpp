@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
-#include "accuracy/device_array.hpp"
-#include "accuracy/fast_judge/open.hpp"
 #include "kernels/device.hpp"
 #include "reports/build_info.hpp"
+#include "reports/sweep/rig/arena.hpp"
 #include "reports/sweep/rig/clocks.hpp"
+#include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"
 
@@ -31,29 +30,6 @@ std::string megabytes(std::size_t bytes) {
          : b >= 1e6 ? fmt::format("{:.0f} MB", b / 1e6)
                     : fmt::format("{:.1f} kB", b / 1e3);
 }
-
-/// Device memory that only grows: an allocation costs more than most launches.
-class Arena {
- public:
-  std::byte* at_least(std::size_t bytes) {
-    if (bytes > size_) {
-      array_.reset();
-      size_ = 0;
-      array_ = std::make_unique<DeviceArray>(bytes);
-      size_ = bytes;
-      ++generation_;
-    }
-    return array_->as<std::byte>();
-  }
-  std::size_t size() const { return size_; }
-  /// Changes when the memory was replaced: then its contents are lost, even if the address is the same.
-  int generation() const { return generation_; }
-
- private:
-  std::unique_ptr<DeviceArray> array_;
-  std::size_t size_ = 0;
-  int generation_ = 0;
-};
 
 /// Which logits are in an arena, and in which layout.
 struct Filled {
@@ -229,42 +205,37 @@ class DeviceRig final : public Rig {
   }
 
   FastJudgement judge(double seconds, std::int64_t& open_rows) override {
-    const auto begin = std::chrono::steady_clock::now();
     const Buffers& b = last();
-    const Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V,
-                    b.logits,    problem_.V,   b.probs,       problem_.V};
-    FastJudgement all;
-    open_rows = 0;
-    const std::vector<DeviceRow> rows = look_on_device(variant_->claim, variant_->backend, o);
-    for (std::int64_t r = 0; r < problem_.rows; ++r) {
-      const DeviceRow& row = rows[static_cast<std::size_t>(r)];
-      if (row.open == 0) {
-        all.elements += problem_.V;
-        all.statistics.max_ulp = std::max(all.statistics.max_ulp, static_cast<float>(row.max_ulp));
-        all.statistics.utilisation = std::max(all.statistics.utilisation, row.utilisation);
-        continue;
-      }
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (all.failed > 0 || spent.count() > seconds)
-        ++open_rows;
-      else
-        all.add(judge_row_of_device(variant_->claim, variant_->backend, o, r, row.open));
-    }
-    return all;
+    Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V, b.logits, problem_.V, b.probs, problem_.V};
+    // A row that repeats another one's logits and has its outputs, bit for bit, has its verdict too.
+    const std::int64_t repeats = rows_repeated();
+    o.rows -= repeats;
+    const Claim& claim = variant_->claim;
+    const std::vector<DeviceRow> rows = look_on_device(claim, variant_->backend, o);
+    return judged_on_device(claim, variant_->backend, o, rows, repeats, seconds, open_rows);
   }
 
   bool logits_intact() override {
-    auto* const count = small_->as<unsigned long long>() + 8;
-    check_cuda(cudaMemsetAsync(count, 0, sizeof *count, stream_), "counting");
-    rig::enqueue_count_differences(
-        stream_, last().logits, static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in),
-        tile_.at_least(0), tile_bytes_, count);
-    check_cuda(cudaGetLastError(), "counting");
-    unsigned long long differ = 0;
-    check_cuda(cudaMemcpyAsync(&differ, count, sizeof differ, cudaMemcpyDeviceToHost, stream_), "counting");
-    check_cuda(cudaStreamSynchronize(stream_), "counting");
-    if (differ > 0) filled_.reset();
-    return differ == 0;
+    const bool same =
+        equal(last().logits, static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in),
+              tile_.at_least(0), tile_bytes_);
+    if (!same) filled_.reset();
+    return same;
+  }
+
+  bool remember() override {
+    const std::size_t bytes = room_.outputs();
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+    if (bytes > kept_.size() && bytes - kept_.size() > free / 100 * 90) return false;
+    check_cuda(cudaMemcpyAsync(kept_.at_least(std::max<std::size_t>(bytes, 256)), outputs_of_last(), bytes,
+                               cudaMemcpyDeviceToDevice, stream_),
+               "keeping the outputs");
+    return true;
+  }
+  bool as_remembered() override {
+    return room_.outputs() == 0 ||
+           equal(outputs_of_last(), room_.outputs(), kept_.at_least(0), room_.outputs());
   }
 
   bool alive() override {
@@ -275,6 +246,34 @@ class DeviceRig final : public Rig {
 
  private:
   const Buffers& last() const { return buffers_[static_cast<std::size_t>((launched_ + sets_ - 1) % sets_)]; }
+
+  /// Number of rows behind the tile's own rows if each has exactly the outputs of the row that it repeats; else 0.
+  std::int64_t rows_repeated() {
+    const std::size_t row = static_cast<std::size_t>(problem_.V) * size_of(problem_.in);
+    const auto own = static_cast<std::int64_t>(row > 0 ? tile_bytes_ / row : 0);
+    const std::int64_t more = problem_.rows - own;
+    if (own <= 0 || more <= 0) return 0;
+    const auto* const outputs = static_cast<const std::byte*>(last().probs);
+    const std::size_t of_tile = static_cast<std::size_t>(own) * row;
+    return equal(outputs + of_tile, static_cast<std::size_t>(more) * row, outputs, of_tile) ? more : 0;
+  }
+
+  /// Values, then indices, with the poison between them: each part is a multiple of 256 bytes.
+  const std::byte* outputs_of_last() const {
+    const std::int64_t set = (launched_ + sets_ - 1) % sets_;
+    return base_ + static_cast<std::size_t>(sets_) * room_.logits + static_cast<std::size_t>(set) * room_.outputs();
+  }
+  /// True if what lies at `x` is the tile, repeated.
+  bool equal(const void* x, std::size_t bytes, const void* tile, std::size_t tile_bytes) {
+    auto* const count = small_->as<unsigned long long>() + 8;
+    check_cuda(cudaMemsetAsync(count, 0, sizeof *count, stream_), "counting");
+    rig::enqueue_count_differences(stream_, x, bytes, tile, tile_bytes, count);
+    check_cuda(cudaGetLastError(), "counting");
+    unsigned long long differ = 0;
+    check_cuda(cudaMemcpyAsync(&differ, count, sizeof differ, cudaMemcpyDeviceToHost, stream_), "counting");
+    check_cuda(cudaStreamSynchronize(stream_), "counting");
+    return differ == 0;
+  }
 
   void flush() {
     // Flushes by reading, not writing: replacing clean cache lines costs the next launch nothing.
@@ -304,13 +303,19 @@ class DeviceRig final : public Rig {
       cold_ = fmt::format("{} sets of buffers in turn, {}, more than twice the L2 ({})", sets_,
                           megabytes(all), megabytes(l2_));
     const std::size_t bytes = static_cast<std::size_t>(sets_) * a_set;
-    std::size_t free = 0, total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
-    const std::size_t room = (free + arena_.size()) / 100 * 97;
+    // What was remembered gives way.
+    if (bytes > room_for_sets()) kept_.release();
+    const std::size_t room = room_for_sets();
     if (bytes > room)
       throw SweepUnsupported(
           fmt::format("needs {} of device memory, there are {}", megabytes(bytes), megabytes(room)));
     base_ = arena_.at_least(bytes);
+  }
+
+  std::size_t room_for_sets() const {
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return (free + arena_.size()) / 100 * 97;
   }
 
   /// For launches that need no logits. False if there is not enough memory.
@@ -361,7 +366,7 @@ class DeviceRig final : public Rig {
   unsigned ticket_ = 0;
   std::size_t flush_bytes_ = 0;
   std::unique_ptr<DeviceArray> flush_, small_;
-  Arena arena_, tile_;
+  Arena arena_, tile_, kept_;
   std::size_t tile_bytes_ = 0;
 
   const Variant* variant_ = nullptr;

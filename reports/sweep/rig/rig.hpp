@@ -82,6 +82,11 @@ class Rig {
   virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
   /// True if the logits of that set still equal the tile's.
   virtual bool logits_intact() = 0;
+  /// Keeps a copy of all outputs of the last launched set. False if there is no memory for it.
+  virtual bool remember() = 0;
+  /// True if all outputs of the last launched set have the bits of those that `remember` kept, so that whatever was
+  /// judged of them holds for these.
+  virtual bool as_remembered() = 0;
   /// False once the machine accepts no more launches (a sticky error): the process must be restarted.
   virtual bool alive() { return true; }
 };

@@ -1,0 +1,78 @@
+// A slice held in the registers of a cluster until the other GPUs' values have arrived: one read and one write an element,
+// whatever the L2 does. The kernel is that of the rung `cluster`; only its team also waits for the clusters of the same row
+// on the other GPUs.
+#pragma once
+
+#include "kernels/building_blocks/onepass/rungs.cuh"
+#include "kernels/split/split.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+#if defined(__CUDACC__)
+struct ClusterOfAll {
+  static constexpr int kBlocks = kMostBlocks;
+  struct Where {
+    int blocks;
+    Peers meeting;
+  };
+  using Shared = Cluster::Shared;
+  Cluster own;
+  int rank, blocks;
+  std::int64_t row;
+  Peers meeting;
+
+  __device__ __forceinline__ ClusterOfAll(Where w, Shared& s)
+      : own({w.blocks}, s), rank(own.rank), blocks(own.blocks), row(own.row), meeting(w.meeting) {}
+
+  template <class E>
+  __device__ __forceinline__ Normalizer merge(Normalizer mine) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const Normalizer slice = own.template merge<E>(mine);
+    if (rank == 0 && threadIdx.x == 0) meeting.put(row, 0, slice);
+    Normalizer all = identity();
+    for (int i = lane; i < meeting.parts; i += 32) all = combine<E>(all, folded(meeting.get(row, i)));
+    return merge_lanes<E>(all);
+  }
+  __device__ __forceinline__ void end() const {}
+};
+
+/// Blocks and threads of a cluster that holds a slice; 0 blocks: none does.
+struct HeldSlice {
+  int blocks = 0, threads = 0;
+};
+template <class T>
+HeldSlice held_slice(std::int64_t columns) {
+  const std::int64_t accesses = columns / kPerAccess<T>;
+  int blocks = 1;
+  while (blocks < kMostBlocks && slice_of(accesses, blocks) > kHalfHeld) blocks *= 2;
+  const std::int64_t slice = slice_of(accesses, blocks);
+  if (slice > kMostHeld) return {};
+  return {blocks, threads_for(slice, 8)};
+}
+
+template <class Form, class T>
+std::int64_t held_rows(std::int64_t columns) {
+  const HeldSlice h = held_slice<T>(columns);
+  const auto kernel = block_rung<Form, ClusterOfAll, T, 8, false>;
+  int clusters = 0;
+  if (h.blocks == 0 ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
+      cudaOccupancyMaxActiveClusters(&clusters, kernel, cluster_config(1, h.blocks, h.threads, 0, nullptr).get()) !=
+          cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return clusters;
+}
+
+template <class Form, class T>
+void launch_held(const SplitCall& c, const Stream& s, const Peers& meeting) {
+  const HeldSlice h = held_slice<T>(c.columns);
+  const Rows<const T> logits{static_cast<const T*>(c.logits), c.rows, c.in_pitch};
+  const Rows<T> probs{static_cast<T*>(c.probs), c.rows, c.out_pitch};
+  launch_clusters(block_rung<Form, ClusterOfAll, T, 8, false>, static_cast<unsigned>(c.rows), h.blocks, h.threads, 0, s,
+                  logits, probs, nullptr, nullptr, c.columns, ClusterOfAll::Where{h.blocks, meeting});
+}
+#endif
+
+}  // namespace assay::ASSAY_BACKEND::onepass

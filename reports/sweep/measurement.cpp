@@ -1,0 +1,151 @@
+#include "reports/sweep/measurement.hpp"
+
+#include <fmt/format.h>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/verdict/checker.hpp"
+#include "reports/sweep/rig/rules.hpp"
+#include "reports/sweep/verify.hpp"
+
+namespace assay {
+namespace {
+
+void put_verification(SweepRecord& r, const Verification& v) {
+  r.verified = v.verdict;
+  r.verified_reason = v.reason;
+  r.verified_elements = v.elements;
+  r.max_ulp = v.max_ulp;
+  r.max_utilisation = v.max_utilisation;
+}
+
+/// Throws SweepUnsupported for what the variant does not do, or the machine has no memory for.
+void require_supported(const Variant& v, const Problem& p, const SweepInputs& inputs, std::size_t memory) {
+  if (selects(p.op) && p.k > v.max_k)
+    throw SweepUnsupported(fmt::format("k = {} exceeds the variant's {}", p.k, v.max_k));
+  if (const std::string why = beyond_limits(v, p); !why.empty()) throw SweepUnsupported("domain: " + why);
+  if (!applies(inputs.family(), v.dtype, p.V))
+    throw SweepUnsupported(fmt::format("family {} has no rows of V = {}", inputs.family().name, p.V));
+  if (const std::size_t room = room_for(v, p).all(); room > memory)
+    throw SweepUnsupported(fmt::format("needs {:.1f} GB of memory, there are {:.1f}",
+                                       static_cast<double>(room) / 1e9, static_cast<double>(memory) / 1e9));
+}
+
+/// The verification of the rig's last launch.
+Judging checked(Side& side, const Variant& v, const Problem& p, SweepInputs& inputs) {
+  Judging j = begin_verification(side.rig(), v, p, inputs);
+  if (!side.judges_beside() && !j.now) j = {j.later(), {}};
+  if ((!j.now || j.now->verdict != "fail") && !side.rig().logits_intact())
+    j = {Verification{"fail", "the logits were changed", 0, {}, {}}, {}};
+  return j;
+}
+
+/// Both verifications of a configuration. Without `after`, the same outputs were timed (`once`), or equal ones, and have
+/// the verdict of `before`.
+struct Both {
+  Judging before;
+  std::optional<Judging> after;
+  bool once = false;
+  bool known() const { return before.now && (!after || after->now); }
+};
+
+/// Writes the verdict. `untimed` is the record without times.
+void conclude(SweepRecord& r, const SweepRecord& untimed, const Both& both) {
+  const auto require_right = [&](const Verification& v, const char* when) {
+    if (v.verdict != "fail") return put_verification(r, v);
+    r = untimed;
+    put_verification(r, v);
+    throw std::runtime_error(when + v.reason);
+  };
+  const Verification before = both.before.result();
+  require_right(before, "verification: ");
+  if (!both.once)
+    require_right(combined(before, both.after ? both.after->result() : before), "verification after the timing: ");
+}
+
+void put_ceilings(SweepRecord& r, Ceilings& ceilings) {
+  if (const Timing* c = ceilings.copy(r.bytes)) r.copy_us = c->median_us();
+  if (const Timing* c = ceilings.read(r.bytes)) r.read_us = c->median_us();
+  if (const Timing* c = ceilings.empty()) r.empty_us = c->median_us();
+}
+
+}  // namespace
+
+Problem problem_of(const SweepJob& j) {
+  return problem_of(j.subject->variant, j.subject->variant.op, j.rows, j.V, j.k, j.V);
+}
+
+std::string too_long() { return "its first launch took " + too_long_words() + ": one sample"; }
+
+void put_rates(SweepRecord& r, const Machine& m) {
+  if (!r.median_us || !(*r.median_us > 0)) return;
+  const auto bytes = static_cast<double>(r.bytes);
+  r.gb_per_s = bytes / *r.median_us / 1e3;
+  if (m.datasheet_gb_per_s) r.share_of_datasheet = *r.gb_per_s / *m.datasheet_gb_per_s;
+  if (r.copy_us) {
+    r.share_of_copy = *r.copy_us / *r.median_us;
+    if (const auto dtype = parse_dtype(r.dtype); dtype && r.rows > 0 && r.V > 0) {
+      const double copied = bytes / *r.copy_us;
+      r.accesses_at_copy_speed =
+          *r.median_us * copied /
+          (static_cast<double>(r.rows) * static_cast<double>(r.V) * static_cast<double>(size_of(*dtype)));
+    }
+  }
+  if (r.read_us) r.share_of_read = *r.read_us / *r.median_us;
+}
+
+Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs, SweepSeconds& seconds) {
+  Rig& rig = side.rig();
+  const Variant& v = j.subject->variant;
+  const Problem p = problem_of(j);
+  const std::size_t memory = rig.machine().memory_bytes;
+  require_supported(v, p, inputs, memory);
+  const bool large = room_for(v, p).all() > memory / 2;
+  {
+    const Spent spent(seconds.inputs);
+    rig.prepare(v, p, inputs.tile(v.dtype, p.V, p.rows));
+    rig.poison();
+  }
+  r.cold = rig.cold();
+  r.distinct_rows = inputs.distinct_rows(p.V, p.rows);
+  double first = 0;
+  {
+    const Spent spent(seconds.timing);
+    first = rig.run_us(1);
+    // The first launch of a kernel in a process also loads its code, so it is repeated.
+    if (side.first_of(r.key) && first > kTimingRules.too_long_us) first = rig.run_us(1);
+  }
+  Both both;
+  both.once = large || first > kTimingRules.too_long_us;
+  bool kept = false;
+  {
+    const Spent spent(seconds.verification);
+    both.before = checked(side, v, p, inputs);
+    if (both.known()) conclude(r, SweepRecord(r), {both.before, {}, true});
+    kept = !both.once && rig.remember();
+    if (!both.once) rig.poison();
+  }
+  const SweepRecord untimed = r;
+  Timing t = timed_once(first);  // with a single launch, the judged outputs are those of the timed launch
+  if (!both.once) {
+    const Spent spent(seconds.timing);
+    t = time_launches(rig);
+    r.sm_clock_now_mhz = rig.sm_clock_now_mhz();
+  }
+  if (!both.once) {
+    const Spent spent(seconds.verification);
+    if (!kept || !rig.as_remembered() || !rig.logits_intact()) both.after = checked(side, v, p, inputs);
+  }
+  if (both.known()) conclude(r, untimed, both);
+  put_timing(r, t);
+  {
+    const Spent spent(seconds.ceilings);
+    put_ceilings(r, side.ceilings());
+  }
+  put_rates(r, rig.machine());
+  r.status = t.once ? "once" : "measured";
+  if (t.once) r.reason = large ? "its buffers exceed half the memory: one sample" : too_long();
+  if (both.known()) return {};
+  return [untimed, both](SweepRecord& done) { conclude(done, untimed, both); };
+}
+
+}  // namespace assay

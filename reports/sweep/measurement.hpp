@@ -1,0 +1,58 @@
+// One configuration of a sweep: verified, timed, verified again, and compared with the machine's ceilings.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "reports/sweep/data/record.hpp"
+#include "reports/sweep/inputs.hpp"
+#include "reports/sweep/plan.hpp"
+#include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/data/seconds.hpp"
+#include "reports/sweep/timing.hpp"
+
+namespace assay {
+
+/// The machine of one backend. It is opened at its first job, and not used again once it is lost.
+class Side {
+ public:
+  /// `beside`: outputs may be judged while the next launches are timed.
+  Side(bool device, bool beside) : device_(device), beside_(beside) {}
+  /// Throws std::runtime_error if there is no such machine.
+  void open() {
+    if (rig_) return;
+    rig_ = device_ ? make_device_rig() : make_host_rig();
+    ceilings_ = std::make_unique<Ceilings>(*rig_);
+  }
+  Rig& rig() { return *rig_; }
+  Ceilings& ceilings() { return *ceilings_; }
+  bool judges_beside() const { return beside_; }
+  bool opened() const { return rig_ != nullptr; }
+  /// True at the first call for a key.
+  bool first_of(const std::string& key) { return seen_.insert(key).second; }
+
+ private:
+  bool device_, beside_;
+  std::unique_ptr<Rig> rig_;
+  std::unique_ptr<Ceilings> ceilings_;
+  std::set<std::string> seen_;
+};
+
+Problem problem_of(const SweepJob& j);
+
+/// "its first launch took over 200 ms: one sample"
+std::string too_long();
+
+/// The record's speed, and its shares of the ceilings that it holds.
+void put_rates(SweepRecord& r, const Machine& m);
+
+/// What is left of a measurement: the judgement of outputs that were fetched, which any thread may make. Throws
+/// std::runtime_error if they are wrong; then the record keeps no times.
+using Completion = std::function<void(SweepRecord&)>;
+
+/// Throws as the rig does, SweepUnsupported, and std::runtime_error for wrong outputs. Returns null if nothing is left.
+Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs, SweepSeconds& seconds);
+
+}  // namespace assay

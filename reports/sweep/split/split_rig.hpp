@@ -1,0 +1,79 @@
+// Rows split over several GPUs of this host, in one process: the slices on their GPUs, the pipeline that works on them
+// chunk by chunk, and the judgement of the rows put together again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accuracy/fast_judge/fast_judge.hpp"
+#include "kernels/split/split.hpp"
+#include "reference/tensor.hpp"
+
+namespace assay {
+
+/// How the GPUs tell each other (m, d). nccl: by an all-gather of NCCL between two kernels. peers: the kernels write into
+/// each other's memory. held: so does one kernel, which holds the slice on the chip meanwhile.
+enum class Exchange { nccl, peers, held };
+inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held};
+constexpr const char* name(Exchange e) {
+  return e == Exchange::nccl ? "nccl" : e == Exchange::peers ? "peers" : "held";
+}
+
+/// What is computed. GPU i is CUDA's device i.
+struct SplitShape {
+  Dtype dtype = Dtype::f32;
+  std::int64_t V = 0, rows = 0;
+  int gpus = 2;
+  bool fast = true;
+};
+
+/// How. While chunk i is read for its sums, the values of chunk i - 1 are exchanged and the outputs of chunk i - 2 are
+/// written. At most `depth` chunks are between their first read and their last write. (held: as many launches as depth
+/// says, at most 3, are under way.)
+struct SplitWays {
+  Exchange exchange = Exchange::nccl;
+  std::int64_t chunk_rows = 0;
+  int depth = 3;
+  int teams = 1;      // of NCCL: chunk i is gathered by team i modulo this, so that several gather at a time
+  bool graph = true;  // one CUDA graph a GPU; otherwise every launch is queued by the host
+  bool keep = true;   // asks the L2 to keep what is read again
+};
+
+inline constexpr int kHeldStreams = 3;
+
+/// Rows of a chunk so that the chunks under way take half of an L2 of so many bytes, and at least one row.
+std::int64_t rows_of_chunk(const SplitShape& shape, int depth, std::int64_t l2_bytes);
+
+/// All functions throw std::runtime_error if a launch, NCCL or the machine fails.
+class SplitRig {
+ public:
+  virtual ~SplitRig() = default;
+  virtual const std::vector<Span>& slices() const = 0;
+  /// The ways with the rows of a chunk, if they are 0, and what `held` needs: no more rows than every GPU holds.
+  virtual SplitWays settled(SplitWays ways) const = 0;
+  /// A sentence on how the caches are kept cold.
+  virtual std::string cold() const = 0;
+
+  /// From now on runs go this way. The first run of a way is made here and not timed.
+  virtual void choose(const SplitWays& ways) = 0;
+  /// One run over all rows. All GPUs begin together; returns each one's time in us.
+  virtual std::vector<double> run_us() = 0;
+
+  /// Fills every output on every GPU with a pattern that no right output contains.
+  virtual void poison() = 0;
+  /// Puts the rows together on GPU 0 and judges all outputs by the fast judge, against the logits that the GPUs were
+  /// given. It stops at the first failure. `open_rows` gets the number of rows not finished within `seconds`.
+  virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
+  /// True if the logits on every GPU are still those that it was given.
+  virtual bool logits_intact() = 0;
+};
+
+/// Empty, or why rows can not be split so here.
+std::string cannot_split(int gpus, Exchange exchange);
+
+/// The rows of `tile` are repeated. Every GPU gets its columns of them.
+std::unique_ptr<SplitRig> make_split_rig(const SplitShape& shape, const Tensor& tile);
+
+}  // namespace assay
