@@ -73,7 +73,7 @@ std::vector<std::byte> temperature_bytes(const Problem& p, const OperandValues& 
   return all;
 }
 
-constexpr std::array<const char*, 4> kNames = {"mask", "bias", "lengths", "temperatures"};
+constexpr std::array<const char*, 4> kOperandNames = {"mask", "bias", "lengths", "temperatures"};
 /// The bytes around an operand. Read by mistake, they change every result.
 constexpr std::uint64_t kBeside = ~std::uint64_t{0};
 
@@ -103,11 +103,11 @@ void GuardedLaunch::inspect_operands(Tally& tally) const {
   for (std::size_t n = 0; n < all.size(); ++n) {
     const Image& image = *all[n];
     if (image.empty()) continue;
-    judge_guard(tally, image, 1, kBeside, kNames[n]);
+    judge_guard(tally, image, 1, kBeside, kOperandNames[n]);
     const bool same =
         given_[n].empty() || std::memcmp(image.payload(), given_[n].data(), given_[n].size()) == 0;
     if (!tally.require(Check::inputs, same) && tally.first(Check::inputs))
-      tally.at(Check::inputs).detail = std::string("the ") + kNames[n] + " changed";
+      tally.at(Check::inputs).detail = std::string("the ") + kOperandNames[n] + " changed";
   }
 }
 

@@ -54,7 +54,7 @@ void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
       no_room_ = "memory: an operand of so many elements is not kept on the host";
       return;
     }
-    Part all{0, std::vector<std::byte>(buffer.payload)};
+    assay::Part all{0, std::vector<std::byte>(buffer.payload)};
     for (std::size_t i = 0; i < all.bytes.size(); i += element)
       std::memcpy(all.bytes.data() + i, &fill, element);
     buffer.given.push_back(std::move(all));
@@ -110,7 +110,7 @@ void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_
 std::vector<std::byte> BigBuffers::bytes_of(const Chosen& c, int b) const {
   std::vector<std::byte> all;
   for (std::size_t i = 0; i < c.parts[b]; ++i) {
-    const Part& part = parts_[static_cast<std::size_t>(b)].wanted[c.first[b] + i];
+    const assay::Part& part = parts_[static_cast<std::size_t>(b)].wanted[c.first[b] + i];
     all.insert(all.end(), part.bytes.begin(), part.bytes.end());
   }
   return all;

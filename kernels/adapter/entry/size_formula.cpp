@@ -11,7 +11,7 @@ namespace {
 
 /// A shared object may not ask for more bytes than this.
 constexpr __int128 kMostBytes = __int128{1} << 62;
-constexpr int kDeepest = 64;
+constexpr int kMostParentheses = 64;
 
 class FormulaEvaluator {
  public:
@@ -77,7 +77,7 @@ class FormulaEvaluator {
   }
   __int128 factor(int depth) {
     if (at_ >= t_.size()) return fail("ends where a number is missing");
-    if (depth > kDeepest) return fail("has too many parentheses");
+    if (depth > kMostParentheses) return fail("has too many parentheses");
     const EntryToken& t = t_[at_++];
     if (t.is("-")) return -factor(depth + 1);
     if (t.is("+")) return factor(depth + 1);

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-bool is_word(char c) {
+bool is_word_char(char c) {
   return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          static_cast<unsigned char>(c) > 127;
 }
@@ -90,13 +90,13 @@ std::vector<SourceToken> source_tokens(std::string_view s) {
     } else if (is_digit(c) || (c == '.' && i + 1 < s.size() && is_digit(s[i + 1]))) {
       kind = SourceToken::number;
       while (i < s.size() &&
-             (is_word(s[i]) || s[i] == '.' || (s[i] == '\'' && i + 1 < s.size() && is_word(s[i + 1])) ||
+             (is_word_char(s[i]) || s[i] == '.' || (s[i] == '\'' && i + 1 < s.size() && is_word_char(s[i + 1])) ||
               ((s[i] == '+' || s[i] == '-') &&
                (s[i - 1] == 'e' || s[i - 1] == 'E' || s[i - 1] == 'p' || s[i - 1] == 'P'))))
         ++i;
-    } else if (is_word(c)) {
+    } else if (is_word_char(c)) {
       kind = SourceToken::word;
-      while (i < s.size() && is_word(s[i])) ++i;
+      while (i < s.size() && is_word_char(s[i])) ++i;
       const std::string_view prefix = s.substr(begin, i - begin);
       if (i < s.size() && s[i] == '"' &&
           (prefix == "R" || prefix == "LR" || prefix == "uR" || prefix == "UR" || prefix == "u8R")) {

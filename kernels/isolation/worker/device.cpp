@@ -28,11 +28,11 @@ namespace {
 /// How long the producer of late logits takes, and how long two launches at the same time are held back.
 constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
 
-bool no_memory = false;  // some call has reported it since the launch began
+bool ran_out = false;  // some call has reported it since the launch began
 
-std::string fault(const char* what, cudaError_t e) {
+std::string cuda_fault(const char* what, cudaError_t e) {
   cudaGetLastError();
-  no_memory = no_memory || e == cudaErrorMemoryAllocation;
+  ran_out = ran_out || e == cudaErrorMemoryAllocation;
   return std::string("CUDA: ") + what + ": " + cudaGetErrorString(e);
 }
 
@@ -86,23 +86,23 @@ struct WorkerDevice::State {
 
   std::string prepare(int device) {
     if (const cudaError_t e = cudaSetDevice(device); e != cudaSuccess)
-      return fault("selecting the device", e);
+      return cuda_fault("selecting the device", e);
     if (gate) return {};
     int least = 0, greatest = 0;
     if (const cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest); e != cudaSuccess)
-      return fault("asking for the priorities of streams", e);
+      return cuda_fault("asking for the priorities of streams", e);
     for (int i = 0; i < kSlots; ++i) {
       // Highest priority: work that a launcher leaves on another stream and does not wait for then ends after
       // the work on this stream.
       if (const cudaError_t e = cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, greatest);
           e != cudaSuccess)
-        return fault("creating a stream", e);
+        return cuda_fault("creating a stream", e);
       if (const cudaError_t e = cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming);
           e != cudaSuccess)
-        return fault("creating an event", e);
+        return cuda_fault("creating an event", e);
     }
     const cudaError_t e = cudaEventCreateWithFlags(&gate, cudaEventDisableTiming);
-    return e == cudaSuccess ? "" : fault("creating an event", e);
+    return e == cudaSuccess ? "" : cuda_fault("creating an event", e);
   }
 
   std::string open(Opened& o, const DeviceBuffer& b, int device, const std::vector<int>& descriptors,
@@ -119,7 +119,7 @@ struct WorkerDevice::State {
       void* p = nullptr;
       if (const cudaError_t e = cudaIpcOpenMemHandle(&p, handle, cudaIpcMemLazyEnablePeerAccess);
           e != cudaSuccess)
-        return fault("opening the supervisor's device memory", e);
+        return cuda_fault("opening the supervisor's device memory", e);
       o.data = static_cast<std::byte*>(p);
     }
     o.generation = b.generation;
@@ -154,7 +154,7 @@ struct WorkerDevice::State {
     std::byte* to = opened[r.device[slot][0].at_page_end ? tight : plain][slot][0].data + r.image_at[slot][0];
     const cudaError_t e =
         cudaMemcpyAsync(to, from, r.stored[slot][0], cudaMemcpyDeviceToDevice, streams[slot]);
-    return e == cudaSuccess ? "" : fault("the producer of the logits", e);
+    return e == cudaSuccess ? "" : cuda_fault("the producer of the logits", e);
   }
 
   /// Holds both streams until both launches are enqueued; then they start at the same moment.
@@ -172,9 +172,9 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
                           const Call& call) {
   const auto all = [&](const std::string& text) {
     for (int n = 0; n < kSlots; ++n) done.say(n, {text, FaultKind::other});
-    done.no_memory = no_memory;
+    done.no_memory = ran_out;
   };
-  no_memory = false;
+  ran_out = false;
   if (!state_) state_ = std::make_unique<State>();
   State& s = *state_;
   std::array<std::array<void*, kBuffers>, kSlots> at{};
@@ -193,9 +193,9 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     if (why.empty()) said = call(slot, at[static_cast<std::size_t>(n)], stream_of(slot));
     if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
       // For example, the kernel wants more shared memory than there is. Nothing ran.
-      said = {fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
+      said = {cuda_fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
     if (!said.text.empty()) {
-      no_memory = no_memory || said.kind == FaultKind::memory || nearly_full();
+      ran_out = ran_out || said.kind == FaultKind::memory || nearly_full();
       done.say(n, said);
     }
     why.clear();
@@ -204,17 +204,17 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
   for (int n = 0; n < r.count; ++n) {
     const int slot = r.count == 2 ? n : r.slot;
     if (const cudaError_t e = cudaEventSynchronize(s.events[slot]); e != cudaSuccess) {
-      done.say(n, {fault("kernel", e), kind_of(e)});
+      done.say(n, {cuda_fault("kernel", e), kind_of(e)});
       done.spoilt = 1;
     }
   }
-  done.no_memory = no_memory;
+  done.no_memory = ran_out;
 }
 
 void WorkerDevice::settle(Settled& settled) {
   // An error that does not belong to one call stays: the context can no longer be used.
   if (const cudaError_t e = cudaDeviceSynchronize(); e != cudaSuccess) {
-    settled.fault.set(fault("after the launch", e));
+    settled.fault.set(cuda_fault("after the launch", e));
     settled.kind = static_cast<std::int32_t>(kind_of(e));
     settled.spoilt = 1;
   }

@@ -26,7 +26,7 @@ void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
   // For an address that no pointer can have, the signal carries no fault address.
   if (info->si_code == SI_KERNEL) s.access = -1;
 #endif
-  send(speak_to, &s, sizeof s, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::send(speak_to, &s, sizeof s, MSG_NOSIGNAL | MSG_DONTWAIT);
   // SA_RESETHAND: the instruction faults again, and this time the default action ends the process.
   if (info->si_code <= 0) raise(number);
 }
