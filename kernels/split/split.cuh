@@ -136,7 +136,11 @@ struct Peers {
   }
 };
 
-__global__ void next_number(unsigned* number) { *number = *number + 1 == 0 ? 1 : *number + 1; }
+/// Of the next run. No row of it has been drawn yet.
+__global__ void next_number(unsigned* number, unsigned* drawn) {
+  *number = *number + 1 == 0 ? 1 : *number + 1;
+  *drawn = 0;
+}
 #endif
 
 template <class Form, class T, class Meeting>

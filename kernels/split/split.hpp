@@ -44,6 +44,8 @@ struct SplitCall {
   float* all = nullptr;
   SplitPlaces places = {};           // 32 bytes x parts x all_rows x blocks on each GPU, zero at first
   const unsigned* number = nullptr;  // number of the run, from 1; the same on every GPU
+  // `held`: rows that clusters of this GPU have drawn in this run. Null: a cluster's number is its row.
+  unsigned* drawn = nullptr;
   std::int64_t first = 0, all_rows = 0;  // place of the chunk's first row among all rows, and their number
 };
 
@@ -57,12 +59,11 @@ struct SplitKernels {
   void (*sums)(const SplitCall&, const Stream&) = nullptr;
   void (*outputs)(const SplitCall&, const Stream&) = nullptr;
   // Null where GPUs cannot write into each other's memory:
-  void (*next_number)(unsigned* number, const Stream&) = nullptr;
-  /// One kernel for both: clusters of blocks hold the slice on the chip until the other GPUs' values have arrived, one
-  /// value a slice (`blocks` is 1). A cluster waits for that of every other GPU, so all rows of the launches that are
-  /// under way must be on the GPU at the same time: at most held_rows. 0: a slice is too long to be held.
+  void (*next_number)(unsigned* number, unsigned* drawn, const Stream&) = nullptr;
+  /// One kernel for both, in one launch for all rows: clusters of blocks hold the slice on the chip until the other GPUs'
+  /// values have arrived, one value a slice (`blocks` is 1).
   void (*held)(const SplitCall&, const Stream&) = nullptr;
-  std::int64_t (*held_rows)(std::int64_t columns) = nullptr;
+  bool (*can_hold)(std::int64_t columns) = nullptr;  // false: a slice is too long, or the GPU has no clusters
 };
 
 /// Null if this build has none.

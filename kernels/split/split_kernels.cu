@@ -70,9 +70,9 @@ bool add() {
   SplitKernels k{kBackend,        DtypeOf<T>::value, std::is_same_v<Form, Fast>, split_claim<Form, T>(), split_blocks<T>,
                  sums<Form, T>, outputs<Form, T>};
 #if defined(__CUDACC__)
-  k.next_number = [](unsigned* number, const Stream& s) { launch(next_number, 1, 1, 0, s, number); };
+  k.next_number = [](unsigned* number, unsigned* drawn, const Stream& s) { launch(next_number, 1, 1, 0, s, number, drawn); };
   k.held = [](const SplitCall& c, const Stream& s) { launch_held<Form, T>(c, s, peers(c)); };
-  k.held_rows = held_rows<Form, T>;
+  k.can_hold = can_hold<Form, T>;
 #endif
   return register_split_kernels(k);
 }

@@ -37,10 +37,11 @@ fi
 # The goal.
 step 60 --exchange nccl --exchange peers --chunk-rows 0 --chunk-rows 32
 # One kernel that holds its slice on the chip.
-step 30 --dtype f32 --dtype bf16 --rows 100 --V 50257 --exchange held
-step 40 --exchange held --depth 2 --depth 3 --chunk-rows 0 --chunk-rows 8
+step 30 --dtype f32 --dtype bf16 --rows 100 --V 50257 --exchange held --exchange held_in_order
+step 40 --exchange held --exchange held_in_order
 # The limit of the ways: the same slice on one GPU, which waits for nobody.
 if [[ ${LOOK:-1} != 0 ]]; then
-  on 30 1 --dtype f32 --V $((262144 / gpus)) --exchange nccl --exchange peers --exchange held --chunk-rows 8 --chunk-rows 16 --chunk-rows 32
+  on 30 1 --dtype f32 --V $((262144 / gpus)) --exchange nccl --exchange peers --chunk-rows 8 --chunk-rows 16 --chunk-rows 32
+  on 20 1 --dtype f32 --V $((262144 / gpus)) --exchange held --exchange held_in_order
 fi
 exit "$worst"

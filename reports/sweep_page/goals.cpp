@@ -92,7 +92,7 @@ GoalLine split_line(const Context& c) {
                 "",
                 ""};
   const Goal as_share{"", {}, kRows, {}, kShare, 0};
-  std::vector<std::pair<double, std::string>> nccl, peers, on_chip;
+  std::vector<std::pair<double, std::string>> nccl, peers, on_chip, in_order;
   std::size_t held = 0;
   for (const char* d : kDtypeOrder) {
     if (const SplitRecord* s = c.split("nccl", kGpus, d, kRows, kV)) {
@@ -101,11 +101,14 @@ GoalLine split_line(const Context& c) {
     }
     if (const SplitRecord* s = c.split("peers", kGpus, d, kRows, kV)) peers.emplace_back(*least_share(*s), d);
     if (const SplitRecord* s = c.split("held", kGpus, d, kRows, kV)) on_chip.emplace_back(*least_share(*s), d);
+    if (const SplitRecord* s = c.split("held_in_order", kGpus, d, kRows, kV))
+      in_order.emplace_back(*least_share(*s), d);
   }
   if (nccl.empty()) return line;
   line.result = "NCCL: " + range(as_share, nccl);
   if (!peers.empty()) line.result += "; by each other's memory: " + range(as_share, peers);
   if (!on_chip.empty()) line.result += "; the same, the slice held on the chip: " + range(as_share, on_chip);
+  if (!in_order.empty()) line.result += "; without drawing rows: " + range(as_share, in_order);
   const std::size_t all = std::size(kDtypeOrder);
   line.reached = held == all ? "all" : fmt::format("{} of {}", held, all);
   if (nccl.size() < all) line.reached += fmt::format(", {} not in this run", all - nccl.size());

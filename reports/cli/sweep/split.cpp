@@ -54,7 +54,7 @@ void require(const SplitArguments& o) {
   for (const int t : o.teams)
     if (t < 1 || t > 8) throw InputError("--teams: must be 1 to 8");
   for (const std::string& e : o.exchanges)
-    if (!exchange_named(e)) throw InputError("--exchange " + e + ": must be nccl, peers or held");
+    if (!exchange_named(e)) throw InputError("--exchange " + e + ": must be nccl, peers, held or held_in_order");
   for (const std::string& d : o.dtypes)
     if (const auto t = parse_dtype(d); !t || !can_judge(*t))
       throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
@@ -118,7 +118,7 @@ void add_sweep_split(CLI::App& sweep, int& status) {
   c->add_option("--dtype", o->dtypes, "f16, bf16, f32 (all)");
   c->add_option("--exchange", o->exchanges,
                 "how the GPUs tell each other (m, d): nccl; peers: the kernels write into each other's memory; held: so does "
-                "one kernel that holds its slice on the chip (nccl)");
+                "one kernel that holds its slice on the chip; held_in_order: the same, for GPUs that start blocks in order (nccl)");
   add_whole(*c, "--chunk-rows", o->chunk_rows, "rows of a chunk (as many as half of an L2 holds)");
   add_whole(*c, "--depth", o->depths, "chunks under way at a time (3)");
   add_whole(*c, "--teams", o->teams, "NCCL communicators that gather in turn, so that several do at a time (1)");

@@ -9,6 +9,8 @@
 namespace assay {
 namespace {
 
+// Words beside the number of the run.
+constexpr int kDrawn = 1, kReadSink = 8;
 constexpr std::uint64_t kMostHoldOfSplit = 20'000'000;  // ns; then a host that is slow to queue is timed
 
 void use(int device) { check_cuda(cudaSetDevice(device), "selecting a device"); }
@@ -83,7 +85,7 @@ SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways, con
       kernels_(*find_split_kernels(Backend::cuda, shape.dtype, shape.fast)),
       teams_(teams),
       chunks_(row_chunks(shape.rows, ways.chunk_rows)),
-      blocks_(ways.exchange == Exchange::held ? 1 : kernels_.blocks(memory.front().slice.count)),
+      blocks_(holds(ways.exchange) ? 1 : kernels_.blocks(memory.front().slice.count)),
       flush_(flush) {
   // NCCL: one (m, d) a value. Peers: 16 bytes a value, and places for odd and even runs.
   const std::size_t all = static_cast<std::size_t>(shape.gpus * shape.rows * blocks_) * (gathers() ? 8 : 32);
@@ -126,6 +128,7 @@ SplitCall SplitPipeline::call(const Gpu& g, std::size_t chunk) const {
   } else {
     c.places = places_;
     c.number = g.number->as<unsigned>();
+    if (ways_.exchange == Exchange::held) c.drawn = g.number->as<unsigned>() + kDrawn;
     c.first = rows.first;
     c.all_rows = shape_.rows;
   }
@@ -167,36 +170,20 @@ void SplitPipeline::enqueue_outputs(Gpu& g, std::size_t chunk) {
   check_cuda(cudaEventRecord(g.written[chunk], g.write), "recording an event");
 }
 
-/// The launches of chunks i, i + depth, i + 2 depth ... follow each other, so at most `depth` are under way.
-void SplitPipeline::enqueue_held() {
-  const auto depth = static_cast<std::size_t>(ways_.depth);
-  for (const auto& g : gpus_) {
-    use(g->memory.device);
-    check_cuda(cudaEventRecord(g->summed[0], g->read), "recording an event");
-    for (const cudaStream_t s : {g->meet[0], g->write}) check_cuda(cudaStreamWaitEvent(s, g->summed[0], 0), "waiting");
-  }
-  for (std::size_t i = 0; i < chunks_.size(); ++i)
-    for (const auto& g : gpus_) {
-      use(g->memory.device);
-      const cudaStream_t streams[kHeldStreams] = {g->read, g->meet[0], g->write};
-      kernels_.held(call(*g, i), Stream{streams[i % depth]});
-      check_cuda(cudaGetLastError(), "launching a chunk");
-    }
-  for (const auto& g : gpus_) {
-    use(g->memory.device);
-    check_cuda(cudaEventRecord(g->gathered[0], g->meet[0]), "recording an event");
-    check_cuda(cudaEventRecord(g->written[0], g->write), "recording an event");
-    for (const cudaEvent_t e : {g->gathered[0], g->written[0]}) check_cuda(cudaStreamWaitEvent(g->read, e, 0), "waiting");
-  }
-}
-
 void SplitPipeline::enqueue() {
   if (!gathers())
     for (const auto& g : gpus_) {
       use(g->memory.device);
-      kernels_.next_number(g->number->as<unsigned>(), Stream{g->read});
+      kernels_.next_number(g->number->as<unsigned>(), g->number->as<unsigned>() + kDrawn, Stream{g->read});
     }
-  if (ways_.exchange == Exchange::held) return enqueue_held();
+  if (holds(ways_.exchange)) {
+    for (const auto& g : gpus_) {
+      use(g->memory.device);
+      kernels_.held(call(*g, 0), Stream{g->read});
+      check_cuda(cudaGetLastError(), "launching the rows");
+    }
+    return;
+  }
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
     for (const auto& g : gpus_) enqueue_sums(*g, i);
     if (gathers()) exchange(i);
@@ -238,7 +225,7 @@ std::vector<double> SplitPipeline::run_us() {
   for (const auto& g : gpus_) {
     use(g->memory.device);
     // Flushes by reading: replacing clean cache lines costs the run nothing.
-    if (flush_ > 0) rig::enqueue_read(g->read, g->flush->data(), flush_, g->number->as<unsigned>() + 8);
+    if (flush_ > 0) rig::enqueue_read(g->read, g->flush->data(), flush_, g->number->as<unsigned>() + kReadSink);
     // Everything queues up behind this kernel, and all GPUs go on at the same moment.
     rig::enqueue_hold(g->read, flag_, ticket_, kMostHoldOfSplit);
     check_cuda(cudaEventRecord(g->begin, g->read), "recording an event");

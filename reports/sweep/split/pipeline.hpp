@@ -36,7 +36,6 @@ class SplitPipeline {
   void enqueue_sums(Gpu& g, std::size_t chunk);
   void exchange(std::size_t chunk);
   void enqueue_outputs(Gpu& g, std::size_t chunk);
-  void enqueue_held();
   void capture();
   SplitCall call(const Gpu& g, std::size_t chunk) const;
   bool gathers() const { return ways_.exchange == Exchange::nccl; }

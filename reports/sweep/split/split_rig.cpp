@@ -69,20 +69,12 @@ class DeviceSplitRig final : public SplitRig {
 
   const std::vector<Span>& slices() const override { return slices_; }
   SplitWays settled(SplitWays ways) const override {
-    if (ways.exchange == Exchange::held) {
-      ways.depth = std::min(ways.depth, kHeldStreams);
-      const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
-      std::int64_t most = shape_.rows;
-      for (const SplitMemory& m : memory_) {
-        check_cuda(cudaSetDevice(m.device), "selecting a device");
-        most = std::min(most, k.held_rows(m.slice.count) / ways.depth);
-      }
-      ways.chunk_rows = ways.chunk_rows > 0 ? std::min(ways.chunk_rows, most) : most;
+    if (holds(ways.exchange)) {
+      ways.depth = 1;
+      ways.chunk_rows = shape_.rows;
     }
     if (ways.exchange != Exchange::nccl) ways.teams = 1;
-    if (ways.chunk_rows == 0 && ways.exchange != Exchange::held) {
-      ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
-    }
+    if (ways.chunk_rows == 0) ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
     return ways;
   }
   std::string cold() const override {
@@ -94,8 +86,7 @@ class DeviceSplitRig final : public SplitRig {
 
   void choose(const SplitWays& ways) override {
     pipeline_.reset();
-    if (ways.chunk_rows < 1)
-      throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", slices_.front().count));
+    if (holds(ways.exchange)) require_held();
     if (ways.exchange == Exchange::nccl) {
       std::vector<int> devices;
       for (const SplitMemory& m : memory_) devices.push_back(m.device);
@@ -166,6 +157,14 @@ class DeviceSplitRig final : public SplitRig {
     memory_.push_back({i, slice, logits_.back()->as<std::byte>(), probs_.back()->as<std::byte>()});
   }
 
+  void require_held() const {
+    const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
+    for (const SplitMemory& m : memory_) {
+      check_cuda(cudaSetDevice(m.device), "selecting a device");
+      if (!k.can_hold(m.slice.count))
+        throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", m.slice.count));
+    }
+  }
   void let_all_access() const {
     for (int a = 0; a < shape_.gpus; ++a) {
       check_cuda(cudaSetDevice(a), "selecting a device");

@@ -14,12 +14,13 @@
 namespace assay {
 
 /// How the GPUs tell each other (m, d). nccl: by an all-gather of NCCL between two kernels. peers: the kernels write into
-/// each other's memory. held: so does one kernel, which holds the slice on the chip meanwhile.
-enum class Exchange { nccl, peers, held };
-inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held};
-constexpr const char* name(Exchange e) {
-  return e == Exchange::nccl ? "nccl" : e == Exchange::peers ? "peers" : "held";
-}
+/// each other's memory. held: so does one kernel, which holds the slice on the chip meanwhile. held_in_order: the same
+/// without drawing rows; it ends only if GPUs start the blocks of a launch in order, as they do but nobody promises.
+enum class Exchange { nccl, peers, held, held_in_order };
+inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held, Exchange::held_in_order};
+inline constexpr const char* kExchangeNames[] = {"nccl", "peers", "held", "held_in_order"};
+constexpr const char* name(Exchange e) { return kExchangeNames[static_cast<std::size_t>(e)]; }
+constexpr bool holds(Exchange e) { return e == Exchange::held || e == Exchange::held_in_order; }
 
 /// What is computed. GPU i is CUDA's device i.
 struct SplitShape {
@@ -30,8 +31,7 @@ struct SplitShape {
 };
 
 /// How. While chunk i is read for its sums, the values of chunk i - 1 are exchanged and the outputs of chunk i - 2 are
-/// written. At most `depth` chunks are between their first read and their last write. (held: as many launches as depth
-/// says, at most 3, are under way.)
+/// written. At most `depth` chunks are between their first read and their last write. (held: one launch for all rows.)
 struct SplitWays {
   Exchange exchange = Exchange::nccl;
   std::int64_t chunk_rows = 0;
@@ -41,8 +41,6 @@ struct SplitWays {
   bool keep = true;   // asks the L2 to keep what is read again
 };
 
-inline constexpr int kHeldStreams = 3;
-
 /// Rows of a chunk so that the chunks under way take half of an L2 of so many bytes, and at least one row.
 std::int64_t rows_of_chunk(const SplitShape& shape, int depth, std::int64_t l2_bytes);
 
@@ -51,7 +49,7 @@ class SplitRig {
  public:
   virtual ~SplitRig() = default;
   virtual const std::vector<Span>& slices() const = 0;
-  /// The ways with the rows of a chunk, if they are 0, and what `held` needs: no more rows than every GPU holds.
+  /// The ways with the rows of a chunk, if they are 0. `held` has one chunk, of all rows.
   virtual SplitWays settled(SplitWays ways) const = 0;
   /// A sentence on how the caches are kept cold.
   virtual std::string cold() const = 0;
