@@ -40,9 +40,10 @@ struct Figures {
   std::optional<double> correctly_rounded;  // share of elements, 0..1
 };
 
+using FigureValue = std::optional<double> Figures::*;
 struct Figure {
   const char* name;  // of the field in JSON
-  std::optional<double> Figures::*value;
+  FigureValue value;
   double (*measure)(ElementErrors&);  // of one element or more
   /// True if a record of several launches holds the largest value of them. Otherwise it holds none.
   bool largest_of_launches;
