@@ -152,7 +152,8 @@ class HeadAndTail {
 /// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v). So the bound is
 /// largest if the largest terms are the deepest. Epsilon may have any depth.
 double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0, double share) {
-  double excess = share * growth((h + 1) * lam(t.u));
+  const double lam_u = lam(t.u);
+  double excess = share * growth((h + 1) * lam_u);
   const auto leaves = static_cast<double>(row.finite + (share > 0));
   std::int64_t k = 0;
   for (const std::int32_t position : row.order) {
@@ -160,7 +161,7 @@ double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector
     if (!std::isfinite(row.d[i])) break;
     ++k;
     const double depth = std::min(h, leaves - static_cast<double>(k) + std::floor(std::log2(k)));
-    const double by = e0[i] + depth * lam(t.u);
+    const double by = e0[i] + depth * lam_u;
     excess += by < 1 ? row.hi[i] * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
   }
   return std::log1p(excess);
@@ -242,7 +243,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   r.share = r.epsilon / row.s.lo;
   // Adding the identity, or 0, is exact. So a path has at most as many roundings as the row has other terms.
   const double h = std::min(t.h, std::max(0.0, finite - 1) + (r.epsilon > 0));
-  const double tree = h * lam(t.u);
+  const double lam_u = lam(t.u);  // a logarithm, and the loop needs it for every element
+  const double tree = h * lam_u;
   const bool is_long = h > kShortSum && t.tau == 0 && !row.order.empty();
   // Each of several successive shifts has an error of u times its length; a product with log2e adds more.
   const double per_nat = (t.exp2 ? 2 + kLog2e + 0x1p-12 : 1) * t.u + t.exp_slope * (1 + t.u);
@@ -272,12 +274,12 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       // together they are as long as the path.
       const bool single = path.exps <= 1 && !t.exp2;
       if (!vanishes) {
-        beta = path.exps * t.exp_constant + path.products * lam(t.u) +
+        beta = path.exps * t.exp_constant + path.products * lam_u +
                (single ? sigma + t.exp_slope * (1 + t.u) * path.length : per_nat * path.length);
         // A kept exp was rounded with its own, older maximum, and rescaled at most twice.
         if (t.kept) {
           const double twice = std::min(2.0, path.products);
-          own += std::fabs(row.d[i]) * t.kept_slope() + twice * (t.exp_constant + lam(t.u));
+          own += std::fabs(row.d[i]) * t.kept_slope() + twice * (t.exp_constant + lam_u);
         }
       }
       if (p > 0) r.K_max = std::max(r.K_max, path.exps);
@@ -299,7 +301,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     }
   }
   // Epsilon is a term without an exp: it has its own rounding, and the additions.
-  if (r.share > 0) excess += r.share * growth(lam(t.u) + tree);
+  if (r.share > 0) excess += r.share * growth(lam_u + tree);
   // The terms of a naive kernel are e^x, not e^(x - m): the absolute error of the exp is scaled by s e^m =
   // e^lse.
   const double scale =
@@ -310,10 +312,10 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   if (is_long) {
     double sharper = HeadAndTail(t, row, h, grown_before, r.share).best();
     if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before, r.share));
-    relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam(t.u)));
+    relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam_u));
   }
   // One more exp and product bring the sum of an online kernel to the numerators' scale.
-  const double last_step = t.exp2 && rescaled ? t.eps(r.anchor) + lam(t.u) : 0;
+  const double last_step = t.exp2 && rescaled ? t.eps(r.anchor) + lam_u : 0;
   relative += last_step;
   // The absolute errors of subnormal exps, with everything that increases them on the way up: one in the term
   // itself, and at most two in its rescales. If results are flushed, the products of those rescales have them
@@ -338,7 +340,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   double apart = r.b + own;
   if (!rescaled && !t.stored) {
     // The errors of the exps change their weight relative to epsilon.
-    const double beside = own + absolute + lam(t.u) + (r.share > 0 ? lam(t.w_epsilon / t.epsilon) : 0);
+    const double beside = own + absolute + lam_u + (r.share > 0 ? lam(t.w_epsilon / t.epsilon) : 0);
     apart = std::min(apart, tree + (r.share > 0 ? r.share * beside * std::exp(beside) : 0));
   }
   r.row_sum = finite_or_infinite((std::expm1(apart + divided) + finite * r.w) * inflated);

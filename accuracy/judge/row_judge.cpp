@@ -119,6 +119,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
   if (!(ga > 4 * b.w)) return;
   const double pa = 0.5 * (t.lo[a] + t.hi[a]);
   const double stored = k.stored ? 2 * lam(k.u_out) : 0;
+  const double kept = 4 * (k.exp_constant + lam(k.u));
   const double fixed = 2 * lam(k.D_own) + 2 * lam(k.u_out) + lam(b.w / ga) + k.eps(c.shift->f[a]) + stored;
   for (std::size_t j = 0; j < got.values.size(); ++j) {
     const double g = got.values[j];
@@ -133,7 +134,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
                              ? std::fabs(log_ratio)
                              : std::min(std::fabs(log_ratio), std::fabs(log_ratio - c.shift->delta[j]));
     double bound = k.eps(c.shift->f[j]) + fixed + lam(b.w / g);
-    if (k.kept) bound += 4 * (k.exp_constant + lam(k.u)) + std::fabs(t.d[j]) * k.kept_slope();
+    if (k.kept) bound += kept + std::fabs(t.d[j]) * k.kept_slope();
     if (!t.slack.empty() || (k.any_shift && !k.kept)) bound += c.shift->delta[j];
     // Four doubles of 2^-52 relative width and four operations contribute to the error; x - m itself is
     // rounded.
