@@ -31,7 +31,7 @@ if(ASSAY_SANITIZE)
   # third of the build. `ctest -L sanitizer` runs everything. TSan runs fibers some fifty times slower, so its
   # small set contains only what can race.
   set(small reports/runs/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
-    kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp)
+    kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp kernels/host/executor_cluster_test.cpp)
   if(NOT ASSAY_SANITIZE STREQUAL "thread")
     list(APPEND small reference/files/npy_test.cpp reference/files/tensor_file_test.cpp kernels/host/half_test.cpp accuracy/verdict/checker_test.cpp
       accuracy/record_test.cpp reference/oracle/fast_row_test.cpp accuracy/fast_judge/fast_judge_test.cpp)

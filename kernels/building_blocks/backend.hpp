@@ -97,9 +97,10 @@ inline constexpr Backend host_fma = Backend::host_fma;
 }  // namespace backend_names
 inline constexpr Backend kBackend = backend_names::ASSAY_BACKEND;
 
+namespace detail {
 template <class... P, class... A>
-void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream&,
-            A... arguments) {
+void run(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, unsigned cluster,
+         A... arguments) {
   struct Call {
     void (*kernel)(P...);
     std::tuple<P...> arguments;
@@ -111,7 +112,21 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, c
         const Call& k = *static_cast<const Call*>(c);
         std::apply(k.kernel, k.arguments);
       },
-      &call);
+      &call, cluster);
+}
+}  // namespace detail
+
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 grid, dim3 threads, std::size_t shared, const Stream&,
+            A... arguments) {
+  detail::run(kernel, grid, threads, shared, 1, arguments...);
+}
+/// Launches clusters of `blocks` blocks each.
+template <class... P, class... A>
+void launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, std::size_t shared,
+                     const Stream&, A... arguments) {
+  detail::run(kernel, clusters * static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared,
+              static_cast<unsigned>(blocks), arguments...);
 }
 }  // namespace assay::ASSAY_BACKEND
 

@@ -2,7 +2,7 @@
 // over tiles. A grid cannot synchronize here, because its blocks run one after the other.
 #pragma once
 
-#include "kernels/host/any_shuffle.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 namespace assay::ASSAY_BACKEND::cooperative_groups {
 

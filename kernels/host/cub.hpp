@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/host/any_shuffle.hpp"
+#include "kernels/host/cuda_core.hpp"
 
 #define CUB_VERSION 200200
 

@@ -5,10 +5,13 @@
 // - Shared memory is poisoned for every block.
 // - A seed decides the order in which threads, warps and blocks run.
 //
-// What it cannot show: the host libm's expf is not the device's. There is no weak memory model, no
-// asynchronous copy, no mma, no cluster and no cooperative grid. A record made here never stands in for one
-// made on a GPU. Under ThreadSanitizer, atomics order memory; on a GPU that takes a fence. So a missing
-// __threadfence is not seen.
+// - The blocks of a cluster run at the same time, and reach each other's shared memory. What is sent to a
+//   block arrives as late as a GPU allows: when the block waits for it.
+//
+// What it cannot show: the host libm's expf is not the device's. There is no weak memory model, no mma and no
+// cooperative grid. A record made here never stands in for one made on a GPU. Under ThreadSanitizer, atomics
+// order memory; on a GPU that takes a fence. So a missing __threadfence is not seen. There, what is sent
+// arrives at once, and orders all that its thread did before; on a GPU it orders only itself.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +43,9 @@ struct Fault : std::runtime_error {
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxShared = 232448;
 inline constexpr std::size_t kMaxStaticShared = 49152;
+inline constexpr unsigned kMaxCluster = 16;
+/// Most threads of a cluster. A GPU holds 16 blocks of 1024; here each thread takes a stack.
+inline constexpr unsigned kMaxClusterThreads = 2048;
 
 /// How launches of this OS thread are scheduled.
 struct Schedule {
@@ -52,8 +58,10 @@ void set_schedule(const Schedule& schedule);
 /// another path. 0 before the first launch.
 std::uint64_t dispatch();
 
-/// Runs `body` once for every thread of the grid. Throws Fault; a faulted launch has run partially.
-void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument);
+/// Runs `body` once for every thread of the grid. `cluster`: number of blocks of a cluster, neighbours in x.
+/// Throws Fault; a faulted launch has run partially.
+void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument,
+         unsigned cluster = 1);
 
 // What kernel code sees, through kernels/host/cuda_core.hpp.
 
@@ -82,7 +90,9 @@ enum class Collective : std::uint8_t {
   bit_or,
   bit_xor,
 };
-enum class Barrier : std::uint8_t { plain, count, all, any };
+/// Where a thread waits, or what it was at when it faulted: the barriers of a block, and what blocks of a
+/// cluster have.
+enum class Barrier : std::uint8_t { plain, count, all, any, cluster, mbarrier, transfer };
 
 /// Block barrier. The result is the count, the conjunction or the disjunction of the predicates.
 int block_barrier(Barrier kind, int predicate, const Site& site);
@@ -90,6 +100,33 @@ int block_barrier(Barrier kind, int predicate, const Site& site);
 std::uint64_t warp_collective(Collective kind, unsigned mask, std::uint64_t value, int argument, int width,
                               const Site& site);
 unsigned active_mask();
+
+// What the blocks of a cluster have in common. PTX ISA: mapa, barrier.cluster, mbarrier, st.async,
+// cp.async.bulk.
+
+/// The same place in the shared memory of block `rank` of the cluster.
+void* peer_shared(void* own, int rank, const Site& site);
+/// The barrier of the cluster, in two halves. `release`: what this thread did before is visible to everybody
+/// who has waited. Otherwise only mbarriers are that it started.
+void cluster_arrive(bool release, const Site& site);
+void cluster_wait(const Site& site);
+
+/// Bytes on their way into shared memory. `move` copies them; it is code of the kernel, so that its accesses
+/// are seen by whatever watches the kernel.
+struct Transfer {
+  void* to;
+  const void* from;
+  std::uint64_t value;
+  std::size_t bytes;
+  void (*move)(const Transfer&);
+};
+/// An mbarrier is known by the address of its word. A phase ends when `arrivals` threads have said how many
+/// bytes they expect, and so many have arrived.
+void mbarrier_start(void* word, int arrivals, const Site& site);
+void mbarrier_expect(void* word, int bytes, const Site& site);
+void mbarrier_wait(void* word, unsigned parity, const Site& site);
+/// Starts a transfer into the block that the mbarrier belongs to.
+void transfer(const Transfer& t, void* word, const Site& site);
 
 /// Shared memory of the running block. `tag` identifies the array, which is poisoned when the block first
 /// names it.

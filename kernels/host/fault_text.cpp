@@ -1,4 +1,4 @@
-// The text of a faulted launch: the fault, then the block's threads grouped by where they are.
+// The text of a faulted launch: the fault, then the threads of each block grouped by where they are.
 #include <map>
 
 #include "kernels/host/lanes.hpp"
@@ -16,8 +16,10 @@ const char* name(Collective c) {
 }
 
 const char* name(Barrier b) {
-  static constexpr const char* names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
-                                          "__syncthreads_or"};
+  static constexpr const char* names[] = {
+      "__syncthreads",    "__syncthreads_count",        "__syncthreads_and",
+      "__syncthreads_or", "the barrier of the cluster", "an mbarrier's wait",
+      "a transfer"};
   return names[static_cast<int>(b)];
 }
 
@@ -36,33 +38,41 @@ std::string ranges(const std::vector<unsigned>& threads) {
   return text;
 }
 
+/// Where a thread is that has not exited.
+std::string place_of(const Lane& lane, const Warp& warp) {
+  const unsigned t = lane.index % 32;
+  if ((warp.runnable >> t & 1) || !lane.site) return "are elsewhere";
+  std::string file = lane.site->file_name();
+  file.erase(0, file.rfind('/') + 1);
+  const bool at_barrier = (warp.at_barrier | warp.at_cluster | warp.at_mbarrier) >> t & 1;
+  std::string text = std::string("wait in ") + (at_barrier ? name(lane.barrier) : name(lane.op));
+  if ((warp.at_mbarrier >> t & 1) && lane.barrier == Barrier::mbarrier && lane.mbarrier) {
+    const Mbarrier& b = *lane.mbarrier;
+    const std::string bytes = std::to_string(b.bytes < 0 ? -b.bytes : b.bytes);
+    text += b.missing > 0 ? " (nobody has said how many bytes)"
+            : b.bytes < 0 ? " (" + bytes + " bytes too many have arrived)"
+                          : " (" + bytes + " bytes have not arrived)";
+  }
+  return text + " at " + file + ":" + std::to_string(lane.site->line());
+}
+
 }  // namespace
 
-std::string fault_text(const std::string& what, const std::vector<std::unique_ptr<Lane>>& lanes,
-                       const std::vector<Warp>& warps, unsigned threads) {
-  std::map<std::string, std::vector<unsigned>> where;
-  for (unsigned t = 0; t < threads; ++t) {
-    const Lane& lane = *lanes[t];
-    const Warp& warp = warps[t / 32];
-    if (lane.done) {
-      where["have exited"].push_back(t);
-    } else if ((warp.runnable >> t % 32 & 1) || !lane.site) {
-      where["are elsewhere"].push_back(t);
-    } else {
-      std::string file = lane.site->file_name();
-      file.erase(0, file.rfind('/') + 1);
-      const char* call = (warp.at_barrier >> t % 32 & 1) ? name(lane.barrier) : name(lane.op);
-      where[std::string("wait in ") + call + " at " + file + ":" + std::to_string(lane.site->line())]
-          .push_back(t);
+std::string fault_text(const std::string& what, const std::vector<Block*>& blocks, unsigned threads) {
+  std::string text = what;
+  for (const Block* block : blocks) {
+    std::map<std::string, std::vector<unsigned>> where;
+    for (unsigned t = 0; t < threads; ++t) {
+      const Lane& lane = *block->lanes[t];
+      where[lane.done ? "have exited" : place_of(lane, block->warps[t / 32])].push_back(t);
     }
-  }
-  const Dim3& b = lanes[0]->identity.blockIdx;
-  std::string text =
-      what + "; block " + std::to_string(b.x) + "," + std::to_string(b.y) + "," + std::to_string(b.z);
-  const char* separator = ": threads ";
-  for (const auto& [state, group] : where) {
-    text += separator + ranges(group) + " " + state;
-    separator = "; threads ";
+    const Dim3& b = block->lanes[0]->identity.blockIdx;
+    text += "; block " + std::to_string(b.x) + "," + std::to_string(b.y) + "," + std::to_string(b.z);
+    const char* separator = ": threads ";
+    for (const auto& [state, group] : where) {
+      text += separator + ranges(group) + " " + state;
+      separator = "; threads ";
+    }
   }
   return text;
 }

@@ -1,10 +1,11 @@
-// The executor's state: a CUDA thread, a warp, the fibers and shared memory of a block. Also the text that
-// says where a block's threads are.
+// The executor's state: a CUDA thread, a warp, a block with its fibers and its shared memory. Also the text
+// that says where the threads of blocks are.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,26 +19,29 @@ namespace assay::executor {
 
 // Under ThreadSanitizer, consecutive blocks run on different fibers, and nothing orders them. So a race
 // between blocks shows as a race between threads.
-inline constexpr unsigned kPools = sanitizers::kThreads ? 2 : 1;
+inline constexpr unsigned kFewestBlocks = sanitizers::kThreads ? 2 : 1;
 
-struct Pool;
+struct Block;
+struct Mbarrier;
 
 struct Lane : SwitchTarget {
   Identity identity;
-  Pool* home = nullptr;   // the pool that it belongs to
+  Block* home = nullptr;  // the block that it belongs to
   unsigned index = 0;     // linear thread index in the block
   unsigned position = 0;  // its place in the order in which its warp runs
   bool begun = false;     // has run some of the kernel in this block
   bool done = true;
   Collective op = Collective::sync;  // where it waits, for the text of a fault
   Barrier barrier = Barrier::plain;
+  const Mbarrier* mbarrier = nullptr;
   const Site* site = nullptr;
-  char arrival_edge = 0, wake_edge = 0;  // addresses of the happens-before edges of __syncwarp
+  unsigned cluster_arrivals = 0, cluster_waits = 0;  // at the cluster's barrier
+  char arrival_edge = 0, wake_edge = 0;              // addresses of the happens-before edges of __syncwarp
 };
 
 /// A warp's threads as bit masks, and the collectives they wait in.
 struct Warp {
-  unsigned alive = 0, runnable = 0, at_barrier = 0;
+  unsigned alive = 0, runnable = 0, at_barrier = 0, at_cluster = 0, at_mbarrier = 0;
   // Lanes that wait in a collective, grouped by their mask. Masks that differ only in lanes that are not
   // alive form one group. There is almost always one group, and never more groups than lanes.
   struct Group {
@@ -52,17 +56,42 @@ struct Warp {
   std::uint64_t results[32] = {};  // what each lane takes from its last collective
 };
 
-/// Fibers, shared memory and happens-before edges of one block.
-struct Pool {
+struct Mbarrier {
+  void* word;
+  int arrivals, missing;   // threads that must arrive in a phase; those that have not arrived in this one
+  std::int64_t bytes = 0;  // expected and not arrived; negative if they arrived before they were expected
+  unsigned phase = 0;      // number of phases that have ended
+  const Lane* starter;     // who started it, and which barriers it and its block had passed then
+  unsigned after_arrivals, after_barriers;
+  char edge[2] = {};  // of phases in turn, for the same reason as those of barriers
+};
+
+/// A block and what it runs on: fibers, shared memory, happens-before edges.
+struct Block {
   std::vector<std::unique_ptr<Lane>> lanes;
   SharedMemory memory;
   // Addresses of happens-before edges. Barriers use two in turn: a thread may arrive at the next barrier
-  // before another has left this one, and what it did in between must not become visible to that one.
-  char start_edge = 0, end_edge = 0, barrier_edge[2] = {};
+  // before another has left this one, and what it did in between must not become visible to that one. So do
+  // the ends of blocks on these fibers: a thread must not see what another one has done that ended earlier.
+  char start_edge = 0, end_edge[2] = {}, barrier_edge[2] = {};
+  std::vector<Warp> warps;
+  unsigned alive = 0;    // threads that have not exited
+  unsigned arrived = 0;  // at the block's barrier
+  Barrier barrier_kind = Barrier::plain;
+  const Site* barrier_site = nullptr;
+  int barrier_count = 0, barrier_result = 0;
+  unsigned barriers = 0;  // that have opened
+  unsigned turn = 0;      // blocks that have run on these fibers
+  struct OnItsWay {
+    Transfer transfer;
+    Mbarrier* mbarrier;
+  };
+  std::deque<Mbarrier> mbarriers;
+  std::vector<OnItsWay> on_their_way;
 };
 
-/// `what`, the block, and where each thread is: the call and source line it waits in, elsewhere, or exited.
-std::string fault_text(const std::string& what, const std::vector<std::unique_ptr<Lane>>& lanes,
-                       const std::vector<Warp>& warps, unsigned threads);
+/// `what`, and for each block where its threads are: the call and source line they wait in, elsewhere, or
+/// exited.
+std::string fault_text(const std::string& what, const std::vector<Block*>& blocks, unsigned threads);
 
 }  // namespace assay::executor

@@ -1,8 +1,8 @@
 // The executor of one OS thread: the fibers that a kernel's threads run on, and which of them runs next.
-// executor.cpp runs blocks and warps. rendezvous.cpp handles the places where threads wait for each other.
+// executor.cpp runs clusters, blocks and warps. rendezvous.cpp handles the places where threads wait for each
+// other.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,27 +20,45 @@ namespace assay::executor {
 /// Thrown in a fiber to unwind it after its launch has faulted.
 struct Abandon {};
 
+struct ScheduleRandom {  // splitmix64
+  std::uint64_t state;
+  std::uint64_t next() {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+};
+
 class Executor {
  public:
   Executor() { main_.adopt_current_thread(); }
   ~Executor();
 
-  void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument);
+  void run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(const void*), const void* argument,
+           unsigned cluster);
   // Every wait of a kernel goes through these, so they are one with their only callers, in rendezvous.cpp.
   inline int barrier(Barrier kind, int predicate, const Site& site);
   inline std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int argument,
                                   int width, const Site& site);
-  unsigned active() const { return warps_[running_->index / 32].alive; }
+  void* peer(void* own, int rank, const Site& site);
+  void arrive(bool release, const Site& site);
+  void wait(const Site& site);
+  void start(void* word, int arrivals, const Site& site);
+  void expect(void* word, int bytes, const Site& site);
+  void wait_for(void* word, unsigned parity, const Site& site);
+  void send(const Transfer& t, void* word, const Site& site);
+  unsigned active() const { return warp_of(*running_).alive; }
   void* shared(const void* tag, std::size_t bytes, std::size_t align);
-  void* dynamic() { return pool().memory.dynamic(); }
+  void* dynamic() { return running_->home->memory.dynamic(); }
 
   Schedule schedule;
   BlockChoice choice;
   std::uint64_t dispatched = 0;
 
  private:
-  Pool& pool() { return pools_[kPools == 1 ? 0 : which_]; }
-  Lane& lane_at(std::size_t thread) { return *pool().lanes[thread]; }
+  static Warp& warp_of(const Lane& lane) { return lane.home->warps[lane.index / 32]; }
+  static Lane& lane_at(Block& block, std::size_t thread) { return *block.lanes[thread]; }
 
   /// A warp collective is complete when all threads of its mask that have not exited have arrived (CUDA
   /// guide).
@@ -54,10 +72,12 @@ class Executor {
     return nullptr;
   }
 
-  void check(const Dim3& grid, const Dim3& block, std::size_t dynamic) const;
-  void prepare(const Dim3& grid, const Dim3& block);
-  void place_lanes();
-  std::unique_ptr<Lane> make_lane();
+  void check(const Dim3& grid, const Dim3& block, std::size_t dynamic, unsigned cluster) const;
+  void prepare(Block& on, const Dim3& grid, const Dim3& block);
+  void order_in_turn();
+  void permute_order(ScheduleRandom& random);
+  void place_lanes(Block& block);
+  static std::unique_ptr<Lane> make_lane(Block& home);
   /// What the fiber of a lane runs: the kernel, once for each block.
   SwitchTarget* live(Lane& self);
 
@@ -72,13 +92,14 @@ class Executor {
   /// scheduler.
   void go_on(Lane& lane) {
     const unsigned w = lane.index / 32;
+    const Warp& warp = warp_of(lane);
     const std::vector<unsigned>& order = lane_order_[w];
-    if (warps_[w].runnable != 0 && error_.empty()) {
+    if (warp.runnable != 0 && error_.empty()) {
       const auto lanes = static_cast<unsigned>(order.size());
       for (unsigned i = 1, at = lane.position; i <= lanes; ++i) {
         if (++at >= lanes) at = 0;
-        if (!(warps_[w].runnable >> order[at] & 1)) continue;
-        Lane& next = lane_at(32 * w + order[at]);
+        if (!(warp.runnable >> order[at] & 1)) continue;
+        Lane& next = lane_at(*lane.home, 32 * w + order[at]);
         if (&next != &lane) enter(lane, next);
         return;
       }
@@ -92,42 +113,60 @@ class Executor {
   /// Called when the thread has returned from the kernel.
   void finish(Lane& lane);
 
-  void run_block(const Dim3& index);
+  void begin(Block& block, const Dim3& index);
+  /// Called when the last thread of a block has exited.
+  void end(Block& block);
+  /// Runs the blocks of team_ to their ends.
+  void run_team();
   /// Runs the warp until every lane of it is waiting or done. False if no lane could run.
-  bool run_warp(unsigned w);
+  bool run_warp(Block& block, unsigned w);
 
-  void open_barrier();
+  static void open_barrier(Block& block);
+  void open_cluster_barrier();
+  /// The mbarrier of `block` with this word, which the running thread may use.
+  Mbarrier& known(Block& block, void* word);
+  /// The block of the cluster whose shared memory has this address; fails if there is none or it has ended.
+  Block& block_with(const void* p);
+  /// The block before this one used the same memory. That is no race.
+  static void order_after_last(Block& block) { sanitizers::acquire(&block.end_edge[(block.turn + 1) % 2]); }
+  /// Lets arrive what is on its way to the mbarrier.
+  static void let_arrive(Block& block, Mbarrier& b);
+  /// Ends the phase if nothing is missing.
+  static void end_phase(Block& block, Mbarrier& b);
+  /// The running lane stops at `kind`. Returns the lane's bit of its warp.
+  unsigned stop(Barrier kind, const Site& site);
+  /// And goes on.
+  void go(unsigned bit);
   /// Gives every lane that arrived its result and makes it runnable.
-  inline void close(Warp& warp, Warp::Group& open, unsigned base);
+  inline void close(Block& block, Warp& warp, Warp::Group& open, unsigned base);
   /// Makes what the lanes of the mask did before their __syncwarp visible to all of them after it.
-  inline void order_memory(unsigned base, unsigned mask);
+  static inline void order_memory(Block& block, unsigned base, unsigned mask);
 
   // Out of line and cold: their strings would enlarge the stack frame of every waiting thread.
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const char* what, FaultKind kind = FaultKind::divergence);
   [[noreturn, gnu::cold, gnu::noinline]] void fail_width(int width);
   [[noreturn, gnu::cold, gnu::noinline]] void fail_read(unsigned base, BadRead bad, bool named);
 
-  /// Records the first fault, and where every unfinished thread of the block is.
+  /// Records the first fault, and where every unfinished thread of the cluster is.
   [[gnu::cold, gnu::noinline]] void describe(const std::string& what, FaultKind kind = FaultKind::divergence);
-  /// Unwinds every suspended fiber, so that the pool is clean for the next launch.
+  /// Unwinds every suspended fiber, so that all are clean for the next launch.
   void abandon();
+  /// The launch is over: what its threads did is visible to the OS thread.
+  void leave();
   std::string take_error() { return std::exchange(error_, std::string()); }
 
-  std::array<Pool, kPools> pools_;
-  unsigned which_ = 0;  // index of the running block's pool
-  std::vector<Warp> warps_;
-  std::vector<unsigned> warp_order_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<Block*> team_;  // the blocks of the running cluster
+  std::vector<unsigned> warp_order_;  // all warps of a cluster; those of its first block have the first numbers
   std::vector<std::vector<unsigned>> lane_order_;
   SwitchTarget main_;  // the scheduler
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   std::size_t dynamic_ = 0;
-  unsigned threads_ = 0, alive_ = 0, arrived_ = 0;
-  Barrier barrier_kind_ = Barrier::plain;
-  const Site* barrier_site_ = nullptr;
-  int barrier_count_ = 0;
-  int barrier_result_ = 0;
-  unsigned barrier_turn_ = 0;
+  unsigned threads_ = 0, alive_ = 0;  // of a block; of the cluster, not exited
+  unsigned cluster_arrived_ = 0;      // at the cluster's barrier
+  unsigned cluster_barriers_ = 0;     // that have opened in this cluster
+  char cluster_edge_[2] = {};
   Lane* running_ = nullptr;
   std::string error_;
   FaultKind error_kind_ = FaultKind::none;

@@ -29,6 +29,13 @@ class SharedMemory {
     sanitizers::forbid(base() + dynamic, kArena - dynamic);
   }
   void close() { sanitizers::allow(base(), kArena); }
+  /// The block has ended, others of its cluster run on.
+  void forbid() { sanitizers::forbid(base(), kArena); }
+
+  bool contains(const void* p) const {
+    const auto* const at = static_cast<const std::byte*>(p);
+    return at >= arena_.get() && at < arena_.get() + kArena;
+  }
 
   void* dynamic() { return base(); }
 
@@ -49,8 +56,21 @@ class SharedMemory {
     sanitizers::allow(base() + offset, bytes + kGuard);
     fill(offset, bytes + kGuard);
     sanitizers::forbid(base() + used_, kGuard);
-    arrays_[count_++] = {tag, offset, bytes};
+    arrays_[count_++] = {tag, offset, bytes, align};
     return base() + offset;
+  }
+
+  /// What lies here as `p` lies in `other`. Two blocks may name their static arrays in different orders, so
+  /// the array decides and not the offset. Null if `p` is in no array.
+  void* counterpart(const SharedMemory& other, const void* p, const char*& refused) {
+    const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - other.arena_.get());
+    if (at < other.dynamic_) return base() + at;
+    for (unsigned i = 0; i < other.count_; ++i)
+      if (const Array& a = other.arrays_[i]; at >= a.offset && at < a.offset + a.bytes) {
+        void* const array_here = array(a.tag, a.bytes, a.align, refused);
+        return array_here ? static_cast<std::byte*>(array_here) + (at - a.offset) : nullptr;
+      }
+    return nullptr;
   }
 
   /// Call it after close(). Says which array was written past its end, or is empty.
@@ -79,7 +99,7 @@ class SharedMemory {
 
   struct Array {
     const void* tag;
-    std::size_t offset, bytes;
+    std::size_t offset, bytes, align;
   };
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }

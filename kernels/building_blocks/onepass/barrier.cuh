@@ -1,18 +1,24 @@
-// An mbarrier: a word of shared memory that counts bytes. Copies and stores that are on their way say to it
-// how many bytes have arrived. PTX ISA, "mbarrier".
+// What the blocks of a cluster have in common: each other's shared memory, the cluster's barrier, and
+// mbarriers. An mbarrier is a word of shared memory that counts bytes. Copies and stores that are on their
+// way say to it how many bytes have arrived. PTX ISA, "mbarrier". On the host the executor does the same.
 #pragma once
 
-#if defined(__CUDACC__)
 #include <cstdint>
 
-namespace assay::cuda::onepass {
+#include "kernels/building_blocks/backend.hpp"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+#if defined(__CUDACC__)
 
 /// Address of shared memory as PTX wants it.
-__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+using SharedAddress = std::uint32_t;
+
+__device__ __forceinline__ SharedAddress shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 /// The same place in the shared memory of block `rank` of the cluster.
-__device__ __forceinline__ std::uint32_t peer_address(std::uint32_t own, int rank) {
+__device__ __forceinline__ SharedAddress peer_address(SharedAddress own, int rank) {
   std::uint32_t peer = 0;
 #if __CUDA_ARCH__ >= 900
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer) : "r"(own), "r"(rank));
@@ -20,10 +26,22 @@ __device__ __forceinline__ std::uint32_t peer_address(std::uint32_t own, int ran
   return peer;
 }
 
+/// The barrier of the cluster, in two halves. The first orders nothing but the start of mbarriers.
+__device__ __forceinline__ void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
 struct alignas(8) Barrier {
   std::uint64_t word;
 
-  __device__ __forceinline__ std::uint32_t address() const { return shared_address(&word); }
+  __device__ __forceinline__ SharedAddress address() const { return shared_address(&word); }
 
   /// One thread, before anybody uses it. Other threads of the cluster see it after its next barrier.
   __device__ __forceinline__ void start() {
@@ -56,7 +74,7 @@ struct alignas(8) Barrier {
 };
 
 /// Sends 8 bytes into the shared memory of a block of the cluster, and tells a barrier of that block.
-__device__ __forceinline__ void send(std::uint32_t to, std::uint64_t value, std::uint32_t barrier) {
+__device__ __forceinline__ void send(SharedAddress to, std::uint64_t value, SharedAddress barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
                "l"(value), "r"(barrier)
@@ -76,5 +94,50 @@ __device__ __forceinline__ void copy_in(void* to, const void* from, int bytes, B
 #endif
 }
 
-}  // namespace assay::cuda::onepass
+#else
+
+using SharedAddress = void*;
+using executor::Site;
+
+inline SharedAddress shared_address(const void* p) { return const_cast<void*>(p); }
+inline SharedAddress peer_address(SharedAddress own, int rank, const Site& site = Site::current()) {
+  return executor::peer_shared(own, rank, site);
+}
+inline void cluster_arrive(const Site& site = Site::current()) { executor::cluster_arrive(false, site); }
+inline void cluster_wait(const Site& site = Site::current()) { executor::cluster_wait(site); }
+
+struct alignas(8) Barrier {
+  std::uint64_t word;
+
+  SharedAddress address() const { return shared_address(&word); }
+  void start(const Site& site = Site::current()) { executor::mbarrier_start(&word, 1, site); }
+  void expect(int bytes, const Site& site = Site::current()) {
+    executor::mbarrier_expect(&word, bytes, site);
+  }
+  void wait(unsigned parity, const Site& site = Site::current()) const {
+    executor::mbarrier_wait(address(), parity, site);
+  }
+};
+
+inline void send(SharedAddress to, std::uint64_t value, SharedAddress barrier,
+                 const Site& site = Site::current()) {
+  const auto move = [](const executor::Transfer& t) { *static_cast<std::uint64_t*>(t.to) = t.value; };
+  executor::transfer({to, nullptr, value, 8, move}, barrier, site);
+}
+inline void copy_in(void* to, const void* from, int bytes, Barrier& barrier,
+                    const Site& site = Site::current()) {
+  if (bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
+      reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+    throw executor::Fault("a bulk copy needs addresses and a size that are multiples of 16",
+                          FaultKind::misaligned);
+  // A loop over words and not memcpy: the accesses of a kernel are counted, and watched for races.
+  const auto move = [](const executor::Transfer& t) {
+    for (std::size_t i = 0; i < t.bytes / 8; ++i)
+      static_cast<std::uint64_t*>(t.to)[i] = static_cast<const std::uint64_t*>(t.from)[i];
+  };
+  executor::transfer({to, from, 0, static_cast<std::size_t>(bytes), move}, barrier.address(), site);
+}
+
 #endif
+
+}  // namespace assay::ASSAY_BACKEND::onepass

@@ -7,7 +7,6 @@
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-#if defined(__CUDACC__)
 template <class Form, class Team, class T, int kCount>
 __global__ void __launch_bounds__(kMostThreads)
     boxed_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V,
@@ -69,6 +68,5 @@ __global__ void __launch_bounds__(kMostThreads)
   if (m && team.rank == 0 && thread == 0) store_normalizer(m, d, team.row, n);
   team.end();
 }
-#endif
 
 }  // namespace assay::ASSAY_BACKEND::onepass

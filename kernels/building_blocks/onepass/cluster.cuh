@@ -12,7 +12,6 @@ namespace assay::ASSAY_BACKEND::onepass {
 /// Most blocks of a cluster. A GPU promises 8; 16 must be allowed for each kernel.
 inline constexpr int kMostBlocks = 16;
 
-#if defined(__CUDACC__)
 /// A cluster of `blocks` blocks per row. Compute capability 9.0.
 struct Cluster {
   static constexpr int kBlocks = kMostBlocks;
@@ -32,22 +31,23 @@ struct Cluster {
         blocks(w.blocks),
         row(blockIdx.x / w.blocks),
         shared(s) {
-#if __CUDA_ARCH__ >= 900
     if (threadIdx.x == 0) {
       shared.arrived.start();
       shared.arrived.expect(blocks * static_cast<int>(blockDim.x / 32 * sizeof(Normalizer)));
     }
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");  // waited for in merge
-#endif
+    cluster_arrive();  // waited for in merge
   }
 
   /// A block may end when it has got all values: nobody sends it anything after that.
   template <class E>
   __device__ __forceinline__ Normalizer merge(Normalizer own) {
-#if __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    __trap();  // never launched: gpu_for refuses code for older GPUs
+    return own;
+#else
     const int warps = static_cast<int>(blockDim.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     own = merge_lanes<E>(own);
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");  // every barrier has been started
+    cluster_wait();  // every barrier has been started
     if (lane < blocks) {
       std::uint64_t bits;
       memcpy(&bits, &own, sizeof bits);
@@ -56,13 +56,9 @@ struct Cluster {
     }
     shared.arrived.wait(0);
     return merge_all<E>(shared.values, blocks * warps, lane);
-#else
-    __trap();  // never launched: gpu_for refuses code for older GPUs
-    return own;
 #endif
   }
   __device__ __forceinline__ void end() const {}
 };
-#endif
 
 }  // namespace assay::ASSAY_BACKEND::onepass

@@ -4,7 +4,7 @@
 //   rung     who holds a row                         accesses (16 bytes) of the row
 //   lanes    4 to 32 lanes of a warp                 up to 64
 //   warp     a warp                                  up to 128; f32: 256
-//   block    a block of up to 512 threads            up to 4096 (1024 threads, 8192, where there are no clusters);
+//   block    a block of up to 512 threads            up to 4096 (1024, 8192, where there are no clusters);
 //                                                    few rows: from 65 on
 //   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 65,536; few rows: from 512 on
 //   boxed    such a cluster, shared memory too       up to 327,680
@@ -12,7 +12,9 @@
 //   again    one block, or the largest cluster       any: what does not fit is read twice
 //   stream   a block that reads it and keeps nothing  only lse: from 4097 on, if the rows fill the GPU
 //
-// Without clusters (the host executor, GPUs before compute capability 9.0) `again` follows `block`.
+// On GPUs before compute capability 9.0, which have no clusters, `again` follows `block`. The host executor
+// has clusters of at most 1024 threads, and no `grid`: there `boxed` ends at 16,384 accesses.
+//
 // Measured on an H200: PERFORMANCE.md.
 #pragma once
 
@@ -39,17 +41,23 @@ struct Step {
   int room = 0;
 };
 
+inline constexpr int kMostRoom = 12288;  // accesses in a block's shared memory: 192 KiB
+inline constexpr int kHalfRoom = 6144;   // so that a multiprocessor holds two blocks
+
 /// What the GPU offers. most_blocks is 0 if it has no clusters.
 struct Gpu {
   int multiprocessors = 0;
   int most_blocks = 0;  // of a cluster
   bool grid = false;    // cooperative launches, and a place to meet
+  int cluster_threads = kMostBlocks * kMostThreads;
+  int room = kMostRoom;
 };
+/// The executor has a stack for each thread of a cluster, so it gets few. With so little room, rows of usual
+/// lengths go through every rung.
+inline constexpr Gpu kHostExecutor{.most_blocks = 8, .cluster_threads = 1024, .room = 1024};
 
 inline constexpr std::int64_t kMostHeld = std::int64_t{kMostThreads} * 8;  // accesses in a block's registers
 inline constexpr std::int64_t kHalfHeld = kMostHeld / 2;  // so that a multiprocessor holds two blocks
-inline constexpr int kMostRoom = 12288;                   // accesses in a block's shared memory: 192 KiB
-inline constexpr int kHalfRoom = 6144;                    // so that a multiprocessor holds two blocks
 
 constexpr int threads_for(std::int64_t accesses, int count) {
   return static_cast<int>(std::max<std::int64_t>(1, ceil_div(ceil_div(accesses, count), 32)) * 32);
@@ -60,15 +68,22 @@ constexpr Step block_step(Rung rung, std::int64_t slice, int blocks, int count) 
   if (slice > kMostHeld) return {rung, 8, kMostThreads, blocks, true};
   return {rung, count, threads_for(slice, count), blocks, false};
 }
+/// Most accesses in the registers of a block of `threads` threads, in a cluster of so many blocks.
+constexpr std::int64_t held_by(int threads, int blocks, const Gpu& gpu) {
+  return std::int64_t{std::min(threads, gpu.cluster_threads / blocks)} * 8;
+}
 /// A slice of a cluster. Two blocks on a multiprocessor, if that is possible: one loads while the other
 /// stores.
-constexpr Step cluster_step(std::int64_t slice, int blocks) {
-  if (slice <= kHalfHeld) return block_step(Rung::cluster, slice, blocks, slice <= 512 ? 2 : 8);
-  if (slice <= kHalfHeld + kHalfRoom)
-    return {Rung::boxed, 8, kMostThreads / 2, blocks, false, static_cast<int>(slice - kHalfHeld)};
-  if (slice <= kMostHeld + kMostRoom)
-    return {Rung::boxed, 8, kMostThreads, blocks, false, static_cast<int>(slice - kMostHeld)};
-  return {Rung::cluster, 8, kMostThreads, blocks, true};
+constexpr Step cluster_step(std::int64_t slice, int blocks, const Gpu& gpu) {
+  const std::int64_t half = held_by(kMostThreads / 2, blocks, gpu),
+                     whole = held_by(kMostThreads, blocks, gpu);
+  if (slice <= half) return block_step(Rung::cluster, slice, blocks, slice <= 512 ? 2 : 8);
+  const auto boxed = [&](std::int64_t held) {
+    return Step{Rung::boxed, 8, static_cast<int>(held / 8), blocks, false, static_cast<int>(slice - held)};
+  };
+  if (slice <= half + std::min(gpu.room, kHalfRoom)) return boxed(half);
+  if (slice <= whole + gpu.room) return boxed(whole);
+  return {Rung::cluster, 8, static_cast<int>(whole / 8), blocks, true};
 }
 
 /// The team of a row in the grid: two blocks on a multiprocessor where registers hold such a slice, else one.
@@ -89,15 +104,16 @@ constexpr Step grid_step(std::int64_t accesses, std::int64_t rows, const Gpu& gp
 /// row.
 constexpr bool better_in_grid(std::int64_t accesses, std::int64_t rows, const Gpu& gpu) {
   if (!gpu.grid || rows > kMostTeams || 16 * rows > 2 * gpu.multiprocessors || accesses < 32768) return false;
-  const std::int64_t room = gpu.most_blocks ? kMostRoom : 0;
+  const std::int64_t room = gpu.most_blocks ? gpu.room : 0;
   return slice_of(accesses, static_cast<int>(gpu.multiprocessors / rows)) <= kMostHeld + room;
 }
 
 /// True if a team of so many blocks is large enough, that is, if a larger one is not faster. Clusters of 16
 /// fill a GPU less well than those of 8, so shared memory is used before a cluster grows from 8 to 16.
-constexpr bool holds(int blocks, std::int64_t accesses) {
-  const std::int64_t slice = slice_of(accesses, blocks);
-  return slice <= kHalfHeld || (blocks == 8 && slice > kHalfHeld * 5 / 4 && slice <= kHalfHeld + kHalfRoom);
+constexpr bool holds(int blocks, std::int64_t accesses, const Gpu& gpu) {
+  const std::int64_t slice = slice_of(accesses, blocks), held = held_by(kMostThreads / 2, blocks, gpu);
+  return slice <= held ||
+         (blocks == 8 && slice > held * 5 / 4 && slice <= held + std::min(gpu.room, kHalfRoom));
 }
 
 /// `keeps_nothing`: the op writes one value a row, so that nobody needs the row again.
@@ -121,14 +137,15 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
   int blocks = 1;
   const std::int64_t free = 2 * gpu.multiprocessors / std::max<std::int64_t>(rows, 1);
   while (2 * blocks <= gpu.most_blocks &&
-         (!holds(blocks, whole) || (2 * blocks <= free && whole / (2 * blocks) >= 256)))
+         (!holds(blocks, whole, gpu) || (2 * blocks <= free && whole / (2 * blocks) >= 256)))
     blocks *= 2;
   if (better_in_grid(whole, rows, gpu)) return grid_step(whole, rows, gpu);
-  if (blocks > 1) return cluster_step(slice_of(whole, blocks), blocks);
+  if (blocks > 1) return cluster_step(slice_of(whole, blocks), blocks, gpu);
   return block_step(Rung::block, whole, 1, !wide && whole <= 256 ? 2 : 8);
 }
 
-/// Largest number of additions on a path from a term to the sum, over all GPUs and numbers of rows.
+/// Largest number of additions on a path from a term to the sum, over all GPUs and numbers of rows. A test
+/// compares it with the rungs of several.
 template <class Form, class T>
 constexpr std::int64_t height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
@@ -143,11 +160,11 @@ constexpr std::int64_t height(std::int64_t V) {
   return count * N + 1 + tiles + 5 + (kMostBlocks * kMostWarps / 32 - 1) + 5;
 }
 
-/// True if some rows of this length are read a second time, on a GPU that has clusters of 16 blocks. On one
-/// that has none, rows are read again from the host executor's length on.
+/// True if some rows of this length are read a second time: on the host executor, or on a GPU that has
+/// clusters of 16 blocks. On a GPU that has none, they are from 8193 accesses on.
 template <class T>
 constexpr bool read_again(std::int64_t V) {
-  constexpr Gpu gpu{132, kBackend == Backend::cuda ? kMostBlocks : 0};
+  constexpr Gpu gpu = kBackend == Backend::cuda ? Gpu{132, kMostBlocks} : kHostExecutor;
   return step_for<T>(V, 1 << 20, gpu).again;
 }
 
@@ -221,17 +238,19 @@ void launch_parts(const Call<T>& c, void (*kernel)(P...), int per_block, int thr
   });
 }
 
-#if defined(__CUDACC__)
 template <class T, class... P, class... A>
 void launch_parts_in_clusters(const Call<T>& c, void (*kernel)(P...), const Step& s, A... more) {
+#if defined(__CUDACC__)
   cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (s.room) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16);
+#endif
   in_parts(c, 1, [&](const Part<T>& p) {
     launch_clusters(kernel, p.blocks, s.blocks, s.threads, static_cast<std::size_t>(s.room) * 16, c.stream,
                     p.logits, p.probs, p.m, p.d, c.V, Cluster::Where{s.blocks}, more...);
   });
 }
 
+#if defined(__CUDACC__)
 /// All rows in one launch.
 template <class T, class... P, class... A>
 void launch_grid(const Call<T>& c, void (*kernel)(P...), const Step& s, MeetingPlace* place, A... more) {
@@ -244,10 +263,8 @@ void launch_grid(const Call<T>& c, void (*kernel)(P...), const Step& s, MeetingP
 
 template <class Form, class T, int kCount, bool kAgain>
 void launch_team(const Call<T>& c, const Step& s) {
-#if defined(__CUDACC__)
   if (s.rung == Rung::cluster)
     return launch_parts_in_clusters(c, block_rung<Form, Cluster, T, kCount, kAgain>, s);
-#endif
   launch_parts(c, block_rung<Form, Alone, T, kCount, kAgain>, 1, s.threads, Alone::Where{});
 }
 
@@ -296,13 +313,12 @@ void run(const Call<T>& c) {
     gpu.grid = false;
     s = step_for<T>(c.V, c.problem.rows, gpu, one_value(Form::op));
   }
-  if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
 #else
-  const Step s = step_for<T>(c.V, c.problem.rows, {}, one_value(Form::op));
+  const Step s = step_for<T>(c.V, c.problem.rows, kHostExecutor, one_value(Form::op));
 #endif
+  if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
   if constexpr (one_value(Form::op))
-    if (s.rung == Rung::stream)
-      return launch_parts(c, stream_rung<Form, T>, 1, s.threads);
+    if (s.rung == Rung::stream) return launch_parts(c, stream_rung<Form, T>, 1, s.threads);
   switch (s.rung) {
     case Rung::lanes:
       return launch_lanes<Form>(c, s);
