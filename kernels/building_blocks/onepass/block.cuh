@@ -25,14 +25,14 @@ __global__ void __launch_bounds__(kMostThreads)
   Team team(where, shared[0]);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const T* const x = logits.row(team.row);
-  const Parts<T> parts(x, V);
+  const Parts<T> parts(x, V, kAnywhere<Form>);
   const Slice<T, Index> slice(x, parts, team.rank, team.blocks);
   const int tile = threads * kCount;
   const Index last =  // where the last tile starts
       kAgain && slice.count > tile ? (slice.count - 1) / tile * tile : 0;
   const int in_last = static_cast<int>(slice.count - last);
 
-  Held<T, kCount> held;
+  Held<T, kCount, kAnywhere<Form>> held;
   Normalizer n = identity();
   if constexpr (kAgain) {
     for (Index at = 0; at < last; at += tile) {

@@ -1,6 +1,6 @@
 // Rung 5, rows too long for the registers of a cluster: the first `room` accesses of each slice are held in
 // shared memory, the others in registers. One bulk copy fills the shared memory while the registers are
-// loaded.
+// loaded. It needs rows at multiples of 16 bytes; where the body begins anywhere, the threads copy.
 #pragma once
 
 #include "kernels/building_blocks/onepass/block.cuh"
@@ -21,16 +21,17 @@ __global__ void __launch_bounds__(kMostThreads)
   if (thread == 0) arrived[0].start();
   __syncthreads();
   const T* const x = logits.row(team.row);
-  const Parts<T> parts(x, V);
+  const Parts<T> parts(x, V, kAnywhere<Form>);
   const Slice<T, int> slice(x, parts, team.rank, team.blocks);
   const int in_box = slice.count < room ? slice.count : room;
-  if (thread == 0) {
+  const bool copied = !kAnywhere<Form> || reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+  if (copied && thread == 0) {
     arrived[0].expect(in_box * 16);
     if (in_box) copy_in(box, slice.from, in_box * 16, arrived[0]);
   }
   const Edge<T> edge(x, parts, team.rank, thread);
-  Held<T, kCount> held;
-  Held<T, kAtOnce> part;
+  Held<T, kCount, kAnywhere<Form>> held;
+  Held<T, kAtOnce, kAnywhere<Form>> part;
   held.load(slice.from + in_box, slice.count - in_box, thread, threads);
   const float own = fmaxf(held.largest(), edge.x);
   const float shift = reference(own);
@@ -38,9 +39,14 @@ __global__ void __launch_bounds__(kMostThreads)
   Normalizer n{own, held.template sum<E>(shift)};
   n.d += edge.template term<E>(shift, thread);
   n = folded(n);
-  arrived[0].wait(0);
+  if (copied) arrived[0].wait(0);
   for (int at = 0; at < in_box; at += threads * kAtOnce) {
-    part.load_shared(box + at, in_box - at, thread, threads);
+    if (copied) {
+      part.load_shared(box + at, in_box - at, thread, threads);
+    } else {  // a thread reads again only what it has written itself
+      part.load(slice.from + at, in_box - at, thread, threads);
+      part.store_shared(box + at, in_box - at, thread, threads);
+    }
     const float most = part.largest();
     n = combine<E>(n, folded({most, part.template sum<E>(reference(most))}));
   }

@@ -5,9 +5,11 @@
 //          A thread has at most one.
 //   body   whole accesses. Access i belongs to thread i mod (number of threads).
 // Alignment decides which thread holds an element, and so the order of the sum: the same row may get other
-// bits at another address.
+// bits at another address. Where it may not (kAnywhere), the body begins with the row, and where that is no
+// multiple of 16 bytes, the lanes of a warp load its accesses together (misaligned.cuh).
 #pragma once
 
+#include "kernels/building_blocks/onepass/misaligned.cuh"
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
 
@@ -19,9 +21,9 @@ struct Parts {
   int head, tail;
   std::int64_t accesses;
 
-  __device__ __forceinline__ Parts(const T* x, std::int64_t V) {
+  __device__ __forceinline__ Parts(const T* x, std::int64_t V, bool anywhere = false) {
     const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(x) % kSector);
-    const auto to_sector = static_cast<int>((kSector - past) % kSector / sizeof(T));
+    const auto to_sector = anywhere ? 0 : static_cast<int>((kSector - past) % kSector / sizeof(T));
     head = to_sector < V ? to_sector : static_cast<int>(V);
     accesses = (V - head) / kPerAccess<T>;
     tail = static_cast<int>(V - head - accesses * kPerAccess<T>);
@@ -40,16 +42,23 @@ inline constexpr int kMostEdges = (kSector + 16) / static_cast<int>(sizeof(T)) -
 static_assert(kMostEdges<f16> <= 32);  // the edges of a row belong to one warp
 
 /// kCount accesses of a thread: accesses[thread + i x threads], i = 0 .. kCount - 1. Those past `end` are
-/// -inf.
-template <class T, int kCount>
+/// -inf. kAnywhere: they may lie at any address; all threads of a warp load and store together.
+template <class T, int kCount, bool kAnywhere = false>
 struct Held {
   Access<T> part[kCount];
 
   __device__ __forceinline__ void load(const Access<T>* from, int end, int thread, int threads) {
+    if constexpr (kAnywhere)
+      if (past_access(as_elements_at(from)) != 0) return load_together(from, end, thread, threads);
     fill(end, thread, threads, [from](int at) { return load_last(from + at); });
   }
   __device__ __forceinline__ void load_shared(const Access<T>* from, int end, int thread, int threads) {
     fill(end, thread, threads, [from](int at) { return from[at]; });
+  }
+  __device__ __forceinline__ void store_shared(Access<T>* to, int end, int thread, int threads) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      if (thread + i * threads < end) to[thread + i * threads] = part[i];
   }
 
   /// The largest element without NaN. NaN if all are NaN.
@@ -77,6 +86,8 @@ struct Held {
   /// bytes.
   template <class F>
   __device__ __forceinline__ void store(T* to, int end, int thread, int threads, bool vector, F f) const {
+    if constexpr (kAnywhere)
+      if (!vector) return store_together(to, end, thread, threads, f);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int at = thread + i * threads;
@@ -106,6 +117,28 @@ struct Held {
   }
 
  private:
+  __device__ __forceinline__ static const T* as_elements_at(const Access<T>* p) {
+    return reinterpret_cast<const T*>(p);
+  }
+  __device__ __forceinline__ void load_together(const Access<T>* from, int end, int thread, int threads) {
+    const int lane = thread % 32;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int first = thread - lane + i * threads;
+      part[i] = load_misaligned(as_elements_at(from) + first * kPerAccess<T>, end - first, lane);
+    }
+  }
+  template <class F>
+  __device__ __forceinline__ void store_together(T* to, int end, int thread, int threads, F f) const {
+    const int lane = thread % 32;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int first = thread - lane + i * threads;
+      auto c = as_floats(part[i]);
+      f(c);
+      store_misaligned(to + first * kPerAccess<T>, end - first, as_elements<T>(c), lane);
+    }
+  }
   template <class F>
   __device__ __forceinline__ void fill(int end, int thread, int threads, F get) {
 #pragma unroll
@@ -159,6 +192,10 @@ __device__ __forceinline__ void store_normalizer(float* m, float* d, std::int64_
 // What is made of a row, `Form`: an op, its exp and its division. A Form of the op lse has one value a row,
 // of(n). The others have outputs(c), which replaces logits by outputs.
 
+/// True of a form whose rows get the same bits at any address and in any batch.
+template <class Form>
+inline constexpr bool kAnywhere = false;
+
 /// exp(x - m) / d, correctly rounded quotients.
 struct Accurate {
   static constexpr Op op = Op::softmax;
@@ -206,6 +243,14 @@ struct Fast {
     for (int j = 0; j < N; ++j) c.x[j] = Exp::of(c.x[j] - m) * reciprocal;
   }
 };
+
+/// Form, with the same bits for the same row wherever it lies and whatever rows there are beside it.
+template <class Form>
+struct Invariant : Form {
+  using Form::Form;
+};
+template <class Form>
+inline constexpr bool kAnywhere<Invariant<Form>> = true;
 
 /// (x - m) - log d.
 struct LogSoftmax {

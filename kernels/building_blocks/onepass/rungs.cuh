@@ -116,6 +116,10 @@ constexpr bool holds(int blocks, std::int64_t accesses, const Gpu& gpu) {
          (blocks == 8 && slice > held * 5 / 4 && slice <= held + std::min(gpu.room, kHalfRoom));
 }
 
+/// So many rows fill every GPU. A form whose bits may not depend on the number of rows always takes the step
+/// of so many.
+inline constexpr std::int64_t kManyRows = 1 << 20;
+
 /// `keeps_nothing`: the op writes one value a row, so that nobody needs the row again.
 template <class T>
 constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool keeps_nothing = false) {
@@ -149,7 +153,7 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
 template <class Form, class T>
 constexpr std::int64_t height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
-  const Step s = step_for<T>(V, 1 << 20, {}, one_value(Form::op));
+  const Step s = step_for<T>(V, kManyRows, {}, one_value(Form::op));
   if (s.rung == Rung::lanes) return s.count * N + 5;
   if (s.rung == Rung::warp) return s.count * N + 1 + 5;
   // The elements of one tile, the edge, a merge for each tile of a slice; then lanes, warps, lanes.
@@ -165,7 +169,7 @@ constexpr std::int64_t height(std::int64_t V) {
 template <class T>
 constexpr bool read_again(std::int64_t V) {
   constexpr Gpu gpu = kBackend == Backend::cuda ? Gpu{132, kMostBlocks} : kHostExecutor;
-  return step_for<T>(V, 1 << 20, gpu).again;
+  return step_for<T>(V, kManyRows, gpu).again;
 }
 
 #if defined(__CUDACC__)
@@ -305,16 +309,19 @@ void launch_warp(const Call<T>& c, const Step& s) {
 
 template <class Form, class T>
 void run(const Call<T>& c) {
+  const std::int64_t rows = kAnywhere<Form> ? kManyRows : c.problem.rows;
 #if defined(__CUDACC__)
   Gpu gpu = gpu_for(boxed_rung<Form, Cluster, T, 8>);
-  Step s = step_for<T>(c.V, c.problem.rows, gpu, one_value(Form::op));
-  if (s.rung == Rung::grid) {
-    if (MeetingPlace* const place = meeting_place(c.stream.handle)) return launch_in_grid<Form>(c, s, place);
-    gpu.grid = false;
-    s = step_for<T>(c.V, c.problem.rows, gpu, one_value(Form::op));
-  }
+  Step s = step_for<T>(c.V, rows, gpu, one_value(Form::op));
+  if constexpr (!kAnywhere<Form>)
+    if (s.rung == Rung::grid) {
+      if (MeetingPlace* const place = meeting_place(c.stream.handle))
+        return launch_in_grid<Form>(c, s, place);
+      gpu.grid = false;
+      s = step_for<T>(c.V, rows, gpu, one_value(Form::op));
+    }
 #else
-  const Step s = step_for<T>(c.V, c.problem.rows, kHostExecutor, one_value(Form::op));
+  const Step s = step_for<T>(c.V, rows, kHostExecutor, one_value(Form::op));
 #endif
   if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
   if constexpr (one_value(Form::op))
@@ -345,7 +352,7 @@ struct Ladder {
         .loads = [](std::int64_t V) { return Form::op != Op::lse && read_again<T>(V) ? 2 : 1; },
         .stores = Form::op == Op::lse ? 0 : 1,
         .in_place = Form::op != Op::lse,
-        .batch_invariant = false,
+        .batch_invariant = kAnywhere<Form>,
     };
   }
   template <class T>

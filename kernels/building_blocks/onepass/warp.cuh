@@ -16,9 +16,9 @@ __global__ void __launch_bounds__(kWarpThreads)
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (row >= logits.count) return;
   const T* const x = logits.row(row);
-  const Parts<T> parts(x, V);
+  const Parts<T> parts(x, V, kAnywhere<Form>);
   const auto accesses = static_cast<int>(parts.accesses);
-  Held<T, kCount> held;
+  Held<T, kCount, kAnywhere<Form>> held;
   held.load(reinterpret_cast<const Access<T>*>(x + parts.head), accesses, lane, 32);
   const Edge<T> edge(x, parts, 0, lane);
   const float own = fmaxf(held.largest(), edge.x);

@@ -1,0 +1,105 @@
+// A row has the same bits at any address and beside any rows, in every rung, where the form says so. Where it
+// does not, alignment shows: the test sees it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#define ASSAY_BACKEND host
+#include "kernels/building_blocks/onepass/rungs.cuh"
+
+namespace assay::host::onepass {
+namespace {
+
+/// Rows of V elements, at addresses of our choice.
+template <class T>
+class Memory {
+ public:
+  /// `past`: number of elements between a multiple of 32 bytes and the first row.
+  Memory(std::int64_t rows, std::int64_t pitch, std::int64_t past) : pitch_(pitch) {
+    storage_.resize(static_cast<std::size_t>(rows * pitch + past) + 32 / sizeof(T));
+    const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
+    first_ = storage_.data() + (32 - at % 32) % 32 / sizeof(T) + past;
+  }
+  T* row(std::int64_t r) { return first_ + r * pitch_; }
+  std::int64_t pitch() const { return pitch_; }
+
+ private:
+  std::vector<T> storage_;
+  T* first_;
+  std::int64_t pitch_;
+};
+
+/// The outputs, m and d of the last of `rows` rows.
+template <class Form, class T>
+std::vector<unsigned char> bits_of(std::int64_t V, std::int64_t rows, std::int64_t gap, std::int64_t in,
+                                   std::int64_t out, bool in_place = false) {
+  Memory<T> x(rows, V + gap, in), p(rows, V + gap, out);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < V; ++j)
+      x.row(r)[j] = from_float<T>(static_cast<float>((j + (rows - 1 - r)) * 7919 % 1009) / 100);
+  std::vector<float> m(static_cast<std::size_t>(rows)), d(m);
+  T* const to = in_place ? x.row(0) : p.row(0);
+  const Problem problem{
+      .op = Op::softmax, .rows = rows, .V = V, .in_pitch = x.pitch(), .out_pitch = x.pitch()};
+  const Buffers buffers{.logits = x.row(0), .probs = to, .m = m.data(), .d = d.data()};
+  run<Form>(Call<T>(problem, buffers, Stream{}));
+  std::vector<unsigned char> bits(static_cast<std::size_t>(V) * sizeof(T) + 8);
+  std::memcpy(bits.data(), to + (rows - 1) * x.pitch(), bits.size() - 8);
+  std::memcpy(bits.data() + bits.size() - 8, &m.back(), 4);
+  std::memcpy(bits.data() + bits.size() - 4, &d.back(), 4);
+  return bits;
+}
+
+/// Row lengths of every rung, on the executor, with and without elements after the last whole access.
+constexpr std::int64_t kLengths[] = {5,    100,   257,   500,   600,   1025,  2048,
+                                     9001, 17003, 33000, 40001, 66001, 140003};
+
+template <class T>
+void same_bits_anywhere() {
+  using Form = Invariant<Fast>;
+  constexpr std::int64_t N = kPerAccess<T>;
+  for (const std::int64_t V : kLengths) {
+    const auto aligned = bits_of<Form, T>(V, 1, 0, 0, 0);
+    for (std::int64_t past = 1; past<N; past += V> 3000 && N == 8 ? 3 : 1) {
+      ASSERT_EQ((bits_of<Form, T>(V, 1, 0, past, past)), aligned) << V << ", " << past;
+      ASSERT_EQ((bits_of<Form, T>(V, 1, 0, past, 0)), aligned) << V << ", " << past;
+      ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 0, past)), aligned) << V << ", " << past;
+    }
+    ASSERT_EQ((bits_of<Form, T>(V, 1, 0, N, N)), aligned) << V;
+    ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 1, 1, true)), aligned) << V << ", in place";
+    ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 3, 2)), aligned) << V;
+    ASSERT_EQ((bits_of<Form, T>(V, V > 10000 ? 3 : 70, 1, 0, 1)), aligned) << V << ", the last of many rows";
+  }
+}
+TEST(OnepassAnywhere, SameBitsF32) { same_bits_anywhere<f32>(); }
+TEST(OnepassAnywhere, SameBitsF16) { same_bits_anywhere<f16>(); }
+TEST(OnepassAnywhere, SameBitsBf16) { same_bits_anywhere<bf16>(); }
+
+TEST(OnepassAnywhere, WithoutTheFormAlignmentShows) {
+  int differ = 0;
+  for (const std::int64_t V : {600, 1025, 9001, 33000})
+    differ += bits_of<Fast, f32>(V, 1, 0, 1, 1) != bits_of<Fast, f32>(V, 1, 0, 0, 0);
+  EXPECT_GT(differ, 0);
+}
+
+// Lanes exchange what lies between two multiples of 16 bytes. None of it is written beside the row.
+TEST(OnepassAnywhere, NothingBesideTheRowIsTouched) {
+  for (const std::int64_t V : kLengths) {
+    if (V > 20000) continue;
+    for (std::int64_t past = 1; past < 8; ++past) {
+      Memory<f16> x(1, V + 16, past), p(1, V + 16, past);
+      std::memset(p.row(0) - past, 0x5a, static_cast<std::size_t>(V + past + 16) * 2);
+      for (std::int64_t j = 0; j < V; ++j) x.row(0)[j] = from_float<f16>(static_cast<float>(j % 31));
+      const Problem problem{.op = Op::softmax, .rows = 1, .V = V, .in_pitch = V, .out_pitch = V};
+      const Buffers buffers{.logits = x.row(0), .probs = p.row(0)};
+      run<Invariant<Fast>>(Call<f16>(problem, buffers, Stream{}));
+      const auto* const bytes = reinterpret_cast<const unsigned char*>(p.row(0));
+      for (std::int64_t i = -2 * past; i < 0; ++i) ASSERT_EQ(bytes[i], 0x5a) << V << ", " << past;
+      for (std::int64_t i = 2 * V; i < 2 * V + 32; ++i) ASSERT_EQ(bytes[i], 0x5a) << V << ", " << past;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::host::onepass
