@@ -110,6 +110,15 @@ void draw_shape(Genome& g, MutationRandom& random, const Domain& domain) {
   g.rows = random.one_in(3) ? 1 : 1 + random.below(domain.most_rows);
 }
 
+/// Kernels select up to this many in one way, more in another.
+constexpr std::int64_t kFew = 256;
+
+/// Largest k to draw. More than twice V shows nothing new.
+std::int64_t largest_k(std::int64_t V, MutationRandom& random, const Domain& domain) {
+  if (domain.max_k <= kFew) return domain.max_k;
+  return random.one_in(2) ? kFew : std::min<std::int64_t>(domain.max_k, std::max(kFew, 2 * V));
+}
+
 void draw_launch(Genome& g, MutationRandom& random, const Domain& domain) {
   if (random.one_in(2)) {
     g.pitch_gap = g.first = 0;
@@ -119,7 +128,7 @@ void draw_launch(Genome& g, MutationRandom& random, const Domain& domain) {
   }
   g.max_blocks = random.one_in(2) ? 0 : 1 + random.below(4);
   g.schedule = random.one_in(2) ? 0 : random.next() >> 40;
-  if (domain.max_k > 0) g.k = static_cast<std::int32_t>(1 + random.below(domain.max_k));
+  if (domain.max_k > 0) g.k = static_cast<std::int32_t>(1 + random.below(largest_k(g.V, random, domain)));
 }
 
 /// Clamps the genome to the domain of the search.

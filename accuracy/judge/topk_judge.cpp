@@ -52,16 +52,15 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
   const std::vector<double>& x = c.row.truth->x;
   const auto V = static_cast<std::int64_t>(x.size());
   const std::size_t full = selectable(c);
-  std::vector<std::int64_t> seen;
+  std::vector<bool> seen(x.size(), false);
   bool all = true;
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     const std::int64_t i = got.indices[r];
     const bool past = r >= full;
     const bool inside = i >= 0 && i < V;
     const bool passed_over = inside && ignored(c, x[static_cast<std::size_t>(i)]);
-    const bool ok =
-        past ? i == -1 : inside && !passed_over && std::find(seen.begin(), seen.end(), i) == seen.end();
-    seen.push_back(i);
+    const bool ok = past ? i == -1 : inside && !passed_over && !seen[static_cast<std::size_t>(i)];
+    if (inside) seen[static_cast<std::size_t>(i)] = true;
     all &= ok;
     if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
       c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,

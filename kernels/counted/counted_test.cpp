@@ -52,7 +52,9 @@ TEST(CountedVariants, DoWhatTheyClaim) {
     // shared memory.
     for (const std::int64_t V : {2048, 16384, 32768, 65536}) {
       const AccessCounts c = counts_of(v, V, 2);
-      const double slack = 64.0 / static_cast<double>(V);  // (m, d), lists of k
+      // (m, d) and lists of k. radix_topk sorts the k best by up to four digits, each time 16 bytes an
+      // element.
+      const double slack = (v.max_k > 64 ? 256.0 : 64.0) / static_cast<double>(V);
       const int claimed = v.claim.loads(V), stores = v.claim.stores(V);
       const int loads = past == kLoadsPastTheirSource.end() ? claimed : past->second;
       EXPECT_NEAR(c.loads, loads, slack) << v.key() << " at V = " << V << " claims " << claimed << " loads";

@@ -264,6 +264,9 @@ inline float __fdividef(float x, float y) {
     return std::isinf(x) ? std::numeric_limits<float>::quiet_NaN() : 0.0f * x;
   return x * (1.0f / y);
 }
+/// Of a number and a NaN, the number, as on a GPU. glibc gives NaN if the NaN signals.
+inline float fmaxf(float a, float b) { return a != a ? b : b != b ? a : ::fmaxf(a, b); }
+inline float fminf(float a, float b) { return a != a ? b : b != b ? a : ::fminf(a, b); }
 inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __fsqrt_rn(float x) { return ::sqrtf(x); }

@@ -28,8 +28,8 @@ requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B> &&
   return std::min<C>(static_cast<C>(a), static_cast<C>(b));
 }
 // As on a GPU, the result for a NaN and a number is the number. std::max would keep whichever comes first.
-inline float max(float a, float b) { return ::fmaxf(a, b); }
-inline float min(float a, float b) { return ::fminf(a, b); }
+inline float max(float a, float b) { return fmaxf(a, b); }
+inline float min(float a, float b) { return fminf(a, b); }
 inline double max(double a, double b) { return ::fmax(a, b); }
 inline double min(double a, double b) { return ::fmin(a, b); }
 inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }

@@ -150,6 +150,19 @@ TEST(CudaIntrinsics, NthSetBit) {
   }
 }
 
+TEST(CudaIntrinsics, AMaximumLeavesOutNan) {
+  for (const float nan :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::signaling_NaN()}) {
+    EXPECT_EQ(fmaxf(nan, -1.0f), -1.0f);
+    EXPECT_EQ(fmaxf(-1.0f, nan), -1.0f);
+    EXPECT_EQ(fminf(nan, -1.0f), -1.0f);
+    EXPECT_EQ(max(-1.0f, nan), -1.0f);
+    EXPECT_TRUE(std::isnan(fmaxf(nan, nan)));
+  }
+  EXPECT_EQ(fmaxf(2.0f, 3.0f), 3.0f);
+  EXPECT_EQ(fminf(2.0f, 3.0f), 2.0f);
+}
+
 TEST(CudaIntrinsics, InAKernel) {
   unsigned total = 0, block = 0, wrong = 0;
   launch(dim3(2), dim3(8, 4), [&] {

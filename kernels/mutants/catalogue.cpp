@@ -161,6 +161,12 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X62", "exps are truncated to bf16 inside the sum", ""},
     {"X63", "the sum is stored as bf16 before the division", ""},
     {"X64", "terms 10 below a thread's running maximum are left out of the sum", ""},
+    {"X65", "top-k drops what finds no room in its buffer of candidates", ""},
+    {"X66", "top-k leaves out what is equal to its first threshold", ""},
+    {"X67", "top-k takes a threshold that only half of k elements reach", ""},
+    {"X68", "top-k thins its buffer by value alone: of equal candidates all are dropped", ""},
+    {"X69", "top-k lets later ties displace earlier ones", ""},
+    {"X70", "top-k counts padding as 0 in the maxima that its threshold is taken from", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -211,6 +217,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R39", "top-k that never takes a NaN, as declared", ""},
     {"R40", "top-k that is never asked for more than V, as declared", ""},
     {"R41", "a block's sum in shares and a tree, the kernel that sum_mutants plants faults in", ""},
+    {"R42", "top-k by a threshold, the kernel that threshold_mutants plants faults in", ""},
 };
 
 }  // namespace

@@ -81,8 +81,9 @@ rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format) {
 }
 
 int largest_k(const Variant& variant, const Row& row) {
-  return variant.limits.k_up_to_V ? std::min(variant.max_k, static_cast<int>(row.logits.size()))
-                                  : variant.max_k;
+  const auto V = static_cast<int>(row.logits.size());
+  // More than twice V shows nothing new. Kernels select up to 256 in one way, more in another.
+  return std::min(variant.max_k, variant.limits.k_up_to_V ? V : std::max(256, 2 * V));
 }
 
 int draw_k(const Variant& variant, const Row& row) {

@@ -20,6 +20,8 @@ namespace {
 
 constexpr int kDefaultK = 5;  // as in the paper
 constexpr int kLargestK = 64;
+/// Kernels that select more do so in one way up to 256 and in another beyond.
+constexpr int kLargerK[] = {256, 1024};
 constexpr std::int64_t kMostV = std::int64_t{1} << 26;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
@@ -59,14 +61,19 @@ std::vector<const Family*> select_families(const Selection& s) {
 }
 
 /// The k values of a top-k job: always the paper's 5; at short rows also 1 and k = V; at 4099 and 32000 also
-/// the largest k. There a thread reads 64 elements or more, and may hold all winners.
-std::vector<int> ks_for(const Selection& s, const std::string& family, std::int64_t V) {
+/// 64 and what the variant selects beyond. There a thread reads 64 elements or more, and may hold all
+/// winners.
+std::vector<int> ks_for(const Selection& s, const Variant& v, const std::string& family, std::int64_t V) {
   if (s.k) return {*s.k};
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
+  std::vector<int> ks = {kDefaultK};
   // In a sweep of hundreds of rows a longer list would show nothing new.
-  if (find_family(family) && (V == 4099 || V == 32000) && family != "spike") return {kDefaultK, kLargestK};
-  return {kDefaultK};
+  if (!find_family(family) || (V != 4099 && V != 32000) || family == "spike") return ks;
+  ks.push_back(kLargestK);
+  for (const int k : kLargerK)
+    if (k <= v.max_k) ks.push_back(k);
+  return ks;
 }
 
 /// The selected families at the selected V. `sizes` is sorted.
@@ -101,7 +108,10 @@ void check_problems(const conformance::Unit& u, const Selection& s) {
       throw InputError((s.pitch ? "--pitch: " : "") + why);
     any_k = any_k || !selects(c.op) || c.k <= c.variant->max_k;
   }
-  if (s.k && !any_k) throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, kLargestK));
+  if (!s.k || any_k) return;
+  int most = 0;
+  for (const conformance::ConformanceCase& c : u.cases) most = std::max(most, c.variant->max_k);
+  throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, most));
 }
 
 }  // namespace
@@ -141,7 +151,9 @@ Plan make_plan(const Selection& s) {
     lists = lists_of(s, plan.families, plan.sizes);
   }
   if (s.op) lists.op = parse_op(*s.op);
-  lists.ks = [&s](const Variant&, const std::string& family, std::int64_t V) { return ks_for(s, family, V); };
+  lists.ks = [&s](const Variant& v, const std::string& family, std::int64_t V) {
+    return ks_for(s, v, family, V);
+  };
   plan.units = conformance::family_units(plan.keys, lists);
   // What was asked for by name is never left out.
   if (!s.full && s.sizes.empty() && s.families.empty() && s.logits.empty() && !s.rows)

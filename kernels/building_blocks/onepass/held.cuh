@@ -61,13 +61,21 @@ struct Held {
       if (thread + i * threads < end) to[thread + i * threads] = part[i];
   }
 
-  /// The largest element without NaN. NaN if all are NaN.
-  __device__ __forceinline__ float largest() const {
+  /// All of them are there. `from`: the thread's first.
+  __device__ __forceinline__ void load_whole_shared(const Access<T>* from, int threads) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) part[i] = from[i * threads];
+  }
+
+  /// Element j: the largest of the elements j of all accesses, without NaN. NaN if all are NaN.
+  __device__ __forceinline__ Access<T> largest_of_each() const {
     Access<T> most = part[0];
 #pragma unroll
     for (int i = 1; i < kCount; ++i) most = larger(most, part[i]);
-    return as_floats(most).largest;
+    return most;
   }
+  /// The largest element without NaN. NaN if all are NaN.
+  __device__ __forceinline__ float largest() const { return as_floats(largest_of_each()).largest; }
 
   /// Sum of exp(x - shift).
   template <class E>

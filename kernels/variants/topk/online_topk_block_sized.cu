@@ -19,11 +19,10 @@ __global__ void __launch_bounds__(256)
     list.clear();
     Normalizer n = identity();
     int turn = 0;
-    for (std::int64_t i = threadIdx.x; i < V; i += blockDim.x) {
-      const float xi = to_float(x[i]);
+    four_ahead(x, V, [&](float xi) {
       n = combine<FastExp>(n, leaf(xi));
       list.insert(xi, turn++);
-    }
+    });
     n = sized_reduce<Combine<FastExp>>(n);
     if (values.base) {
       const float inverse = __fdividef(1.0f, n.d);

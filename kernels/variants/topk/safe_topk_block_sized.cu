@@ -23,11 +23,10 @@ __global__ void __launch_bounds__(256)
     list.clear();
     float sum = 0.0f;
     int turn = 0;
-    for (std::int64_t i = threadIdx.x; i < V; i += blockDim.x) {
-      const float xi = to_float(x[i]);
+    four_ahead(x, V, [&](float xi) {
       sum += __expf(xi - maximum);
       list.insert(xi, turn++);
-    }
+    });
     sum = sized_reduce<Sum>(sum);
     if (values.base) {
       const float inverse = __fdividef(1.0f, sum);

@@ -1,0 +1,114 @@
+// From tiles to candidates. A thread looks at its elements one by one only if their maximum reaches `floor`,
+// below which no element of the row's k best can lie, and takes room for all that do at once. Tiles come in
+// the order of the columns: of equal logits the earlier is there first, so after k of them a later one must
+// exceed them.
+#pragma once
+
+#include "kernels/building_blocks/onepass_topk/buffer.cuh"
+#include "kernels/building_blocks/onepass_topk/tile.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+/// The calling thread's elements of a tile: bit i x kPerAccess + j is element j of its access i.
+template <class T>
+struct OwnOfTile {
+  static_assert(kTileCount * kPerAccess<T> <= 32);
+  const Tile<T>& tile;
+  const Access<T>* stage;
+
+  __device__ __forceinline__ static unsigned access(int bit) {
+    return threadIdx.x + static_cast<unsigned>(bit) / kPerAccess<T> * kSelectThreads;
+  }
+  __device__ __forceinline__ Candidate at(int bit) const {
+    const unsigned j = static_cast<unsigned>(bit) % kPerAccess<T>;
+    const float x = to_float(reinterpret_cast<const T*>(stage + access(bit))[j]);
+    return candidate(x, tile.column(access(bit)) + j);
+  }
+  /// Those that reach `floor`.
+  __device__ __forceinline__ unsigned reaching(float floor) const {
+    unsigned mask = 0;
+#pragma unroll 1  // it takes fewer registers
+    for (int bit = 0; bit < kTileCount * kPerAccess<T>; bit += kPerAccess<T>) {
+      if (access(bit) >= tile.size()) continue;
+      const auto c = as_floats(stage[access(bit)]);
+#pragma unroll
+      for (int j = 0; j < kPerAccess<T>; ++j) mask |= c.x[j] >= floor ? 1u << (bit + j) : 0u;
+    }
+    return mask;
+  }
+  /// Those of `mask` that rank no later than `least`.
+  __device__ __forceinline__ unsigned no_later(unsigned mask, Candidate least) const {
+    unsigned left = mask;
+    for (; mask; mask &= mask - 1)
+      if (at(__ffs(static_cast<int>(mask)) - 1) < least) left &= ~(mask & (0u - mask));
+    return left;
+  }
+};
+
+template <class T, int kRoom>
+__device__ __forceinline__ bool collect_edge(const Tile<T>& tile, float floor, Candidate least,
+                                             Buffer<kRoom>& buffer) {
+  if (!tile.outer()) return true;
+  const unsigned column = tile.edge();
+  if (column >= tile.columns) return true;
+  const float x = to_float(tile.x[column]);
+  if (!(x >= floor)) return true;
+  const Candidate is = candidate(x, column);
+  return is < least || buffer.push(is);
+}
+
+/// The larger of two floors. A NaN, which nothing reaches, is the largest that `floor` can be.
+__device__ __forceinline__ float higher(float floor, float to) { return to > floor ? to : floor; }
+/// The floor after a tile that was collected from `floor` = higher(..., bound) on, k elements up to there
+/// having reached `bound`. Padding may be what reached -inf.
+__device__ __forceinline__ float floor_after(float floor, float bound) {
+  return bound == floor && bound != negative_infinity() ? next_above(bound) : floor;
+}
+
+/// A tile in a stage of the ring, as what candidates come from. A source has:
+///   collect(floor, least, buffer)   the calling thread appends its part; false if something found no room
+///   earlier(c)                      true of candidates that come from before it
+///   bounded()                       its maxima have given a bound already
+template <class T>
+struct TileSource {
+  Tile<T> tile;
+  const Access<T>* stage;
+
+  template <int kRoom>
+  __device__ __forceinline__ bool collect(float floor, Candidate least, Buffer<kRoom>& buffer) const {
+    const bool room = collect_edge(tile, floor, least, buffer);
+    const OwnOfTile<T> own{tile, stage};
+    unsigned mask = own.reaching(floor);
+    if (least) mask = own.no_later(mask, least);
+    return buffer.push_each(mask, [&](int bit) { return own.at(bit); }) && room;
+  }
+  __device__ __forceinline__ bool earlier(Candidate c) const {
+    return tile.first() ? false : column_of(c) < tile.column(0);
+  }
+  __device__ __forceinline__ bool bounded() const { return tile.bounded(); }
+};
+
+/// A source some of which found no room is collected again. A higher floor comes first from the maxima,
+/// unless it does already; then from the candidates that found room, by value and column, so that equal
+/// logits end it too. Each turn leaves out at least kRoom - k more. All threads must call it. Returns the
+/// floor for later sources.
+template <class T, class Source, int kRoom>
+ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, int k,
+                               Buffer<kRoom>& buffer) {
+  if (!source.bounded()) {
+    buffer.filter([&](Candidate c) { return source.earlier(c); });
+    const float bound = groups_bound<T>(maxima, k, buffer.bound);
+    floor = higher(floor, bound);
+    if (!__syncthreads_or(!source.collect(floor, 0, buffer))) return floor_after(floor, bound);
+  }
+  for (;;) {
+    buffer.sort();
+    const Candidate least = buffer.at[k - 1];
+    __syncthreads();  // all threads have read it
+    buffer.filter([&](Candidate c) { return c >= least && source.earlier(c); });
+    floor = ranked_logit(rank_of(least));
+    if (!__syncthreads_or(!source.collect(floor, least, buffer))) return next_above(floor);
+  }
+}
+
+}  // namespace assay::ASSAY_BACKEND::onepass

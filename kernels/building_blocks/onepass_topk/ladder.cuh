@@ -1,0 +1,171 @@
+// Softmax and top-k in one read: how a launch is divided. The choice depends on V, k, the number of rows and
+// the GPU, never on the alignment.
+//
+//   rows   who selects
+//   many   a block a row; blocks that stay on the GPU take rows in turn
+//   few    several blocks a row, each a part of it; then one block a row merges what they have left
+// Either leaves (m, d) alone if k is beyond kStreamK: radix_rows.cuh then selects. Rows of 2^32 - 1 elements
+// and more take rounds.cuh.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/building_blocks/onepass_topk/merge.cuh"
+#include "kernels/building_blocks/onepass_topk/radix_rows.cuh"
+#include "kernels/building_blocks/onepass_topk/rounds.cuh"
+#include "kernels/building_blocks/variant.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+/// Room for candidates, for k up to kFew and up to kStreamK.
+inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
+/// Most parts of a row, and most candidates that they leave together.
+inline constexpr std::int64_t kMostParts = 256, kMostLeft = 8192;
+
+/// Blocks that the GPU holds at a time. For the host executor a few, so that it has rows in parts, too.
+inline std::int64_t topk_slots() {
+#if defined(__CUDACC__)
+  int device = 0, multiprocessors = 1;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  return std::int64_t{multiprocessors} * kTopkBlocks;
+#else
+  return kTopkBlocks;
+#endif
+}
+/// Blocks of a launch for `pieces` pieces: no more than the GPU holds, so that they stay. On the host one a
+/// piece, so that a part of a launch can be run: there, blocks come and go for nothing.
+inline unsigned topk_grid(std::int64_t pieces, const Stream& stream) {
+  return grid_for(kBackend == Backend::cuda ? std::min(pieces, topk_slots()) : pieces, stream);
+}
+/// Parts of a row. Each has a whole tile at least, so that none is empty.
+inline int topk_parts(const Problem& p) {
+  const std::int64_t whole_tiles = p.V / (static_cast<std::int64_t>(16 / size_of(p.in))) / kTileAccesses - 1;
+  return static_cast<int>(
+      std::max<std::int64_t>(1, std::min({topk_slots() / std::max<std::int64_t>(p.rows, 1), whole_tiles,
+                                          kMostParts, kMostLeft / std::max(p.k, 1)})));
+}
+
+/// Largest number of additions on a path from a term to the sum.
+template <class T>
+constexpr std::int64_t topk_height(std::int64_t V) {
+  constexpr std::int64_t N = kPerAccess<T>;
+  // The elements of a tile, the edge, a merge for each tile; then lanes, warps, lanes, of a block and of the
+  // parts.
+  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses) + 2 * (5 + 5);
+}
+
+/// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
+template <class Form, class T, int kRoom>
+void launch_topk(const Call<T>& c, const Problem& p, const Selected<T>& to, float* m, float* d,
+                 void* workspace) {
+  const int parts = topk_parts(p);
+  const Pieces<T> pieces{c.logits, c.V, parts};
+  const std::int64_t count = p.rows * parts;
+  auto* const left = static_cast<Normalizer*>(workspace);
+  const Workplace workplace{left, reinterpret_cast<Candidate*>(parts > 1 ? left + count : left), p.k};
+  const auto kernel = topk_stream<Form, T, kRoom>;
+#if defined(__CUDACC__)
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kRingBytes));
+  cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                       cudaSharedmemCarveoutMaxShared);
+#endif
+  launch(kernel, topk_grid(count, c.stream), kSelectThreads, kRingBytes, c.stream, pieces, to, m, d,
+         workplace);
+  if (parts > 1)
+    launch(topk_merge<Form, T, kLargeRoom>, c.blocks(), kSelectThreads, 0, c.stream, pieces, to, m, d,
+           workplace);
+}
+inline std::size_t topk_bytes(const Problem& p) {
+  const int parts = topk_parts(p);
+  if (parts == 1) return 0;
+  return static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(parts) *
+         (sizeof(Normalizer) + sizeof(Candidate) * static_cast<std::size_t>(p.k));
+}
+
+template <class T>
+Selected<T> selected(const Call<T>& c) {
+  return {c.probs, c.buffers.indices, c.wide, c.k};
+}
+/// The same problem, of which only (m, d) is wanted.
+inline Problem without_k(Problem p) {
+  p.k = 0;
+  return p;
+}
+inline std::int64_t radix_room(const Problem& p) { return std::min<std::int64_t>(p.k, p.V); }
+
+/// The workspace: (m, d) of all rows, then what either stage needs; the second begins when the first is done.
+template <class Form, class T>
+void launch_radix(const Call<T>& c) {
+  auto* const m = static_cast<float*>(c.buffers.workspace);
+  float* const d = m + c.problem.rows;
+  void* const place = d + c.problem.rows;
+  launch_topk<Form, T, kSmallRoom>(c, without_k(c.problem), Selected<T>{}, m, d, place);
+  launch(topk_radix<Form, T>, std::min<unsigned>(c.blocks(), kMostRadixBlocks), kRadixThreads, 0, c.stream,
+         c.logits, selected(c), m, d, c.m, c.d, c.V,
+         RadixPlace{static_cast<RankedColumn*>(place), radix_room(c.problem)});
+}
+
+/// An op of one value a row of which only (m, d) is wanted.
+template <class E>
+struct NormalizerOf {
+  using Exp = E;
+  __device__ __forceinline__ static float of(Normalizer n) { return n.m; }
+};
+/// Longest row whose columns fit into candidates.
+inline constexpr std::int64_t kLongest = 0xfffffffe;
+
+template <class Form, class T>
+void launch_rounds(const Call<T>& c) {
+  const std::int64_t rows = c.problem.rows, most = c.blocks();
+  auto* const m = static_cast<float*>(c.buffers.workspace);
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    launch(stream_rung<NormalizerOf<typename Form::Exp>, T>, static_cast<unsigned>(count), kStreamThreads, 0,
+           c.stream, Rows<const T>{c.logits.row(first), count, c.logits.pitch}, Rows<T>{}, m + first,
+           m + rows + first, c.V);
+  }
+  launch(topk_rounds<Form, T>, c.blocks(), kSelectThreads, 0, c.stream, c.logits, selected(c), m, m + rows,
+         c.m, c.d, c.V);
+}
+
+/// The path as a variant, its exp and division by Form.
+template <class Form>
+struct TopkLadder {
+  static constexpr Op op = Op::softmax_topk;
+  static constexpr int max_k = 1 << 17;
+  template <class T>
+  static constexpr Claim claim_for() {
+    return {
+        .algorithm = Algorithm::online,
+        .exp = Form::exp,
+        .division = Form::division,
+        .height = topk_height<T>,
+        .ftz = Form::ftz,
+        .select = Select::logits,
+        .ties = Ties::smaller_index,
+        .loads = 1,
+        .stores = 0,
+        .batch_invariant = false,
+    };
+  }
+  static std::size_t workspace_bytes(const Problem& p) {
+    const std::size_t normalizers = static_cast<std::size_t>(p.rows) * 2 * sizeof(float);
+    if (p.V > kLongest) return normalizers;
+    if (p.k <= kStreamK) return topk_bytes(p);
+    return normalizers + std::max(topk_bytes(without_k(p)), radix_bytes(p.rows, radix_room(p)));
+  }
+  template <class T>
+  static void run(const Call<T>& c) {
+    if (c.V > kLongest)
+      launch_rounds<Form>(c);
+    else if (c.k > kStreamK)
+      launch_radix<Form>(c);
+    else if (c.k <= kFew)
+      launch_topk<Form, T, kSmallRoom>(c, c.problem, selected(c), c.m, c.d, c.buffers.workspace);
+    else
+      launch_topk<Form, T, kLargeRoom>(c, c.problem, selected(c), c.m, c.d, c.buffers.workspace);
+  }
+};
+
+}  // namespace assay::ASSAY_BACKEND::onepass

@@ -1,0 +1,168 @@
+// Paths of onepass_topk that usual cases rarely meet: buffers that overflow, rows in parts, and rows whose
+// columns do not fit into a candidate. Indices are compared with a stable sort. (The values have their bounds
+// elsewhere.)
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#define ASSAY_BACKEND host
+#include "kernels/building_blocks/onepass_topk/ladder.cuh"
+
+namespace assay::host::onepass {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+using Fill = std::function<float(std::int64_t column, std::mt19937& random)>;
+struct Filling {
+  const char* name;
+  Fill of;
+};
+float normal(std::mt19937& random) { return std::normal_distribution<float>()(random); }
+
+const Filling kFillings[] = {
+    {"normal", [](std::int64_t, std::mt19937& r) { return normal(r); }},
+    {"constant", [](std::int64_t, std::mt19937&) { return 1.5f; }},
+    {"three values", [](std::int64_t, std::mt19937& r) { return static_cast<float>(r() % 3); }},
+    {"ascending", [](std::int64_t i, std::mt19937&) { return static_cast<float>(i) / 1024; }},
+    {"descending", [](std::int64_t i, std::mt19937&) { return static_cast<float>(-i) / 1024; }},
+    {"steps up", [](std::int64_t i, std::mt19937& r) { return static_cast<float>(i / 1000) + normal(r); }},
+    {"-inf alone", [](std::int64_t, std::mt19937&) { return -kInfinity; }},
+    {"mostly -inf", [](std::int64_t i, std::mt19937& r) { return i % 97 == 5 ? normal(r) : -kInfinity; }},
+    {"mostly NaN", [](std::int64_t i, std::mt19937& r) { return i % 500 == 7 ? normal(r) : kNan; }},
+    {"signalling NaN",
+     [](std::int64_t i, std::mt19937& r) {
+       return i % 5 == 2 ? std::numeric_limits<float>::signaling_NaN() : normal(r);
+     }},
+    {"both zeros", [](std::int64_t, std::mt19937& r) { return r() % 2 ? 0.0f : -0.0f; }},
+    {"some +inf", [](std::int64_t i, std::mt19937& r) { return i % 11 == 3 ? kInfinity : normal(r); }},
+};
+
+/// The columns of the k largest; of equal ones the smaller first, NaN last, -1 after the last element.
+template <class T>
+std::vector<int> wanted(const T* x, std::int64_t V, int k) {
+  std::vector<int> order(static_cast<std::size_t>(V));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return rank_key(to_float(x[a])) > rank_key(to_float(x[b])); });
+  order.resize(static_cast<std::size_t>(k), -1);
+  return order;
+}
+
+template <class T>
+struct Launch {
+  std::vector<T> logits, values;
+  std::vector<int> indices;
+  std::vector<float> m, d;
+  std::vector<double> workspace;
+  Problem problem;
+  Buffers buffers;
+
+  /// The first row begins `offset` elements after an aligned address.
+  Launch(const Fill& fill, std::int64_t rows, std::int64_t V, int k, std::size_t offset) {
+    std::mt19937 random(1);
+    logits.resize(offset + static_cast<std::size_t>(rows * V) + 1);
+    for (std::int64_t i = 0; i < rows * V; ++i)
+      logits[offset + static_cast<std::size_t>(i)] = from_float<T>(fill(i % V, random));
+    values.resize(static_cast<std::size_t>(rows * k));
+    indices.assign(static_cast<std::size_t>(rows * k), -7);
+    m.resize(static_cast<std::size_t>(rows));
+    d.resize(static_cast<std::size_t>(rows));
+    problem.op = Op::softmax_topk;
+    problem.in = problem.out = DtypeOf<T>::value;
+    problem.rows = rows;
+    problem.V = problem.in_pitch = V;
+    problem.out_pitch = problem.k = k;
+    workspace.resize(static_cast<std::size_t>(rows + 1) + TopkLadder<Accurate>::workspace_bytes(problem) / 8);
+    buffers.logits = logits.data() + offset;
+    buffers.probs = values.data();
+    buffers.indices = indices.data();
+    buffers.m = m.data();
+    buffers.d = d.data();
+    buffers.workspace = workspace.data();
+  }
+  void expect_order(const char* what) const {
+    for (std::int64_t r = 0; r < problem.rows; ++r) {
+      const auto* const from = indices.data() + r * problem.k;
+      ASSERT_EQ(wanted(static_cast<const T*>(buffers.logits) + r * problem.V, problem.V, problem.k),
+                std::vector<int>(from, from + problem.k))
+          << what << ", V = " << problem.V << ", k = " << problem.k << ", row " << r;
+    }
+  }
+};
+
+template <class T>
+void expect_order_of_all(std::int64_t rows, std::int64_t V, int k, std::size_t offset) {
+  for (const Filling& f : kFillings) {
+    Launch<T> l(f.of, rows, V, k, offset);
+    TopkLadder<Accurate>::run(Call<T>(l.problem, l.buffers, Stream{}));
+    l.expect_order(f.name);
+  }
+}
+
+TEST(OnepassTopk, IsRightWhateverTheOrderOfTheElements) {
+  for (const int k : {1, 16, 17, 64, 65, 256})
+    for (const std::int64_t V : {100, 4097, 12289}) {
+      expect_order_of_all<f32>(9, V, k, 0);
+      expect_order_of_all<f16>(9, V, k, 3);
+    }
+  expect_order_of_all<bf16>(9, 20000, 30, 1);
+}
+
+TEST(OnepassTopk, TakesFewLongRowsInParts) {
+  Launch<f32> one(kFillings[0].of, 1, 33000, 5, 0), many(kFillings[0].of, 9, 33000, 5, 0);
+  EXPECT_GT(topk_parts(one.problem), 1);
+  EXPECT_EQ(topk_parts(many.problem), 1);
+  for (const int k : {1, 30, 256}) {
+    expect_order_of_all<f32>(1, 33000, k, 1);
+    expect_order_of_all<bf16>(2, 66000, k, 0);
+  }
+  TopkLadder<Accurate>::run(Call<f32>(one.problem, one.buffers, Stream{}));
+  TopkLadder<Accurate>::run(Call<f32>(many.problem, many.buffers, Stream{}));
+  EXPECT_EQ(one.m[0], many.m[0]);
+  EXPECT_NEAR(one.d[0], many.d[0], 1e-5f * many.d[0]);
+}
+
+TEST(OnepassTopk, SelectsManyByTheirDigits) {
+  for (const int k : {257, 1000, 4200}) {
+    expect_order_of_all<f32>(3, 4097, k, 1);
+    expect_order_of_all<bf16>(9, 4097, k, 0);
+  }
+  expect_order_of_all<f16>(1, 66000, 3000, 3);  // in parts
+}
+
+TEST(OnepassTopk, NoPartIsEmpty) {
+  for (const std::int64_t rows : {1, 2, 5})
+    for (std::int64_t V = 1; V < (std::int64_t{1} << 33); V += 1 + V / 7) {
+      Problem p;
+      p.in = Dtype::f16;
+      p.rows = rows;
+      p.V = V;
+      p.k = 1;
+      const std::int64_t parts = topk_parts(p), accesses = V / 8 - 2;
+      ASSERT_GE(parts, 1);
+      ASSERT_TRUE(parts == 1 || (parts - 1) * slice_of(accesses, static_cast<int>(parts)) < accesses) << V;
+    }
+}
+
+// Rows of 2^32 - 1 elements are too long for a test; the path takes any row.
+TEST(OnepassTopk, RoundsFindTheSame) {
+  for (const Filling& f : kFillings) {
+    Launch<f32> l(f.of, 2, 700, 40, 1);
+    launch_rounds<Accurate>(Call<f32>(l.problem, l.buffers, Stream{}));
+    l.expect_order(f.name);
+  }
+  Launch<f32> few(kFillings[0].of, 1, 3, 5, 0);
+  launch_rounds<Accurate>(Call<f32>(few.problem, few.buffers, Stream{}));
+  few.expect_order("fewer elements than k");
+}
+
+}  // namespace
+}  // namespace assay::host::onepass

@@ -1,0 +1,136 @@
+// How a block reads rows for a selection: piece by piece, a piece tile by tile. The tiles pass through two
+// stages of shared memory, which one thread has filled from behind, so that loads are on their way while the
+// block waits at barriers, and while it ends one row and begins the next.
+#pragma once
+
+#include "kernels/building_blocks/onepass/barrier.cuh"
+#include "kernels/building_blocks/onepass/slice.cuh"
+#include "kernels/building_blocks/onepass_topk/bound.cuh"
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+/// Accesses of a thread in a tile.
+inline constexpr int kTileCount = 4;
+inline constexpr unsigned kTileAccesses = kSelectThreads * kTileCount;
+inline constexpr int kStages = 2;
+inline constexpr std::size_t kRingBytes = std::size_t{kStages} * kTileAccesses * 16;
+
+/// The pieces of a launch: `parts` equal ones of each row.
+template <class T>
+struct Pieces {
+  Rows<const T> logits;
+  std::int64_t V;
+  int parts;
+
+  __device__ __forceinline__ std::int64_t count() const { return logits.count * parts; }
+  __device__ __forceinline__ std::int64_t row(std::int64_t piece) const {
+    return parts == 1
+               ? piece
+               : static_cast<std::int64_t>(static_cast<unsigned>(piece) / static_cast<unsigned>(parts));
+  }
+};
+
+/// A tile: accesses `at` to at + size() - 1 of a row's body. The first tile of a row has the elements before
+/// the body too, the last one those after it. Columns have 32 bits.
+template <class T>
+struct Tile {
+  const T* x;
+  unsigned columns, head, accesses;
+  unsigned begin, end, at;  // of the piece; of the tile
+
+  __device__ __forceinline__ Tile(const Pieces<T>& p, std::int64_t piece, unsigned turn)
+      : x(p.logits.row(p.row(piece))), columns(static_cast<unsigned>(p.V)) {
+    const Parts<T> parts(x, p.V);
+    head = static_cast<unsigned>(parts.head);
+    accesses = static_cast<unsigned>(parts.accesses);
+    begin = 0;
+    end = accesses;
+    if (p.parts > 1) {
+      const auto part = static_cast<unsigned>(piece) % static_cast<unsigned>(p.parts);
+      const unsigned whole = slice_of(accesses, static_cast<unsigned>(p.parts));
+      begin = min(part * whole, accesses);
+      end = min(begin + whole, accesses);
+    }
+    at = begin + turn * kTileAccesses;
+  }
+  __device__ __forceinline__ bool first() const { return at == begin; }
+  __device__ __forceinline__ bool last() const { return end - at <= kTileAccesses; }
+  /// True if the calling thread may have an edge element.
+  __device__ __forceinline__ bool outer() const { return at == 0 || (last() && end == accesses); }
+  __device__ __forceinline__ unsigned size() const { return last() ? end - at : kTileAccesses; }
+  /// True if a bound is taken before it is collected: in tiles 0, 1, 3, 7, 15 ... of a piece.
+  __device__ __forceinline__ bool bounded() const {
+    const unsigned turn = (at - begin) / kTileAccesses;
+    return (turn & (turn + 1)) == 0;
+  }
+  __device__ __forceinline__ const Access<T>* from() const {
+    return reinterpret_cast<const Access<T>*>(x + head) + at;
+  }
+  __device__ __forceinline__ unsigned column(unsigned access) const {
+    return head + (at + access) * kPerAccess<T>;
+  }
+  /// Column of the calling thread's edge element, or `columns`.
+  __device__ __forceinline__ unsigned edge() const {
+    const unsigned thread = threadIdx.x;
+    if (thread < head) return at == 0 ? thread : columns;
+    const unsigned column = accesses * kPerAccess<T> + thread;
+    return last() && end == accesses && column < columns ? column : columns;
+  }
+};
+
+/// The stages. Tile number n of a block lies in stage n mod kStages. Without bulk copies, on the host and on
+/// older GPUs, each thread copies what it will read itself.
+template <class T>
+struct Ring {
+  struct Shared {
+#if defined(__CUDACC__)
+    Barrier arrived[kStages];
+#endif
+    std::int64_t piece;  // of the next tile to be copied, and which of its tiles that is
+    unsigned turn, copied;
+  };
+  Access<T>* const stages;
+  Shared& shared;
+  unsigned used = 0;
+
+  __device__ __forceinline__ Ring(Access<T>* s, Shared& sh) : stages(s), shared(sh) {}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  /// One thread; the others see it after a barrier.
+  __device__ __forceinline__ void start(const Pieces<T>& pieces) {
+    for (Barrier& b : shared.arrived) b.start();
+    shared.piece = blockIdx.x;
+    shared.turn = shared.copied = 0;
+    for (int i = 0; i < kStages; ++i) copy_next(pieces);
+  }
+  /// One thread, when all threads are done with the stage.
+  __device__ __forceinline__ void copy_next(const Pieces<T>& pieces) {
+    if (shared.piece >= pieces.count()) return;
+    const Tile<T> tile(pieces, shared.piece, shared.turn);
+    const unsigned stage = shared.copied++ % kStages;
+    const int bytes = static_cast<int>(tile.size()) * 16;
+    shared.arrived[stage].expect(bytes);
+    if (bytes) copy_in(stages + stage * kTileAccesses, tile.from(), bytes, shared.arrived[stage]);
+    ++shared.turn;
+    if (tile.last()) {
+      shared.piece += gridDim.x;
+      shared.turn = 0;
+    }
+  }
+  __device__ __forceinline__ const Access<T>* wait(const Tile<T>&) const {
+    shared.arrived[used % kStages].wait(used / kStages % 2);
+    return stages + used % kStages * kTileAccesses;
+  }
+#else
+  __device__ __forceinline__ void start(const Pieces<T>&) {}
+  __device__ __forceinline__ void copy_next(const Pieces<T>&) {}
+  __device__ __forceinline__ const Access<T>* wait(const Tile<T>& tile) const {
+    for (unsigned i = threadIdx.x; i < tile.size(); i += kSelectThreads)
+      stages[i] = load_last(tile.from() + i);
+    return stages;
+  }
+#endif
+  __device__ __forceinline__ void leave() { ++used; }
+};
+
+}  // namespace assay::ASSAY_BACKEND::onepass
