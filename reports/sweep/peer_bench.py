@@ -64,6 +64,17 @@ def triton_softmax(torch):
     return softmax
 
 
+def softmax_by_peer(torch, peer, library):
+    """The peer's softmax(x, y), which returns the outputs. Only a peer that writes into given outputs uses y."""
+    if peer == "torch_compile":
+        compiled = torch.compile(lambda x: torch.softmax(x, -1), dynamic=False)
+        return lambda x, y: compiled(x)
+    if peer in LIBRARIES:
+        function = softmax_of(peer, library, torch)
+        return lambda x, y: function(x)
+    return triton_softmax(torch)
+
+
 class Inputs:
     """The logits, which `assay inputs` makes. All peers use the same ones for a dtype and V (row length)."""
 
@@ -142,13 +153,10 @@ class Bench:
             return lambda i: torch.topk(self.x[i], k, dim=-1)
         if peer == "torch_softmax_topk":
             return lambda i: torch.topk(torch.softmax(self.x[i], -1), k, dim=-1)
-        if peer == "torch_compile":
-            compiled = torch.compile(lambda x: torch.softmax(x, -1), dynamic=False)
-            return lambda i: compiled(self.x[i])
         if peer in LIBRARIES:
             return self.library(softmax_of(peer, self.a.library, torch))
-        softmax = triton_softmax(torch)
-        outputs = [torch.empty_like(x) for x in self.x]
+        softmax = softmax_by_peer(torch, peer, self.a.library)
+        outputs = [torch.empty_like(x) for x in self.x] if peer == "triton_row" else self.y
         return lambda i: softmax(self.x[i], outputs[i])
 
     def library(self, function):
@@ -255,12 +263,18 @@ class Bench:
         """Times the shape. Returns a function that waits for the verdicts on the outputs, before and after timing."""
         folder = tempfile.mkdtemp(prefix="assay-peer-")
         verdicts = []
+        seconds = self.a.seconds
         try:
-            self.prepare()
-            self.run_us(1)
-            verdicts.append(self.judge(os.path.join(folder, "before")))
-            self.time()
-            verdicts.append(self.judge(os.path.join(folder, "after")))
+            with seconds.of("inputs"):
+                self.prepare()
+            with seconds.of("first launch"):
+                self.run_us(1)
+            with seconds.of("outputs to the judge"):
+                verdicts.append(self.judge(os.path.join(folder, "before")))
+            with seconds.of("timing"):
+                self.time()
+            with seconds.of("outputs to the judge"):
+                verdicts.append(self.judge(os.path.join(folder, "after")))
         except BaseException:
             concurrent.futures.wait(verdicts)
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,11 @@
 """Records of peers: their fields, their file, and the ceilings and rates that they contain."""
 import collections
+import contextlib
 import json
 import math
 import os
 import subprocess
+import time
 
 KINDS = {  # op, the declaration for assay grade (see assay grade --help), and what makes the kernel
     "torch_softmax": ("softmax", "", "PyTorch eager"),
@@ -21,6 +23,26 @@ SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 Rules = collections.namedtuple(
     "Rules", "too_long_us warm_us batch_us least_us enough_us least_samples most_samples narrow most_launches l2_sizes "
     "tile_elements judged_elements least_judged_rows most_judged_rows ladder ladder_few_rows datasheets")
+
+
+class Seconds:
+    """Where the time of a run goes."""
+
+    def __init__(self):
+        self.begin, self.spent = time.monotonic(), collections.Counter()
+
+    @contextlib.contextmanager
+    def of(self, what):
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[what] += time.monotonic() - begin
+
+    def line(self):
+        whole = time.monotonic() - self.begin
+        parts = [f"{what} {s:.1f}" for what, s in self.spent.items()]
+        return f"seconds: {whole:.1f} in all: " + ", ".join([*parts, f"rest {whole - self.spent.total():.1f}"])
 
 
 def rules_of(assay):

@@ -24,8 +24,9 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peer_bench import Inputs, measure
+from peer_compile import compile_ahead
 from peer_libraries import files_of
-from peer_records import KINDS, SIZES, Ceilings, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
+from peer_records import KINDS, SIZES, Ceilings, Seconds, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
 
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]
 QUICK = [1008, 4032, 14080, 32000, 129024]
@@ -98,7 +99,7 @@ def one_of_compile(r, a):
 def main():
     a = arguments()
     version = subprocess.run([a.assay, "--version"], check=True, capture_output=True, text=True).stdout
-    a.rules = rules_of(a.assay)
+    a.rules, a.seconds = rules_of(a.assay), Seconds()
     a.commit = version[version.find("(") + 1 : version.find(")")]
     why, torch = missing()
     gpu = "" if why else torch.cuda.get_device_name(0)
@@ -134,20 +135,27 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
 
     def end_oldest():
         r, finish = under_way.popleft()
-        finish()
+        with a.seconds.of("waiting for the judge"):
+            finish()
         kept[identity(r)] = r
         counts[r["status"]] = counts.get(r["status"], 0) + 1
         with open(path, "a", encoding="utf-8") as f:
             f.write(line_of(r))
 
+    def had(shape):
+        old = kept.get(identity(blank(*shape, a)))
+        return old and not a.again and old["status"] != "not_run"
+
     begin = time.monotonic()
+    shapes = [s for s in plan(a) if not had(s)]
+    if len(shapes) < len(plan(a)):
+        counts["had"] = len(plan(a)) - len(shapes)
+    if not why:
+        with a.seconds.of("compiling ahead"):
+            compile_ahead([s[:4] for s in shapes], a.library, a.budget / 4)
     said = set()
-    for peer, dtype, rows, V, k in plan(a):
+    for peer, dtype, rows, V, k in shapes:
         r, finish = blank(peer, dtype, rows, V, k, a), lambda: None
-        had = kept.get(identity(r))
-        if had and not a.again and had["status"] != "not_run":
-            counts["had"] = counts.get("had", 0) + 1
-            continue
         if why:
             if peer in said:
                 continue
@@ -156,7 +164,8 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
         elif time.monotonic() - begin > a.budget:
             r["reason"] = f"the budget of {a.budget:g} s was spent"
         elif peer == "torch_compile":
-            r = one_of_compile(r, a)
+            with a.seconds.of("torch.compile's processes"):
+                r = one_of_compile(r, a)
         else:
             finish = measure(r, a, torch, ceilings, inputs, graders)
         under_way.append((r, finish))
@@ -167,6 +176,7 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
     write_whole(path, kept.values())
     failed = [r for r in kept.values() if r["status"] == "failed"]
     print(("FAIL: " if failed else "") + ", ".join(f"{n} {s}" for s, n in counts.items()) + f": {path}")
+    print(a.seconds.line())
     if why:
         print("peers not run: " + why)
     for r in failed[:3]:

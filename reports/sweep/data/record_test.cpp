@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-SweepRecord sample() {
+SweepRecord sweep_sample() {
   SweepRecord r;
   r.key = "online_topk_block/f16@cuda";
   r.backend = "cuda";
@@ -54,7 +54,7 @@ std::filesystem::path written(const std::string& text) {
 }
 
 TEST(SweepRecord, SurvivesJson) {
-  const nlohmann::json j = nlohmann::json::parse(sweep_line(sample()));
+  const nlohmann::json j = nlohmann::json::parse(sweep_line(sweep_sample()));
   EXPECT_EQ(to_json(sweep_record_from_json(j)), j);
   EXPECT_EQ(j.at("kind"), "sweep");
   EXPECT_EQ(j.at("version"), 1);
@@ -64,7 +64,7 @@ TEST(SweepRecord, SurvivesJson) {
 }
 
 TEST(SweepRecord, EveryFieldIsNeededAndNamed) {
-  const nlohmann::json good = to_json(sample());
+  const nlohmann::json good = to_json(sweep_sample());
   for (const auto& [field, value] : good.items()) {
     nlohmann::json j = good;
     j.erase(field);
@@ -84,7 +84,7 @@ TEST(SweepRecord, EveryFieldIsNeededAndNamed) {
 }
 
 TEST(SweepRecord, EveryRealFieldKeepsWhatIsNoNumber) {
-  nlohmann::json j = to_json(sample());
+  nlohmann::json j = to_json(sweep_sample());
   for (const char* x : {"nan", "inf", "-inf"}) {
     for (const char* field :
          {"median_us", "p10_us", "p90_us", "ci_low_us", "ci_high_us", "copy_us", "read_us", "empty_us",
@@ -101,8 +101,8 @@ TEST(SweepRecord, EveryRealFieldKeepsWhatIsNoNumber) {
 }
 
 TEST(SweepRecord, IdentityTellsConfigurationsApart) {
-  const SweepRecord a = sample();
-  EXPECT_EQ(identity(a), identity(sample()));
+  const SweepRecord a = sweep_sample();
+  EXPECT_EQ(identity(a), identity(sweep_sample()));
   std::vector<SweepRecord> others(6, a);
   others[0].key = "x";
   others[1].V = 1;
@@ -114,7 +114,7 @@ TEST(SweepRecord, IdentityTellsConfigurationsApart) {
 }
 
 TEST(SweepFile, KeepsTheLastRecordOfAConfiguration) {
-  SweepRecord a = sample(), b = sample();
+  SweepRecord a = sweep_sample(), b = sweep_sample();
   b.V = 63;
   a.status = "not_run";
   const std::string first = sweep_line(a) + sweep_line(b);
@@ -126,7 +126,7 @@ TEST(SweepFile, KeepsTheLastRecordOfAConfiguration) {
 }
 
 TEST(SweepFile, DropsATornLastLineAndRefusesAnyOther) {
-  const std::string line = sweep_line(sample());
+  const std::string line = sweep_line(sweep_sample());
   bool torn = false;
   EXPECT_EQ(read_sweep(written(line + line.substr(0, 40)), &torn).size(), 1u);
   EXPECT_TRUE(torn);

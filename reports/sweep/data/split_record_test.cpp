@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-SplitRecord sample() {
+SplitRecord split_sample() {
   SplitRecord r;
   r.key = "onepass_split_fast/f32@cuda";
   r.alone_key = "onepass_fast/f32@cuda";
@@ -39,12 +39,12 @@ SplitRecord sample() {
 TEST(SplitRecord, SurvivesAFile) {
   const TestFolder own;
   const auto file = own.path() / "split.jsonl";
-  SplitRecord other = sample();
+  SplitRecord other = split_sample();
   other.exchange = "held";
-  add_splits(file, {sample(), other});
+  add_splits(file, {split_sample(), other});
   const std::vector<SplitRecord> read = read_splits(file);
   ASSERT_EQ(read.size(), 2u);
-  EXPECT_EQ(split_line(read[0]), split_line(sample()));
+  EXPECT_EQ(split_line(read[0]), split_line(split_sample()));
   EXPECT_EQ(split_line(read[1]), split_line(other));
   EXPECT_FALSE(read[0].shares[1].copy_us.has_value()) << "what was not measured is absent, not 0";
 }
@@ -52,10 +52,10 @@ TEST(SplitRecord, SurvivesAFile) {
 TEST(SplitRecord, ANewOneReplacesTheOldOfItsConfiguration) {
   const TestFolder own;
   const auto file = own.path() / "split.jsonl";
-  SplitRecord deeper = sample(), again = sample();
+  SplitRecord deeper = split_sample(), again = split_sample();
   deeper.depth = 5;
   again.median_us = 1600;
-  add_splits(file, {sample(), deeper});
+  add_splits(file, {split_sample(), deeper});
   add_splits(file, {again});
   const std::vector<SplitRecord> read = read_splits(file);
   ASSERT_EQ(read.size(), 2u);
@@ -64,8 +64,8 @@ TEST(SplitRecord, ANewOneReplacesTheOldOfItsConfiguration) {
 }
 
 TEST(SplitRecord, TheSlowestGpuDecides) {
-  EXPECT_EQ(least_share(sample()), 0.92);
-  SplitRecord none = sample();
+  EXPECT_EQ(least_share(split_sample()), 0.92);
+  SplitRecord none = split_sample();
   for (SplitShare& s : none.shares) s.share_of_alone.reset();
   EXPECT_FALSE(least_share(none).has_value());
 }
@@ -74,7 +74,7 @@ TEST(SplitRecord, ABrokenLineIsRefusedByName) {
   const TestFolder own;
   const auto file = own.path() / "split.jsonl";
   const auto refused = [&](const char* field, const nlohmann::json& value) {
-    nlohmann::json j = nlohmann::json::parse(split_line(sample()));
+    nlohmann::json j = nlohmann::json::parse(split_line(split_sample()));
     j[field] = value;
     write_files({{file, j.dump() + "\n"}});
     try {
