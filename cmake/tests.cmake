@@ -22,6 +22,7 @@ endif()
 # One test in this file needs the vectorizer: it checks what that does with roundings.
 set_source_files_properties(reference/formats_test.cpp PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+assay_joined(assay_tests 12)
 add_dependencies(assay_tests assay)
 add_subdirectory(kernels/isolation/fixtures)
 
@@ -58,6 +59,10 @@ add_test(NAME layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${
 add_test(NAME rooms COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/rooms.cmake)
 add_test(NAME rooms_can_fail COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/rooms
   -P ${PROJECT_SOURCE_DIR}/cmake/rooms_can_fail.cmake)
+find_program(ASSAY_PYTHON python3)
+if(ASSAY_PYTHON)
+  add_test(NAME peers_timing COMMAND ${ASSAY_PYTHON} ${PROJECT_SOURCE_DIR}/reports/sweep/peer/peer_bench_test.py)
+endif()
 foreach(proof fast_exp fast_log)
   add_test(NAME proof_${proof} COMMAND ${CMAKE_COMMAND} -DNAME=${proof} -DROOT=${PROJECT_SOURCE_DIR}
     -DGAPPA=${ASSAY_GAPPA} -DSOLLYA=${ASSAY_SOLLYA} -P ${PROJECT_SOURCE_DIR}/cmake/proofs.cmake)

@@ -25,7 +25,7 @@ Shrunk shrunk(const char* fault, const Genome& g, Signature* how = nullptr,
   return out;
 }
 
-Genome ordinary(std::int64_t V, std::int64_t rows) {
+Genome ordinary_genome(std::int64_t V, std::int64_t rows) {
   Genome g;
   g.V = V;
   g.rows = rows;
@@ -36,7 +36,7 @@ Genome ordinary(std::int64_t V, std::int64_t rows) {
 }
 
 TEST(FuzzShrink, AMaximumThatStartsAtZero) {
-  Genome g = ordinary(400, 3);
+  Genome g = ordinary_genome(400, 3);
   g.offset = -200;
   const Shrunk s = shrunk("max_from_zero", g);
   EXPECT_LE(s.trial.logits.V, 3);
@@ -47,13 +47,13 @@ TEST(FuzzShrink, AMaximumThatStartsAtZero) {
 }
 
 TEST(FuzzShrink, AMissingRescale) {
-  const Shrunk s = shrunk("no_rescale", ordinary(300, 2));
+  const Shrunk s = shrunk("no_rescale", ordinary_genome(300, 2));
   EXPECT_EQ(s.trial.logits.rows, 1);
   EXPECT_LE(s.trial.logits.V, 2);
 }
 
 TEST(FuzzShrink, ANanThatIsHidden) {
-  Genome g = ordinary(129, 4);
+  Genome g = ordinary_genome(129, 4);
   g.stretches = 1;
   g.stretch[0] = {Put::nan, 2, 40, 30, 0, 0};
   Signature how;
@@ -65,7 +65,7 @@ TEST(FuzzShrink, ANanThatIsHidden) {
 
 // This fault needs the length: a slice is lost if V > 2000.
 TEST(FuzzShrink, KeepsWhatTheFaultNeeds) {
-  Genome g = ordinary(2500, 1);
+  Genome g = ordinary_genome(2500, 1);
   g.base = Base::constant;
   g.stretches = 1;
   g.stretch[0] = {Put::above, -1, 77, 1, 0, 40};
@@ -150,7 +150,7 @@ TEST(FuzzCaseFile, SaysWhatIsWrongWithAFile) {
 }
 
 TEST(FuzzExplain, NamesTheElementItsTermsAndTheStages) {
-  Genome g = ordinary(40, 1);
+  Genome g = ordinary_genome(40, 1);
   const Shrunk s = shrunk("no_rescale", g);
   const Variant& v = mutant("no_rescale");
   const std::string text = explain(v, v.op, s.trial, s.record);
@@ -163,7 +163,7 @@ TEST(FuzzExplain, SpeaksOfEveryOp) {
   for (const char* key : {"lse_block/f16@host", "log_softmax_block/f32@host", "online_topk_block/f32@host",
                           "topk_block/f16@host", "online_block/bf16@host"}) {
     const Variant& v = *find_variant(key);
-    Genome g = ordinary(17, 2);
+    Genome g = ordinary_genome(17, 2);
     const Trial t = trial_of(g, v, v.op);
     EXPECT_FALSE(explain(v, v.op, t, check(v, v.op, t, true)).empty()) << key;
     g.stretches = 1;

@@ -57,7 +57,7 @@ TEST_F(DeviceLocks, GoesWithItsProcessEvenOneThatIsKilled) {
     for (;;) pause();
   }
   char x;
-  ASSERT_EQ(read(told[0], &x, 1), 1);
+  ASSERT_EQ(::read(told[0], &x, 1), 1);
   bool waited = false;
   const DeviceLock lock(
       "GPU-1",

@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t z) {  // splitmix64
   return z ^ z >> 31;
 }
 
-/// Outputs of a right kernel, moved by -3 to 3 steps.
+/// Outputs of a right_softmax kernel, moved by -3 to 3 steps.
 std::uint32_t near_outputs(std::uint32_t logits, std::uint64_t h) {
   const double x0 = decode(Dtype::f16, logits & 0xffff), x1 = decode(Dtype::f16, logits >> 16);
   const double m = std::max(x0, x1);
@@ -83,9 +83,9 @@ TEST(PairSoftmax, HostVariantsPassASample) {
   }
 }
 
-std::function<void(const Problem&, const Buffers&, const Stream&)> right;
+std::function<void(const Problem&, const Buffers&, const Stream&)> right_softmax;
 void spoil(const Problem& p, const Buffers& b, const Stream& s) {
-  right(p, b, s);
+  right_softmax(p, b, s);
   auto* probs = static_cast<std::uint16_t*>(b.probs);
   const auto* logits = static_cast<const std::uint16_t*>(b.logits);
   for (std::int64_t row = 0; row < p.rows; ++row)
@@ -97,7 +97,7 @@ TEST(PairSoftmax, FindsAnOutputTwoPlacesOff) {
   const Variant* online = find_variant("online_thread/f16@host");
   ASSERT_NE(online, nullptr);
   Variant v = *online;
-  right = v.run;
+  right_softmax = v.run;
   v.run = spoil;
   const PairResult r = measure_pairs(v, 1'000'003, 1);
   EXPECT_EQ(r.status, "fail");

@@ -22,9 +22,9 @@ using namespace strangers;
 
 constexpr const char* kFamilies[] = {"normal_1",  "normal_10", "constant",      "single_finite",
                                      "long_tail", "ramp_1ulp", "subnormal_out", "shifted_1000"};
-constexpr std::int64_t kLengths[] = {1, 2, 3, 33, 256, 4099};
+constexpr std::int64_t kDivisorLengths[] = {1, 2, 3, 33, 256, 4099};
 
-Record judged(const Variant& v, const char* family, std::int64_t V, std::int64_t rows = 3) {
+Record judged_divisors(const Variant& v, const char* family, std::int64_t V, std::int64_t rows = 3) {
   const Case c(*find_family(family), v.dtype, V, rows, 1);
   CheckOptions options;
   options.nearest = false;
@@ -42,9 +42,9 @@ double utilisation(const Record& r) {
 double expect_passes(const Variant& v, const std::string& what) {
   double most = 0;
   for (const char* family : kFamilies)
-    for (const std::int64_t V : kLengths) {
+    for (const std::int64_t V : kDivisorLengths) {
       if (!applies(*find_family(family), v.dtype, V)) continue;
-      const Record r = judged(v, family, V);
+      const Record r = judged_divisors(v, family, V);
       EXPECT_TRUE(r.status == Status::pass || r.status == Status::unsupported)
           << what << ", " << family << ", V = " << V << ": " << name(r.status) << " " << r.reason;
       most = std::max(most, utilisation(r));
@@ -55,8 +55,8 @@ double expect_passes(const Variant& v, const std::string& what) {
 
 bool fails_somewhere(const Variant& v) {
   for (const char* family : kFamilies)
-    for (const std::int64_t V : kLengths)
-      if (applies(*find_family(family), v.dtype, V) && judged(v, family, V).status == Status::fail)
+    for (const std::int64_t V : kDivisorLengths)
+      if (applies(*find_family(family), v.dtype, V) && judged_divisors(v, family, V).status == Status::fail)
         return true;
   return false;
 }
@@ -124,7 +124,7 @@ TEST(Epsilon, IsPartOfTheFunctionAndNotOfItsError) {
   EXPECT_TRUE(fails_somewhere(stranger(added<Ten::minus_7>, "epsilon=1e-6"))) << "less than was declared";
   EXPECT_TRUE(fails_somewhere(stranger(two_pass, "epsilon=1e-3"))) << "declared, and not added";
   // A pass is as sharp as without epsilon.
-  const Record r = judged(stranger(added<Ten::minus_2>, "epsilon=1e-2"), "normal_1", 33);
+  const Record r = judged_divisors(stranger(added<Ten::minus_2>, "epsilon=1e-2"), "normal_1", 33);
   EXPECT_EQ(r.status, Status::pass) << r.reason;
   EXPECT_LT(r.resolution, 1e-5);
 }
@@ -153,10 +153,10 @@ void a_little_less(const float* x, float* p, std::int64_t V) {
 TEST(Epsilon, ExcusesNothingElse) {
   for (const RowKernel kernel :
        {loses_the_last<Ten::minus_6>, a_little_more<Ten::minus_6>, a_little_less<Ten::minus_6>})
-    EXPECT_EQ(judged(stranger(kernel, "epsilon=1e-6"), "constant", 256).status, Status::fail);
+    EXPECT_EQ(judged_divisors(stranger(kernel, "epsilon=1e-6"), "constant", 256).status, Status::fail);
   for (const RowKernel kernel :
        {loses_the_last<Ten::minus_2>, a_little_more<Ten::minus_2>, a_little_less<Ten::minus_2>})
-    EXPECT_EQ(judged(stranger(kernel, "epsilon=0.01"), "normal_1", 256).status, Status::fail);
+    EXPECT_EQ(judged_divisors(stranger(kernel, "epsilon=0.01"), "normal_1", 256).status, Status::fail);
 }
 
 /// Log-softmax and lse with epsilon in the sum; lse has one value per row.
@@ -213,7 +213,7 @@ TEST(Epsilon, DMayHaveItOrNot) {
     };
     const bool right = in_d == 0 || in_d == 1e-3f;
     for (const std::int64_t V : {1, 33, 256})
-      EXPECT_EQ(judged(v, "long_tail", V).status == Status::pass, right) << in_d << ", V = " << V;
+      EXPECT_EQ(judged_divisors(v, "long_tail", V).status == Status::pass, right) << in_d << ", V = " << V;
   }
 }
 
@@ -265,13 +265,13 @@ TEST(StoredNumerators, AreAskedForAndExcuseNothingElse) {
   EXPECT_TRUE(fails_somewhere(stranger(stored<to_f16, false>, "", Dtype::f32, Dtype::f16)));
   EXPECT_TRUE(fails_somewhere(stranger(stored<to_bf16, true>, "", Dtype::f32, Dtype::bf16)));
   const Variant lost = stranger(stored_and_lost<to_f16>, "numerators=output", Dtype::f32, Dtype::f16);
-  EXPECT_EQ(judged(lost, "normal_1", 33).status, Status::fail);
-  EXPECT_EQ(judged(lost, "constant", 256).status, Status::fail);
+  EXPECT_EQ(judged_divisors(lost, "normal_1", 33).status, Status::fail);
+  EXPECT_EQ(judged_divisors(lost, "constant", 256).status, Status::fail);
   const Variant shift = stranger(stored_shift<to_f16>, "numerators=output", Dtype::f32, Dtype::f16);
-  EXPECT_EQ(judged(shift, "normal_1", 256).status, Status::fail);
+  EXPECT_EQ(judged_divisors(shift, "normal_1", 256).status, Status::fail);
   // bf16 where f16 was declared.
   const Variant coarser = stranger(stored<to_bf16, false>, "numerators=output", Dtype::f32, Dtype::f16);
-  EXPECT_EQ(judged(coarser, "normal_1", 33).status, Status::fail);
+  EXPECT_EQ(judged_divisors(coarser, "normal_1", 33).status, Status::fail);
 }
 
 TEST(StoredNumerators, TheFastJudgeHandsOver) {

@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 /// Changes one row of outputs after right code wrote it.
-std::function<void(const float* x, float* y, std::int64_t V)> corruption;
+std::function<void(const float* x, float* y, std::int64_t V)> log_corruption;
 
 void run_right(const Problem& p, const Buffers& b, const Stream&) {
   for (std::int64_t r = 0; r < p.rows && p.V > 0; ++r) {
@@ -28,7 +28,7 @@ void run_right(const Problem& p, const Buffers& b, const Stream&) {
     } else {
       for (std::int64_t i = 0; i < p.V; ++i) y[i] = x[i] - m - std::log(sum);
     }
-    if (corruption) corruption(x, y, p.V);
+    if (log_corruption) log_corruption(x, y, p.V);
   }
 }
 
@@ -43,9 +43,9 @@ Variant right(Op op) {
 
 Record check(Op op, const char* family, std::int64_t V,
              std::function<void(const float*, float*, std::int64_t)> change = {}) {
-  corruption = std::move(change);
+  log_corruption = std::move(change);
   Record r = check_case(right(op), Case(*find_family(family), Dtype::f32, V, 2, 1), op, 0);
-  corruption = {};
+  log_corruption = {};
   return r;
 }
 
@@ -113,12 +113,12 @@ TEST(LogJudge, TheSharpFormIsRefusedWhereItIsNotComputed) {
     for (std::int64_t i = 0; i < V; ++i) y[i] = x[i] - lse;
   };
   expect_refused(check(Op::log_softmax, "shifted_1000", 33, absorb), "element");
-  corruption = absorb;
+  log_corruption = absorb;
   Variant v = right(Op::log_softmax);
   v.claim.log_form = LogForm::absorb;
   const Record r =
       check_case(v, Case(*find_family("shifted_1000"), Dtype::f32, 33, 2, 1), Op::log_softmax, 0);
-  corruption = {};
+  log_corruption = {};
   EXPECT_EQ(r.status, Status::pass) << r.reason;
   EXPECT_GT(r.max_bound_ratio.value_or(0), 0.1);
 }

@@ -21,7 +21,7 @@ namespace {
 using namespace strangers;
 using namespace toxic;
 
-constexpr std::int64_t kLengths[] = {33, 4096, 12000, 131072};
+constexpr std::int64_t kLogLengths[] = {33, 4096, 12000, 131072};
 
 double middle(const Enclosure& e) { return 0.5 * (e.lo + e.hi); }
 double exact_lse(const Case& c, std::int64_t row, std::size_t) { return middle(c.truth(row).lse); }
@@ -68,7 +68,7 @@ class ToxicLogs : public testing::TestWithParam<Dtype> {};
 
 TEST_P(ToxicLogs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
   const Dtype t = GetParam();
-  for (const std::int64_t V : kLengths) {
+  for (const std::int64_t V : kLogLengths) {
     const Case& c = rows_of("normal_1", t, V);
     for (const char* words : kWords) {
       const Variant lse = log_variant(Op::lse, words, t), logs = log_variant(Op::log_softmax, words, t);

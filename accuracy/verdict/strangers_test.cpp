@@ -1,4 +1,4 @@
-// An undeclared kernel is judged correctly in both directions. A right one passes on every family without a
+// An undeclared kernel is judged_stranger correctly in both directions. A right one passes on every family without a
 // declaration, or with the words that its author would write. A wrong one is refused although nothing was
 // claimed.
 #include "accuracy/verdict/strangers_test.hpp"
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RightStrangers, testing::ValuesIn(kRight),
                          [](const auto& i) { return std::string(i.param.name); });
 
 // The error of f16 arithmetic may be so large that its bound means nothing. Such a kernel is never refused
-// for it; the verdict says that it could not be judged.
+// for it; the verdict says that it could not be judged_stranger.
 TEST(Strangers, HalfInsideIsNotRefusedAndHardlyEverJudged) {
   for (const Dtype out : {Dtype::f16, Dtype::f32}) {
     const Variant v = stranger(half_inside, "internals=f16; exp=half; height=V/8+8", Dtype::f16, out);
@@ -113,7 +113,7 @@ const CheckResult* failed_check(const Record& r, const char* name) {
   return nullptr;
 }
 
-Record judged(const Variant& v, const char* family, std::int64_t V, std::int64_t rows = 3) {
+Record judged_stranger(const Variant& v, const char* family, std::int64_t V, std::int64_t rows = 3) {
   return check_case(v, case_of(*find_family(family), v.dtype, V, rows), v.op, 5);
 }
 
@@ -131,7 +131,7 @@ class WrongStrangers : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongStrangers, AreRefusedThere) {
   const Wrong& w = GetParam();
-  const Record r = judged(stranger(w.kernel, w.declaration, w.t, w.t), w.family, w.V);
+  const Record r = judged_stranger(stranger(w.kernel, w.declaration, w.t, w.t), w.family, w.V);
   EXPECT_EQ(r.status, Status::fail) << r.reason;
 }
 
@@ -164,33 +164,33 @@ INSTANTIATE_TEST_SUITE_P(Kernels, WrongStrangers, testing::ValuesIn(kWrong),
 
 /// If the author of a right kernel declared too little, the record names the missing words.
 TEST(Strangers, AFailureNamesTheWordsThatAreMissing) {
-  EXPECT_EQ(judged(stranger(exp2_product), "normal_10", 1000).behaves_like, "would pass with exp=fast");
-  EXPECT_EQ(judged(stranger(zero_policy), "all_neg_inf", 33).behaves_like,
+  EXPECT_EQ(judged_stranger(stranger(exp2_product), "normal_10", 1000).behaves_like, "would pass with exp=fast");
+  EXPECT_EQ(judged_stranger(stranger(zero_policy), "all_neg_inf", 33).behaves_like,
             "would pass with all_neg_inf=zero");
-  EXPECT_EQ(judged(stranger(ftz), "subnormal_out", 33).behaves_like, "would pass with ftz=yes");
-  EXPECT_EQ(judged(stranger(no_maximum), "normal_1", 33).status, Status::pass) << "nothing to tell it by";
-  EXPECT_EQ(judged(stranger(two_pass, "height=log2(V); algorithm=safe; division=ieee; normalise=recomputed"),
+  EXPECT_EQ(judged_stranger(stranger(ftz), "subnormal_out", 33).behaves_like, "would pass with ftz=yes");
+  EXPECT_EQ(judged_stranger(stranger(no_maximum), "normal_1", 33).status, Status::pass) << "nothing to tell it by";
+  EXPECT_EQ(judged_stranger(stranger(two_pass, "height=log2(V); algorithm=safe; division=ieee; normalise=recomputed"),
                    "long_tail", 4099, 1)
                 .behaves_like,
             "would pass with height=V");
   const std::string half =
-      judged(stranger(half_inside, "height=V/8+8", Dtype::f16, Dtype::f16), "normal_1", 1000).behaves_like;
+      judged_stranger(stranger(half_inside, "height=V/8+8", Dtype::f16, Dtype::f16), "normal_1", 1000).behaves_like;
   EXPECT_NE(half.find("internals=f16"), std::string::npos) << half;
-  EXPECT_EQ(judged(stranger(zeros), "normal_1", 33).behaves_like, "no class near its claim");
+  EXPECT_EQ(judged_stranger(stranger(zeros), "normal_1", 33).behaves_like, "no class near its claim");
 }
 
 /// exp2 of an FMA needs its domain: on rows beyond 1e8 no result is right.
 TEST(Strangers, Exp2OfAnFmaIsToldApartFarOut) {
-  const Record r = judged(stranger(exp2_fma), "overflow", 33);
+  const Record r = judged_stranger(stranger(exp2_fma), "overflow", 33);
   if (r.status == Status::fail) {
     EXPECT_NE(r.behaves_like.find("exp=exp2_fma"), std::string::npos) << r.behaves_like;
   }
-  EXPECT_EQ(judged(stranger(exp2_fma), "shifted_1000", 1000).status, Status::pass);
+  EXPECT_EQ(judged_stranger(stranger(exp2_fma), "shifted_1000", 1000).status, Status::pass);
 }
 
 TEST(Strangers, DeclaredDeterminismIsHeldToAndUndeclaredIsNot) {
-  EXPECT_EQ(judged(stranger(atomics), "normal_10", 4099).status, Status::pass);
-  const Record r = judged(stranger(atomics, "determinism=run_to_run"), "normal_10", 4099);
+  EXPECT_EQ(judged_stranger(stranger(atomics), "normal_10", 4099).status, Status::pass);
+  const Record r = judged_stranger(stranger(atomics, "determinism=run_to_run"), "normal_10", 4099);
   EXPECT_NE(failed_check(r, "repeat"), nullptr) << r.reason;
 }
 
@@ -249,7 +249,7 @@ int selections_refused(const Variant& v) {
   for (const Family& f : families())
     for (const std::int64_t V : {1, 3, 33, 1000}) {
       if (!applies(f, v.dtype, V)) continue;
-      const Record r = judged(v, f.name, V);
+      const Record r = judged_stranger(v, f.name, V);
       refused += r.status != Status::pass;
     }
   return refused;
@@ -301,7 +301,7 @@ TEST(Strangers, AWrongSelectionIsRefusedUndeclared) {
       if (x[j] < x[least]) least = j;
     static_cast<float*>(b.probs)[0] = x[i = least];
   };
-  EXPECT_NE(failed_check(judged(v, "normal_1", 33), "order"), nullptr);
+  EXPECT_NE(failed_check(judged_stranger(v, "normal_1", 33), "order"), nullptr);
 }
 
 // Log-softmax and lse.
@@ -331,17 +331,17 @@ TEST(Strangers, BothFormsOfLogSoftmaxPassUndeclared) {
   for (const bool absorb : {false, true})
     for (const Family& f : families()) {
       if (f.kind == FamilyKind::special || !applies(f, Dtype::f32, 1000)) continue;
-      const Record r = judged(logger(Op::log_softmax, absorb, ""), f.name, 1000);
+      const Record r = judged_stranger(logger(Op::log_softmax, absorb, ""), f.name, 1000);
       EXPECT_EQ(r.status, Status::pass) << f.name << (absorb ? " absorb: " : " shifted: ") << r.reason;
     }
   // If the sharper form is declared, it is enforced.
-  EXPECT_EQ(judged(logger(Op::log_softmax, true, "log_form=shifted"), "shifted_1000", 33).status,
+  EXPECT_EQ(judged_stranger(logger(Op::log_softmax, true, "log_form=shifted"), "shifted_1000", 33).status,
             Status::fail);
 }
 
 TEST(Strangers, LseIsJudged) {
   for (const char* family : {"normal_1", "shifted_1000", "constant", "gpt_logits"})
-    EXPECT_EQ(judged(logger(Op::lse, false, ""), family, 1000).status, Status::pass) << family;
+    EXPECT_EQ(judged_stranger(logger(Op::lse, false, ""), family, 1000).status, Status::pass) << family;
 }
 
 }  // namespace

@@ -51,13 +51,13 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
       // Long rows: only the classes whose bounds are weakest there.
       if (V > 11000 && *words && (V > 131072 || !std::string_view(words).starts_with("internals=bf16"))) continue;
       const Variant v = stranger(two_pass, words, t, t);
-      const Outputs right = outputs_of(v, c, exact);
+      const toxic::Outputs right = outputs_of(v, c, exact);
       CheckOptions options;
       options.nearest = false;
       const Record r = judge_written(v, c, Op::softmax, 0, right, options);
       EXPECT_NE(r.status, Status::fail) << words << " V = " << V << ": " << r.reason;
       for (const Toxic& toxic : kToxic) {
-        const Outputs wrong = outputs_of(v, c, toxic.output);
+        const toxic::Outputs wrong = outputs_of(v, c, toxic.output);
         // In a narrow format, or in a short row, it may be the right answer.
         if (wrong.values() == right.values()) continue;
         const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
@@ -87,7 +87,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
                             "internals=f16; exp=half; algorithm=safe; height=V/256+13"}) {
     const Variant v = stranger(two_pass, words);
     const bool judges = !std::string_view(words).starts_with("internals");
-    const Outputs right = outputs_of(v, c, exact);
+    const toxic::Outputs right = outputs_of(v, c, exact);
     const Record r = judge_written(v, c, Op::softmax, 0, right, options);
     if (judges) {
       EXPECT_EQ(r.status, Status::pass) << words << ": " << r.reason;
@@ -95,7 +95,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
       EXPECT_TRUE(r.status == Status::inconclusive || r.status == Status::unsupported) << words << ": " << r.reason;
     }
     for (const Toxic& toxic : kToxic) {
-      const Outputs wrong = outputs_of(v, c, toxic.output);
+      const toxic::Outputs wrong = outputs_of(v, c, toxic.output);
       if (wrong.values() == right.values()) continue;  // if there is one row, the next row is itself
       const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
       EXPECT_NE(w.status, Status::pass)
@@ -134,7 +134,7 @@ TEST(Verdict, UndeclaredOutputsAlonePassOnlyWhereTheyAreSharp) {
     const auto scaled = [&](double by) {
       std::vector<double> values;
       for (std::size_t j = 0; j < static_cast<std::size_t>(V); ++j) values.push_back(by * exact(c, 0, j));
-      return judge_written(v, c, Op::softmax, 0, Outputs(v, 1, V, std::move(values)));
+      return judge_written(v, c, Op::softmax, 0, toxic::Outputs(v, 1, V, std::move(values)));
     };
     const Record right = scaled(1);
     EXPECT_EQ(right.status, Status::pass) << right.reason;
@@ -156,30 +156,30 @@ TEST(Verdict, UndeclaredOutputsAlonePassOnlyWhereTheyAreSharp) {
 
 // Kernels of 256 threads, each with its share of the columns, merged by a tree.
 
-constexpr std::int64_t kThreads = 256;
+constexpr std::int64_t kVerdictThreads = 256;
 
 /// `partial` sums a thread's share under the row's maximum m; `merged` is the sum as it is used.
 template <class Partial, class Merged>
 void block(const float* x, float* p, std::int64_t V, Partial partial, Merged merged) {
   const float m = max_of(x, V);
-  float sums[kThreads] = {};
-  for (std::int64_t thread = 0; thread < kThreads; ++thread) sums[thread] = partial(x, V, thread, m);
-  const float d = merged(pairwise(sums, kThreads));
+  float sums[kVerdictThreads] = {};
+  for (std::int64_t thread = 0; thread < kVerdictThreads; ++thread) sums[thread] = partial(x, V, thread, m);
+  const float d = merged(pairwise(sums, kVerdictThreads));
   for (std::int64_t i = 0; i < V; ++i) p[i] = std::exp(x[i] - m) / d;
 }
 float whole(float d) { return d; }
 float share(const float* x, std::int64_t V, std::int64_t thread, float m) {
   float d = 0;
-  for (std::int64_t i = thread; i < V; i += kThreads) d += std::exp(x[i] - m);
+  for (std::int64_t i = thread; i < V; i += kVerdictThreads) d += std::exp(x[i] - m);
   return d;
 }
-void right_block(const float* x, float* p, std::int64_t V) { block(x, p, V, share, whole); }
+void right_block_of_verdict(const float* x, float* p, std::int64_t V) { block(x, p, V, share, whole); }
 /// Each thread has its own running maximum; they are merged at the end.
 void right_online_block(const float* x, float* p, std::int64_t V) {
   block(x, p, V,
         [](const float* row, std::int64_t n, std::int64_t thread, float m) {
           float own = -INFINITY, d = 0;
-          for (std::int64_t i = thread; i < n; i += kThreads) {
+          for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
             const float next = std::fmax(own, row[i]);
             if (row[i] == -INFINITY) continue;
             d = d * std::exp(own - next) + std::exp(row[i] - next);
@@ -201,7 +201,7 @@ void thread_not_rescaled(const float* x, float* p, std::int64_t V) {
         [](const float* row, std::int64_t n, std::int64_t thread, float m) {
           if (thread != 77) return share(row, n, thread, m);
           float own = -INFINITY;
-          for (std::int64_t i = thread; i < n; i += kThreads) own = std::fmax(own, row[i]);
+          for (std::int64_t i = thread; i < n; i += kVerdictThreads) own = std::fmax(own, row[i]);
           return share(row, n, thread, own);
         },
         whole);
@@ -210,7 +210,7 @@ void truncated_exps(const float* x, float* p, std::int64_t V) {
   block(x, p, V,
         [](const float* row, std::int64_t n, std::int64_t thread, float m) {
           float d = 0;
-          for (std::int64_t i = thread; i < n; i += kThreads)
+          for (std::int64_t i = thread; i < n; i += kVerdictThreads)
             d += std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::exp(row[i] - m)) & 0xffff0000u);
           return d;
         },
@@ -223,7 +223,7 @@ void far_terms_left_out(const float* x, float* p, std::int64_t V) {
   block(x, p, V,
         [](const float* row, std::int64_t n, std::int64_t thread, float m) {
           float own = -INFINITY, d = 0;
-          for (std::int64_t i = thread; i < n; i += kThreads) {
+          for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
             own = std::fmax(own, row[i]);
             if (row[i] - own > -10) d += std::exp(row[i] - m);
           }
@@ -269,7 +269,7 @@ TEST_P(FaultsOfTheSum, DieUndeclaredAtTheLengthsOfAVocabulary) {
 
 TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
   const Dtype t = GetParam();
-  for (const RowKernel kernel : {right_block, right_online_block, two_pass, online}) {
+  for (const RowKernel kernel : {right_block_of_verdict, right_online_block, two_pass, online}) {
     const Variant v = stranger(kernel, "", t, t);
     for (const std::int64_t V : {4096, 32000, 128256})
       for (const char* family : kFamilies) {
@@ -278,7 +278,7 @@ TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
         EXPECT_EQ(r.status, Status::pass) << family << ", V = " << V << ": " << r.reason;
       }
   }
-  const Record r = check_case(stranger(right_block, "", t, t), rows_of("normal_1", t, 128256), Op::softmax, 0);
+  const Record r = check_case(stranger(right_block_of_verdict, "", t, t), rows_of("normal_1", t, 128256), Op::softmax, 0);
   ASSERT_TRUE(r.max_bound_ratio);
   EXPECT_GE(*r.max_bound_ratio, 0.03);
   for (const CheckResult& c : r.checks) {
@@ -298,15 +298,15 @@ TEST(MeasuredSum, CountsTheAdditionsOnALeafsPath) {
     return m.height;
   };
   EXPECT_EQ(height(two_pass, 4099), 4098);
-  EXPECT_GE(height(right_block, 16384), 64 + 8 - 1);
-  EXPECT_LE(height(right_block, 16384), 3 * (64 + 8));
+  EXPECT_GE(height(right_block_of_verdict, 16384), 64 + 8 - 1);
+  EXPECT_LE(height(right_block_of_verdict, 16384), 3 * (64 + 8));
   EXPECT_GE(height(tree, 16384), 7);
   EXPECT_LE(height(tree, 16384), 64);
   EXPECT_LE(height(in_double, 16384), 64);
   // 16-bit outputs show too little of a tree, and the record says so. They do show a chain as long as the
   // row.
   for (const Dtype t : {Dtype::f16, Dtype::bf16}) {
-    const MeasuredSum narrow = measured_sum(stranger(right_block, "", t, t), 32000);
+    const MeasuredSum narrow = measured_sum(stranger(right_block_of_verdict, "", t, t), 32000);
     EXPECT_EQ(narrow.height, 0);
     EXPECT_NE(narrow.saw.find("too roughly"), std::string::npos) << narrow.saw;
     EXPECT_GT(measured_sum(stranger(two_pass, "", t, t), 32000).height, 16000);

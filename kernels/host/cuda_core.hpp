@@ -265,8 +265,15 @@ inline float __fdividef(float x, float y) {
   return x * (1.0f / y);
 }
 /// Of a number and a NaN, the number, as on a GPU. glibc gives NaN if the NaN signals.
-inline float fmaxf(float a, float b) { return a != a ? b : b != b ? a : ::fmaxf(a, b); }
-inline float fminf(float a, float b) { return a != a ? b : b != b ? a : ::fminf(a, b); }
+/// A template, because a kernel outside this namespace sees glibc's function too: of the two it takes that one.
+template <class = void>
+inline float fmaxf(float a, float b) {
+  return a != a ? b : b != b ? a : ::fmaxf(a, b);
+}
+template <class = void>
+inline float fminf(float a, float b) {
+  return a != a ? b : b != b ? a : ::fminf(a, b);
+}
 inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __fsqrt_rn(float x) { return ::sqrtf(x); }

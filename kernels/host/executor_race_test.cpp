@@ -26,7 +26,7 @@ template <class Kernel>
 #define EXPECT_NO_RACE(...) launch(__VA_ARGS__)
 #endif
 
-int out[128];  // global memory
+int race_out[128];  // global memory
 
 /// Threads exchange values through shared memory three times. `first`: a barrier between a write and the
 /// read. `second`: a barrier between a read and the next write.
@@ -40,7 +40,7 @@ void exchange(bool first, bool second) {
     v += tile[(t + round) % n];
     if (second) __syncthreads();
   }
-  out[t] = v;
+  race_out[t] = v;
 }
 
 TEST(Executor, BarriersOrderMemory) {
@@ -64,7 +64,7 @@ void exchange_in_warp(bool first, bool second, unsigned mask) {
     v += tile[l ^ round];
     if (second) __syncwarp(mask);
   }
-  out[l] = v;
+  race_out[l] = v;
 }
 /// The lanes of a quad exchange values only among themselves.
 unsigned quad() { return 0xfu << threadIdx.x / 4 * 4; }
@@ -95,7 +95,7 @@ TEST(Executor, RaceWithALaneThatHasExited) {
       return;
     }
     __syncwarp();
-    out[threadIdx.x] = tile[0];
+    race_out[threadIdx.x] = tile[0];
   });
 }
 TEST(Executor, SyncwarpOfTheLanesThatAreLeftOrdersMemory) {
@@ -110,7 +110,7 @@ TEST(Executor, RaceThroughShuffle) {
     ASSAY_SHARED(int, tile, 32);
     tile[threadIdx.x] = 1;
     const int other = __shfl_xor_sync(~0u, static_cast<int>(threadIdx.x), 1);
-    out[threadIdx.x] = tile[other];
+    race_out[threadIdx.x] = tile[other];
   });
 }
 
@@ -129,25 +129,25 @@ TEST(Executor, SharedReductionIsClean) {
       v = total[0] + static_cast<int>(threadIdx.x);
     }
     if (threadIdx.x >= 32) return;
-    if (threadIdx.x == 0) atomicAdd(&out[0], v);
+    if (threadIdx.x == 0) atomicAdd(&race_out[0], v);
   });
 }
 
 TEST(Executor, RaceInGlobalMemoryOfBlock) {
   EXPECT_RACE(1, 33, [] {
-    if (threadIdx.x % 32 == 0) out[5] = static_cast<int>(threadIdx.x);
+    if (threadIdx.x % 32 == 0) race_out[5] = static_cast<int>(threadIdx.x);
   });
 }
 TEST(Executor, RaceInGlobalMemoryBetweenBlocks) {
   EXPECT_RACE(2, 32, [] {
-    if (threadIdx.x == 0) out[5] = static_cast<int>(blockIdx.x);
+    if (threadIdx.x == 0) race_out[5] = static_cast<int>(blockIdx.x);
   });
 }
 TEST(Executor, LaunchesAreOrdered) {
-  const auto kernel = [] { out[(blockIdx.x + 1) * blockDim.x - 1 - threadIdx.x] += 1; };
+  const auto kernel = [] { race_out[(blockIdx.x + 1) * blockDim.x - 1 - threadIdx.x] += 1; };
   launch(2, 32, kernel);
-  for (int& v : out) v += 1;
-  EXPECT_NO_RACE(3, 32, [&] { out[blockIdx.x * blockDim.x + threadIdx.x] += 1; });
+  for (int& v : race_out) v += 1;
+  EXPECT_NO_RACE(3, 32, [&] { race_out[blockIdx.x * blockDim.x + threadIdx.x] += 1; });
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 namespace assay {
 namespace {
 
-using isolation::Trial;
 
 class PythonDevice : public testing::Test {
  protected:
@@ -32,12 +31,12 @@ TEST_F(PythonDevice, ARightKernelIsRightInEveryWay) {
   for (const LaunchOptions& options :
        {LaunchOptions{}, LaunchOptions{.page_end = true}, LaunchOptions{.delayed_producer = true}})
     for (const std::int64_t V : {1, 33, 4096, 300000}) {
-      Trial t(3, V);
+      isolation::Trial t(3, V);
       const LaunchOutcome o = t.run(v, options);
       EXPECT_EQ(o.fault + o.late_write, "") << V;
       EXPECT_TRUE(t.right()) << V;
     }
-  Trial a(2, 33), b(2, 33);
+  isolation::Trial a(2, 33), b(2, 33);
   for (const LaunchOutcome& o : v.launcher->launch_both(v, a.problem, {&a.images, &b.images}, {}))
     EXPECT_EQ(o.fault, "");
   EXPECT_TRUE(a.right());
@@ -47,7 +46,7 @@ TEST_F(PythonDevice, ARightKernelIsRightInEveryWay) {
 TEST_F(PythonDevice, WhatItReturnsIsCopiedOnItsStream) {
   const Variant v = kernel("same");
   for (const bool late : {false, true}) {
-    Trial t(3, 33);
+    isolation::Trial t(3, 33);
     ASSERT_EQ(t.run(v, {.delayed_producer = late}).fault, "");
     for (int i = 0; i < 99; ++i) EXPECT_EQ(t.values()[i], t.logits()[i]) << i;
   }
@@ -55,7 +54,7 @@ TEST_F(PythonDevice, WhatItReturnsIsCopiedOnItsStream) {
 
 TEST_F(PythonDevice, WorkOnAnotherStreamAndATrapAreNoticed) {
   const Variant other = kernel("other_stream"), right = kernel("right");
-  Trial t(2, 33), u(2, 33), bad(2, 33), good(2, 33);
+  isolation::Trial t(2, 33), u(2, 33), bad(2, 33), good(2, 33);
   EXPECT_EQ(t.run(other).fault, "");
   EXPECT_EQ(u.run(other, {.delayed_producer = true}).fault, "");
   EXPECT_FALSE(u.right());
@@ -72,7 +71,7 @@ TEST_F(PythonDevice, TorchWorksOnTheStreamOfTheCall) {
     const Variant v = load_python(callable("torch_rows.py", function)).at(0);
     if (!on_device(v)) GTEST_SKIP() << v.file << ": this torch has no CUDA";
     for (const bool late : {false, true}) {
-      Trial t(3, 33);
+      isolation::Trial t(3, 33);
       const LaunchOutcome o = t.run(v, {.delayed_producer = late});
       EXPECT_EQ(o.fault + o.late_write, "") << function;
       EXPECT_TRUE(t.right()) << function << (late ? " late" : "");

@@ -15,7 +15,6 @@
 namespace assay {
 namespace {
 
-using isolation::Trial;
 
 Variant raw(const std::string& function, const IsolationOptions& options = {}) {
   return load_python(callable("raw_rows.py", function), options).at(0);
@@ -31,7 +30,7 @@ TEST(PythonKernel, ARightCallableWritesWhereItIsTold) {
   EXPECT_NE(v.file.find("raw_rows.py:right (CPython 3."), std::string::npos) << v.file;
   EXPECT_NE(v.file.find("host memory"), std::string::npos) << v.file;
   for (const std::int64_t V : {1, 33, 1000}) {
-    Trial t(3, V);
+    isolation::Trial t(3, V);
     const LaunchOutcome o = t.run(v);
     EXPECT_EQ(o.fault, "") << V;
     EXPECT_EQ(o.late_write, "") << V;
@@ -42,7 +41,7 @@ TEST(PythonKernel, ARightCallableWritesWhereItIsTold) {
 TEST(PythonKernel, WhatItReturnsIsCopiedRowByRow) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant v = raw("same");
-  Trial t(3, 32);
+  isolation::Trial t(3, 32);
   // The same memory, now as rows of 20 elements with input pitch 32 and output pitch 24.
   t.problem.V = 20;
   t.problem.out_pitch = 24;
@@ -60,7 +59,7 @@ TEST(PythonKernel, WhatItReturnsIsCopiedRowByRow) {
 TEST(PythonKernel, TwoAtTheSameTime) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant v = raw("right");
-  Trial a(3, 33), b(3, 33);
+  isolation::Trial a(3, 33), b(3, 33);
   for (int i = 0; i < 99; ++i) b.logits()[i] = static_cast<float>(i % 7);
   const auto both = v.launcher->launch_both(v, a.problem, {&a.images, &b.images}, {});
   for (const LaunchOutcome& o : both) EXPECT_EQ(o.fault, "");
@@ -84,7 +83,7 @@ TEST(PythonKernel, EveryFaultIsOneSentence) {
   };
   for (const auto& one : all) {
     const Variant v = raw(one.function);
-    Trial t(3, 33);
+    isolation::Trial t(3, 33);
     const LaunchOutcome o = t.run(v);
     EXPECT_EQ(o.fault, one.says) << one.function;
     EXPECT_EQ(o.kind, one.kind) << one.function;
@@ -94,7 +93,7 @@ TEST(PythonKernel, EveryFaultIsOneSentence) {
 TEST(PythonKernel, MemoryBehindTheOutputsIsNotItsOwn) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant v = raw("past_the_end");
-  Trial t(3, 33);
+  isolation::Trial t(3, 33);
   ASSERT_EQ(t.run(v).fault, "");
   EXPECT_EQ(t.values()[99], 1.0f) << "the guard band shows it";
   // If the last row ends at the end of a page, the write is a fault.
@@ -106,7 +105,7 @@ TEST(PythonKernel, MemoryBehindTheOutputsIsNotItsOwn) {
 TEST(PythonKernel, AThreadThatWritesLaterIsSeen) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant v = raw("late");
-  Trial t(3, 33);
+  isolation::Trial t(3, 33);
   const LaunchOutcome o = t.run(v);
   EXPECT_EQ(o.fault, "");
   EXPECT_EQ(o.late_write, "the values changed after the launch had ended");
@@ -116,12 +115,12 @@ TEST(PythonKernel, TheFirstCallOfAShapeMayCompile) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Variant slow = raw("slow_at_first", {.timeout_seconds = 0.3});
   for (const std::int64_t V : {5, 6, 5}) {
-    Trial t(2, V);
+    isolation::Trial t(2, V);
     EXPECT_EQ(t.run(slow).fault, "") << V;
     EXPECT_TRUE(t.right()) << V;
   }
   const Variant hangs = raw("slow_from_the_second", {.timeout_seconds = 0.3});
-  Trial t(2, 5);
+  isolation::Trial t(2, 5);
   EXPECT_EQ(t.run(hangs).fault, "");
   const LaunchOutcome o = t.run(hangs);
   EXPECT_EQ(o.ended, Ended::hung);
@@ -133,7 +132,7 @@ TEST(PythonKernel, IndicesAndMethods) {
   PythonCallable c = callable("raw_rows.py", "first_k");
   c.op = Op::topk;
   const Variant v = load_python(c).at(0);
-  Trial t(2, 33);
+  isolation::Trial t(2, 33);
   t.problem.op = Op::topk;
   t.problem.k = 3;
   t.problem.out_pitch = 3;
@@ -147,7 +146,7 @@ TEST(PythonKernel, IndicesAndMethods) {
     }
   c = callable("raw_rows.py", "rows.softmax");
   c.name = "method";
-  Trial rows(2, 33);
+  isolation::Trial rows(2, 33);
   EXPECT_EQ(rows.run(load_python(c).at(0)).fault, "");
   EXPECT_TRUE(rows.right());
 }
@@ -226,11 +225,11 @@ TEST(PythonKernel, NumpyTakesAndReturnsArrays) {
   for (const char* function : {"right", "into"}) {
     const Variant v = load_python(callable("numpy_rows.py", function)).at(0);
     EXPECT_NE(v.file.find("numpy "), std::string::npos) << v.file;
-    Trial t(3, 33);
+    isolation::Trial t(3, 33);
     EXPECT_EQ(t.run(v).fault, "") << function;
     EXPECT_TRUE(t.right()) << function;
   }
-  Trial t(3, 33);
+  isolation::Trial t(3, 33);
   const LaunchOutcome o = t.run(load_python(callable("numpy_rows.py", "double")).at(0));
   EXPECT_EQ(o.fault, "returned float64 of shape [3, 33]: float32 of shape [3, 33] is the output");
 }
@@ -245,7 +244,7 @@ TEST(PythonKernel, TorchTakesAndReturnsTensors) {
     ASSERT_EQ(all.size(), 2u);
     EXPECT_NE(all[0].file.find("torch "), std::string::npos) << all[0].file;
     EXPECT_EQ(all[1].key(), std::string(function) + "/bf16@plugin");
-    Trial t(3, 33);
+    isolation::Trial t(3, 33);
     EXPECT_EQ(t.run(all[0]).fault, "") << function;
     EXPECT_TRUE(t.right()) << function;
   }

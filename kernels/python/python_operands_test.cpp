@@ -9,7 +9,6 @@
 namespace assay {
 namespace {
 
-using isolation::Trial;
 
 Variant raw(const std::string& function, const std::vector<std::string>& arguments = {},
             Op op = Op::softmax) {
@@ -74,11 +73,11 @@ TEST(PythonOperands, EveryParameterGetsWhatItIs) {
              {"masked_by_default", {"mask=None"}},
              {"rows_and_columns", {"out=out", "x=in", "n_rows=rows", "n_columns=V", "block=16"}}};
   for (const auto& one : all) {
-    Trial t(3, 33);
+    isolation::Trial t(3, 33);
     EXPECT_EQ(t.run(raw(one.function, one.arguments)).fault, "") << one.function;
     EXPECT_TRUE(t.right()) << one.function;
   }
-  Trial t(3, 33);
+  isolation::Trial t(3, 33);
   EXPECT_EQ(t.run(raw("any_words", {"flag=True", "eps=-0.5", "what=None"})).fault, "");
 }
 

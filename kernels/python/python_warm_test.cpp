@@ -18,7 +18,6 @@
 namespace assay {
 namespace {
 
-using isolation::Trial;
 
 /// An interpreter that writes a line each time it is started.
 class Counted {
@@ -49,18 +48,18 @@ Variant state(const Counted& python, const std::string& function, const Isolatio
 
 /// The fault of a launch of that many rows.
 std::string said(const Variant& v, std::int64_t rows = 3) {
-  Trial t(rows, 9);
+  isolation::Trial t(rows, 9);
   return t.run(v).fault;
 }
 
 /// A worker, and the process that forked it.
-struct Pair {
+struct WarmPair {
   pid_t worker = 0, parent = 0;
 };
-Pair processes_of(const Variant& v) {
+WarmPair processes_of(const Variant& v) {
   const std::string text = said(v), head = "threw an exception: ValueError: ";
   EXPECT_TRUE(text.starts_with(head)) << text;
-  Pair p;
+  WarmPair p;
   std::istringstream(text.substr(std::min(head.size(), text.size()))) >> p.worker >> p.parent;
   return p;
 }
@@ -98,7 +97,7 @@ TEST(PythonWarm, AHungWorkerIsEndedAlone) {
   const Counted python;
   const Variant v = state(python, "hangs", {.timeout_seconds = 0.1});
   const Variant beside = state(python, "hangs");
-  Trial before(2, 9), hung(5, 9), after(2, 9), next(2, 9);
+  isolation::Trial before(2, 9), hung(5, 9), after(2, 9), next(2, 9);
   EXPECT_EQ(before.run(beside).fault, "");
   EXPECT_EQ(hung.run(v).ended, Ended::hung);
   EXPECT_EQ(after.run(beside).fault, "");
@@ -111,7 +110,7 @@ TEST(PythonWarm, AHungWorkerIsEndedAlone) {
 TEST(PythonWarm, NoProcessIsLeft) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Counted python;
-  Pair first, second;
+  WarmPair first, second;
   {
     const Variant v = state(python, "processes");
     first = processes_of(v);
@@ -131,7 +130,7 @@ TEST(PythonWarm, WithoutItWorkersAreStartedOneByOne) {
   ASSAY_NEEDS_PYTHON("ctypes");
   const Counted python;
   const Variant v = state(python, "ends_its_parent");
-  Trial t(3, 33), again(3, 33);
+  isolation::Trial t(3, 33), again(3, 33);
   EXPECT_EQ(t.run(v).fault, "");
   EXPECT_TRUE(t.right());
   v.launcher->restart();
@@ -218,7 +217,7 @@ TEST(PythonWarm, NumpyAndTorchAreForked) {
     const Variant v = load_python(c).at(0);
     for (int n = 0; n < 2; ++n) {
       v.launcher->restart();
-      Trial t(3, 33);
+      isolation::Trial t(3, 33);
       EXPECT_EQ(t.run(v).fault, "") << module;
       EXPECT_TRUE(t.right()) << module;
     }

@@ -15,7 +15,7 @@
 namespace assay {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinityOfSlices = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
 /// Row 2p: part p of eight is -inf; row 2p + 1: with a NaN in it. Then all but one logit -inf; all -inf with a NaN.
@@ -28,7 +28,7 @@ Tensor rows_with_empty_parts(Dtype dtype, std::int64_t V, std::int64_t times) {
     const std::int64_t part = r / 2, begin = part * V / kParts, end = (part + 1) * V / kParts;
     for (std::int64_t j = 0; j < V; ++j) {
       const bool empty = part == kParts || (j >= begin && j < end);
-      t.set(at, j, empty ? -kInfinity : static_cast<double>(j % 17) / 4 - 2);
+      t.set(at, j, empty ? -kInfinityOfSlices : static_cast<double>(j % 17) / 4 - 2);
     }
     if (part == kParts)
       t.set(at, V / 2, r % 2 == 0 ? 1.0 : kNan);

@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinityF32 = std::numeric_limits<float>::infinity();
 
 enum class Fault {
   none,
@@ -41,7 +41,7 @@ void softmax(const Problem& p, const Buffers& b, const Stream&) {
   for (std::int64_t row = 0; row < p.rows; ++row) {
     const float* x = static_cast<const float*>(b.logits) + row * p.in_pitch;
     float* out = b.probs ? static_cast<float*>(b.probs) + row * p.out_pitch : nullptr;
-    float m = -kInfinity;
+    float m = -kInfinityF32;
     for (std::int64_t i = 0; i < p.V; ++i) m = std::fmax(m, x[i]);
     if (F == Fault::shift_sees_magnitude && std::isfinite(m))
       m = std::bit_cast<float>(std::bit_cast<std::uint32_t>(m) & ~0xfu);
@@ -57,12 +57,12 @@ void softmax(const Problem& p, const Buffers& b, const Stream&) {
       if (F == Fault::d_of_half && i % 2 == 1) continue;
       d += term(backwards ? p.V - 1 - i : i);
     }
-    if (m == -kInfinity && F == Fault::empty_prefix_counts) d = 1;
-    if (m == -kInfinity && F != Fault::empty_prefix_counts) d = 0;
+    if (m == -kInfinityF32 && F == Fault::empty_prefix_counts) d = 1;
+    if (m == -kInfinityF32 && F != Fault::empty_prefix_counts) d = 0;
     if (F == Fault::remembers_row_before && poisoned) d = std::numeric_limits<float>::quiet_NaN();
     poisoned = std::isnan(d);
     if (out) {
-      const float divisor = m == -kInfinity ? std::numeric_limits<float>::quiet_NaN() : d;
+      const float divisor = m == -kInfinityF32 ? std::numeric_limits<float>::quiet_NaN() : d;
       if (F == Fault::reads_after_writing)
         for (std::int64_t i = 0; i < p.V; ++i) out[i] = 0;
       for (std::int64_t i = 0; i < p.V; ++i) {

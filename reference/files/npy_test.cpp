@@ -43,7 +43,7 @@ std::string dictionary(const std::string& descr, const std::string& shape, const
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
 
-std::string npy(const std::string& dict, const std::string& data, int major = 1) {
+std::string npy_of_version(const std::string& dict, const std::string& data, int major = 1) {
   std::string s = "\x93NUMPY";
   s += static_cast<char>(major);
   s += '\0';
@@ -93,13 +93,13 @@ TEST_F(Npy, EmptyTensorsRoundTrip) {
 TEST_F(Npy, LeadingDimensionsAreRows) {
   const std::string data(2 * 3 * 4 * 2, '\x3c');
   for (int major : {1, 2, 3}) {
-    const Tensor t = read_npy(write(npy(dictionary("<f2", "(2, 3, 4)"), data, major)));
+    const Tensor t = read_npy(write(npy_of_version(dictionary("<f2", "(2, 3, 4)"), data, major)));
     EXPECT_EQ(t.rows, 6);
     EXPECT_EQ(t.V, 4);
     EXPECT_EQ(t.dtype, Dtype::f16);
     EXPECT_EQ(std::memcmp(t.bytes.data(), data.data(), data.size()), 0);
   }
-  const Tensor one = read_npy(write(npy(dictionary("<f4", "(3,)"), std::string(12, '\1'))));
+  const Tensor one = read_npy(write(npy_of_version(dictionary("<f4", "(3,)"), std::string(12, '\1'))));
   EXPECT_EQ(one.rows, 1);
   EXPECT_EQ(one.V, 3);
 }
@@ -108,7 +108,7 @@ TEST_F(Npy, HeadersOfOtherWriters) {
   const std::string data(8, '\0');
   for (const char* dict : {"{\"shape\":(1L,2L),\"fortran_order\":False,\"descr\":\"<f4\"}",
                            "{ 'fortran_order' : False , 'descr' : '<f4' , 'shape' : ( 1 , 2 , ) , }   \n"})
-    EXPECT_EQ(read_npy(write(npy(dict, data))).V, 2) << dict;
+    EXPECT_EQ(read_npy(write(npy_of_version(dict, data))).V, 2) << dict;
 }
 
 TEST_F(Npy, WrongFilesAreNamed) {
@@ -117,8 +117,8 @@ TEST_F(Npy, WrongFilesAreNamed) {
   expect_refused(write(""), "not an .npy file");
   expect_refused(write("PK\3\4 something else"), "not an .npy file");
   expect_refused(write(std::string("\x93NUMPY\1\0", 8)), "truncated in the header");
-  expect_refused(write(npy(dictionary("<f4", "(1, 2)"), "", 4)), "format 4.0 is unknown");
-  expect_refused(write(npy(dictionary("<f4", "(1, 2)"), "").substr(0, 40)), "truncated in the header");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(1, 2)"), "", 4)), "format 4.0 is unknown");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(1, 2)"), "").substr(0, 40)), "truncated in the header");
 }
 
 TEST_F(Npy, WrongHeadersAreNamed) {
@@ -128,31 +128,31 @@ TEST_F(Npy, WrongHeadersAreNamed) {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "{'descr': '<f4", "{'descr': [('a', '<f4'"})
-    expect_refused(write(npy(dict, std::string(8, '\0'))), "bad header");
-  expect_refused(write(npy(dictionary("<f4", "(2,)") + "x", std::string(8, '\0'))), "bad header");
-  expect_refused(write(npy(dictionary("<f4", "()"), std::string(4, '\0'))), "no dimension");
+    expect_refused(write(npy_of_version(dict, std::string(8, '\0'))), "bad header");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(2,)") + "x", std::string(8, '\0'))), "bad header");
+  expect_refused(write(npy_of_version(dictionary("<f4", "()"), std::string(4, '\0'))), "no dimension");
   for (const char* descr : {"<i4", ">i4", "|u1", "<f16", "<c8", "|f4", "=f4"})
-    expect_refused(write(npy(dictionary(descr, "(1,)"), std::string(4, '\0'))),
+    expect_refused(write(npy_of_version(dictionary(descr, "(1,)"), std::string(4, '\0'))),
                    "'" + std::string(descr) + "'");
-  expect_refused(write(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")),
+  expect_refused(write(npy_of_version("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")),
                  "dtype '[('a', '<f4')]' is not supported");
-  expect_refused(write(npy(dictionary("<f\n4", "(1, 2)"), std::string(8, '\0'))), "'<f?4' is not supported");
+  expect_refused(write(npy_of_version(dictionary("<f\n4", "(1, 2)"), std::string(8, '\0'))), "'<f?4' is not supported");
 }
 
 TEST_F(Npy, WrongSizesAreNamed) {
   const std::string dict = dictionary("<f4", "(2, 3)");
-  expect_refused(write(npy(dict, std::string(23, '\0'))), "truncated: expected 24 bytes of data, got 23");
-  expect_refused(write(npy(dict, "")), "truncated: expected 24 bytes of data, got 0");
-  expect_refused(write(npy(dict, std::string(25, '\0'))),
+  expect_refused(write(npy_of_version(dict, std::string(23, '\0'))), "truncated: expected 24 bytes of data, got 23");
+  expect_refused(write(npy_of_version(dict, "")), "truncated: expected 24 bytes of data, got 0");
+  expect_refused(write(npy_of_version(dict, std::string(25, '\0'))),
                  "trailing bytes: expected 24 bytes of data, got 25");
 }
 
 // Neither a false shape nor a false header length may make the reader allocate more than the file holds.
 TEST_F(Npy, LyingHeadersAllocateNothing) {
-  expect_refused(write(npy(dictionary("<f8", "(4000000000, 4000000000)"), "")), "more than 2^63 bytes");
-  expect_refused(write(npy(dictionary("<f8", "(1152921504606846976, 1)"), "")), "more than 2^63 bytes");
-  expect_refused(write(npy(dictionary("<f4", "(1000000000, 1000000)"), "abcd")), "truncated: expected");
-  std::string lying = npy(dictionary("<f4", "(1, 2)"), std::string(8, '\0'), 2);
+  expect_refused(write(npy_of_version(dictionary("<f8", "(4000000000, 4000000000)"), "")), "more than 2^63 bytes");
+  expect_refused(write(npy_of_version(dictionary("<f8", "(1152921504606846976, 1)"), "")), "more than 2^63 bytes");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(1000000000, 1000000)"), "abcd")), "truncated: expected");
+  std::string lying = npy_of_version(dictionary("<f4", "(1, 2)"), std::string(8, '\0'), 2);
   lying[8] = lying[9] = lying[10] = lying[11] = '\xff';
   expect_refused(write(lying), "truncated in the header: expected 4294967295 bytes");
 }

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinityOfRow = std::numeric_limits<double>::infinity();
 
 /// Rows of every kind that could separate the tiers. Values are rounded to the dtype afterwards.
 enum class Attack {
@@ -69,7 +69,7 @@ class Rows {
       case Attack::near_cut:  // both sides of -708
         return i == 0 ? 0 : -708 + normal() * 0.5;
       case Attack::masked:
-        return i % 3 == 1 && V > 1 ? -kInfinity : normal() * 3;
+        return i % 3 == 1 && V > 1 ? -kInfinityOfRow : normal() * 3;
       case Attack::ties:
         return std::round(normal() * 2);
       case Attack::ramp:
@@ -158,12 +158,12 @@ TEST_P(FastRow, SpecialRowsAreTheSameInBothTiers) {
   const Dtype t = GetParam();
   for (const std::vector<double>& values : {std::vector<double>{},
                                             {0.5},
-                                            {-kInfinity},
-                                            {-kInfinity, -kInfinity, 1.0},
-                                            {kInfinity, 1.0},
+                                            {-kInfinityOfRow},
+                                            {-kInfinityOfRow, -kInfinityOfRow, 1.0},
+                                            {kInfinityOfRow, 1.0},
                                             {NAN, 2.0},
                                             {2.0, 2.0, 2.0},
-                                            {-kInfinity, -kInfinity},
+                                            {-kInfinityOfRow, -kInfinityOfRow},
                                             {0.0, -0.0, 0.0}}) {
     Tensor x(t, 1, static_cast<std::int64_t>(values.size()));
     for (std::size_t i = 0; i < values.size(); ++i) x.set(0, static_cast<std::int64_t>(i), values[i]);

@@ -3,9 +3,9 @@
 
     reports/publish/write_goals.py path/to/assay [DIR]
 
-DIR holds sweep.md, sweep.jsonl and peers.jsonl, the last two also as .gz (default: reports/published/h200). Replaces the
-text between the two lines `goals: begin` and `goals: end`. `assay sweep rules` names the row lengths V. Never part of a
-test.
+DIR (default: reports/published/h100) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl,
+left_out.jsonl and split.jsonl; all but the first also as .gz. Replaces the text between the two lines `goals: begin` and
+`goals: end`. `assay sweep rules` names the row lengths V. Never part of a test.
 """
 import gzip
 import json
@@ -15,12 +15,16 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "sweep"))
+sys.path.insert(0, os.path.join(HERE, "..", "sweep", "peer"))
 from peer_records import rules_of
 
 PAGE = os.path.join(HERE, "..", "sweep", "PERFORMANCE.md")
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
+
+
+def has(folder, name):
+    return any(os.path.exists(os.path.join(folder, name + end)) for end in ("", ".gz"))
 
 
 def read(folder, name):
@@ -43,7 +47,7 @@ class Times:
     """The right times of every kernel: by name, dtype, rows and V."""
 
     def __init__(self, folder):
-        records = [r for r in read(folder, "sweep.jsonl") + read(folder, "peers.jsonl") if r.get("kind") == "sweep"]
+        records = [r for r in read(folder, "sweep.jsonl") + (read(folder, "peers.jsonl") if has(folder, "peers.jsonl") else []) if r.get("kind") == "sweep"]
         self.all, self.wrong = {}, {}
         for r in records:
             name = r["key"].split("/")[0]
@@ -140,18 +144,57 @@ def against(t):
     return out
 
 
+def stages(folder):
+    """What each stage costs where a goal was missed (reports/publish/limits/left_out.cu)."""
+    if not has(folder, "left_out.jsonl"):
+        return []
+    out = ["What stops it: `onepass_fast` with one stage left out, on the same kind of GPU (`reports/publish/limits/measure.sh`). "
+           "Microseconds above the fastest copy.", "",
+           "| rows x V | dtype | rung | copy, us | whole | without exp | without the exchange of (m, d) | it only loads, holds and "
+           "stores |", "|---|---|---|---|---|---|---|---|"]
+    for r in read(folder, "left_out.jsonl"):
+        if r["kind"] == "left_out":
+            above = [f"{r[name] - r['copy_us']:+.2f}" for name in ("whole_us", "no_exp_us", "no_merge_us", "bare_us")]
+            out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['dtype']} | {r['rung']} | {r['copy_us']:,.2f} | "
+                       + " | ".join(above) + " |")
+    return out
+
+
+def splits(folder):
+    """The best of each way to split rows over several GPUs (assay sweep split)."""
+    if not has(folder, "split.jsonl"):
+        return []
+    best = {}
+    share = lambda r: min(s["share_of_alone"] for s in r["shares"])
+    for r in read(folder, "split.jsonl"):
+        if r["status"] == "measured" and r["verified"] == "pass" and r["rows"] == 4000:
+            at = (r["gpus"], r["V"], r["exchange"], r["dtype"])
+            if at not in best or share(r) > share(best[at]):
+                best[at] = r
+    out = ["Rows split over the GPUs of one host (`assay sweep split`, `reports/publish/split.sh`): the best of each way, as a share "
+           "of what one GPU takes alone for its part of the columns. On one GPU nobody is waited for: that is the limit of the way.",
+           "", "| GPUs | V | exchange of (m, d) | dtype | time, us | share | rows at a time x depth |", "|---|---|---|---|---|---|---|"]
+    order = lambda k: (-k[0], k[1], k[2], DTYPES.index(k[3]))
+    for at in sorted(best, key=order):
+        r = best[at]
+        out.append(f"| {at[0]} | {number(at[1])} | {at[2]} | {at[3]} | {r['median_us']:,.0f} | {100 * share(r):.0f} % | "
+                   f"{number(r['chunk_rows'])} x {r['depth']} |")
+    return out
+
+
 def main():
     words = sys.argv[1:]
     if not 1 <= len(words) <= 2 or any(w.startswith("-") for w in words):
         sys.exit("usage: write_goals.py path/to/assay [DIR]")
     rules = rules_of(words[0])
-    folder = words[1] if len(words) == 2 else os.path.join(HERE, "..", "published", "h200")
+    folder = words[1] if len(words) == 2 else os.path.join(HERE, "..", "published", "h100")
     t = Times(folder)
     text = open(PAGE, encoding="utf-8").read()
     if BEGIN not in text or END not in text:
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
     parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
+    parts += [p for p in (stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with open(PAGE + ".part", "w", encoding="utf-8") as f:

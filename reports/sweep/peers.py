@@ -20,9 +20,9 @@ import subprocess
 import sys
 import time
 
-# The imports below are files beside this one, in the source tree. `python3 -I` does not search there.
+# The imports below are files of the folder `peer` beside this one, in the source tree.
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer"))
 from peer_bench import Inputs, measure
 from peer_compile import compile_ahead
 from peer_libraries import files_of

@@ -52,7 +52,7 @@ Variant serial(const Kernel& k, const std::string& words = "causal=zeros") {
   return v;
 }
 
-ConformanceResult check(const Variant& v, std::vector<std::string> only, const Narrowing& narrow = {}) {
+ConformanceResult check_causal(const Variant& v, std::vector<std::string> only, const Narrowing& narrow = {}) {
   ConformanceOptions o;
   o.extent = Extent::quick;
   o.only = std::move(only);
@@ -79,7 +79,7 @@ TEST(Causal, RightKernelsPassInEveryGroup) {
       {"nothing written", serial(lower, "causal=lower")}};
   for (const auto& [what, v] : all) {
     const ConformanceResult r =
-        check(v, {"families", "shapes", "operands", "rows", "layout", "repeat", "calls", "batch"});
+        check_causal(v, {"families", "shapes", "operands", "rows", "layout", "repeat", "calls", "batch"});
     EXPECT_GT(r.executed, 600) << what;
     for (const Record& one : r.records) {
       // A kernel in this process is not tried in place, or in a way that needs a worker.
@@ -111,13 +111,13 @@ TEST(Causal, WrongOnesFail) {
                                                 {"a square begins one row late", start}};
   for (const auto& [what, k] : all)
     for (const char* words : {"causal=zeros", "causal=lower"})
-      EXPECT_GT(failed(check(serial(k, words), {"operands"})), 10) << what << ", " << words;
-  EXPECT_GT(failed(check(serial(unwritten), {"shapes"})), 10);
-  EXPECT_GT(failed(check(serial(tiny), {"shapes"})), 10);
+      EXPECT_GT(failed(check_causal(serial(k, words), {"operands"})), 10) << what << ", " << words;
+  EXPECT_GT(failed(check_causal(serial(unwritten), {"shapes"})), 10);
+  EXPECT_GT(failed(check_causal(serial(tiny), {"shapes"})), 10);
   // Every group sees a fault at the diagonal.
-  for (const Kernel& k : {below, above, start}) EXPECT_GT(failed(check(serial(k), {"shapes"})), 10);
+  for (const Kernel& k : {below, above, start}) EXPECT_GT(failed(check_causal(serial(k), {"shapes"})), 10);
   // A fault behind the diagonal is seen wherever something was put there.
-  for (const Record& r : check(serial(maximum), {"operands"}).records)
+  for (const Record& r : check_causal(serial(maximum), {"operands"}).records)
     if (r.V > 1 && r.setup == "huge_behind") {
       EXPECT_EQ(r.status, Status::fail) << r.reproduce;
     }
@@ -138,11 +138,11 @@ TEST(Causal, FiniteKernelsHaveFiniteScoresBehindTheDiagonal) {
   };
   Variant any = serial({}), finite = serial({}, "causal=zeros; finite=yes");
   any.run = finite.run = product;
-  EXPECT_GT(failed(check(any, {"operands"})), 10);
-  const ConformanceResult r = check(finite, {"operands"});
+  EXPECT_GT(failed(check_causal(any, {"operands"})), 10);
+  const ConformanceResult r = check_causal(finite, {"operands"});
   EXPECT_EQ(failed(r), 0) << first_reason(r);
   for (const Record& one : r.records) EXPECT_NE(one.setup, "special_behind");
-  EXPECT_EQ(failed(check(finite, {"families"})), 0);
+  EXPECT_EQ(failed(check_causal(finite, {"families"})), 0);
 }
 
 TEST(Causal, RowsThatAreNoSquaresLieOutside) {
@@ -193,13 +193,13 @@ TEST(Causal, WholeSquares) {
 /// The command in a record makes the same case again, whatever other cases were left out.
 TEST(Causal, ARecordIsFoundAgain) {
   const Variant v = serial({});
-  const ConformanceResult all = check(v, {"shapes", "operands", "calls", "batch", "layout"});
+  const ConformanceResult all = check_causal(v, {"shapes", "operands", "calls", "batch", "layout"});
   std::size_t tried = 0;
   for (std::size_t i = 0; i < all.records.size(); i += 29, ++tried) {
     const Record& r = all.records[i];
     Narrowing n;
     n.family = r.family, n.setup = r.setup, n.V = r.V, n.rows = r.rows;
-    const ConformanceResult again = check(v, {r.group}, n);
+    const ConformanceResult again = check_causal(v, {r.group}, n);
     ASSERT_EQ(again.records.size(), 1u) << r.reproduce;
     EXPECT_EQ(again.records[0].reproduce, r.reproduce);
     EXPECT_EQ(again.records[0].status, r.status) << r.reproduce;
@@ -212,7 +212,7 @@ TEST(Causal, TheReferenceVariantPasses) {
   for (const char* key : {"causal_block/f32@host", "causal_block/f16@host", "causal_block/bf16@host_fma"}) {
     const Variant* v = find_variant(key);
     ASSERT_NE(v, nullptr) << key;
-    const ConformanceResult r = check(*v, {"operands", "layout", "shapes", "batch", "schedules"});
+    const ConformanceResult r = check_causal(*v, {"operands", "layout", "shapes", "batch", "schedules"});
     EXPECT_EQ(failed(r), 0) << key << ": " << first_reason(r);
     EXPECT_GT(r.executed, 300) << key;
   }

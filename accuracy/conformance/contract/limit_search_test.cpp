@@ -53,7 +53,7 @@ struct Ran {
   bool right = false;
   std::string failures;
 };
-Ran check(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"}) {
+Ran check_limits(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"}) {
   ConformanceOptions o;
   // Every launch of top-k is slow here, so one of its families is enough.
   if (v.max_k > 0) o.most_elements = 1 << 15;
@@ -93,7 +93,7 @@ TEST(LimitSearch, RowsAndLengthsAreToldApart) {
        [](const Problem& p, auto) { return p.V % 32 == 0 && p.V <= 1024 ? kRun : kNo; }},
   };
   for (const Limited& one : all) {
-    const Ran ran = check(undeclared("safe_block/f32@host", one.refuses));
+    const Ran ran = check_limits(undeclared("safe_block/f32@host", one.refuses));
     EXPECT_EQ(ran.within.contract.found, one.found);
     EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
   }
@@ -110,7 +110,7 @@ TEST(LimitSearch, FewNumbersOfRows) {
       {"max_rows=3", [](const Problem& p, auto) { return p.rows <= 3 ? kRun : kNo; }},
   };
   for (const Limited& one : all) {
-    const Ran ran = check(undeclared("safe_block/f32@host", one.refuses));
+    const Ran ran = check_limits(undeclared("safe_block/f32@host", one.refuses));
     EXPECT_EQ(ran.within.contract.found, one.found);
     EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
   }
@@ -129,7 +129,7 @@ TEST(LimitSearch, LongRowsThatEndTheProcess) {
   const auto found = next_limits(v, records, [](const char*) { return true; });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].word, "max_V=300");
-  const Ran ran = check(v);
+  const Ran ran = check_limits(v);
   EXPECT_EQ(ran.within.contract.found, "max_V=300");
   EXPECT_TRUE(ran.right) << ran.failures;
 }
@@ -138,13 +138,13 @@ TEST(LimitSearch, TheLargestK) {
   for (const auto& [found, most] :
        {std::pair("max_k=8", 8), std::pair("max_k=2", 2), std::pair("max_k=33", 33)}) {
     const Ran ran =
-        check(undeclared("online_topk_block/f32@host",
+        check_limits(undeclared("online_topk_block/f32@host",
                          [most = most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; }),
               {"shapes", "rows", "families"});
     EXPECT_EQ(ran.within.contract.found, found);
     EXPECT_TRUE(ran.right) << found << ":\n" << ran.failures;
   }
-  const Ran ran = check(undeclared("online_topk_block/f32@host",
+  const Ran ran = check_limits(undeclared("online_topk_block/f32@host",
                                    [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
                         {"shapes", "families"});
   EXPECT_EQ(ran.within.contract.found, "k_up_to_V=yes") << ran.failures;
@@ -168,11 +168,11 @@ Variant wrong_for(const std::function<bool(int k)>& wrong, int most) {
 }
 
 TEST(LimitSearch, AKThatIsWrongInSilenceIsAFaultAndNamed) {
-  Ran ran = check(wrong_for([](int k) { return k == 7; }, 64), {"families"});
+  Ran ran = check_limits(wrong_for([](int k) { return k == 7; }, 64), {"families"});
   EXPECT_FALSE(ran.right);
   EXPECT_NE(ran.failures.find("k = 7"), std::string::npos) << ran.failures;
   // Refused from 33 on, wrong from 9 on: the limit hides nothing.
-  ran = check(wrong_for([](int k) { return k > 8; }, 32), {"families"});
+  ran = check_limits(wrong_for([](int k) { return k > 8; }, 32), {"families"});
   EXPECT_FALSE(ran.right);
   EXPECT_EQ(ran.within.contract.found, "max_k=32");
   EXPECT_NE(ran.failures.find("k of 9 or more"), std::string::npos) << ran.failures;
@@ -181,7 +181,7 @@ TEST(LimitSearch, AKThatIsWrongInSilenceIsAFaultAndNamed) {
 TEST(LimitSearch, AlignmentsAboveSixteenBytes) {
   for (const std::uintptr_t bytes : {std::uintptr_t{32}, std::uintptr_t{64}, std::uintptr_t{128}}) {
     const Ran ran =
-        check(undeclared("safe_block/f32@host",
+        check_limits(undeclared("safe_block/f32@host",
                          [bytes](const Problem&, std::uintptr_t at) { return at % bytes == 0 ? kRun : kNo; }),
               {"shapes", "layout"});
     EXPECT_EQ(ran.within.contract.found, "alignment=" + std::to_string(bytes));

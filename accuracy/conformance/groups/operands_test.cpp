@@ -45,18 +45,18 @@ Variant serial(std::uint32_t parts, Logit logit) {
   });
 }
 
-ConformanceResult check(const Variant& v, std::vector<std::string> only = {"operands"}) {
+ConformanceResult check_operands(const Variant& v, std::vector<std::string> only = {"operands"}) {
   ConformanceOptions o;
   o.extent = Extent::quick;
   o.only = std::move(only);
   return run_conformance([&] { return v; }, o);
 }
-std::int64_t failed(const ConformanceResult& r) {
+std::int64_t failed_operands(const ConformanceResult& r) {
   std::int64_t n = 0;
   for (const Record& one : r.records) n += one.status == Status::fail;
   return n;
 }
-std::string first_reason(const ConformanceResult& r) {
+std::string reason_of_first_failure(const ConformanceResult& r) {
   for (const Record& one : r.records)
     if (one.status == Status::fail) return one.reproduce + ": " + one.reason;
   return {};
@@ -92,8 +92,8 @@ TEST(Operands, RightKernelsPassHoweverTheyRound) {
          return c.x(r, j) + c.bias(0, j);
        })}};
   for (const auto& [what, v] : all) {
-    const ConformanceResult r = check(v);
-    EXPECT_EQ(failed(r), 0) << what << ": " << first_reason(r);
+    const ConformanceResult r = check_operands(v);
+    EXPECT_EQ(failed_operands(r), 0) << what << ": " << reason_of_first_failure(r);
     EXPECT_GT(r.executed, 100) << what;
     for (const Record& one : r.records) EXPECT_EQ(one.status, Status::pass) << what << ": " << one.reason;
   }
@@ -128,8 +128,8 @@ TEST(Operands, WrongOnesFailThereAndNowhereElse) {
        serial(op::temperatures,
               [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j) / c.temperature(0); })}};
   for (const auto& [what, v] : all) {
-    EXPECT_GT(failed(check(v)), 10) << what;
-    EXPECT_EQ(failed(check(v, {"shapes"})), 0) << what;
+    EXPECT_GT(failed_operands(check_operands(v)), 10) << what;
+    EXPECT_EQ(failed_operands(check_operands(v, {"shapes"})), 0) << what;
   }
 }
 
@@ -149,18 +149,18 @@ TEST(Operands, EveryRowOfManyHasItsOwn) {
          return c.x(r, j) / c.temperature(r % kBlocks);
        })}};
   for (const auto& [what, v] : all) {
-    const ConformanceResult r = check(v);
-    EXPECT_GT(failed(r), 3) << what;
+    const ConformanceResult r = check_operands(v);
+    EXPECT_GT(failed_operands(r), 3) << what;
     for (const Record& one : r.records) EXPECT_TRUE(one.status != Status::fail || one.rows > kBlocks) << what;
   }
 }
 
 /// A buffer for the first 65,536 columns of the bias; later columns of longer rows get no bias.
 TEST(Operands, LongRowsHaveThemToTheEnd) {
-  const ConformanceResult r = check(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
+  const ConformanceResult r = check_operands(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
     return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
   }));
-  EXPECT_GT(failed(r), 0);
+  EXPECT_GT(failed_operands(r), 0);
 }
 
 /// An online softmax computes exp(-inf - -inf) there.
@@ -189,8 +189,8 @@ TEST(Operands, AWriteIntoAMaskIsSeen) {
     run(p, b, s);
     if (p.rows > 0 && p.V > 0) static_cast<unsigned char*>(const_cast<void*>(b.mask))[0] ^= 1;
   };
-  const ConformanceResult r = check(v);
-  ASSERT_GT(failed(r), 0);
+  const ConformanceResult r = check_operands(v);
+  ASSERT_GT(failed_operands(r), 0);
   bool named = false;
   for (const Record& one : r.records)
     for (const CheckResult& c : one.checks) named = named || (c.failed > 0 && c.detail == "the mask changed");
@@ -201,8 +201,8 @@ TEST(Operands, TheReferenceVariantPasses) {
   for (const char* key : {"masked_block/f32@host", "masked_block/f16@host", "masked_block/bf16@host_fma"}) {
     const Variant* v = find_variant(key);
     ASSERT_NE(v, nullptr) << key;
-    const ConformanceResult r = check(*v, {"operands", "layout", "shapes"});
-    EXPECT_EQ(failed(r), 0) << key << ": " << first_reason(r);
+    const ConformanceResult r = check_operands(*v, {"operands", "layout", "shapes"});
+    EXPECT_EQ(failed_operands(r), 0) << key << ": " << reason_of_first_failure(r);
     EXPECT_GT(r.executed, 300) << key;
   }
 }
@@ -214,7 +214,7 @@ TEST(Operands, ADeclaredRoundingIsHeld) {
     return std::fmaf(c.p.scale, c.x(r, j), c.bias(r, j));
   });
   v.claim.logits = LogitRounding::fma;
-  EXPECT_EQ(failed(check(v)), 0);
+  EXPECT_EQ(failed_operands(check_operands(v)), 0);
   const Tensor x = make_rows("normal_3", Dtype::f32, 1000, 2, 1);
   const OperandValues values = drawn_operands(v.operands, 2, 1000, 1, OperandDraw::ordinary);
   const EffectiveLogits fma = effective_logits(x, values, LogitRounding::fma);

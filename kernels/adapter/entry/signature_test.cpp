@@ -10,14 +10,14 @@
 namespace assay {
 namespace {
 
-std::string roles(const EntrySignature& s) {
+std::string every_role(const EntrySignature& s) {
   std::string text;
   for (const Parameter& p : s.parameters)
     text += (text.empty() ? "" : " ") + (p.role == Role::literal ? p.literal : std::string(name(p.role)));
   return text;
 }
-std::string roles(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
-  return roles(parse_entry(entry, arguments, op));
+std::string every_role(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+  return every_role(parse_entry(entry, arguments, op));
 }
 std::string refusal(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
   try {
@@ -33,7 +33,7 @@ TEST(EntrySignature, ReadsTheUsualOrder) {
       parse_entry("void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)");
   EXPECT_EQ(s.function, "softmax");
   EXPECT_EQ(s.returned, Returned::nothing);
-  EXPECT_EQ(roles(s), "in out rows V stream");
+  EXPECT_EQ(every_role(s), "in out rows V stream");
   EXPECT_EQ(s.op, Op::softmax);
   EXPECT_EQ(s.in, Dtype::f32);
   EXPECT_EQ(s.limits(), "dense=yes; max_V=2147483647");
@@ -41,28 +41,28 @@ TEST(EntrySignature, ReadsTheUsualOrder) {
 
 TEST(EntrySignature, ReadsOtherOrdersAndNames) {
   // The parameter orders of well-known kernels.
-  EXPECT_EQ(roles("void softmax_forward(float* out, const float* inp, int N, int C)"), "out in rows V");
-  EXPECT_EQ(roles("void f(const float *x, float *y, int M, int N)"), "in out rows V");
-  EXPECT_EQ(roles("void f(float* input, float* output, int batch_size, int dim)"), "in out rows V");
-  EXPECT_EQ(roles("void f(const float* d_in, float* d_out, int N, int n)"), "in out rows V");
-  EXPECT_EQ(roles("void f(const float* logits, float* probs, int n, int d)"), "in out rows V");
-  EXPECT_EQ(roles("void f(const float* x, float* y, int B, int N)"), "in out rows V");
+  EXPECT_EQ(every_role("void softmax_forward(float* out, const float* inp, int N, int C)"), "out in rows V");
+  EXPECT_EQ(every_role("void f(const float *x, float *y, int M, int N)"), "in out rows V");
+  EXPECT_EQ(every_role("void f(float* input, float* output, int batch_size, int dim)"), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* d_in, float* d_out, int N, int n)"), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* logits, float* probs, int n, int d)"), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* x, float* y, int B, int N)"), "in out rows V");
   EXPECT_EQ(
-      roles(
+      every_role(
           "cudaError_t f(void* stream, float scale, size_t rows, size_t cols, float* dst, const float* src)"),
       "stream scale rows V out in");
-  EXPECT_EQ(roles("void f(const float* in, int64_t in_pitch, float* out, int64_t out_row_stride, int64_t "
+  EXPECT_EQ(every_role("void f(const float* in, int64_t in_pitch, float* out, int64_t out_row_stride, int64_t "
                   "rows, int64_t V)"),
             "in in_pitch out out_pitch rows V");
-  EXPECT_EQ(roles("int f(const float a[], float b[], int rows, int V);"), "in out rows V");
-  EXPECT_EQ(roles("void f(float* x, int rows, int V)"), "inout rows V");
-  EXPECT_EQ(roles("extern \"C\" void f(const float* __restrict__ x, float* __restrict__ y, unsigned rows, "
+  EXPECT_EQ(every_role("int f(const float a[], float b[], int rows, int V);"), "in out rows V");
+  EXPECT_EQ(every_role("void f(float* x, int rows, int V)"), "inout rows V");
+  EXPECT_EQ(every_role("extern \"C\" void f(const float* __restrict__ x, float* __restrict__ y, unsigned rows, "
                   "long long V) noexcept"),
             "in out rows V");
-  EXPECT_EQ(roles("void f(const float*, float*, int rows, int)"), "in out rows V");
-  EXPECT_EQ(roles("void f(const float* in, float* out, float* m, float* d, int rows, int V)"),
+  EXPECT_EQ(every_role("void f(const float*, float*, int rows, int)"), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* in, float* out, float* m, float* d, int rows, int V)"),
             "in out m d rows V");
-  EXPECT_EQ(roles("void f(const float* in, float* out, int rows, int m)", {{"m", "V"}}), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* in, float* out, int rows, int m)", {{"m", "V"}}), "in out rows V");
 }
 
 TEST(EntrySignature, ReadsTypesAndOps) {
@@ -93,14 +93,14 @@ TEST(EntrySignature, ReadsTypesAndOps) {
 }
 
 TEST(EntrySignature, TakesArguments) {
-  EXPECT_EQ(roles("void f(const float* a, float* b, int p, int q, int block)",
+  EXPECT_EQ(every_role("void f(const float* a, float* b, int p, int q, int block)",
                   {{"p", "rows"}, {"q", "V"}, {"block", "256"}}),
             "in out rows V 256");
-  EXPECT_EQ(roles("void f(const float*, float*, int, int)", {{"4", "V"}}), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float*, float*, int, int)", {{"4", "V"}}), "in out rows V");
   const EntrySignature s =
       parse_entry("void f(const float* in, float* out, void* ws, size_t ws_bytes, int rows, int V)",
                   {{"workspace_bytes", "rows * V * 4"}});
-  EXPECT_EQ(roles(s), "in out workspace workspace_bytes rows V");
+  EXPECT_EQ(every_role(s), "in out workspace workspace_bytes rows V");
   EXPECT_EQ(s.workspace_bytes, "rows * V * 4");
 }
 
@@ -133,9 +133,9 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
 }
 
 TEST(EntrySignature, TIsAlsoTheNameOfALength) {
-  EXPECT_EQ(roles("void f(float* out, const float* inp, int B, int T, int C)", {{"T", "1"}}),
+  EXPECT_EQ(every_role("void f(float* out, const float* inp, int B, int T, int C)", {{"T", "1"}}),
             "out in rows 1 V");
-  EXPECT_EQ(roles("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
+  EXPECT_EQ(every_role("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
             "out in rows 1 V");
   EXPECT_NE(
       refusal("void f(float* out, const float* inp, int B, unsigned int T, int C)").find("--arg T=VALUE"),
@@ -151,7 +151,7 @@ TEST(EntrySignature, TIsAlsoTheNameOfALength) {
   const EntrySignature s =
       parse_entry("void f<T>(const T* in, T* out, int B, int T, int C)", {{"T", "1"}}, {}, Dtype::f16);
   EXPECT_EQ(s.function, "f<__half>");
-  EXPECT_EQ(roles(s), "in out rows 1 V");
+  EXPECT_EQ(every_role(s), "in out rows 1 V");
   EXPECT_EQ(s.parameters[3].name, "T");
 }
 
@@ -166,7 +166,7 @@ TEST(EntrySignature, SkipsAttributesAndDefaults) {
         "int V, cudaStream_t s)",
         "int f(const float* in, float* out, int rows = int{1}, int V = {}, cudaStream_t s = cudaStream_t{})",
         "int f(const float* in, float* out, int rows = f({1, 2}, a[3]), int V = 7, cudaStream_t s = {})"}) {
-    EXPECT_EQ(roles(entry), "in out rows V stream") << entry;
+    EXPECT_EQ(every_role(entry), "in out rows V stream") << entry;
     EXPECT_EQ(parse_entry(entry).returned, Returned::status) << entry;
   }
   EXPECT_EQ(refusal("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
@@ -182,7 +182,7 @@ TEST(EntrySignature, SkipsAttributesAndDefaults) {
 
 TEST(EntrySignature, CommentsAreNoPartOfIt) {
   EXPECT_EQ(
-      roles("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
+      every_role("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
       "in out rows V");
   EXPECT_NE(refusal("void f(const float* in /* the logits").find("a comment is not closed"),
             std::string::npos);
@@ -201,7 +201,7 @@ TEST(EntrySignature, RefusesValuesThatMakeNoSense) {
   says({{"h", "-32769"}}, "does not fit short");
   says({{"u", "-1"}}, "does not fit unsigned");
   says({{"out", "5"}}, "a number is no float*");
-  EXPECT_EQ(roles(plain, {{"b", "-2147483648"}, {"u", "4294967295"}, {"h", "-32768"}, {"x", "0.5f"}}),
+  EXPECT_EQ(every_role(plain, {{"b", "-2147483648"}, {"u", "4294967295"}, {"h", "-32768"}, {"x", "0.5f"}}),
             "in out rows V -2147483648 4294967295 -32768 0.5f");
   EXPECT_NE(
       refusal("void f(const float* in, float* in, int rows, int V)").find("two parameters are called 'in'"),

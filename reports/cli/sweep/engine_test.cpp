@@ -37,7 +37,7 @@ class SweepEngine : public testing::Test {
   SweepOptions options_;
 };
 
-int call(std::vector<const char*> words) {
+int call_engine(std::vector<const char*> words) {
   words.insert(words.begin(), {"assay", "sweep"});
   return run_assay(static_cast<int>(words.size()), words.data());
 }
@@ -243,35 +243,35 @@ TEST(SweepPlan, BeginsWithTheReferenceKernels) {
 }
 
 TEST(SweepCommand, RefusesWhatItCannotDo) {
-  EXPECT_EQ(call({"--key", "nothing/f32@host"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--V", "0"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--rows", "0"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--dtype", "f64"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--budget", "soon"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--quick", "--full"}), kBadCall);
-  EXPECT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--family", "none"}),
+  EXPECT_EQ(call_engine({"--key", "nothing/f32@host"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "0"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--rows", "0"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--dtype", "f64"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--budget", "soon"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--quick", "--full"}), kBadCall);
+  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--family", "none"}),
             kBadCall);
-  EXPECT_EQ(call({"launch", "--key", "topk_block/f32@host", "--V", "63", "--rows", "2", "--k", "65"}),
+  EXPECT_EQ(call_engine({"launch", "--key", "topk_block/f32@host", "--V", "63", "--rows", "2", "--k", "65"}),
             kBadCall);
-  EXPECT_EQ(call({"launch", "--key", "none/f32@host", "--V", "63", "--rows", "2"}), kBadCall);
+  EXPECT_EQ(call_engine({"launch", "--key", "none/f32@host", "--V", "63", "--rows", "2"}), kBadCall);
 }
 
 TEST_F(SweepEngine, WritesPageAndSummary) {
   const std::string out = folder_.string();
-  ASSERT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
+  ASSERT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
             kPassed);
   EXPECT_NE(read_file(folder_ / "sweep.html").find("online_block"), std::string::npos);
   EXPECT_FALSE(read_file(folder_ / "sweep.md").empty());
   std::filesystem::remove(folder_ / "sweep.html");
-  EXPECT_EQ(call({"page", out.c_str()}), kPassed);
+  EXPECT_EQ(call_engine({"page", out.c_str()}), kPassed);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "sweep.html"));
   std::filesystem::remove(folder_ / "sweep.jsonl");
-  EXPECT_EQ(call({"page", out.c_str()}), kBadCall);
+  EXPECT_EQ(call_engine({"page", out.c_str()}), kBadCall);
 }
 
 TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
   const std::string out = folder_.string(), old = (folder_ / "old.jsonl").string();
-  ASSERT_EQ(call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
+  ASSERT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
             kPassed);
   // Once ten times as fast as before, once ten times as slow. A configuration that was not requested is not
   // lost.
@@ -282,7 +282,7 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
     std::string text;
     for (const SweepRecord& r : before) text += sweep_line(r);
     write_files({{old, text}});
-    return call({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str(),
+    return call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str(),
                  "--compare", old.c_str()});
   };
   EXPECT_EQ(against(), kPassed);
@@ -317,7 +317,7 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
 
 TEST(SweepCommand, Launches) {
   EXPECT_EQ(
-      call({"launch", "--key", "safe_then_topk/f32@host", "--V", "63", "--rows", "2", "--launches", "2"}),
+      call_engine({"launch", "--key", "safe_then_topk/f32@host", "--V", "63", "--rows", "2", "--launches", "2"}),
       kPassed);
 }
 
