@@ -152,7 +152,7 @@ TEST(PythonKernel, IndicesAndMethods) {
 }
 
 template <class Error>
-std::string refusal(const PythonCallable& c) {
+std::string refusal_of_python_python_kernel(const PythonCallable& c) {
   try {
     load_python(c);
   } catch (const EnvironmentError& e) {
