@@ -32,7 +32,7 @@ Variant declared(std::string_view text) {
 }
 
 /// The line of the error, or "" if there is none.
-std::string refusal_of_kernels_declaration(std::string_view text) {
+std::string refusal_of_declaration(std::string_view text) {
   Variant v = stranger();
   try {
     apply_declaration(text, v);
@@ -189,20 +189,20 @@ TEST(Declaration, RefusesWhatItDoesNotKnowByName) {
       {"height=1000", "height: it is 1000 at V = 1: no sum of 1 terms is that high"},
   };
   for (const auto& [text, words] : bad) {
-    const std::string line = refusal_of_kernels_declaration(text);
+    const std::string line = refusal_of_declaration(text);
     EXPECT_NE(line.find(words), std::string::npos) << text << " gives: " << line;
     EXPECT_TRUE(line.starts_with("declaration: ")) << line;
     EXPECT_EQ(line.find('\n'), std::string::npos) << line;
   }
-  EXPECT_FALSE(refusal_of_kernels_declaration("height=" + std::string(3000, '(')).empty());
-  EXPECT_FALSE(refusal_of_kernels_declaration("height=" + std::string(900, '(')).empty());
-  EXPECT_FALSE(refusal_of_kernels_declaration(std::string(20000, ' ')).empty());
-  EXPECT_FALSE(refusal_of_kernels_declaration(std::string("exp=f\0st", 8)).empty());
+  EXPECT_FALSE(refusal_of_declaration("height=" + std::string(3000, '(')).empty());
+  EXPECT_FALSE(refusal_of_declaration("height=" + std::string(900, '(')).empty());
+  EXPECT_FALSE(refusal_of_declaration(std::string(20000, ' ')).empty());
+  EXPECT_FALSE(refusal_of_declaration(std::string("exp=f\0st", 8)).empty());
 }
 
 TEST(Declaration, NamesTheNearestWordOrAll) {
   const auto ends = [](const char* text, const std::string& end) {
-    EXPECT_TRUE(refusal_of_kernels_declaration(text).ends_with(end)) << refusal_of_kernels_declaration(text);
+    EXPECT_TRUE(refusal_of_declaration(text).ends_with(end)) << refusal_of_declaration(text);
   };
   ends("exq=fast", "'exq': is no word of a declaration: is exp meant (accurate | fast | half | exp2_fma)?");
   ends("heigth=V", "is height meant (a formula of V)?");
@@ -210,11 +210,11 @@ TEST(Declaration, NamesTheNearestWordOrAll) {
   ends("normalize=kept", "is normalise meant (recomputed | kept)?");
   // Two common letters of three are not similar enough for a suggestion.
   for (const char* text : {"tolerance=1e-3", "abc=1"}) {
-    EXPECT_NE(refusal_of_kernels_declaration(text).find("the words are algorithm, shift, exp, "), std::string::npos)
-        << refusal_of_kernels_declaration(text);
-    EXPECT_TRUE(refusal_of_kernels_declaration(text).ends_with(", finite, k_up_to_V, max_k")) << refusal_of_kernels_declaration(text);
+    EXPECT_NE(refusal_of_declaration(text).find("the words are algorithm, shift, exp, "), std::string::npos)
+        << refusal_of_declaration(text);
+    EXPECT_TRUE(refusal_of_declaration(text).ends_with(", finite, k_up_to_V, max_k")) << refusal_of_declaration(text);
   }
-  EXPECT_NE(refusal_of_kernels_declaration(std::string(9000, 'a') + "=1").find("the words are "), std::string::npos);
+  EXPECT_NE(refusal_of_declaration(std::string(9000, 'a') + "=1").find("the words are "), std::string::npos);
 }
 
 TEST(Declaration, FormulasAreIntegersRoundedUp) {
@@ -258,7 +258,7 @@ TEST(Declaration, CausalIsOfASoftmax) {
   refuse_idle_words(v);
   v.op = Op::lse;
   EXPECT_THROW(refuse_idle_words(v), InputError);
-  EXPECT_NE(refusal_of_kernels_declaration("causal=yes").find("'yes' is none of no, zeros, lower"), std::string::npos);
+  EXPECT_NE(refusal_of_declaration("causal=yes").find("'yes' is none of no, zeros, lower"), std::string::npos);
   EXPECT_EQ(own_columns(v.claim, 12, 5), 3);
   EXPECT_EQ(own_columns(stranger().claim, 12, 5), 5);
 }
@@ -276,7 +276,7 @@ TEST(Declaration, EpsilonIsASmallNumber) {
   EXPECT_EQ(declaration_of(declared("epsilon=0.01")), "epsilon=0.01");
   EXPECT_EQ(declaration_of(declared("epsilon=0")), "");
   for (const char* text : {"epsilon=-1e-6", "epsilon=0.1", "epsilon=nan", "epsilon=1e-6f", "epsilon=inf"})
-    EXPECT_NE(refusal_of_kernels_declaration(text).find("is no number from 0 to 0.01"), std::string::npos) << text;
+    EXPECT_NE(refusal_of_declaration(text).find("is no number from 0 to 0.01"), std::string::npos) << text;
 }
 
 TEST(Declaration, StoredNumeratorsAreOfTheOutputsType) {
@@ -300,9 +300,9 @@ TEST(Declaration, StoredNumeratorsAreOfTheOutputsType) {
   v.claim.internals = Internals::f16;
   v.claim.numerators = Numerators::output;
   EXPECT_THROW(refuse_idle_words(v), InputError);
-  EXPECT_NE(refusal_of_kernels_declaration("numerators=output; normalise=kept"), "");
-  EXPECT_NE(refusal_of_kernels_declaration("numerators=output; algorithm=naive"), "");
-  EXPECT_NE(refusal_of_kernels_declaration("numerators=output; algorithm=online; rescale_threshold=5"), "");
+  EXPECT_NE(refusal_of_declaration("numerators=output; normalise=kept"), "");
+  EXPECT_NE(refusal_of_declaration("numerators=output; algorithm=naive"), "");
+  EXPECT_NE(refusal_of_declaration("numerators=output; algorithm=online; rescale_threshold=5"), "");
 }
 
 TEST(Declaration, SurvivesAnyBytes) {

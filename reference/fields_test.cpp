@@ -48,7 +48,7 @@ void each_field(R& r, Visit& visit) {
 
 namespace {
 
-std::string refusal_of_reference_fields(const nlohmann::json& j) {
+std::string refusal_of_fields(const nlohmann::json& j) {
   try {
     fields_from_json<Outer>(j);
   } catch (const InputError& e) {
@@ -87,16 +87,16 @@ TEST(Fields, AreRefusedByName) {
   const auto changed = [&](const char* field, const nlohmann::json& v) {
     nlohmann::json j = good;
     j[field] = v;
-    return refusal_of_reference_fields(j);
+    return refusal_of_fields(j);
   };
-  EXPECT_EQ(refusal_of_reference_fields(good), "");
+  EXPECT_EQ(refusal_of_fields(good), "");
   EXPECT_EQ(changed("colour", "two\nlines"), "field colour: \"two\\nlines\" is not known");
   EXPECT_EQ(changed("maybe", "infinity"), "field maybe: \"infinity\" is not a number");
   EXPECT_EQ(changed("numbers", 1), "field numbers: is not a list");
   EXPECT_TRUE(changed("one", {{"x", true}, {"n", 1}}).starts_with("field one: field x: "));
   EXPECT_TRUE(changed("many", {{{"x", 1}}}).starts_with("field many: field n: "));
   EXPECT_TRUE(changed("range", {1}).starts_with("field range: "));
-  EXPECT_TRUE(refusal_of_reference_fields(3).starts_with("field numbers: "));
+  EXPECT_TRUE(refusal_of_fields(3).starts_with("field numbers: "));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t z) {  // splitmix64
   return z ^ z >> 31;
 }
 
-/// Outputs of a right_softmax kernel, moved by -3 to 3 steps.
+/// Outputs of a right kernel, moved by -3 to 3 steps.
 std::uint32_t near_outputs(std::uint32_t logits, std::uint64_t h) {
   const double x0 = decode(Dtype::f16, logits & 0xffff), x1 = decode(Dtype::f16, logits >> 16);
   const double m = std::max(x0, x1);

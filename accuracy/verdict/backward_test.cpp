@@ -56,7 +56,7 @@ TEST(BackwardTruth, ContainsWhatMpfrSaysAndIsNarrow) {
 }
 
 /// One row of f32, or of values that are rounded to the variant's type.
-using BackwardRows =
+using GradientRows =
     std::function<void(const std::vector<float>& y, const std::vector<float>& dy, std::vector<float>& dx)>;
 struct Rows {
   const Problem& p;
@@ -69,7 +69,7 @@ struct Rows {
   }
 };
 
-Variant kernel(Dtype t, BackwardRows f, bool neighbour = false) {
+Variant kernel(Dtype t, GradientRows f, bool neighbour = false) {
   Variant v;
   v.variant = "planted";
   v.dtype = t;
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(, BackwardTypes, testing::Values(Dtype::f16, Dtype::bf1
                          [](const auto& i) { return std::string(name(i.param)); });
 
 /// The three ways to write it: y (dy - s), y dy - y s, and the same with one fma.
-const BackwardRows kForms[] = {
+const GradientRows kForms[] = {
     [](const auto& y, const auto& dy, auto& dx) {
       const float s = sum_of(y, dy, y.size());
       for (std::size_t j = 0; j < y.size(); ++j) dx[j] = y[j] * (dy[j] - s);
@@ -133,7 +133,7 @@ TEST_P(BackwardTypes, RightKernelsPassInEveryFormOnEveryFamily) {
   for (const Family& family : families())
     for (const std::int64_t V : {1, 2, 33, 1000}) {
       if (!applies(family, GetParam(), V)) continue;
-      for (const BackwardRows& form : kForms)
+      for (const GradientRows& form : kForms)
         for (const bool undeclared : {false, true}) {
           Variant v = kernel(GetParam(), form);
           if (undeclared) v.claim = undeclared_claim();
@@ -162,7 +162,7 @@ TEST_P(BackwardTypes, TheReferenceVariantPassesOnEveryFamily) {
 
 struct Fault {
   const char* name;
-  BackwardRows f;
+  GradientRows f;
   const char* says;
   bool neighbour = false;
 };
@@ -238,7 +238,7 @@ TEST(BackwardCoherence, SeesOneWrongElementUnderAWeakBound) {
 }
 
 TEST(BackwardSpecial, ANaNSpreadsOverItsRowAndNoFurther) {
-  const BackwardRows drops = [](const auto& y, const auto& dy, auto& dx) {
+  const GradientRows drops = [](const auto& y, const auto& dy, auto& dx) {
     kForms[0](y, dy, dx);
     for (float& x : dx)
       if (std::isnan(x)) x = 0;

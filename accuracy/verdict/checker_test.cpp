@@ -69,7 +69,7 @@ Record check_fake(const char* family, std::int64_t V, std::int64_t rows, Corrupt
   return r;
 }
 
-const CheckResult* check_named(const Record& r, const char* check) {
+const CheckResult* find_check_of(const Record& r, const char* check) {
   for (const CheckResult& c : r.checks)
     if (name(c.check) == std::string_view(check)) return &c;
   return nullptr;
@@ -77,7 +77,7 @@ const CheckResult* check_named(const Record& r, const char* check) {
 
 void expect_caught(const Record& r, const char* check) {
   EXPECT_EQ(r.status, Status::fail) << r.reason;
-  const CheckResult* c = check_named(r, check);
+  const CheckResult* c = find_check_of(r, check);
   ASSERT_NE(c, nullptr) << check << " judged nothing: " << r.reason;
   EXPECT_GT(c->failed, 0) << "expected " << check << ", but: " << r.reason;
   EXPECT_FALSE(c->detail.empty());
@@ -142,7 +142,7 @@ TEST(Checker, RefusesOneWrongElementInAHundredThousand) {
   expect_caught(r, "element");
   ASSERT_TRUE(r.worst);
   EXPECT_EQ(r.worst->column, 76543);
-  EXPECT_EQ(check_named(r, "element")->failed, 1);
+  EXPECT_EQ(find_check_of(r, "element")->failed, 1);
 }
 
 TEST(Checker, RefusesAShiftedRow) {

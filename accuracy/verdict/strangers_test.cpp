@@ -1,4 +1,4 @@
-// An undeclared kernel is judged_stranger correctly in both directions. A right one passes on every family without a
+// An undeclared kernel is judged correctly in both directions. A right one passes on every family without a
 // declaration, or with the words that its author would write. A wrong one is refused although nothing was
 // claimed.
 #include "accuracy/verdict/strangers_test.hpp"
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RightStrangers, testing::ValuesIn(kRight),
                          [](const auto& i) { return std::string(i.param.name); });
 
 // The error of f16 arithmetic may be so large that its bound means nothing. Such a kernel is never refused
-// for it; the verdict says that it could not be judged_stranger.
+// for it; the verdict says that it could not be judged.
 TEST(Strangers, HalfInsideIsNotRefusedAndHardlyEverJudged) {
   for (const Dtype out : {Dtype::f16, Dtype::f32}) {
     const Variant v = stranger(half_inside, "internals=f16; exp=half; height=V/8+8", Dtype::f16, out);

@@ -8,7 +8,7 @@
 namespace assay::isolation {
 namespace {
 
-std::string refusal_of_isolation_plugin(const std::string& path, double seconds = 20) {
+std::string refusal_of_plugin(const std::string& path, double seconds = 20) {
   try {
     load_plugin(path, {.timeout_seconds = seconds});
   } catch (const InputError& e) {
@@ -48,7 +48,7 @@ TEST(Plugin, ReadsEveryVariantAndFindsOneByName) {
     EXPECT_EQ(one[0].key(), v.key());
   }
   EXPECT_EQ(load_plugin(path + "#quarters/f16:f32").size(), 1u);
-  EXPECT_EQ(refusal_of_isolation_plugin(path + "#quarters/f32"), path + ": has no variant quarters/f32");
+  EXPECT_EQ(refusal_of_plugin(path + "#quarters/f32"), path + ": has no variant quarters/f32");
 }
 
 TEST(Plugin, OtherVersionsOfTheStructsAreRead) {
@@ -71,7 +71,7 @@ TEST(Plugin, WhatTheAuthorDeclaresCounts) {
   EXPECT_EQ(v.limits.max_V, 65536);
   EXPECT_EQ(v.claim.height(1000), 1000);
   const std::string path = fixture("fixture_bad_declaration");
-  const std::string why = refusal_of_isolation_plugin(path);
+  const std::string why = refusal_of_plugin(path);
   EXPECT_TRUE(why.starts_with(path + ": variant 'c99_softmax': ")) << why;
   EXPECT_NE(why.find("hight"), std::string::npos) << why;
 }
@@ -100,19 +100,19 @@ TEST(Plugin, EveryMalformedOneIsRefusedInOneLine) {
   };
   for (const auto& [name, words] : all) {
     const std::string path = fixture(std::string("fixture_") + name);
-    EXPECT_EQ(refusal_of_isolation_plugin(path), path + ": " + words);
+    EXPECT_EQ(refusal_of_plugin(path), path + ": " + words);
   }
-  EXPECT_EQ(refusal_of_isolation_plugin(fixture("fixture_hangs"), 0.3),
+  EXPECT_EQ(refusal_of_plugin(fixture("fixture_hangs"), 0.3),
             fixture("fixture_hangs") + ": hung while it was loaded: nothing came back within 0.3 s");
 }
 
 TEST(Plugin, FilesThatAreNoSharedObjects) {
-  EXPECT_EQ(refusal_of_isolation_plugin("/nowhere/x.so"), "/nowhere/x.so: no such file");
-  EXPECT_EQ(refusal_of_isolation_plugin("/tmp"), "/tmp: not a file");
+  EXPECT_EQ(refusal_of_plugin("/nowhere/x.so"), "/nowhere/x.so: no such file");
+  EXPECT_EQ(refusal_of_plugin("/tmp"), "/tmp: not a file");
   const TestFolder folder;
   const std::string path = folder.path() / "not_an_elf.so";
   std::ofstream(path) << "not a shared object, but long enough to be looked at: " << std::string(4096, '.');
-  const std::string why = refusal_of_isolation_plugin(path);
+  const std::string why = refusal_of_plugin(path);
   EXPECT_TRUE(why.starts_with(path + ": can not be loaded: ")) << why;
   EXPECT_NE(why.find("invalid ELF header"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos) << why;

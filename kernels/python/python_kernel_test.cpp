@@ -152,7 +152,7 @@ TEST(PythonKernel, IndicesAndMethods) {
 }
 
 template <class Error>
-std::string refusal_of_python_python_kernel(const PythonCallable& c) {
+std::string refusal_of_callable(const PythonCallable& c) {
   try {
     load_python(c);
   } catch (const EnvironmentError& e) {
@@ -165,19 +165,19 @@ std::string refusal_of_python_python_kernel(const PythonCallable& c) {
 
 TEST(PythonKernel, WhatIsWrongWithACallIsOneLine) {
   ASSAY_NEEDS_PYTHON("ctypes");
-  EXPECT_EQ(refusal_of_python_python_kernel<InputError>(callable("nowhere.py", "f")),
+  EXPECT_EQ(refusal_of_callable<InputError>(callable("nowhere.py", "f")),
             python_fixture("nowhere.py") + ": no such file");
-  EXPECT_EQ(refusal_of_python_python_kernel<InputError>(callable("raw_rows.py", "not_callable")),
+  EXPECT_EQ(refusal_of_callable<InputError>(callable("raw_rows.py", "not_callable")),
             "raw_rows.py:not_callable: raw_rows.py: not_callable is not callable");
-  const std::string has = refusal_of_python_python_kernel<InputError>(callable("raw_rows.py", "softmax"));
+  const std::string has = refusal_of_callable<InputError>(callable("raw_rows.py", "softmax"));
   EXPECT_TRUE(has.starts_with("raw_rows.py:softmax: raw_rows.py has no softmax: it has Rows, ")) << has;
   EXPECT_NE(has.find(", right, "), std::string::npos) << has;
-  const std::string syntax = refusal_of_python_python_kernel<InputError>(callable("bad_syntax.py", "softmax"));
+  const std::string syntax = refusal_of_callable<InputError>(callable("bad_syntax.py", "softmax"));
   EXPECT_TRUE(syntax.starts_with("bad_syntax.py:softmax: can not be imported: SyntaxError: ")) << syntax;
   PythonCallable module = callable("a_package.of_nobody", "f");
   module.is_file = false;
   module.place = "a_package.of_nobody";
-  const std::string finds = refusal_of_python_python_kernel<InputError>(module);
+  const std::string finds = refusal_of_callable<InputError>(module);
   EXPECT_NE(finds.find(" finds no module a_package from "), std::string::npos) << finds;
   for (const std::string& line : {has, syntax, finds}) EXPECT_EQ(line.find('\n'), std::string::npos) << line;
 }
@@ -185,13 +185,13 @@ TEST(PythonKernel, WhatIsWrongWithACallIsOneLine) {
 TEST(PythonKernel, WhatTheMachineLacksIsSaid) {
   PythonCallable none = callable("raw_rows.py", "right");
   none.interpreter = "/nowhere/python";
-  EXPECT_EQ(refusal_of_python_python_kernel<EnvironmentError>(none), "--python /nowhere/python: is no executable file");
+  EXPECT_EQ(refusal_of_callable<EnvironmentError>(none), "--python /nowhere/python: is no executable file");
   none.interpreter = "python-of-nobody";
-  const std::string path = refusal_of_python_python_kernel<EnvironmentError>(none);
+  const std::string path = refusal_of_callable<EnvironmentError>(none);
   EXPECT_TRUE(path.starts_with("python-of-nobody: is not on PATH: install it (Debian: apt-get install "))
       << path;
   ASSAY_NEEDS_PYTHON("ctypes");
-  const std::string module = refusal_of_python_python_kernel<EnvironmentError>(callable("lacks_module.py", "f"));
+  const std::string module = refusal_of_callable<EnvironmentError>(callable("lacks_module.py", "f"));
   EXPECT_NE(module.find("lacks_module.py imports a_module_that_nobody_has, which "), std::string::npos)
       << module;
   EXPECT_TRUE(module.ends_with(" -m pip install a_module_that_nobody_has")) << module;
@@ -205,7 +205,7 @@ TEST(PythonKernel, AnInterpreterThatIsNone) {
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   PythonCallable c = callable("raw_rows.py", "right");
   c.interpreter = path;
-  EXPECT_EQ(refusal_of_python_python_kernel<InputError>(c),
+  EXPECT_EQ(refusal_of_callable<InputError>(c),
             path + ": can not be used as a worker: exited with status 4: \"no licence\"");
 }
 

@@ -22,7 +22,7 @@ std::string operands(const std::string& function, const std::vector<std::string>
   return text_of(raw(function, arguments).operands);
 }
 
-std::string refusal_of_python_python_operands(const std::string& function, const std::vector<std::string>& arguments = {},
+std::string refusal_of_operands(const std::string& function, const std::vector<std::string>& arguments = {},
                     Op op = Op::softmax) {
   try {
     raw(function, arguments, op);
@@ -86,8 +86,8 @@ TEST(PythonOperands, AMaskIsNoOutputAndIsAskedAbout) {
   const std::string question =
       "mask is a mask: what does it mean? --arg mask=mask_keep leaves out what is False; --arg "
       "mask=mask_drop leaves out what is True; --arg mask=bias adds it";
-  EXPECT_EQ(refusal_of_python_python_operands("masked"), question);
-  EXPECT_EQ(refusal_of_python_python_operands("masked_by_default"), question + "; --arg mask=None passes no mask");
+  EXPECT_EQ(refusal_of_operands("masked"), question);
+  EXPECT_EQ(refusal_of_operands("masked_by_default"), question + "; --arg mask=None passes no mask");
 }
 
 TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
@@ -95,39 +95,39 @@ TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
   const std::string says =
       "=VALUE (16, None) or --arg n=ROLE (rows, V, mask_keep, mask_drop, bias, bias_row, lengths, "
       "temperatures, scale, temperature) says it";
-  EXPECT_EQ(refusal_of_python_python_operands("one_unknown"), "what is n? --arg n" + says);
-  const std::string two = refusal_of_python_python_operands("two_unknown");
+  EXPECT_EQ(refusal_of_operands("one_unknown"), "what is n? --arg n" + says);
+  const std::string two = refusal_of_operands("two_unknown");
   EXPECT_TRUE(
       two.starts_with("which of a and b is the output? --arg NAME=out says it. For another parameter, --arg "
                       "NAME=VALUE (16, None) or --arg NAME=ROLE (rows, V, "))
       << two;
-  EXPECT_EQ(refusal_of_python_python_operands("two_unknown", {"a=out", "b=3"}), "it was accepted");
-  EXPECT_EQ(refusal_of_python_python_operands("two_scales"), "scale already is the scale: --arg sm_scale=... says what sm_scale is");
-  EXPECT_EQ(refusal_of_python_python_operands("two_biases"), "bias is bias and bias_row is bias_row: a call has one of them");
-  EXPECT_EQ(refusal_of_python_python_operands("nobody"), "no parameter is left for the logits");
-  EXPECT_EQ(refusal_of_python_python_operands("placed"),
+  EXPECT_EQ(refusal_of_operands("two_unknown", {"a=out", "b=3"}), "it was accepted");
+  EXPECT_EQ(refusal_of_operands("two_scales"), "scale already is the scale: --arg sm_scale=... says what sm_scale is");
+  EXPECT_EQ(refusal_of_operands("two_biases"), "bias is bias and bias_row is bias_row: a call has one of them");
+  EXPECT_EQ(refusal_of_operands("nobody"), "no parameter is left for the logits");
+  EXPECT_EQ(refusal_of_operands("placed"),
             "scale has no keyword, so flag in front of it needs a value: --arg flag=VALUE");
-  EXPECT_EQ(refusal_of_python_python_operands("any_name", {"z=1"}), "--arg z=1: no such parameter: its parameters are x and y");
-  EXPECT_EQ(refusal_of_python_python_operands("nobody", {"z=1"}), "--arg z=1: no such parameter: it has none");
-  EXPECT_EQ(refusal_of_python_python_operands("any_name", {"y=k"}), "softmax has no k: --arg y=... says what y is");
+  EXPECT_EQ(refusal_of_operands("any_name", {"z=1"}), "--arg z=1: no such parameter: its parameters are x and y");
+  EXPECT_EQ(refusal_of_operands("nobody", {"z=1"}), "--arg z=1: no such parameter: it has none");
+  EXPECT_EQ(refusal_of_operands("any_name", {"y=k"}), "softmax has no k: --arg y=... says what y is");
 }
 
 TEST(PythonOperands, ATopKHasNone) {
   ASSAY_NEEDS_PYTHON("ctypes");
-  EXPECT_EQ(refusal_of_python_python_operands("top", {}, Op::topk),
+  EXPECT_EQ(refusal_of_operands("top", {}, Op::topk),
             "temperature is judged for softmax, log_softmax and lse; this is topk: --arg temperature=1 "
             "checks it at "
             "that value and no other");
   EXPECT_EQ(
-      refusal_of_python_python_operands("masked", {}, Op::topk),
+      refusal_of_operands("masked", {}, Op::topk),
       "mask is judged for softmax, log_softmax and lse; this is topk: --arg mask=None checks it at that "
       "value and no other");
-  EXPECT_EQ(refusal_of_python_python_operands("top", {"temperature=1"}, Op::topk), "it was accepted");
+  EXPECT_EQ(refusal_of_operands("top", {"temperature=1"}, Op::topk), "it was accepted");
   EXPECT_EQ(
-      refusal_of_python_python_operands("top_into", {}, Op::topk),
+      refusal_of_operands("top_into", {}, Op::topk),
       "what is values? A callable takes both outputs, values and indices, or none. --arg values=VALUE (16, "
       "None) or --arg values=ROLE (rows, V) says it");
-  EXPECT_EQ(refusal_of_python_python_operands("top_into", {"values=out"}, Op::topk),
+  EXPECT_EQ(refusal_of_operands("top_into", {"values=out"}, Op::topk),
             "no parameter takes indices: a callable takes all outputs as parameters, or none");
 }
 

@@ -15,7 +15,7 @@ std::string six(const char* shape = "(2, 3)") { return npy("<f4", shape, raw(kSi
 
 class TensorFile : public Files {};
 
-std::string refusal_of_files_tensor_file(const std::string& where, const std::string& usual = "logits") {
+std::string refusal_of_tensor_file(const std::string& where, const std::string& usual = "logits") {
   try {
     tensor_of(read_stored(where, usual), Bf16::refused);
   } catch (const InputError& e) {
@@ -27,7 +27,7 @@ std::string refusal_of_files_tensor_file(const std::string& where, const std::st
   return "accepted";
 }
 #define EXPECT_REFUSED(where, reason) \
-  EXPECT_NE(refusal_of_files_tensor_file(where).find(reason), std::string::npos) << refusal_of_files_tensor_file(where)
+  EXPECT_NE(refusal_of_tensor_file(where).find(reason), std::string::npos) << refusal_of_tensor_file(where)
 
 void expect_six(const StoredArray& a) {
   EXPECT_EQ(a.type, Stored::f32);

@@ -23,20 +23,23 @@ BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
 
 
-def has(folder, name):
-    return any(os.path.exists(os.path.join(folder, name + end)) for end in ("", ".gz"))
-
-
-def read(folder, name):
+def read(folder, name, optional=False):
     path = os.path.join(folder, name)
     if os.path.exists(path):
         lines = open(path, encoding="utf-8")
     elif os.path.exists(path + ".gz"):
         lines = gzip.open(path + ".gz", "rt", encoding="utf-8")
+    elif optional:
+        return []
     else:
         sys.exit(f"write_goals.py: {folder} holds no {name}")
     with lines:
         return [json.loads(line) for line in lines if line.strip()]
+
+
+def percent(share):
+    """Rounded down, so that no goal seems reached that was not: as sweep.md does it."""
+    return f"{math.floor(100 * share + 1e-9)}"
 
 
 def number(V):
@@ -47,7 +50,7 @@ class Times:
     """The right times of every kernel: by name, dtype, rows and V."""
 
     def __init__(self, folder):
-        records = [r for r in read(folder, "sweep.jsonl") + (read(folder, "peers.jsonl") if has(folder, "peers.jsonl") else []) if r.get("kind") == "sweep"]
+        records = [r for r in read(folder, "sweep.jsonl") + read(folder, "peers.jsonl", True) if r.get("kind") == "sweep"]
         self.all, self.wrong = {}, {}
         for r in records:
             name = r["key"].split("/")[0]
@@ -102,14 +105,14 @@ def matrix(t, ladder):
         cells = []
         for V in ladder:
             s = t.share(name, (d, 4000, V))
-            cells.append("wrong" if (name, d, 4000, V) in t.wrong else f"{100 * s:.0f}" if s else "")
+            cells.append("wrong" if (name, d, 4000, V) in t.wrong else percent(s) if s else "")
         if any(cells):
             out.append(f"| `{name}/{d}` | " + " | ".join(cells) + " |")
     out += ["", "| % of a read, 4000 rows, V = | " + " | ".join(number(V) for V in ladder) + " |",
             "|---|" + "---|" * len(ladder)]
     for name, d in [(n, d) for n in ("onepass_lse_fast", "onepass_lse") for d in DTYPES]:
         cells = [t.share(name, (d, 4000, V), "read_us") for V in ladder]
-        out.append(f"| `{name}/{d}` | " + " | ".join(f"{100 * s:.0f}" if s else "" for s in cells) + " |")
+        out.append(f"| `{name}/{d}` | " + " | ".join(percent(s) if s else "" for s in cells) + " |")
     return out
 
 
@@ -146,38 +149,38 @@ def against(t):
 
 def stages(folder):
     """What each stage costs where a goal was missed (reports/publish/limits/left_out.cu)."""
-    if not has(folder, "left_out.jsonl"):
+    records = [r for r in read(folder, "left_out.jsonl", True) if r["kind"] == "left_out"]
+    if not records:
         return []
     out = ["What stops it: `onepass_fast` with one stage left out, on the same kind of GPU (`reports/publish/limits/measure.sh`). "
            "Microseconds above the fastest copy.", "",
            "| rows x V | dtype | rung | copy, us | whole | without exp | without the exchange of (m, d) | it only loads, holds and "
            "stores |", "|---|---|---|---|---|---|---|---|"]
-    for r in read(folder, "left_out.jsonl"):
-        if r["kind"] == "left_out":
-            above = [f"{r[name] - r['copy_us']:+.2f}" for name in ("whole_us", "no_exp_us", "no_merge_us", "bare_us")]
-            out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['dtype']} | {r['rung']} | {r['copy_us']:,.2f} | "
-                       + " | ".join(above) + " |")
+    for r in records:
+        above = [f"{r[name] - r['copy_us']:+.2f}" for name in ("whole_us", "no_exp_us", "no_merge_us", "bare_us")]
+        out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['dtype']} | {r['rung']} | {r['copy_us']:,.2f} | "
+                   + " | ".join(above) + " |")
     return out
 
 
 def splits(folder):
     """The best of each way to split rows over several GPUs (assay sweep split)."""
-    if not has(folder, "split.jsonl"):
-        return []
     best = {}
     share = lambda r: min(s["share_of_alone"] for s in r["shares"])
-    for r in read(folder, "split.jsonl"):
+    for r in read(folder, "split.jsonl", True):
         if r["status"] == "measured" and r["verified"] == "pass" and r["rows"] == 4000:
             at = (r["gpus"], r["V"], r["exchange"], r["dtype"])
             if at not in best or share(r) > share(best[at]):
                 best[at] = r
+    if not best:
+        return []
     out = ["Rows split over the GPUs of one host (`assay sweep split`, `reports/publish/split.sh`): the best of each way, as a share "
            "of what one GPU takes alone for its part of the columns. On one GPU nobody is waited for: that is the limit of the way.",
            "", "| GPUs | V | exchange of (m, d) | dtype | time, us | share | rows at a time x depth |", "|---|---|---|---|---|---|---|"]
     order = lambda k: (-k[0], k[1], k[2], DTYPES.index(k[3]))
     for at in sorted(best, key=order):
         r = best[at]
-        out.append(f"| {at[0]} | {number(at[1])} | {at[2]} | {at[3]} | {r['median_us']:,.0f} | {100 * share(r):.0f} % | "
+        out.append(f"| {at[0]} | {number(at[1])} | {at[2]} | {at[3]} | {r['median_us']:,.0f} | {percent(share(r))} % | "
                    f"{number(r['chunk_rows'])} x {r['depth']} |")
     return out
 

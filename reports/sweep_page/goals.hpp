@@ -1,4 +1,4 @@
-// What onepass is to reach on an H200, and what a run shows: the only home of these goals.
+// What onepass is to reach (set for an H200), and what a run shows: the only home of these goals.
 #pragma once
 
 #include <array>

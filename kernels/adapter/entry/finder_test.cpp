@@ -74,7 +74,7 @@ TEST(EntryFinder, ASpecialisationIsFoundByItsArguments) {
 }
 
 /// What an entry is refused with.
-std::string refusal_of_entry_finder(const char* entry) {
+std::string refusal_by_finder(const char* entry) {
   try {
     find_entry(entry, kSource);
   } catch (const InputError& e) {
@@ -84,16 +84,16 @@ std::string refusal_of_entry_finder(const char* entry) {
 }
 
 TEST(EntryFinder, SaysWhatThereIs) {
-  EXPECT_EQ(refusal_of_entry_finder("lunch").substr(0, 66),
+  EXPECT_EQ(refusal_by_finder("lunch").substr(0, 66),
             "--entry 'lunch': the file defines no such function; its functions:");
-  EXPECT_EQ(refusal_of_entry_finder("rows").substr(0, 51), "--entry 'rows': the file defines no such function; ");
-  EXPECT_EQ(refusal_of_entry_finder("twice"),
+  EXPECT_EQ(refusal_by_finder("rows").substr(0, 51), "--entry 'rows': the file defines no such function; ");
+  EXPECT_EQ(refusal_by_finder("twice"),
             "--entry 'twice': the file has 2 functions of that name (lines 20, 21): give the declaration of "
             "one of them");
-  EXPECT_EQ(refusal_of_entry_finder("many"),
+  EXPECT_EQ(refusal_by_finder("many"),
             "--entry 'many': a template is named with its arguments, as in 'many<float>': "
             "'template<typename scalar, int N=4> void lib::detail::many(co...'");
-  EXPECT_NE(refusal_of_entry_finder("launch<float>").find("it is no template"), std::string::npos);
+  EXPECT_NE(refusal_by_finder("launch<float>").find("it is no template"), std::string::npos);
 }
 
 TEST(EntryFinder, AnyTextIsSafe) {

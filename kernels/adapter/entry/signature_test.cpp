@@ -19,7 +19,7 @@ std::string every_role(const EntrySignature& s) {
 std::string every_role(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
   return every_role(parse_entry(entry, arguments, op));
 }
-std::string refusal_of_entry_signature(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+std::string refusal_of_signature(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
   try {
     parse_entry(entry, arguments, op);
   } catch (const InputError& e) {
@@ -109,27 +109,27 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   };
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int N, int M)"), "--arg");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int N, int M)"), "'N' (int)");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V, int block)"), "--arg block=VALUE");
-  says(refusal_of_entry_signature("void f(const float*, float*, int, int)"), "--arg 3=rows");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int rows)"), "--arg NAME=V");
-  says(refusal_of_entry_signature("void f(const float* in, const float* out, int rows, int V)"), "const");
-  says(refusal_of_entry_signature("void f(const double* in, double* out, int rows, int V)"), "unsupported: double");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, void* ws, int rows, int V)"), "workspace_bytes=");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, float* lse, int rows, int V)"), "--arg lse=");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V, int k)"), "has no k");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, float* y, int rows, int V)"), "already is 'out'");
-  says(refusal_of_entry_signature("void f(const void* in, void* out, int rows, int V)"), "--types");
-  says(refusal_of_entry_signature("void softmax<T>(const T* in, T* out, int rows, int V)"), "--types");
-  says(refusal_of_entry_signature("__global__ void f(const float* in)"), "launches it");
-  says(refusal_of_entry_signature("float f(const float* in)"), "'float'");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}), "no such parameter");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "1); system(\"x\""}}),
+  says(refusal_of_signature("void f(const float* in, float* out, int N, int M)"), "--arg");
+  says(refusal_of_signature("void f(const float* in, float* out, int N, int M)"), "'N' (int)");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int block)"), "--arg block=VALUE");
+  says(refusal_of_signature("void f(const float*, float*, int, int)"), "--arg 3=rows");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows)"), "--arg NAME=V");
+  says(refusal_of_signature("void f(const float* in, const float* out, int rows, int V)"), "const");
+  says(refusal_of_signature("void f(const double* in, double* out, int rows, int V)"), "unsupported: double");
+  says(refusal_of_signature("void f(const float* in, float* out, void* ws, int rows, int V)"), "workspace_bytes=");
+  says(refusal_of_signature("void f(const float* in, float* out, float* lse, int rows, int V)"), "--arg lse=");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int k)"), "has no k");
+  says(refusal_of_signature("void f(const float* in, float* out, float* y, int rows, int V)"), "already is 'out'");
+  says(refusal_of_signature("void f(const void* in, void* out, int rows, int V)"), "--types");
+  says(refusal_of_signature("void softmax<T>(const T* in, T* out, int rows, int V)"), "--types");
+  says(refusal_of_signature("__global__ void f(const float* in)"), "launches it");
+  says(refusal_of_signature("float f(const float* in)"), "'float'");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}), "no such parameter");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "1); system(\"x\""}}),
        "neither a role");
-  says(refusal_of_entry_signature("void f(const float* in, float* out, std::vector<int> rows)"), "parameter 3");
-  says(refusal_of_entry_signature("softmax"), "no '('");
-  says(refusal_of_entry_signature(""), "no '('");
+  says(refusal_of_signature("void f(const float* in, float* out, std::vector<int> rows)"), "parameter 3");
+  says(refusal_of_signature("softmax"), "no '('");
+  says(refusal_of_signature(""), "no '('");
 }
 
 TEST(EntrySignature, TIsAlsoTheNameOfALength) {
@@ -138,7 +138,7 @@ TEST(EntrySignature, TIsAlsoTheNameOfALength) {
   EXPECT_EQ(every_role("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
             "out in rows 1 V");
   EXPECT_NE(
-      refusal_of_entry_signature("void f(float* out, const float* inp, int B, unsigned int T, int C)").find("--arg T=VALUE"),
+      refusal_of_signature("void f(float* out, const float* inp, int B, unsigned int T, int C)").find("--arg T=VALUE"),
       std::string::npos);
   EXPECT_FALSE(entry_is_template("void f(float* out, const float* inp, int B, int T, int C)"));
   EXPECT_FALSE(entry_is_template("void T(float* T, const float* scalar_t)"));
@@ -169,13 +169,13 @@ TEST(EntrySignature, SkipsAttributesAndDefaults) {
     EXPECT_EQ(every_role(entry), "in out rows V stream") << entry;
     EXPECT_EQ(parse_entry(entry).returned, Returned::status) << entry;
   }
-  EXPECT_EQ(refusal_of_entry_signature("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
+  EXPECT_EQ(refusal_of_signature("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
   EXPECT_NE(
-      refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V) {").find("'{' after the parameters"),
+      refusal_of_signature("void f(const float* in, float* out, int rows, int V) {").find("'{' after the parameters"),
       std::string::npos);
-  EXPECT_NE(refusal_of_entry_signature("void f<{1}>(const float* in, float* out, int rows, int V)").find("template arguments"),
+  EXPECT_NE(refusal_of_signature("void f<{1}>(const float* in, float* out, int rows, int V)").find("template arguments"),
             std::string::npos);
-  EXPECT_NE(refusal_of_entry_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "int{1}"}})
+  EXPECT_NE(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "int{1}"}})
                 .find("neither a role nor a value"),
             std::string::npos);
 }
@@ -184,7 +184,7 @@ TEST(EntrySignature, CommentsAreNoPartOfIt) {
   EXPECT_EQ(
       every_role("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
       "in out rows V");
-  EXPECT_NE(refusal_of_entry_signature("void f(const float* in /* the logits").find("a comment is not closed"),
+  EXPECT_NE(refusal_of_signature("void f(const float* in /* the logits").find("a comment is not closed"),
             std::string::npos);
 }
 
@@ -192,7 +192,7 @@ TEST(EntrySignature, RefusesValuesThatMakeNoSense) {
   const char* const plain =
       "void f(const float* in, float* out, int rows, int V, int b, unsigned u, short h, float x)";
   const auto says = [&](const std::vector<EntryArgument>& arguments, const char* part) {
-    const std::string text = refusal_of_entry_signature(plain, arguments);
+    const std::string text = refusal_of_signature(plain, arguments);
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   says({{"b", "1"}, {"b", "2"}}, "'b' is given twice");
@@ -204,13 +204,13 @@ TEST(EntrySignature, RefusesValuesThatMakeNoSense) {
   EXPECT_EQ(every_role(plain, {{"b", "-2147483648"}, {"u", "4294967295"}, {"h", "-32768"}, {"x", "0.5f"}}),
             "in out rows V -2147483648 4294967295 -32768 0.5f");
   EXPECT_NE(
-      refusal_of_entry_signature("void f(const float* in, float* in, int rows, int V)").find("two parameters are called 'in'"),
+      refusal_of_signature("void f(const float* in, float* in, int rows, int V)").find("two parameters are called 'in'"),
       std::string::npos);
 }
 
 TEST(EntrySignature, EvaluatesTheWorkspaceBeforeItIsAskedFor) {
   const auto bytes = [](const char* formula) {
-    return refusal_of_entry_signature("void f(const float* in, float* out, void* ws, int rows, int V)",
+    return refusal_of_signature("void f(const float* in, float* out, void* ws, int rows, int V)",
                    {{"workspace_bytes", formula}});
   };
   for (const char* right :

@@ -61,7 +61,8 @@ void same_bits_anywhere() {
   constexpr std::int64_t N = kPerAccess<T>;
   for (const std::int64_t V : kLengths) {
     const auto aligned = bits_of<Form, T>(V, 1, 0, 0, 0);
-    for (std::int64_t past = 1; past<N; past += V> 3000 && N == 8 ? 3 : 1) {
+    const std::int64_t step = V > 3000 && N == 8 ? 3 : 1;
+    for (std::int64_t past = 1; past < N; past += step) {
       ASSERT_EQ((bits_of<Form, T>(V, 1, 0, past, past)), aligned) << V << ", " << past;
       ASSERT_EQ((bits_of<Form, T>(V, 1, 0, past, 0)), aligned) << V << ", " << past;
       ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 0, past)), aligned) << V << ", " << past;

@@ -255,6 +255,7 @@ struct Fast {
 /// Form, with the same bits for the same row wherever it lies and whatever rows there are beside it.
 template <class Form>
 struct Invariant : Form {
+  static_assert(Form::op != Op::lse);  // stream.cuh begins at a sector
   using Form::Form;
 };
 template <class Form>

@@ -16,7 +16,7 @@ __device__ __forceinline__ int past_access(const T* p) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % 16 / sizeof(T));
 }
 
-/// 16 of the 32 bytes of `low` and `high`, without the first `from` elements of `low`, of which it has more.
+/// The 16 bytes that follow the first `from` elements of `low` and then `high`. 0 < from < kPerAccess.
 template <class T>
 __device__ __forceinline__ Access<T> joined(const Access<T>& low, const Access<T>& high, int from) {
   std::uint32_t w[8];

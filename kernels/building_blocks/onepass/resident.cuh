@@ -11,6 +11,9 @@ namespace assay::ASSAY_BACKEND::onepass {
 
 template <class... P>
 std::optional<Resident> resident_of(void (*kernel)(P...), int threads, int room) {
+#if __CUDACC_VER_MAJOR__ != 13 || __CUDACC_VER_MINOR__ != 0
+  return {};
+#else
   int device = 0, major = 0, minor = 0, blocks = 0;
   cudaFuncAttributes code{};
   const std::size_t bytes = static_cast<std::size_t>(room) * 16;
@@ -25,6 +28,7 @@ std::optional<Resident> resident_of(void (*kernel)(P...), int threads, int room)
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, bytes) != cudaSuccess)
     return Resident{-1, -1};
   return Resident{code.numRegs, blocks};
+#endif
 }
 
 template <class Form, class Team, class T>

@@ -1,6 +1,7 @@
-// What a multiprocessor of compute capability 9.0 holds of each rung of onepass_fast: registers of a thread,
-// and blocks at the same time. Two or more blocks overlap: one loads while another stores. A test compares
-// the table with the compiled kernels on such a GPU. The registers are those of nvcc 13.0.
+// What a multiprocessor of compute capability 9.0 holds of onepass_fast, for the most usual size of every rung:
+// registers of a thread, and blocks at the same time. Two or more blocks overlap: one loads while another
+// stores. A test compares the table with the compiled kernels on such a GPU. The registers are those of nvcc
+// 13.0; another compiler is not compared.
 #pragma once
 
 #include <optional>
@@ -38,7 +39,8 @@ inline constexpr RungOfTable kResident[] = {
     {"grid", 8, 512, 0, false, {61, 2}, {63, 2}, {63, 2}},
 };
 
-/// What the compiler made of the kernel; empty if the GPU has another compute capability. Set by
+/// What the compiler made of the kernel; empty if the GPU has another compute capability, or
+/// another compiler made it. Set by
 /// onepass_fast.cu where it is compiled for a GPU.
 using CompiledResident = std::optional<Resident> (*)(const RungOfTable&, Dtype);
 inline constinit CompiledResident compiled_resident = nullptr;

@@ -24,7 +24,7 @@ TEST(OnepassResident, TheTableSaysWhatWasCompiled) {
         {Dtype::f32, r.f32}, {Dtype::f16, r.f16}, {Dtype::bf16, r.bf16}};
     for (const auto& [dtype, said] : columns) {
       const std::optional<Resident> seen = compiled_resident(r, dtype);
-      if (!seen) GTEST_SKIP() << "the table is of compute capability 9.0";
+      if (!seen) GTEST_SKIP() << "the table is of compute capability 9.0 and nvcc 13.0";
       as_said = as_said && *seen == said;
       line += fmt::format(", {{{}, {}}}", seen->registers, seen->blocks);
     }

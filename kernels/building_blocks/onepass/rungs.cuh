@@ -15,7 +15,7 @@
 // On GPUs before compute capability 9.0, which have no clusters, `again` follows `block`. The host executor
 // has clusters of at most 1024 threads, and no `grid`: there `boxed` ends at 16,384 accesses.
 //
-// Measured on an H200: PERFORMANCE.md.
+// Measured: PERFORMANCE.md.
 #pragma once
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-/// Number of accesses of a slice: of equal parts, each whole sectors, so that every slice begins like the
-/// body of the row at a sector.
+/// Number of accesses of a slice: of equal parts, each whole sectors. So every slice begins at a
+/// sector if the body of the row does.
 template <class Index>
 __host__ __device__ constexpr Index slice_of(Index accesses, int blocks) {
   return blocks == 1 ? accesses : ((accesses + blocks - 1) / blocks + 1) / 2 * 2;

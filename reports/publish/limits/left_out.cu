@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/building_blocks/onepass/rungs.cuh"
+#include "reports/sweep/rig/rig_kernels.hpp"
 
 namespace assay::cuda::onepass {
 
@@ -23,13 +24,6 @@ struct NoMerge : FlushedExp {};
 struct Nothing {
   __device__ __forceinline__ static float of(float) { return 0.0f; }
 };
-template <class E>
-inline constexpr bool kUnmerged = false;
-template <>
-inline constexpr bool kUnmerged<NoMerge> = true;
-template <>
-inline constexpr bool kUnmerged<Nothing> = true;
-
 // clang-format off
 template <> __device__ __forceinline__ Normalizer merge_lanes<NoMerge>(Normalizer n, int) { return n; }
 template <> __device__ __forceinline__ Normalizer merge_lanes<Nothing>(Normalizer n, int) { return n; }
@@ -66,22 +60,6 @@ void must(cudaError_t e, const char* what) {
   std::exit(3);
 }
 
-__global__ void hold(unsigned cycles) {
-  const long long begin = clock64();
-  while (clock64() - begin < cycles) {
-  }
-}
-template <int kAtOnce>
-__global__ void __launch_bounds__(256) copy(const uint4* x, uint4* y, long long n) {
-  const long long first = blockIdx.x * 256LL * kAtOnce + threadIdx.x;
-  uint4 v[kAtOnce];
-#pragma unroll
-  for (int j = 0; j < kAtOnce; ++j)
-    if (first + j * 256 < n) v[j] = __ldcs(x + first + j * 256);
-#pragma unroll
-  for (int j = 0; j < kAtOnce; ++j)
-    if (first + j * 256 < n) __stcs(y + first + j * 256, v[j]);
-}
 template <class T>
 __global__ void fill(T* x, long long n) {
   for (long long i = blockIdx.x * 256LL + threadIdx.x; i < n; i += gridDim.x * 256LL)
@@ -89,6 +67,8 @@ __global__ void fill(T* x, long long n) {
 }
 
 cudaStream_t stream;
+unsigned* flag;  // host memory that the GPU reads: it lets the stream go
+unsigned ticket = 0;
 
 /// Median microseconds of one launch; call(i) queues the i-th. The launches wait in the queue before the
 /// first starts.
@@ -101,10 +81,12 @@ double median_us(F call, double guess_us) {
   std::vector<float> times;
   int i = 0;
   for (int sample = 0; sample < 14; ++sample) {
-    hold<<<1, 1, 0, stream>>>(40'000u + 20'000u * static_cast<unsigned>(each));
+    rig::enqueue_hold(stream, flag, ++ticket, 1'000'000'000);
     cudaEventRecord(a, stream);
     for (int j = 0; j < each; ++j) call(i++);
     cudaEventRecord(b, stream);
+    must(cudaGetLastError(), "a launch");
+    *static_cast<volatile unsigned*>(flag) = ticket;  // everything is queued
     must(cudaEventSynchronize(b), "a launch");
     float ms = 0;
     cudaEventElapsedTime(&ms, a, b);
@@ -160,24 +142,13 @@ void measure(const Pool& pool, const char* type, std::int64_t rows, std::int64_t
         },
         guess);
   };
-  const auto n = static_cast<long long>(one / 16);
-  const auto by = [&](auto kernel, int at_once) {
-    const auto blocks = static_cast<unsigned>((n + 256 * at_once - 1) / (256 * at_once));
-    return median_us(
-        [&](int i) {
-          kernel<<<blocks, 256, 0, stream>>>(reinterpret_cast<uint4*>(from(i)),
-                                             reinterpret_cast<uint4*>(to(i)), n);
-        },
-        guess);
+  const std::size_t bytes = static_cast<std::size_t>(rows * V) * sizeof(T);
+  const auto copy = [&](bool streaming) {
+    return median_us([&](int i) { rig::enqueue_copy(stream, to(i), from(i), bytes, streaming); }, guess);
   };
-  const double copied =
-      std::min({by(copy<1>, 1), by(copy<2>, 2), by(copy<4>, 4), by(copy<8>, 8),
-                median_us(
-                    [&](int i) {
-                      cudaMemcpyAsync(to(i), from(i), static_cast<std::size_t>(rows * V) * sizeof(T),
-                                      cudaMemcpyDeviceToDevice, stream);
-                    },
-                    guess)});
+  const auto memcpy_us = median_us(
+      [&](int i) { cudaMemcpyAsync(to(i), from(i), bytes, cudaMemcpyDeviceToDevice, stream); }, guess);
+  const double copied = std::min({copy(true), copy(false), memcpy_us});
   using onepass::With;
   const double whole = time(onepass::Fast(Normalizer{0, 1})),
                no_exp = time(With<onepass::NoExp>(Normalizer{0, 1})),
@@ -200,14 +171,13 @@ int main() {
   int driver = 0;
   cudaDriverGetVersion(&driver);
   must(cudaStreamCreate(&stream), "stream");
+  must(cudaHostAlloc(&flag, sizeof *flag, cudaHostAllocMapped), "a flag");
+  *flag = 0;
   Pool pool;
   pool.l2 = static_cast<std::size_t>(gpu.l2CacheSize);
   pool.bytes = std::min<std::size_t>(gpu.totalGlobalMem / 2, std::size_t{36} << 30);
   must(cudaMalloc(&pool.base, pool.bytes), "memory");
   std::printf("{\"kind\":\"left_out_head\",\"gpu\":\"%s\",\"cuda_driver\":%d}\n", gpu.name, driver);
-  for (int i = 0; i < 200; ++i)  // a millisecond each, until the clocks are up
-    hold<<<1, 1, 0, stream>>>(2'000'000u);
-  must(cudaStreamSynchronize(stream), "the first launches");
   const std::pair<std::int64_t, std::int64_t> shapes[] = {
       {10, 25000},  {10, 128256}, {10, 262144},   {10, 1048576},  {1, 128256}, {1, 1048576},
       {4000, 32},   {4000, 64},   {4000, 128},    {4000, 256},    {4000, 512}, {4000, 1000},

@@ -11,6 +11,7 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p -- "$out"
 program=$(mktemp -d)
 trap 'rm -rf -- "$program"' EXIT
-nvcc -std=c++20 -O3 -arch="sm_$architecture" -DASSAY_BACKEND=cuda -I "$here/../../.." -o "$program/left_out" "$here/left_out.cu"
+nvcc -std=c++20 -O3 -arch="sm_$architecture" -DASSAY_BACKEND=cuda -I "$here/../../.." -o "$program/left_out" "$here/left_out.cu" \
+  "$here/../../sweep/rig/rig_kernels.cu"
 "$program/left_out" >"$program/left_out.jsonl"
 mv -- "$program/left_out.jsonl" "$out/left_out.jsonl"

@@ -155,17 +155,17 @@ class Bench:
             return lambda i: torch.topk(self.x[i], k, dim=-1)
         if peer == "torch_softmax_topk":
             return lambda i: torch.topk(torch.softmax(self.x[i], -1), k, dim=-1)
-        if peer in LIBRARIES:
-            return self.library(softmax_of(peer, self.a.library, torch))
         softmax = softmax_by_peer(torch, peer, self.a.library)
+        if peer in LIBRARIES:
+            self.try_library(softmax)
         outputs = [torch.empty_like(x) for x in self.x] if peer == "triton_row" else self.y
         return lambda i: softmax(self.x[i], outputs[i])
 
-    def library(self, function):
+    def try_library(self, softmax):
         """Calls the library once. If it raises, it has computed nothing, so the shape is unsupported and not wrong."""
         torch = self.torch
         try:
-            function(self.x[0])
+            softmax(self.x[0], None)
             torch.cuda.synchronize()
         except NotHere:
             raise
@@ -173,7 +173,6 @@ class Bench:
             if "illegal" in str(e) or "launch failure" in str(e):  # nothing more runs in this process
                 raise
             raise Unsupported(f"it refuses this shape: {e}".splitlines()[0][:300]) from e
-        return lambda i: function(self.x[i])
 
     def run_us(self, n):
         """Microseconds of n launches. They are all queued before the first one starts, so that no host is timed."""
@@ -195,7 +194,7 @@ class Bench:
             if not too_late:
                 return begin.elapsed_time(end) * 1000
             if self.cycles_a_launch > MOST_CYCLES_A_LAUNCH:
-                raise Unsupported("its launches cannot be queued: it waits for the GPU, or takes milliseconds a launch")
+                raise Unsupported("its launches cannot be queued: it waits for the GPU, or takes over 20 ms a launch")
             self.cycles_a_launch *= 2
 
     def last(self):
