@@ -28,8 +28,9 @@ __device__ Candidate candidate_of(float x, std::int64_t column, bool wrong) {
 template <class T>
 __global__ void select_by_threshold(Fault f, Rows<const T> logits, Rows<T> values, void* indices, float* m,
                                     float* d, int k, bool wide, std::int64_t V) {
-  ASSAY_SHARED(Buffer<kRoom>, buffers, 1);
-  Buffer<kRoom>& buffer = buffers[0];
+  using Buffer = onepass::Buffer<kRoom, kSelectThreads>;
+  ASSAY_SHARED(Buffer, buffers, 1);
+  Buffer& buffer = buffers[0];
   const int thread = static_cast<int>(threadIdx.x);
   const bool swapped = f == Fault::later_ties_displace;
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
@@ -73,7 +74,7 @@ __global__ void select_by_threshold(Fault f, Rows<const T> logits, Rows<T> value
       }
     }
     if (values.base)
-      in_order<T>(buffer, k, [&](int slot, Candidate c) {
+      in_order(buffer, k, [&](int slot, Candidate c) {
         const std::int64_t column = swapped ? 0x7fffffff - column_of(c) : column_of(c);
         store_index(indices, row * values.pitch + slot, column, wide);
         values.row(row)[slot] = from_float<T>(expf(ranked_logit(rank_of(c)) - n.m) / n.d);

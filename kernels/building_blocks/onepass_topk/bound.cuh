@@ -8,15 +8,15 @@
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-inline constexpr int kSelectThreads = 256;
-inline constexpr int kSelectWarps = kSelectThreads / 32;
-/// Largest k for which 32 groups are enough, and for which 256 are.
+/// Threads of a block: of few candidates, so that many rows are under way at once; of many; of a block that
+/// shares a row with others.
+inline constexpr int kFewThreads = 128, kSelectThreads = 256, kSharingThreads = 512;
+/// Largest k for which 32 groups are enough, and for which a group for each thread is, at most 256.
 inline constexpr int kFewest = 16, kFew = 64;
 
+template <int kThreads>
 struct BoundShared {
-  alignas(16) unsigned ranks[2 * kSelectThreads];
-  alignas(16) unsigned least[kSelectWarps], most[kSelectWarps];
-  alignas(16) unsigned counts[2][kSelectWarps];
+  alignas(16) unsigned ranks[2 * kThreads];
   float bound;
 };
 
@@ -66,35 +66,6 @@ __device__ __forceinline__ unsigned reached_by(const unsigned (&ranks)[N], int k
   return bisect(e.low, e.high, k, slack,
                 [&](unsigned rank) { return static_cast<int>(reaching(ranks, rank)); });
 }
-/// The same of a block. All threads must call it, and meet at a barrier before the next call.
-template <int N>
-__device__ __forceinline__ unsigned reached_by_block(const unsigned (&ranks)[N], int k, int slack,
-                                                     BoundShared& shared) {
-  Extremes e(ranks);
-  const bool first = threadIdx.x % 32 == 0;
-  if (first) {
-    shared.least[threadIdx.x / 32] = e.low;
-    shared.most[threadIdx.x / 32] = e.high;
-  }
-  __syncthreads();  // all extremes are there
-#pragma unroll
-  for (int i = 0; i < kSelectWarps; ++i) {
-    e.low = min(e.low, shared.least[i]);
-    e.high = max(e.high, shared.most[i]);
-  }
-  int turn = 0;
-  return bisect(e.low, e.high, k, slack, [&](unsigned rank) {
-    const unsigned own = reaching(ranks, rank);
-    if (first) shared.counts[turn][threadIdx.x / 32] = own;
-    __syncthreads();  // all counts are there; the next turn writes others
-    unsigned total = 0;
-#pragma unroll
-    for (int i = 0; i < kSelectWarps; ++i) total += shared.counts[turn][i];
-    turn ^= 1;
-    return static_cast<int>(total);
-  });
-}
-
 /// The k-th largest of the ranks of a warp's lanes, or less; they lie in `ranks` too.
 __device__ __forceinline__ unsigned kth_of_lanes(const unsigned* ranks, int k) {
   const unsigned own = ranks[threadIdx.x % 32];
@@ -112,30 +83,44 @@ __device__ __forceinline__ unsigned reached_in(const unsigned* ranks, int k) {
   return reached_by(own, k, k / 8);
 }
 
-/// A lower bound of the k-th largest element of what two maxima of each thread were taken over; k <= 512. All
-/// threads must call it, and meet at a barrier before the next call.
-template <class T>
-__device__ __forceinline__ float groups_bound(float2 largest, int k, BoundShared& shared) {
-  constexpr int kShift = kUnrankedBits<T>;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const float own = fmaxf(largest.x, largest.y);
-  if (k <= kFewest) {  // a group is 8 lanes
-    float most = own;
+/// The largest value of lanes whose numbers have the same remainder by `apart`.
+__device__ __forceinline__ float largest_of_lanes(float own, int apart) {
 #pragma unroll
-    for (int step = 16; step >= 4; step /= 2) most = fmaxf(most, shuffle_xor(most, step));
-    if (lane < 4) shared.ranks[warp * 4 + lane] = unsigned_rank(most) >> kShift;
+  for (int step = 16; step >= apart; step /= 2) own = fmaxf(own, shuffle_xor(own, step));
+  return own;
+}
+
+/// A lower bound of the k-th largest element of what two maxima of each thread were taken over. k <= kFew, or
+/// k <= kThreads where there are more threads. All threads must call it, and meet at a barrier before the
+/// next call.
+template <class T, int kThreads>
+__device__ __forceinline__ float groups_bound(float2 largest, int k, BoundShared<kThreads>& shared) {
+  constexpr int kShift = kUnrankedBits<T>;
+  constexpr int kOfWarp = 32 * 32 / kThreads;                      // of 32 groups
+  constexpr int kGroups = kThreads < 256 ? kThreads : 256;         // for k <= kFew
+  constexpr int kMany = kThreads < 512 ? 2 * kThreads : kThreads;  // for larger k
+  constexpr int kMoreOfWarp = kGroups * 32 / kThreads;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const auto rank = [](float x) { return unsigned_rank(x) >> kShift; };
+  const float own = fmaxf(largest.x, largest.y);
+  if (k <= kFewest) {
+    const float most = largest_of_lanes(own, kOfWarp);
+    if (lane < kOfWarp) shared.ranks[warp * kOfWarp + lane] = rank(most);
   } else if (k <= kFew) {
-    shared.ranks[thread] = unsigned_rank(own) >> kShift;
+    const float most = largest_of_lanes(own, kMoreOfWarp);
+    if (lane < kMoreOfWarp) shared.ranks[warp * kMoreOfWarp + lane] = rank(most);
+  } else if constexpr (kMany == kThreads) {
+    shared.ranks[thread] = rank(own);
   } else {
-    shared.ranks[thread] = unsigned_rank(largest.x) >> kShift;
-    shared.ranks[thread + kSelectThreads] = unsigned_rank(largest.y) >> kShift;
+    shared.ranks[thread] = rank(largest.x);
+    shared.ranks[thread + kThreads] = rank(largest.y);
   }
   __syncthreads();  // all ranks are there
   if (warp == 0) {
-    const unsigned rank = k <= kFewest ? kth_of_lanes(shared.ranks, k)
-                          : k <= kFew  ? reached_in<kSelectThreads / 32>(shared.ranks, k)
-                                       : reached_in<2 * kSelectThreads / 32>(shared.ranks, k);
-    if (lane == 0) shared.bound = bound_of<T>(rank);
+    const unsigned least = k <= kFewest ? kth_of_lanes(shared.ranks, k)
+                           : k <= kFew  ? reached_in<kGroups / 32>(shared.ranks, k)
+                                        : reached_in<kMany / 32>(shared.ranks, k);
+    if (lane == 0) shared.bound = bound_of<T>(least);
   }
   __syncthreads();  // the bound is there
   return shared.bound;

@@ -10,14 +10,14 @@
 namespace assay::ASSAY_BACKEND::onepass {
 
 /// The calling thread's elements of a tile: bit i x kPerAccess + j is element j of its access i.
-template <class T>
+template <class T, int kThreads>
 struct OwnOfTile {
   static_assert(kTileCount * kPerAccess<T> <= 32);
-  const Tile<T>& tile;
+  const Tile<T, kThreads>& tile;
   const Access<T>* stage;
 
   __device__ __forceinline__ static unsigned access(int bit) {
-    return threadIdx.x + static_cast<unsigned>(bit) / kPerAccess<T> * kSelectThreads;
+    return threadIdx.x + static_cast<unsigned>(bit) / kPerAccess<T> * kThreads;
   }
   __device__ __forceinline__ Candidate at(int bit) const {
     const unsigned j = static_cast<unsigned>(bit) % kPerAccess<T>;
@@ -45,9 +45,9 @@ struct OwnOfTile {
   }
 };
 
-template <class T, int kRoom>
-__device__ __forceinline__ bool collect_edge(const Tile<T>& tile, float floor, Candidate least,
-                                             Buffer<kRoom>& buffer) {
+template <class T, int kRoom, int kThreads>
+__device__ __forceinline__ bool collect_edge(const Tile<T, kThreads>& tile, float floor, Candidate least,
+                                             Buffer<kRoom, kThreads>& buffer) {
   if (!tile.outer()) return true;
   const unsigned column = tile.edge();
   if (column >= tile.columns) return true;
@@ -67,20 +67,64 @@ __device__ __forceinline__ float floor_after(float floor, float bound) {
 
 /// A tile in a stage of the ring, as what candidates come from. A source has:
 ///   collect(floor, least, buffer)   the calling thread appends its part; false if something found no room
+///   collect_first(floor, k, buffer) of those equal to `floor`, appends the first k and few more; false, and
+///                                   nothing is to be kept, if there is no room. All threads must call it
 ///   earlier(c)                      true of candidates that come from before it
 ///   bounded()                       its maxima have given a bound already
-template <class T>
+///   kInOrder                        it has collect_first
+template <class T, int kThreads>
 struct TileSource {
-  Tile<T> tile;
+  static constexpr bool kInOrder = true;
+  Tile<T, kThreads> tile;
   const Access<T>* stage;
 
   template <int kRoom>
-  __device__ __forceinline__ bool collect(float floor, Candidate least, Buffer<kRoom>& buffer) const {
+  __device__ __forceinline__ bool collect(float floor, Candidate least,
+                                          Buffer<kRoom, kThreads>& buffer) const {
     const bool room = collect_edge(tile, floor, least, buffer);
-    const OwnOfTile<T> own{tile, stage};
+    const OwnOfTile<T, kThreads> own{tile, stage};
     unsigned mask = own.reaching(floor);
     if (least) mask = own.no_later(mask, least);
     return buffer.push_each(mask, [&](int bit) { return own.at(bit); }) && room;
+  }
+
+  /// Access i of a warp's lanes is a run of columns, and run i x kWarps + warp follows the run before it. So
+  /// how many equal ones the runs before have decides whether a lane's are among the first k.
+  template <int kRoom>
+  __device__ __forceinline__ bool collect_first(float floor, int k, Buffer<kRoom, kThreads>& buffer) const {
+    constexpr int kWarps = kThreads / 32, kRuns = kTileCount * kWarps;
+    static_assert(kRuns + kWarps <= 2 * kThreads);
+    constexpr unsigned kOfAccess = (1u << kPerAccess<T>)-1;
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    unsigned* const runs = buffer.bound.ranks;
+    collect_edge(tile, floor, 0, buffer);
+    const OwnOfTile<T, kThreads> own{tile, stage};
+    const unsigned above = own.reaching(next_above(floor)), equal = own.reaching(floor) & ~above;
+    const auto equal_of = [=](int i) { return __popc(equal >> i * kPerAccess<T> & kOfAccess); };
+    for (int i = 0; i < kTileCount; ++i) {
+      const unsigned sum = __reduce_add_sync(kAllLanes, static_cast<unsigned>(equal_of(i)));
+      if (lane == 0) runs[i * kWarps + warp] = sum;
+    }
+    const unsigned more = __reduce_add_sync(kAllLanes, static_cast<unsigned>(__popc(above)));
+    if (lane == 0) runs[kRuns + warp] = more;
+    __syncthreads();  // all counts are there, and the edges
+    unsigned needed = static_cast<unsigned>(buffer.size() + k + kPerAccess<T>);
+    for (int w = 0; w < kWarps; ++w) needed += runs[kRuns + w];
+    if (!__syncthreads_and(needed <= kRoom)) return false;
+    unsigned mask = above;
+    int before = 0, run = 0;  // equal ones in the runs before run number `run`
+    for (int i = 0; i < kTileCount; ++i) {
+      for (; run < i * kWarps + warp; ++run) before += static_cast<int>(runs[run]);
+      if (before >= k) break;  // the same of all lanes
+      int up_to = equal_of(i);
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        const int other = __shfl_up_sync(kAllLanes, up_to, static_cast<unsigned>(step));
+        if (lane >= step) up_to += other;
+      }
+      if (before + up_to - equal_of(i) < k) mask |= equal & kOfAccess << i * kPerAccess<T>;
+    }
+    return buffer.push_each(mask, [&](int bit) { return own.at(bit); });
   }
   __device__ __forceinline__ bool earlier(Candidate c) const {
     return tile.first() ? false : column_of(c) < tile.column(0);
@@ -89,17 +133,25 @@ struct TileSource {
 };
 
 /// A source some of which found no room is collected again. A higher floor comes first from the maxima,
-/// unless it does already; then from the candidates that found room, by value and column, so that equal
-/// logits end it too. Each turn leaves out at least kRoom - k more. All threads must call it. Returns the
-/// floor for later sources.
-template <class T, class Source, int kRoom>
+/// unless it does already. Then of many that are equal to the floor the first k are enough. If there is still
+/// no room, the floor rises to the k-th of the candidates that found room, by value and column: each turn
+/// leaves out at least kRoom - k more. All threads must call it. Returns the floor for later sources.
+template <class T, class Source, int kRoom, int kThreads>
 ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, int k,
-                               Buffer<kRoom>& buffer) {
+                               Buffer<kRoom, kThreads>& buffer) {
   if (!source.bounded()) {
     buffer.filter([&](Candidate c) { return source.earlier(c); });
     const float bound = groups_bound<T>(maxima, k, buffer.bound);
     floor = higher(floor, bound);
     if (!__syncthreads_or(!source.collect(floor, 0, buffer))) return floor_after(floor, bound);
+  }
+  if constexpr (Source::kInOrder) {
+    const auto earlier = [&](Candidate c) { return source.earlier(c) && ranked_logit(rank_of(c)) >= floor; };
+    buffer.filter(earlier);
+    if (__syncthreads_and(source.collect_first(floor, k, buffer))) return next_above(floor);
+    buffer.filter(earlier);
+    source.collect(floor, 0, buffer);  // it finds no room again
+    __syncthreads();                   // the buffer is full
   }
   for (;;) {
     buffer.sort();

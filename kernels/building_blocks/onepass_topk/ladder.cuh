@@ -3,9 +3,11 @@
 //
 //   rows   who selects
 //   many   a block a row; blocks that stay on the GPU take rows in turn
-//   few    several blocks a row, each a part of it; then one block a row merges what they have left
-// Either leaves (m, d) alone if k is beyond kStreamK: radix_rows.cuh then selects. Rows of 2^32 - 1 elements
-// and more take rounds.cuh.
+//   few    the blocks of a cluster a row, each a part of it
+//   few, and longer than that, or no clusters
+//          several blocks a row, each a part of it; then one block a row merges what they have left
+// If k is beyond kStreamK, they leave (m, d) alone, and radix_rows.cuh selects. Rows of 2^32 - 1 elements and
+// more take rounds.cuh.
 #pragma once
 
 #include <algorithm>
@@ -13,37 +15,58 @@
 #include "kernels/building_blocks/onepass_topk/merge.cuh"
 #include "kernels/building_blocks/onepass_topk/radix_rows.cuh"
 #include "kernels/building_blocks/onepass_topk/rounds.cuh"
+#include "kernels/building_blocks/onepass_topk/sharing.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-/// Room for candidates, for k up to kFew and up to kStreamK.
-inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
 /// Most parts of a row, and most candidates that they leave together.
 inline constexpr std::int64_t kMostParts = 256, kMostLeft = 8192;
 
-/// Blocks that the GPU holds at a time. For the host executor a few, so that it has rows in parts, too.
-inline std::int64_t topk_slots() {
+/// Least and most accesses of a block that shares a row.
+inline constexpr std::int64_t kLeastShared = 512, kMostShared = 32768;
+
+/// For the host executor a few, so that it has rows in parts, too.
+inline std::int64_t topk_multiprocessors() {
 #if defined(__CUDACC__)
   int device = 0, multiprocessors = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  return std::int64_t{multiprocessors} * kTopkBlocks;
+  return multiprocessors;
 #else
-  return kTopkBlocks;
+  return 4;
 #endif
 }
+/// Threads of a block where it does not share a row.
+constexpr int topk_threads(int k) { return k <= kFew ? kFewThreads : kSelectThreads; }
+/// Blocks that the GPU holds at a time.
+inline std::int64_t topk_slots(int threads) { return topk_multiprocessors() * (1024 / threads); }
+
 /// Blocks of a launch for `pieces` pieces: no more than the GPU holds, so that they stay. On the host one a
 /// piece, so that a part of a launch can be run: there, blocks come and go for nothing.
-inline unsigned topk_grid(std::int64_t pieces, const Stream& stream) {
-  return grid_for(kBackend == Backend::cuda ? std::min(pieces, topk_slots()) : pieces, stream);
+inline unsigned topk_grid(std::int64_t pieces, int threads, const Stream& stream) {
+  return grid_for(kBackend == Backend::cuda ? std::min(pieces, topk_slots(threads)) : pieces, stream);
+}
+/// Whole accesses of a row, at least.
+inline std::int64_t topk_accesses(const Problem& p) {
+  return p.V / static_cast<std::int64_t>(16 / size_of(p.in)) - 2;
 }
 /// Parts of a row. Each has a whole tile at least, so that none is empty.
 inline int topk_parts(const Problem& p) {
-  const std::int64_t whole_tiles = p.V / (static_cast<std::int64_t>(16 / size_of(p.in))) / kTileAccesses - 1;
-  return static_cast<int>(
-      std::max<std::int64_t>(1, std::min({topk_slots() / std::max<std::int64_t>(p.rows, 1), whole_tiles,
-                                          kMostParts, kMostLeft / std::max(p.k, 1)})));
+  const int threads = topk_threads(p.k);
+  return static_cast<int>(std::max<std::int64_t>(
+      1,
+      std::min({topk_slots(threads) / std::max<std::int64_t>(p.rows, 1),
+                topk_accesses(p) / (threads * kTileCount) - 1, kMostParts, kMostLeft / std::max(p.k, 1)})));
+}
+/// Blocks that share a row, or 1. `most`: largest cluster.
+inline int topk_sharing_blocks(const Problem& p, int most) {
+  const std::int64_t accesses = topk_accesses(p);
+  int blocks = 1;
+  while (2 * blocks <= most && 2 * blocks * p.rows <= 2 * topk_multiprocessors() &&
+         2 * blocks * kLeastShared <= accesses)
+    blocks *= 2;
+  return accesses <= blocks * kMostShared ? blocks : 1;
 }
 
 /// Largest number of additions on a path from a term to the sum.
@@ -52,11 +75,11 @@ constexpr std::int64_t topk_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   // The elements of a tile, the edge, a merge for each tile; then lanes, warps, lanes, of a block and of the
   // parts.
-  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses) + 2 * (5 + 5);
+  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewThreads>) + 2 * (5 + 5);
 }
 
 /// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
-template <class Form, class T, int kRoom>
+template <class Form, class T, int kRoom, int kThreads>
 void launch_topk(const Call<T>& c, const Problem& p, const Selected<T>& to, float* m, float* d,
                  void* workspace) {
   const int parts = topk_parts(p);
@@ -64,14 +87,15 @@ void launch_topk(const Call<T>& c, const Problem& p, const Selected<T>& to, floa
   const std::int64_t count = p.rows * parts;
   auto* const left = static_cast<Normalizer*>(workspace);
   const Workplace workplace{left, reinterpret_cast<Candidate*>(parts > 1 ? left + count : left), p.k};
-  const auto kernel = topk_stream<Form, T, kRoom>;
+  const auto kernel = topk_stream<Form, T, kRoom, kThreads>;
 #if defined(__CUDACC__)
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kRingBytes));
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(kRingBytes<kThreads>));
   cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                        cudaSharedmemCarveoutMaxShared);
 #endif
-  launch(kernel, topk_grid(count, c.stream), kSelectThreads, kRingBytes, c.stream, pieces, to, m, d,
-         workplace);
+  launch(kernel, topk_grid(count, kThreads, c.stream), kThreads, kRingBytes<kThreads>, c.stream, pieces, to,
+         m, d, workplace);
   if (parts > 1)
     launch(topk_merge<Form, T, kLargeRoom>, c.blocks(), kSelectThreads, 0, c.stream, pieces, to, m, d,
            workplace);
@@ -81,6 +105,69 @@ inline std::size_t topk_bytes(const Problem& p) {
   if (parts == 1) return 0;
   return static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(parts) *
          (sizeof(Normalizer) + sizeof(Candidate) * static_cast<std::size_t>(p.k));
+}
+
+#if defined(__CUDACC__)
+/// Largest cluster of a kernel, 0 where there are none. Asked once by each thread for each GPU and kernel.
+template <int kRoom, class Kernel>
+int largest_cluster(Kernel kernel) {
+  int device = 0;
+  cudaGetDevice(&device);
+  static thread_local int known[64];  // one more than the answer
+  if (device < 0 || device >= 64) return 0;
+  if (known[device]) return known[device] - 1;
+  known[device] = 1;
+  int clusters = 0;
+  cudaFuncAttributes code{};
+  if (cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess || !clusters ||
+      cudaFuncGetAttributes(&code, kernel) != cudaSuccess || code.ptxVersion < 90 ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(kSharingBytes<kRoom>)) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  for (const int blocks : {16, 8, 4, 2}) {
+    int active = 0;
+    auto config = cluster_config(1, blocks, kThreadsSharing<kRoom>, kSharingBytes<kRoom>, nullptr);
+    if (cudaOccupancyMaxActiveClusters(&active, kernel, config.get()) == cudaSuccess && active > 0) {
+      known[device] = blocks + 1;
+      break;
+    }
+    cudaGetLastError();
+  }
+  return known[device] - 1;
+}
+#else
+template <int kRoom, class Kernel>
+int largest_cluster(Kernel) {
+  return 1024 / kThreadsSharing<kRoom>;
+}
+#endif
+
+/// A cluster of `blocks` blocks a row.
+template <class Form, class T, int kRoom>
+void launch_sharing(const Call<T>& c, const Selected<T>& to, int blocks) {
+  const auto kernel = topk_sharing<Form, T, kRoom>;
+#if defined(__CUDACC__)
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(kSharingBytes<kRoom>));
+#endif
+  const std::int64_t rows = c.problem.rows, most = c.blocks();
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    const Pieces<T> pieces{{c.logits.row(first), count, c.logits.pitch}, c.V, blocks};
+    launch_clusters(kernel, static_cast<unsigned>(count), blocks, kThreadsSharing<kRoom>,
+                    kSharingBytes<kRoom>, c.stream, pieces, to, c.m, c.d, first);
+  }
+}
+/// The k best, k up to kStreamK.
+template <class Form, class T, int kRoom, int kThreads>
+void launch_best(const Call<T>& c, const Selected<T>& to) {
+  const int blocks = topk_sharing_blocks(c.problem, largest_cluster<kRoom>(topk_sharing<Form, T, kRoom>));
+  if (blocks > 1) return launch_sharing<Form, T, kRoom>(c, to, blocks);
+  launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
 }
 
 template <class T>
@@ -100,7 +187,7 @@ void launch_radix(const Call<T>& c) {
   auto* const m = static_cast<float*>(c.buffers.workspace);
   float* const d = m + c.problem.rows;
   void* const place = d + c.problem.rows;
-  launch_topk<Form, T, kSmallRoom>(c, without_k(c.problem), Selected<T>{}, m, d, place);
+  launch_topk<Form, T, kSmallRoom, kFewThreads>(c, without_k(c.problem), Selected<T>{}, m, d, place);
   launch(topk_radix<Form, T>, std::min<unsigned>(c.blocks(), kMostRadixBlocks), kRadixThreads, 0, c.stream,
          c.logits, selected(c), m, d, c.m, c.d, c.V,
          RadixPlace{static_cast<RankedColumn*>(place), radix_room(c.problem)});
@@ -162,9 +249,9 @@ struct TopkLadder {
     else if (c.k > kStreamK)
       launch_radix<Form>(c);
     else if (c.k <= kFew)
-      launch_topk<Form, T, kSmallRoom>(c, c.problem, selected(c), c.m, c.d, c.buffers.workspace);
+      launch_best<Form, T, kSmallRoom, kFewThreads>(c, selected(c));
     else
-      launch_topk<Form, T, kLargeRoom>(c, c.problem, selected(c), c.m, c.d, c.buffers.workspace);
+      launch_best<Form, T, kLargeRoom, kSelectThreads>(c, selected(c));
   }
 };
 

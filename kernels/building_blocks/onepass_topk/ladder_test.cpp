@@ -116,18 +116,74 @@ TEST(OnepassTopk, IsRightWhateverTheOrderOfTheElements) {
   expect_order_of_all<bf16>(9, 20000, 30, 1);
 }
 
-TEST(OnepassTopk, TakesFewLongRowsInParts) {
-  Launch<f32> one(kFillings[0].of, 1, 33000, 5, 0), many(kFillings[0].of, 9, 33000, 5, 0);
-  EXPECT_GT(topk_parts(one.problem), 1);
-  EXPECT_EQ(topk_parts(many.problem), 1);
-  for (const int k : {1, 30, 256}) {
-    expect_order_of_all<f32>(1, 33000, k, 1);
-    expect_order_of_all<bf16>(2, 66000, k, 0);
+/// Without a cluster.
+template <class T>
+void launch_in_parts(const Launch<T>& l) {
+  const Call<T> c(l.problem, l.buffers, Stream{});
+  if (c.k <= kFew)
+    launch_topk<Accurate, T, kSmallRoom, kFewThreads>(c, c.problem, selected(c), c.m, c.d,
+                                                      c.buffers.workspace);
+  else
+    launch_topk<Accurate, T, kLargeRoom, kSelectThreads>(c, c.problem, selected(c), c.m, c.d,
+                                                         c.buffers.workspace);
+}
+
+template <class T>
+void expect_shared_and_in_parts(std::int64_t rows, std::int64_t V, int k, std::size_t offset) {
+  for (const Filling& f : kFillings) {
+    Launch<T> shared(f.of, rows, V, k, offset), parts(f.of, rows, V, k, offset);
+    const int most = k <= kFew ? 8 : 2;
+    EXPECT_EQ(topk_sharing_blocks(shared.problem, most), most / static_cast<int>(rows)) << V;
+    EXPECT_GT(topk_parts(parts.problem), 1);
+    TopkLadder<Accurate>::run(Call<T>(shared.problem, shared.buffers, Stream{}));
+    launch_in_parts(parts);
+    shared.expect_order(f.name);
+    parts.expect_order(f.name);
+    for (std::size_t r = 0; r < shared.m.size(); ++r) {
+      if (std::isnan(parts.d[r])) {
+        EXPECT_TRUE(std::isnan(shared.d[r])) << f.name;
+        continue;
+      }
+      EXPECT_EQ(shared.m[r], parts.m[r]) << f.name;
+      EXPECT_NEAR(shared.d[r], parts.d[r], 1e-5f * parts.d[r]) << f.name;
+    }
   }
-  TopkLadder<Accurate>::run(Call<f32>(one.problem, one.buffers, Stream{}));
-  TopkLadder<Accurate>::run(Call<f32>(many.problem, many.buffers, Stream{}));
-  EXPECT_EQ(one.m[0], many.m[0]);
-  EXPECT_NEAR(one.d[0], many.d[0], 1e-5f * many.d[0]);
+}
+
+TEST(OnepassTopk, SharesFewLongRows) {
+  expect_shared_and_in_parts<f32>(1, 33000, 1, 1);
+  expect_shared_and_in_parts<f32>(1, 33000, 30, 3);
+  expect_shared_and_in_parts<f16>(2, 66000, 64, 5);
+  expect_shared_and_in_parts<bf16>(1, 66000, 256, 0);
+}
+
+TEST(OnepassTopk, SharesOnlyFewLongRows) {
+  Problem p;
+  p.in = Dtype::f32;
+  p.k = 5;
+  const auto blocks = [&](std::int64_t rows, std::int64_t V) {
+    p.rows = rows;
+    p.V = V;
+    return topk_sharing_blocks(p, 16);
+  };
+  EXPECT_EQ(blocks(9, 131072), 1);
+  EXPECT_EQ(blocks(1, 4000), 1);
+  EXPECT_EQ(blocks(4, 131072), 2);
+  EXPECT_EQ(blocks(2, 131072), 4);
+  EXPECT_EQ(blocks(1, 131072), 8);
+  EXPECT_EQ(blocks(1, std::int64_t{1} << 21), 1);  // longer than a cluster should take
+  for (std::int64_t V = 1; V < (1 << 21); V += 1 + V / 9) {
+    const std::int64_t of_row = blocks(1, V), accesses = V / 4 - 2;
+    ASSERT_TRUE(of_row == 1 || (of_row - 1) * slice_of(accesses, static_cast<int>(of_row)) < accesses) << V;
+  }
+}
+
+TEST(OnepassTopk, FewerNumbersThanKInARowThatIsShared) {
+  const auto only = [](std::int64_t i, std::mt19937&) { return i % 9000 == 77 ? 1.0f : kNan; };
+  Launch<f32> l(only, 1, 40000, 20, 2);
+  ASSERT_GT(topk_sharing_blocks(l.problem, 8), 1);
+  TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
+  l.expect_order("five numbers");
 }
 
 TEST(OnepassTopk, SelectsManyByTheirDigits) {

@@ -7,6 +7,7 @@ namespace assay::ASSAY_BACKEND::onepass {
 
 /// The candidates of all parts of a row.
 struct PartsSource {
+  static constexpr bool kInOrder = false;
   const Candidate* candidates;
   int places;
 
@@ -17,7 +18,8 @@ struct PartsSource {
       if (const Candidate c = candidates[i]) f(c);
   }
   template <int kRoom>
-  __device__ __forceinline__ bool collect(float floor, Candidate least, Buffer<kRoom>& buffer) const {
+  __device__ __forceinline__ bool collect(float floor, Candidate least,
+                                          Buffer<kRoom, kSelectThreads>& buffer) const {
     bool found = true;
     each([&](Candidate c) {
       if (c >= least && ranked_logit(rank_of(c)) >= floor) found &= buffer.push(c);
@@ -33,8 +35,9 @@ __global__ void __launch_bounds__(kSelectThreads)
     topk_merge(Pieces<T> pieces, Selected<T> to, float* m, float* d, Workplace workplace) {
   using E = typename Form::Exp;
   ASSAY_SHARED(Alone::Shared, team_shared, 1);
-  ASSAY_SHARED(Buffer<kRoom>, buffers, 1);
-  Buffer<kRoom>& buffer = buffers[0];
+  using Buffer = onepass::Buffer<kRoom, kSelectThreads>;
+  ASSAY_SHARED(Buffer, buffers, 1);
+  Buffer& buffer = buffers[0];
   const Alone team({}, team_shared[0]);
   const int thread = static_cast<int>(threadIdx.x);
   for (std::int64_t row = blockIdx.x; row < pieces.logits.count; row += gridDim.x) {

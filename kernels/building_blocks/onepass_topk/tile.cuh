@@ -11,9 +11,11 @@ namespace assay::ASSAY_BACKEND::onepass {
 
 /// Accesses of a thread in a tile.
 inline constexpr int kTileCount = 4;
-inline constexpr unsigned kTileAccesses = kSelectThreads * kTileCount;
+template <int kThreads>
+inline constexpr unsigned kTileAccesses = kThreads* kTileCount;
 inline constexpr int kStages = 2;
-inline constexpr std::size_t kRingBytes = std::size_t{kStages} * kTileAccesses * 16;
+template <int kThreads>
+inline constexpr std::size_t kRingBytes = std::size_t{kStages} * kTileAccesses<kThreads> * 16;
 
 /// The pieces of a launch: `parts` equal ones of each row.
 template <class T>
@@ -32,8 +34,9 @@ struct Pieces {
 
 /// A tile: accesses `at` to at + size() - 1 of a row's body. The first tile of a row has the elements before
 /// the body too, the last one those after it. Columns have 32 bits.
-template <class T>
+template <class T, int kThreads>
 struct Tile {
+  static constexpr unsigned kAccesses = kTileAccesses<kThreads>;
   const T* x;
   unsigned columns, head, accesses;
   unsigned begin, end, at;  // of the piece; of the tile
@@ -51,16 +54,16 @@ struct Tile {
       begin = min(part * whole, accesses);
       end = min(begin + whole, accesses);
     }
-    at = begin + turn * kTileAccesses;
+    at = begin + turn * kAccesses;
   }
   __device__ __forceinline__ bool first() const { return at == begin; }
-  __device__ __forceinline__ bool last() const { return end - at <= kTileAccesses; }
+  __device__ __forceinline__ bool last() const { return end - at <= kAccesses; }
   /// True if the calling thread may have an edge element.
   __device__ __forceinline__ bool outer() const { return at == 0 || (last() && end == accesses); }
-  __device__ __forceinline__ unsigned size() const { return last() ? end - at : kTileAccesses; }
+  __device__ __forceinline__ unsigned size() const { return last() ? end - at : kAccesses; }
   /// True if a bound is taken before it is collected: in tiles 0, 1, 3, 7, 15 ... of a piece.
   __device__ __forceinline__ bool bounded() const {
-    const unsigned turn = (at - begin) / kTileAccesses;
+    const unsigned turn = (at - begin) / kAccesses;
     return (turn & (turn + 1)) == 0;
   }
   __device__ __forceinline__ const Access<T>* from() const {
@@ -80,8 +83,9 @@ struct Tile {
 
 /// The stages. Tile number n of a block lies in stage n mod kStages. Without bulk copies, on the host and on
 /// older GPUs, each thread copies what it will read itself.
-template <class T>
+template <class T, int kThreads>
 struct Ring {
+  using Tile = onepass::Tile<T, kThreads>;
   struct Shared {
 #if defined(__CUDACC__)
     Barrier arrived[kStages];
@@ -106,27 +110,26 @@ struct Ring {
   /// One thread, when all threads are done with the stage.
   __device__ __forceinline__ void copy_next(const Pieces<T>& pieces) {
     if (shared.piece >= pieces.count()) return;
-    const Tile<T> tile(pieces, shared.piece, shared.turn);
+    const Tile tile(pieces, shared.piece, shared.turn);
     const unsigned stage = shared.copied++ % kStages;
     const int bytes = static_cast<int>(tile.size()) * 16;
     shared.arrived[stage].expect(bytes);
-    if (bytes) copy_in(stages + stage * kTileAccesses, tile.from(), bytes, shared.arrived[stage]);
+    if (bytes) copy_in(stages + stage * Tile::kAccesses, tile.from(), bytes, shared.arrived[stage]);
     ++shared.turn;
     if (tile.last()) {
       shared.piece += gridDim.x;
       shared.turn = 0;
     }
   }
-  __device__ __forceinline__ const Access<T>* wait(const Tile<T>&) const {
+  __device__ __forceinline__ const Access<T>* wait(const Tile&) const {
     shared.arrived[used % kStages].wait(used / kStages % 2);
-    return stages + used % kStages * kTileAccesses;
+    return stages + used % kStages * Tile::kAccesses;
   }
 #else
   __device__ __forceinline__ void start(const Pieces<T>&) {}
   __device__ __forceinline__ void copy_next(const Pieces<T>&) {}
-  __device__ __forceinline__ const Access<T>* wait(const Tile<T>& tile) const {
-    for (unsigned i = threadIdx.x; i < tile.size(); i += kSelectThreads)
-      stages[i] = load_last(tile.from() + i);
+  __device__ __forceinline__ const Access<T>* wait(const Tile& tile) const {
+    for (unsigned i = threadIdx.x; i < tile.size(); i += kThreads) stages[i] = load_last(tile.from() + i);
     return stages;
   }
 #endif

@@ -8,12 +8,10 @@
 // more than twice the L2. Prints a JSON line a shape. reports/publish/limits/measure.sh compiles and runs it.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "kernels/building_blocks/onepass/rungs.cuh"
-#include "reports/sweep/rig/rig_kernels.hpp"
+#include "reports/publish/limits/timing.cuh"
 
 namespace assay::cuda::onepass {
 
@@ -53,55 +51,13 @@ namespace {
 
 using namespace assay;
 using namespace assay::cuda;
-
-void must(cudaError_t e, const char* what) {
-  if (e == cudaSuccess) return;
-  std::fprintf(stderr, "left_out: %s: %s\n", what, cudaGetErrorString(e));
-  std::exit(3);
-}
+using namespace assay::limits;
 
 template <class T>
 __global__ void fill(T* x, long long n) {
   for (long long i = blockIdx.x * 256LL + threadIdx.x; i < n; i += gridDim.x * 256LL)
     x[i] = from_float<T>(static_cast<float>((i * 2654435761u >> 7) % 4096) / 1024.0f - 2.0f);
 }
-
-cudaStream_t stream;
-unsigned* flag;  // host memory that the GPU reads: it lets the stream go
-unsigned ticket = 0;
-
-/// Median microseconds of one launch; call(i) queues the i-th. The launches wait in the queue before the
-/// first starts.
-template <class F>
-double median_us(F call, double guess_us) {
-  const int each = std::max(1, std::min(40, static_cast<int>(400 / guess_us)));
-  cudaEvent_t a, b;
-  must(cudaEventCreate(&a), "event");
-  must(cudaEventCreate(&b), "event");
-  std::vector<float> times;
-  int i = 0;
-  for (int sample = 0; sample < 14; ++sample) {
-    rig::enqueue_hold(stream, flag, ++ticket, 1'000'000'000);
-    cudaEventRecord(a, stream);
-    for (int j = 0; j < each; ++j) call(i++);
-    cudaEventRecord(b, stream);
-    must(cudaGetLastError(), "a launch");
-    *static_cast<volatile unsigned*>(flag) = ticket;  // everything is queued
-    must(cudaEventSynchronize(b), "a launch");
-    float ms = 0;
-    cudaEventElapsedTime(&ms, a, b);
-    if (sample >= 3) times.push_back(ms * 1000 / static_cast<float>(each));
-  }
-  cudaEventDestroy(a);
-  cudaEventDestroy(b);
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-struct Pool {
-  char* base = nullptr;
-  std::size_t bytes = 0, l2 = 0;
-};
 
 template <class T>
 const char* rung_name(std::int64_t V, std::int64_t rows) {
@@ -166,18 +122,7 @@ void measure(const Pool& pool, const char* type, std::int64_t rows, std::int64_t
 }  // namespace
 
 int main() {
-  cudaDeviceProp gpu;
-  must(cudaGetDeviceProperties(&gpu, 0), "no GPU");
-  int driver = 0;
-  cudaDriverGetVersion(&driver);
-  must(cudaStreamCreate(&stream), "stream");
-  must(cudaHostAlloc(&flag, sizeof *flag, cudaHostAllocMapped), "a flag");
-  *flag = 0;
-  Pool pool;
-  pool.l2 = static_cast<std::size_t>(gpu.l2CacheSize);
-  pool.bytes = std::min<std::size_t>(gpu.totalGlobalMem / 2, std::size_t{36} << 30);
-  must(cudaMalloc(&pool.base, pool.bytes), "memory");
-  std::printf("{\"kind\":\"left_out_head\",\"gpu\":\"%s\",\"cuda_driver\":%d}\n", gpu.name, driver);
+  const Pool pool = pool_of_gpu("left_out_head");
   const std::pair<std::int64_t, std::int64_t> shapes[] = {
       {10, 25000},  {10, 128256}, {10, 262144},   {10, 1048576},  {1, 128256}, {1, 1048576},
       {4000, 32},   {4000, 64},   {4000, 128},    {4000, 256},    {4000, 512}, {4000, 1000},

@@ -1,17 +1,35 @@
 #!/usr/bin/env bash
-# Measures what each stage of onepass_fast costs where it stays behind its goal (left_out.cu). Never part of a test.
-#   reports/publish/limits/measure.sh OUT [ARCHITECTURE]     # about half a minute; OUT gets left_out.jsonl
+# Measures what keeps kernels from their goals: onepass_fast with a stage left out (left_out.cu), onepass_topk
+# with other blocks or without a stage (topk.cu), and the lists of the sized top-k kernels (lists.cu). Never
+# part of a test.
+#   reports/publish/limits/measure.sh OUT [ARCHITECTURE [PROGRAM...]]     # OUT gets PROGRAM.jsonl; default: all
 set -euo pipefail
 if [[ $# -lt 1 ]]; then
-  sed -n '2,3s/^# \{0,1\}//p' -- "$0" >&2
+  sed -n '2,5s/^# \{0,1\}//p' -- "$0" >&2
   exit 2
 fi
 out=$1 architecture=${2:-90}
+shift $(($# < 2 ? $# : 2))
+programs=("$@")
+if [[ ${#programs[@]} -eq 0 ]]; then programs=(left_out topk lists); fi
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+for program in "${programs[@]}"; do
+  if [[ ! -e $here/$program.cu ]]; then
+    echo "measure.sh: no program $program: left_out, topk or lists" >&2
+    exit 2
+  fi
+done
 mkdir -p -- "$out"
-program=$(mktemp -d)
-trap 'rm -rf -- "$program"' EXIT
-nvcc -std=c++20 -O3 -arch="sm_$architecture" -DASSAY_BACKEND=cuda -I "$here/../../.." -o "$program/left_out" "$here/left_out.cu" \
-  "$here/../../sweep/rig/rig_kernels.cu"
-"$program/left_out" >"$program/left_out.jsonl"
-mv -- "$program/left_out.jsonl" "$out/left_out.jsonl"
+built=$(mktemp -d)
+trap 'rm -rf -- "$built"' EXIT
+running=()
+for program in "${programs[@]}"; do
+  nvcc -std=c++20 -O3 -arch="sm_$architecture" -DASSAY_BACKEND=cuda -I "$here/../../.." -o "$built/$program" \
+    "$here/$program.cu" "$here/../../sweep/rig/rig_kernels.cu" &
+  running+=($!)
+done
+for one in "${running[@]}"; do wait "$one"; done
+for program in "${programs[@]}"; do
+  "$built/$program" >"$built/$program.jsonl"
+  mv -- "$built/$program.jsonl" "$out/$program.jsonl"
+done

@@ -1,0 +1,179 @@
+// Times onepass_topk and onepass_topk_fast at the shapes of their goals, and says which share of a read they
+// reach. Columns that they find are compared with a sort on the host for a few rows; a wrong one ends the
+// program with 1.
+//   us            the kernel, as it divides the launch
+//   threads_*_us  a block a row with so many threads, never shared
+//   no_exp_us     every exp is a multiplication
+//   no_topk_us    (m, d) alone: nothing is selected
+// `read_us`: the fastest read. Cold caches: buffers in turn, more than twice the L2. Prints a JSON line a
+// shape. reports/publish/limits/measure.sh compiles and runs it.
+#include <cstdint>
+#include <numeric>
+#include <string>
+
+#include "kernels/building_blocks/onepass_topk/ladder.cuh"
+#include "reports/publish/limits/timing.cuh"
+
+namespace {
+
+using namespace assay;
+using namespace assay::cuda;
+using namespace assay::limits;
+using onepass::kFewThreads;
+using onepass::kLargeRoom;
+using onepass::kSelectThreads;
+using onepass::kSmallRoom;
+using onepass::Selected;
+
+struct NoExp {
+  __device__ __forceinline__ static float of(float t) { return t * 0x1p-10f; }
+};
+struct WithoutExp : onepass::Fast {
+  using Exp = NoExp;
+  using Fast::Fast;
+};
+
+__device__ unsigned scrambled(unsigned long long i) {
+  i = (i + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
+  i = (i ^ i >> 27) * 0x94d049bb133111ebull;
+  return static_cast<unsigned>(i >> 32);
+}
+/// Normal logits, or all equal.
+template <class T>
+__global__ void fill(T* x, long long n, bool equal) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < n; i += gridDim.x * 256LL) {
+    const float u = (static_cast<float>(scrambled(2 * i)) + 0.5f) * 0x1p-32f,
+                v = static_cast<float>(scrambled(2 * i + 1)) * 0x1p-32f;
+    x[i] = from_float<T>(equal ? 1.0f : sqrtf(-2 * logf(fmaxf(u, 1e-9f))) * cospif(2 * v));
+  }
+}
+
+struct Shape {
+  std::int64_t rows, V;
+  int k;
+  bool equal = false;
+};
+
+bool wrong = false;
+
+/// Compares the columns of the first and the last rows with a sort.
+template <class T>
+void check(const char* what, const Shape& s, const T* logits, const int* indices) {
+  std::vector<T> x(static_cast<std::size_t>(s.V));
+  std::vector<int> got(static_cast<std::size_t>(s.k)), order(static_cast<std::size_t>(s.V));
+  for (const std::int64_t row : {std::int64_t{0}, s.rows / 2, s.rows - 1}) {
+    cudaMemcpy(x.data(), logits + row * s.V, x.size() * sizeof(T), cudaMemcpyDeviceToHost);
+    must(cudaMemcpy(got.data(), indices + row * s.k, got.size() * sizeof(int), cudaMemcpyDeviceToHost),
+         "a copy");
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + s.k, order.end(), [&](int a, int b) {
+      const float p = to_float(x[static_cast<std::size_t>(a)]), q = to_float(x[static_cast<std::size_t>(b)]);
+      return p > q || (p == q && a < b);
+    });
+    if (std::equal(got.begin(), got.end(), order.begin())) continue;
+    std::fprintf(stderr, "topk: wrong columns: %s, %lld x %lld, k = %d, row %lld\n", what,
+                 static_cast<long long>(s.rows), static_cast<long long>(s.V), s.k,
+                 static_cast<long long>(row));
+    wrong = true;
+  }
+}
+
+void print(const char* name, double us) { std::printf(",\"%s\":%.3f", name, us); }
+
+template <class T>
+void measure(const Pool& pool, const char* dtype, const Shape& s) {
+  using onepass::Accurate, onepass::Fast;
+  const std::size_t one = (static_cast<std::size_t>(s.rows * s.V) * sizeof(T) + 511) / 512 * 512;
+  constexpr std::size_t kOutputs = std::size_t{64} << 20;
+  if (one + kOutputs > pool.bytes) return;
+  const auto sets =
+      static_cast<int>(std::clamp<std::size_t>(2 * pool.l2 / one + 2, 1, (pool.bytes - kOutputs) / one));
+  const auto from = [&](int i) {
+    return reinterpret_cast<T*>(pool.base + kOutputs + one * static_cast<std::size_t>(i % sets));
+  };
+  for (int i = 0; i < sets; ++i) fill<<<1024, 256, 0, stream>>>(from(i), s.rows * s.V, s.equal);
+  Problem p;
+  p.op = Op::softmax_topk;
+  p.in = p.out = DtypeOf<T>::value;
+  p.rows = s.rows;
+  p.V = p.in_pitch = s.V;
+  p.k = s.k;
+  p.out_pitch = s.k;
+  Stream st{};
+  st.handle = stream;
+  const std::size_t outputs = static_cast<std::size_t>(s.rows * s.k) * 4 + 512;
+  Buffers b{};
+  b.probs = pool.base;
+  b.indices = pool.base + outputs;
+  b.workspace = pool.base + 2 * outputs;
+  const auto* const indices = static_cast<const int*>(b.indices);
+  const double guess = static_cast<double>(one) / 3e6 + 4;
+  const auto time = [&](auto run) {
+    return median_us(
+        [&](int i) {
+          b.logits = from(i);
+          run(Call<T>(p, b, st));
+        },
+        guess);
+  };
+  const auto judged = [&](const char* what, auto run) {
+    cudaMemsetAsync(b.indices, 0xff, outputs, stream);
+    b.logits = from(1);
+    run(Call<T>(p, b, st));
+    must(cudaStreamSynchronize(stream), what);
+    check(what, s, from(1), indices);
+    return time(run);
+  };
+  auto* const sink = reinterpret_cast<unsigned*>(pool.base + kOutputs - 512);
+  const double read = median_us([&](int i) { rig::enqueue_read(stream, from(i), one, sink); }, guess);
+  const auto whole = [](auto form) {
+    return [](const Call<T>& c) { onepass::TopkLadder<decltype(form)>::run(c); };
+  };
+  const auto alone = [&](const Call<T>& c, auto threads, auto room, auto selected) {
+    onepass::launch_topk<Fast, T, room(), threads()>(c, c.problem, selected, nullptr, nullptr,
+                                                     c.buffers.workspace);
+  };
+  const double fast = judged("onepass_topk_fast", whole(Fast(Normalizer{0, 1})));
+  const double accurate = judged("onepass_topk", whole(Accurate(Normalizer{0, 1})));
+  std::printf("{\"kind\":\"topk\",\"dtype\":\"%s\",\"rows\":%lld,\"V\":%lld,\"k\":%d,\"equal\":%s", dtype,
+              static_cast<long long>(s.rows), static_cast<long long>(s.V), s.k, s.equal ? "true" : "false");
+  print("read_us", read);
+  print("fast_us", fast);
+  print("accurate_us", accurate);
+  print("fast_share", read / fast);
+  print("accurate_share", read / accurate);
+  print("gb_per_s", static_cast<double>(one) / fast / 1e3);
+  print("no_exp_us", time(whole(WithoutExp(Normalizer{0, 1}))));
+  using Small = std::integral_constant<int, kSmallRoom>;
+  using Large = std::integral_constant<int, kLargeRoom>;
+  const auto selected = Selected<T>{{static_cast<T*>(b.probs), s.rows, s.k}, b.indices, false, s.k};
+  const auto threads = [&](const char* name, auto n, auto room) {
+    print(name, judged(name, [&](const Call<T>& c) { alone(c, n, room, selected); }));
+  };
+  if (s.k <= onepass::kFew) {
+    threads("threads_64_us", std::integral_constant<int, 64>{}, Small{});
+    threads("threads_128_us", std::integral_constant<int, 128>{}, Small{});
+  }
+  threads("threads_256_us", std::integral_constant<int, 256>{}, Large{});
+  print("no_topk_us", time([&](const Call<T>& c) {
+          alone(c, std::integral_constant<int, kFewThreads>{}, Small{}, Selected<T>{});
+        }));
+  std::printf("}\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main() {
+  const Pool pool = pool_of_gpu("topk_head");
+  const Shape shapes[] = {
+      {4000, 8192, 5},    {4000, 8192, 30},    {4000, 16384, 5},   {4000, 16384, 30},
+      {4000, 32768, 5},   {4000, 32768, 30},   {4000, 131072, 30}, {4000, 32768, 64},
+      {4000, 32768, 256}, {4000, 131072, 256}, {10, 128256, 5},    {10, 128256, 30},
+      {10, 262144, 30},   {10, 1048576, 30},   {1, 128256, 30},    {4000, 32000, 30, true}};
+  for (const Shape& s : shapes) {
+    measure<f32>(pool, "f32", s);
+    measure<f16>(pool, "f16", s);
+  }
+  return wrong ? 1 : 0;
+}
