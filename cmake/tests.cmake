@@ -51,7 +51,11 @@ if(ASSAY_SANITIZE)
   gtest_discover_tests(assay_sanitizer_tests ${discovery} LABELS sanitizer-small)
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)
 else()
-  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery})
+  include(cmake/long_tests.cmake)
+  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*:${ASSAY_LONG_TESTS}" ${discovery})
+  gtest_discover_tests(assay_tests TEST_FILTER "${ASSAY_LONG_TESTS}" ${discovery} LABELS long)
+  add_test(NAME long_tests_exist COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:assay_tests> "-DPATTERNS=${ASSAY_LONG_TESTS}"
+    -P ${PROJECT_SOURCE_DIR}/cmake/long_tests_exist.cmake)
   # These need gigabytes and minutes: `ctest -L bigmem`. ./run test leaves them out.
   gtest_discover_tests(assay_tests TEST_FILTER "Bigmem.*" ${discovery} LABELS bigmem TIMEOUT 3600)
 endif()
@@ -70,4 +74,4 @@ endforeach()
 # Coq compiles the proofs of the bounds in the build folder. The test is skipped, with a message, if Coq or
 # Flocq is not installed.
 add_test(NAME proof.coq COMMAND ${PROJECT_SOURCE_DIR}/accuracy/proof/check ${PROJECT_BINARY_DIR}/proof)
-set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
+set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 LABELS long)

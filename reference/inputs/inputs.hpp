@@ -61,6 +61,9 @@ trait::Set traits_of(std::string_view name);
 
 /// The row lengths (vocabulary sizes) of the report.
 std::span<const std::int64_t> report_sizes();
+/// Those of a quick report: empty, the shortest, one below and one above a warp, and one for each way in which the
+/// kernels share longer rows.
+std::span<const std::int64_t> quick_report_sizes();
 
 /// False if the family has no rows of this dtype and V. For example, recorded logits end at V = 32000.
 bool applies(const Family& family, Dtype dtype, std::int64_t V);

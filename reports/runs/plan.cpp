@@ -83,7 +83,10 @@ conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Fa
   for (const Family* f : families) lists.families.push_back(f->name);
   lists.sizes = [sizes = std::move(sizes)](const std::string&, Dtype) { return sizes; };
   lists.rows = [&s](const std::string& family, Dtype dtype, std::int64_t V) {
-    return std::vector{s.rows ? *s.rows : report_rows(family_named(family), dtype, V, s.full)};
+    const Family& f = family_named(family);
+    return std::vector{s.rows    ? *s.rows
+                       : s.quick ? quick_rows(f, dtype, V)
+                                 : report_rows(f, dtype, V, s.full)};
   };
   return lists;
 }
@@ -123,6 +126,7 @@ Plan make_plan(const Selection& s) {
     throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
   if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24))
     throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
+  if (s.quick && s.full) throw InputError("--quick and --full: take one of them");
   if (s.pitch && *s.pitch < 1) throw InputError(fmt::format("--pitch {}: must be 1 or more", *s.pitch));
   for (std::int64_t V : s.sizes)
     if (V < 0 || V > kMostV) throw InputError(fmt::format("--V {}: must be 0 to {}", V, kMostV));
@@ -144,7 +148,7 @@ Plan make_plan(const Selection& s) {
     plan.sizes = {t.V};
     lists = lists_of_file(t, s.rows ? std::min(*s.rows, t.rows) : t.rows);
   } else {
-    const auto defaults = report_sizes();
+    const auto defaults = s.quick ? quick_report_sizes() : report_sizes();
     plan.sizes = s.sizes.empty() ? std::vector<std::int64_t>(defaults.begin(), defaults.end()) : s.sizes;
     std::sort(plan.sizes.begin(), plan.sizes.end());
     plan.sizes.erase(std::unique(plan.sizes.begin(), plan.sizes.end()), plan.sizes.end());

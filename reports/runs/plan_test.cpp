@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
+
+#include "reference/error.hpp"
 
 namespace assay {
 namespace {
@@ -27,6 +31,28 @@ TEST(ReportPlan, DefaultIsWhole) {
         if (v.backend != Backend::host_fma && applies(f, v.dtype, V) && !large_square(v, V)) {
           EXPECT_TRUE(planned.contains({v.key(), f.name, V})) << v.key() << " " << f.name << " " << V;
         }
+}
+
+TEST(ReportPlan, QuickHasEveryKeyAndFamilyInAtMostHalfOfTheCases) {
+  Selection quick;
+  quick.quick = true;
+  const Plan whole = make_plan({}), plan = make_plan(quick);
+  using KeysAndFamilies = std::set<std::pair<std::string, std::string>>;
+  const auto met = [](const Plan& p) {
+    KeysAndFamilies out;
+    for (const conformance::Unit& u : p.units)
+      for (const conformance::ConformanceCase& c : u.cases) out.insert({c.variant->key(), c.family});
+    return out;
+  };
+  EXPECT_EQ(met(plan), met(whole));
+  EXPECT_LE(2 * plan.records, whole.records);
+  EXPECT_LE(8 * plan.rows, whole.rows);
+  for (const conformance::Unit& u : plan.units) EXPECT_LE(u.cases[0].rows, std::max<std::int64_t>(8, u.cases[0].V));
+  // What is asked for by name is taken whole.
+  quick.sizes = {1000, 1025};
+  EXPECT_EQ(make_plan(quick).sizes, quick.sizes);
+  quick.full = true;
+  EXPECT_THROW(make_plan(quick), InputError);
 }
 
 TEST(ReportPlan, LargeSquaresAreThinnedUnlessAskedFor) {

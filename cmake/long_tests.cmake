@@ -1,0 +1,21 @@
+# The tests that `./run test` leaves out and `./run test --all` runs: those that took more than some three seconds of one
+# idle core. They have the label long. Patterns are gtest's. The test long_tests_exist fails if one of them matches nothing.
+set(ASSAY_LONG_TESTS
+  # whole reports
+  Report.HostKeysPass* Report.ContractedHostKeysPass* Report.NormalizerAlone Report.ThreadsDoNotChangeRecords
+  Report.SmallestAndLargestK ReportFiles.ReproduceLinesReproduce ReportFiles.JudgesOnAnyNpy
+  # whole checks of kernels in files, which are compiled first
+  Of/RightFiles.* Of/AdoptExamples.* AdoptExamplesFolder.* BlockOwners.* OneFile.LaunchersThatMacrosMakeAndTemplates
+  OneFile.RacesAreFound OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
+  OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* OneFile.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
+  CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
+  PythonCandidates.ARightOne* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
+  # whole checks of kernels of the registry and of planted faults
+  Conformance.RightKernelsPass* Conformance.OneCaseAlone* Conformance.PlantedFaultsAreNamed
+  BehavesLike.NoRegisteredClaimIsRefuted PlantedRules.* LimitSearch.* Causal.* Operands.WrongOnes* Operands.TheReferenceVariantPasses
+  Operands.EveryRowOfMany* Operands.RightKernelsPass* Undeclared.ASumOfTooFewBits* Undeclared.AnotherSumForManyRows*
+  VariantMutant.WithoutAFault* Variants/EmptySlices.*/host
+  # many values
+  *Billion* FastLog.StaysWithinItsBound DrawnRows.* Big.OffsetsThatWrap* OnepassTopk.IsRightWhatever*
+  Tiers.GiveTheSameVerdicts/f32 Tiers.GiveTheSameVerdicts/f16 Formats/ToxicOutputs.*_long_rows)
+list(JOIN ASSAY_LONG_TESTS ":" ASSAY_LONG_TESTS)
