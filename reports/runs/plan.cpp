@@ -84,9 +84,9 @@ conformance::FamilyLists lists_of(const Selection& s, const std::vector<const Fa
   lists.sizes = [sizes = std::move(sizes)](const std::string&, Dtype) { return sizes; };
   lists.rows = [&s](const std::string& family, Dtype dtype, std::int64_t V) {
     const Family& f = family_named(family);
-    return std::vector{s.rows    ? *s.rows
-                       : s.quick ? quick_rows(f, dtype, V)
-                                 : report_rows(f, dtype, V, s.full)};
+    if (s.rows) return std::vector{*s.rows};
+    const std::int64_t rows = report_rows(f, dtype, V, s.full);
+    return std::vector{s.quick ? std::min(rows, quick_rows(f, dtype, V)) : rows};
   };
   return lists;
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -46,8 +45,8 @@ TEST(ReportPlan, QuickHasEveryKeyAndFamilyInAtMostHalfOfTheCases) {
   };
   EXPECT_EQ(met(plan), met(whole));
   EXPECT_LE(2 * plan.records, whole.records);
-  EXPECT_LE(8 * plan.rows, whole.rows);
-  for (const conformance::Unit& u : plan.units) EXPECT_LE(u.cases[0].rows, std::max<std::int64_t>(8, u.cases[0].V));
+  EXPECT_LT(plan.rows, whole.rows);
+  EXPECT_LE(2 * plan.elements, whole.elements);
   // What is asked for by name is taken whole.
   quick.sizes = {1000, 1025};
   EXPECT_EQ(make_plan(quick).sizes, quick.sizes);
