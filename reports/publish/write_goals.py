@@ -69,6 +69,16 @@ class Times:
         of_peers = sum(r["role"] == "peer" and r["status"] != "not_run" for r in records)
         self.head += f"; {done:,} of the {len(own):,} configurations of the published set, and {of_peers:,} of peers"
 
+        self.topk, self.topk_peers = {}, set()
+        for r in records:
+            if r["op"] in ("topk", "softmax_topk") and r["key"].endswith("@cuda") and r["family"] == "normal_1":
+                name = r["key"].split("/")[0]
+                at = (name, r["dtype"], r["rows"], r["V"], r["k"])
+                if r["role"] == "peer":
+                    self.topk_peers.add(name)
+                if r["status"] in ("measured", "once") and r["read_us"] and r["verified"] != "fail":
+                    self.topk[at] = r
+
     def share(self, name, at, ceiling="copy_us"):
         r = self.all.get((name, *at))
         return r[ceiling] / r["median_us"] if r else None
@@ -125,6 +135,35 @@ def few_rows(t, lengths):
         if any(c is not None for c in cells):
             out.append(f"| `{name}/{d}` | " + " | ".join("" if c is None else f"+{c:.1f}" for c in cells) + " |")
     return out
+
+
+def topk(t, rules):
+    """Softmax and top-k beside kernels that only select, and beside softmax followed by a selection."""
+    names = ["onepass_topk_fast", "onepass_topk", "radix_topk", "safe_then_topk_sized", "online_topk_block_sized", *sorted(t.topk_peers)]
+    few = [(4000, V, k) for k in rules.topk_few for V in rules.topk_ladder]
+    many = [(4000, V, k) for k in rules.topk_many for V in rules.topk_many_ladder]
+    out = []
+    for shapes in (few, many):
+        lines = []
+        for name, d in [(n, d) for n in names for d in DTYPES]:
+            cells = [t.topk.get((name, d, *shape)) for shape in shapes]
+            if any(cells):
+                lines.append(f"| `{name}/{d}` | "
+                             + " | ".join(percent(r["read_us"] / r["median_us"]) if r else "" for r in cells) + " |")
+        if lines:
+            out += ["| % of a read, 4000 rows, k; V = | " + " | ".join(f"{k}; {number(V)}" for _, V, k in shapes) + " |",
+                    "|---|" + "---|" * len(shapes), *lines, ""]
+    long = [(10, V, k) for k in rules.topk_few for V in rules.topk_ladder_few_rows]
+    lines = []
+    for name, d in [(n, d) for n in names for d in DTYPES]:
+        cells = [t.topk.get((name, d, *shape)) for shape in long]
+        if any(cells):
+            lines.append(f"| `{name}/{d}` | "
+                         + " | ".join(f"+{r['median_us'] - r['read_us']:.1f}" if r else "" for r in cells) + " |")
+    if lines:
+        out += ["| us more than a read, 10 rows, k; V = | " + " | ".join(f"{k}; {number(V)}" for _, V, k in long) + " |",
+                "|---|" + "---|" * len(long), *lines, ""]
+    return out[:-1]
 
 
 def against(t):
@@ -197,7 +236,7 @@ def main():
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
     parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    parts += [p for p in (stages(folder), splits(folder)) if p]
+    parts += [p for p in (topk(t, rules), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with open(PAGE + ".part", "w", encoding="utf-8") as f:

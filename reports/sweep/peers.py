@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk, a Triton kernel, and
-QuACK, Liger and FlashInfer where they are installed.
+QuACK, Liger and FlashInfer (its softmax and its radix top-k) where they are installed.
 
     python3 reports/sweep/peers.py --out DIR --assay path/to/assay [--quick] [--budget 540] [--peer NAME...]
                                       [--library NAME=FILE.py...]
@@ -33,20 +33,35 @@ QUICK = [1008, 4032, 14080, 32000, 129024]
 UNDER_WAY = 12  # so many shapes may be judged while the next is timed
 
 
+def topk_shapes(a):
+    """(rows, V, k) of top-k: a few of every scale, and what assay sweep compares with goals."""
+    ks = a.k or ([5] if a.quick else [5, 10, 15, 30])
+    shapes = [(rows, V, k) for rows in a.rows or [4000, 10] for V in a.V or (QUICK if a.quick else FEW) for k in ks]
+    if not (a.quick or a.rows or a.V or a.k):
+        r = a.rules
+        shapes += [(4000, V, k) for V in r.topk_ladder for k in r.topk_few]
+        shapes += [(4000, V, k) for V in r.topk_many_ladder for k in r.topk_many]
+        shapes += [(10, V, k) for V in r.topk_ladder_few_rows for k in r.topk_few]
+    return [s for s in dict.fromkeys(shapes) if s[2] <= s[1]]
+
+
+def softmax_shapes(a, peer):
+    # torch.compile takes seconds per shape.
+    compiled = peer == "torch_compile"
+    sizes = a.V or (QUICK if a.quick or compiled else sorted({*a.rules.ladder, *FEW}))
+    return [(rows, V, 0) for rows in a.rows or ([4000] if compiled else [4000, 10, 1])
+            for V in (sizes if rows == 4000 or a.V else a.rules.ladder_few_rows)]
+
+
 def plan(a):
     """The configurations (peer, dtype, rows, V, k), with the most important first. V: row length."""
     peers = a.peer or list(KINDS)
     out = []
     for peer in peers:
-        fused = KINDS[peer][0] != "softmax"
-        # torch.compile takes seconds per shape.
-        sizes = a.V or (QUICK if a.quick or peer == "torch_compile" else FEW if fused else sorted({*a.rules.ladder, *FEW}))
-        for dtype in a.dtype or (["f32", "f16"] if a.quick or peer == "torch_compile" else ["f32", "f16", "bf16"]):
-            for rows in a.rows or ([4000] if peer == "torch_compile" else [4000, 10] if fused else [4000, 10, 1]):
-                for V in sizes if rows == 4000 or a.V or fused else a.rules.ladder_few_rows:
-                    for k in (a.k or ([5] if a.quick else [5, 10, 15, 30])) if fused else [0]:
-                        if k <= V:
-                            out.append((peer, dtype, rows, V, k))
+        few_types = a.quick or peer == "torch_compile"
+        for dtype in a.dtype or (["f32", "f16"] if few_types else ["f32", "f16", "bf16"]):
+            shapes = softmax_shapes(a, peer) if KINDS[peer][0] == "softmax" else topk_shapes(a)
+            out += [(peer, dtype, *shape) for shape in shapes]
     order = {d: i for i, d in enumerate(["f32", "f16", "bf16"])}
     rank = lambda c: (c[2] != 4000, c[4] not in (0, 5), order[c[1]], peers.index(c[0]), c[3])
     return sorted(out, key=rank)

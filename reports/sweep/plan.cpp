@@ -55,12 +55,14 @@ bool reference_kernel(const Subject& s) {
 
 /// The kernels that are to run at the speed of a copy, and those with which they are compared.
 bool on_ladder(const Subject& s) { return s.role == "peer" || s.variant.variant.starts_with("onepass"); }
-/// The shapes of the table of goals (sweep_page/goals.cpp), and its kernels.
+/// The shapes of the table of goals (sweep_page/goals.cpp) but for top-k, and its kernels.
 bool shape_of_goals(std::int64_t rows, std::int64_t V) {
   return rows == 4000 ? any_of(kLadder, V) : (rows == 10 || rows == 1) && any_of(kLadderFewRows, V);
 }
-bool of_goals(const Subject& s, std::int64_t rows, std::int64_t V) {
+bool of_goals(const Subject& s, std::int64_t rows, std::int64_t V, std::int64_t k) {
   const std::string& name = s.variant.variant;
+  if (selects(s.variant.op))
+    return name == "onepass_topk_fast" && !on_host(s.variant.backend) && shape_of_topk_goals(rows, V, k);
   return !on_host(s.variant.backend) && shape_of_goals(rows, V) &&
          (name == "onepass_fast" || (name == "onepass_lse_fast" && rows == 4000));
 }
@@ -84,6 +86,7 @@ bool in_set(SweepSet set, const Point& p) {
   const bool batch = p.rows == 4000 || p.rows == 10;
   if (p.ladder && !p.fused && shape_of_goals(p.rows, p.V))
     return set == SweepSet::published || p.dtype != Dtype::bf16;
+  if (p.ladder && p.fused && set == SweepSet::published && shape_of_topk_goals(p.rows, p.V, p.k)) return true;
   if (set == SweepSet::quick) {
     if (p.dtype == Dtype::bf16) return false;
     if (p.fused) return p.k == 5 && batch && any_of({1008, 4032, 25000, 129024}, p.V);
@@ -103,8 +106,10 @@ int importance(const SweepJob& j) {
   const bool fused = selects(v.op), first = reference_kernel(*j.subject) || on_ladder(*j.subject);
   const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
   // The table of goals, then what it is compared with at the same shapes.
-  if (of_goals(*j.subject, j.rows, j.V)) return -20 + rows;
-  if (on_ladder(*j.subject) && !fused && !on_host(v.backend) && shape_of_goals(j.rows, j.V)) return -10 + rows;
+  if (of_goals(*j.subject, j.rows, j.V, j.k)) return (fused ? -15 : -20) + rows;
+  if (on_ladder(*j.subject) && !on_host(v.backend) &&
+      (fused ? shape_of_topk_goals(j.rows, j.V, j.k) : shape_of_goals(j.rows, j.V)))
+    return -10 + rows;
   int rank = 10 * rows;
   if (v.dtype == Dtype::bf16) rank += 5;
   if (fused && j.k != 5)
@@ -180,16 +185,17 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
           // A filter may name a value that the set does not have. So an axis with a filter is not compared
           // with the set: a typical value takes its place.
           const bool on_host_here = on_host(one->variant.backend);
-          const Point p{one->variant.backend,
-                        s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
-                        fused,
-                        on_ladder(*one),
-                        s.rows.empty() && s.sizes.empty() && of_goals(*one, r, V),
-                        s.rows.empty() ? r
-                        : on_host_here ? 10
-                                       : 4000,
-                        s.sizes.empty() ? V : 4032,
-                        s.k.empty() ? k : 5};
+          const Point p{
+              one->variant.backend,
+              s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
+              fused,
+              on_ladder(*one),
+              s.rows.empty() && s.sizes.empty() && (!fused || s.k.empty()) && of_goals(*one, r, V, k),
+              s.rows.empty() ? r
+              : on_host_here ? 10
+                             : 4000,
+              s.sizes.empty() ? V : 4032,
+              s.k.empty() ? k : 5};
           if (!in_set(s.set, p)) continue;
           jobs.push_back({one, r, V, static_cast<int>(k)});
         }

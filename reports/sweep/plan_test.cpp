@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "kernels/registry.hpp"
+#include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
 namespace {
@@ -40,6 +41,25 @@ TEST_P(SweepPlan, TheTableOfGoalsComesFirst) {
   EXPECT_LT(last, 200) << "of " << plan_.size();
   EXPECT_LT(last, place("online_block/f32@cuda", 4000, 4032));
   EXPECT_LT(last, place("onepass/f32@cuda", 4000, 4096));
+}
+
+TEST_P(SweepPlan, EveryShapeOfTheGoalsOfTopkIsPlannedEarly) {
+  std::size_t shapes = 0, found = 0;
+  for (const char* key :
+       {"onepass_topk_fast/f32@cuda", "onepass_topk_fast/f16@cuda", "onepass_topk_fast/bf16@cuda"})
+    for (const std::int64_t rows : {4000, 10})
+      for (const std::int64_t V : {8192, 16384, 32768, 65536, 131072, 128256, 262144, 1048576})
+        for (const int k : {5, 30, 64, 128, 256}) {
+          if (!shape_of_topk_goals(rows, V, k)) continue;
+          ++shapes;
+          found +=
+              std::any_of(plan_.begin(), plan_.begin() + std::min<std::ptrdiff_t>(400, std::ssize(plan_)),
+                          [&](const SweepJob& j) {
+                            return j.subject->variant.key() == key && j.rows == rows && j.V == V && j.k == k;
+                          });
+        }
+  EXPECT_EQ(shapes, 3 * (6 * 2 + 3 * 3 + 3 * 2));
+  EXPECT_EQ(found, shapes);
 }
 
 TEST_P(SweepPlan, NoConfigurationIsPlannedTwice) {

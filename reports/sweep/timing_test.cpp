@@ -109,6 +109,16 @@ TEST(SweepTiming, SaysItsRulesToOthers) {
   EXPECT_FALSE(datasheet_gb_per_s("a GPU of another maker"));
 }
 
+TEST(SweepTiming, KnowsTheShapesOfTheGoalsOfTopk) {
+  EXPECT_TRUE(shape_of_topk_goals(4000, 8192, 30));
+  EXPECT_TRUE(shape_of_topk_goals(4000, 32768, 256));
+  EXPECT_TRUE(shape_of_topk_goals(10, 1048576, 5));
+  EXPECT_FALSE(shape_of_topk_goals(4000, 8192, 256));
+  EXPECT_FALSE(shape_of_topk_goals(10, 8192, 5));
+  EXPECT_FALSE(shape_of_topk_goals(1, 128256, 5));
+  EXPECT_FALSE(shape_of_topk_goals(4000, 32768, 10));
+}
+
 TEST(SweepTiming, TheCopyIsTheFastestOfThree) {
   ToldRig rig;  // its streaming copy takes half as long
   Ceilings c(rig);

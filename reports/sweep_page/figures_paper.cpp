@@ -106,6 +106,17 @@ std::string paper_figures(const Context& c) {
           fmt::format("{} and {} at batch 4000 or 10 in f32", f.safe, f.online),
           fmt::format("assay sweep --key '{}/f32@cuda' --key '{}/f32@cuda' --rows 4000", f.safe, f.online));
   }
+  // One read at the speed of the memory, against the same unfused kernels.
+  const std::vector<std::string> fused = {"safe_then_topk", "online_topk_block", "torch_softmax_topk",
+                                          "onepass_topk", "onepass_topk_fast"};
+  const std::string figures = draw(c, {3, 4000, kTopk, fused, "safe_then_topk", "onepass_topk", 5}) +
+                              draw(c, {4, 10, kTopk, fused, "safe_then_topk", "onepass_topk", 2.5});
+  if (!figures.empty())
+    out += fmt::format("<h3>With onepass_topk</h3><div class=\"panels wide\">{}</div>", figures);
+  else
+    absent += missing(
+        "safe_then_topk and onepass_topk at batch 4000 or 10 in f32",
+        "assay sweep --key 'safe_then_topk/f32@cuda' --key 'onepass_topk/f32@cuda' --rows 4000 --k 5");
   if (out.empty()) return absent;
   return "<p>Milakov and Gimelshein, <i>Online normalizer calculation for softmax</i>, measured these on a "
          "V100 (fp32, CUDA 9.1). Here are the same algorithms, once with the thread counts and scalar loads "

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "reports/data/html.hpp"
+#include "reports/sweep/rig/rules.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay::speed {
@@ -17,6 +18,7 @@ using Sizes = std::vector<std::int64_t>;
 const Sizes kAligned = {4096, 8192, 16384, 32768, 65536, 131072, 262144};
 const Sizes kOther = {1000, 12345, 25000, 50257, 128257};
 const Sizes kShort = {32, 64, 128, 256, 512};
+const Sizes kFrom16384 = {16384, 32768, 65536, 131072, 262144}, kFrom32768 = {32768, 65536, 131072, 262144};
 const Sizes kFrom4096 = {4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072, 151936, 262144};
 
 /// A time reaches the goal if it is at least this share of the ceiling, or at most so many us above it; 0: not asked.
@@ -27,9 +29,19 @@ struct Goal {
   Sizes V;
   double share, above_us;
   const char* variant = "onepass_fast";
+  std::vector<int> k = {0};
+  const char* family = "";  // of the inputs; "": the page's
 };
 
+template <std::size_t N>
+Sizes sizes_of(const std::int64_t (&values)[N]) {
+  return {std::begin(values), std::end(values)};
+}
+constexpr const char* kTopkVariant = "onepass_topk_fast";
+
 const std::vector<Goal>& goals() {
+  static const std::vector<int> few(std::begin(kTopkFew), std::end(kTopkFew)),
+      many(std::begin(kTopkMany), std::end(kTopkMany));
   static const std::vector<std::string> all = {"f32", "f16", "bf16"}, half = {"f16", "bf16"}, single = {"f32"};
   static const std::vector<Goal> list = {
       {"4000 rows, V = 4096 to 262,144, aligned", half, 4000, kAligned, 0.98, 0},
@@ -46,6 +58,25 @@ const std::vector<Goal>& goals() {
       {"10 rows, V = 25,000 to 1,048,576", all, 10, {25000, 128256, 262144, 1048576}, 0, 1.3},
       {"1 row, V = 128,256 and 1,048,576", all, 1, {128256, 1048576}, 0, 1.3},
       {"log-sum-exp, 4000 rows, V = 4096 to 262,144", all, 4000, kFrom4096, 0.95, 0, "onepass_lse_fast"},
+      {"top-k, 4000 rows, k = 5 and 30, V = 8192", single, 4000, {8192}, 0.85, 0, kTopkVariant, few},
+      {"top-k, 4000 rows, k = 5 and 30, V = 16,384 to 262,144", single, 4000, kFrom16384, 0.92, 0,
+       kTopkVariant, few},
+      {"top-k, 4000 rows, k = 5 and 30, V = 8192", half, 4000, {8192}, 0.75, 0, kTopkVariant, few},
+      {"top-k, 4000 rows, k = 5 and 30, V = 32,768 to 262,144", half, 4000, kFrom32768, 0.85, 0, kTopkVariant,
+       few},
+      {"top-k, 4000 rows, k = 64 to 256, V = 32,768 to 262,144", all, 4000, sizes_of(kTopkManyLadder), 0.75,
+       0, kTopkVariant, many},
+      {"top-k, 10 rows, k = 5 and 30, V = 128,256 to 1,048,576", all, 10, sizes_of(kTopkLadderFewRows), 0, 3,
+       kTopkVariant, few},
+      {"top-k, 4000 rows of equal logits, k = 30, V = 32,000",
+       all,
+       4000,
+       {32000},
+       0.50,
+       0,
+       kTopkVariant,
+       {30},
+       "constant"},
   };
   return list;
 }
@@ -63,12 +94,28 @@ std::string said(const Goal& g, double merit) {
   return g.share > 0 ? percent(merit) : fmt::format("{:+.1f} us", -merit);
 }
 
-/// The fastest right peer at a shape, or null.
+/// The record of a goal at a shape, or null.
+const SweepRecord* record_at(const Context& c, const Goal& g, const std::string& dtype, std::int64_t V,
+                             int k) {
+  if (*g.family == '\0' || c.family == g.family) return c.at(g.variant, dtype, g.rows, V, k);
+  const std::string key = fmt::format("{}/{}@{}", g.variant, dtype, c.backend);
+  for (const SweepRecord& r : c.records)
+    if (r.key == key && r.rows == g.rows && r.V == V && r.k == k && r.family == g.family &&
+        r.verified != "fail" && (r.status == "measured" || r.status == "once") && r.median_us)
+      return &r;
+  return nullptr;
+}
+
+/// The fastest right peer at a shape, or null. Of softmax and top-k, one that only selects is a peer, too.
 const SweepRecord* best_peer(const Context& c, const SweepRecord& of) {
+  const auto comparable = [&](const SweepRecord& r) {
+    return r.op == of.op || (of.op == "softmax_topk" && r.op == "topk");
+  };
   const SweepRecord* best = nullptr;
   for (const SweepRecord* r : c.timed)
-    if (r->role == "peer" && r->op == of.op && r->dtype == of.dtype && r->rows == of.rows && r->V == of.V &&
-        r->verified != "fail" && std::isfinite(ceiling(*r)) && (!best || *r->median_us < *best->median_us))
+    if (r->role == "peer" && comparable(*r) && r->dtype == of.dtype && r->rows == of.rows && r->V == of.V &&
+        r->k == of.k && r->family == of.family && r->verified != "fail" && std::isfinite(ceiling(*r)) &&
+        (!best || *r->median_us < *best->median_us))
       best = r;
   return best;
 }
@@ -123,21 +170,27 @@ std::vector<GoalLine> goal_lines(const Context& c) {
   bool any = false;
   for (const Goal& g : goals()) {
     GoalLine line{g.shapes, fmt::format("{}", fmt::join(g.dtypes, ", ")), "", "not in this run", "", ""};
-    if (g.share > 0)
-      line.goal = fmt::format("at least {:.0f} % of the {}", 100 * g.share,
-                              std::string_view(g.variant).find("lse") == std::string_view::npos ? "copy" : "read");
-    if (g.above_us > 0) line.goal += fmt::format("{}at most the copy + {} us", g.share > 0 ? ", or " : "", g.above_us);
+    const std::string_view variant = g.variant;
+    const char* const ceiling_is =
+        variant == kTopkVariant || variant.find("lse") != variant.npos ? "read" : "copy";
+    if (g.share > 0) line.goal = fmt::format("at least {:.0f} % of the {}", 100 * g.share, ceiling_is);
+    if (g.above_us > 0)
+      line.goal +=
+          fmt::format("{}at most the {} + {} us", g.share > 0 ? ", or " : "", ceiling_is, g.above_us);
     std::vector<std::pair<double, std::string>> own, peers;
     std::size_t shapes = 0, held = 0;
+    const auto add = [&](const std::string& d, std::int64_t V, int k) {
+      ++shapes;
+      const SweepRecord* const r = record_at(c, g, d, V, k);
+      if (!r || !std::isfinite(ceiling(*r))) return;
+      own.emplace_back(merit(g, *r),
+                       fmt::format("{}, {}{}", d, grouped(V), k ? fmt::format(", k = {}", k) : ""));
+      held += reached(g, *r);
+      if (const SweepRecord* const p = best_peer(c, *r)) peers.emplace_back(merit(g, *p), variant_of(p->key));
+    };
     for (const std::string& d : g.dtypes)
-      for (const std::int64_t V : g.V) {
-        ++shapes;
-        const SweepRecord* const r = c.at(g.variant, d, g.rows, V);
-        if (!r || !std::isfinite(ceiling(*r))) continue;
-        own.emplace_back(merit(g, *r), fmt::format("{}, {}", d, grouped(V)));
-        held += reached(g, *r);
-        if (const SweepRecord* const p = best_peer(c, *r)) peers.emplace_back(merit(g, *p), variant_of(p->key));
-      }
+      for (const std::int64_t V : g.V)
+        for (const int k : g.k) add(d, V, k);
     any |= !own.empty();
     if (!own.empty()) {
       line.result = range(g, own);

@@ -82,6 +82,60 @@ TEST(SweepPage, GoalsStandBesideResultsAndTheBestRightPeer) {
   EXPECT_TRUE(speed::goal_lines(speed::gather(all, {})).empty());
 }
 
+TEST(SweepPage, GoalsOfTopkStandBesideTheResultsAndTheBestRightPeerOfTheSameK) {
+  std::mt19937 random(3);
+  std::vector<SweepRecord> all;
+  const auto add = [&](const sweep_test_data::Kernel& kernel, std::int64_t rows, std::int64_t V, int k,
+                       double share, const char* family = "normal_1") {
+    SweepRecord r = sweep_test_data::record(kernel, "f32", rows, V, k, random);
+    r.median_us = *r.read_us / share;
+    r.family = family;
+    all.push_back(r);
+  };
+  const sweep_test_data::Kernel own{"onepass_topk_fast", "variant", "softmax_topk", 1, 0, 0.9, 1 << 21},
+      fused{"torch_softmax_topk", "peer", "softmax_topk", -1, -1, 0.1, 1 << 21},
+      selects{"flashinfer_topk", "peer", "topk", -1, -1, 0.4, 1 << 21};
+  add(own, 4000, 8192, 5, 0.895);
+  add(own, 4000, 8192, 30, 0.845);
+  add(fused, 4000, 8192, 5, 0.105);
+  add(fused, 4000, 8192, 30, 0.095);
+  add(selects, 4000, 8192, 30, 0.405);
+  add(selects, 4000, 8192, 15, 0.99);  // another k
+  add(own, 10, 128256, 5, 0.5);
+  all.back().median_us = *all.back().read_us + 2.5;
+  add(own, 4000, 32000, 30, 0.555, "constant");
+  const auto cells = [&](const std::string& shapes) {
+    for (const speed::GoalLine& l : speed::goal_lines(speed::gather(all, {})))
+      if (l.shapes == shapes) return std::vector<std::string>{l.goal, l.result, l.peer, l.reached};
+    return std::vector<std::string>{};
+  };
+  EXPECT_EQ(cells("top-k, 4000 rows, k = 5 and 30, V = 8192"),
+            (std::vector<std::string>{"at least 85 % of the read",
+                                      "84 % (f32, 8,192, k = 30) to 89 % (f32, 8,192, k = 5)",
+                                      "10 % (torch_softmax_topk) to 40 % (flashinfer_topk)", "1 of 2"}));
+  EXPECT_EQ(cells("top-k, 10 rows, k = 5 and 30, V = 128,256 to 1,048,576"),
+            (std::vector<std::string>{"at most the read + 3 us", "+2.5 us (f32, 128,256, k = 5)", "",
+                                      "1 of 18, 17 not in this run"}));
+  const auto equal = [&] { return cells("top-k, 4000 rows of equal logits, k = 30, V = 32,000"); };
+  EXPECT_EQ(equal().at(1), "55 % (f32, 32,000, k = 30)");
+  all.back().verified = "fail";
+  EXPECT_EQ(equal().at(1), "not in this run");
+}
+
+TEST(SweepPage, DrawsThePapersFiguresWithOnepassTopk) {
+  std::mt19937 random(3);
+  std::vector<SweepRecord> all;
+  for (const char* name : {"safe_then_topk", "onepass_topk"})
+    for (const std::int64_t V : {4032, 16128, 64512})
+      all.push_back(sweep_test_data::record({name, "variant", "softmax_topk", 1, 0, 0.9, 1 << 21}, "f32",
+                                            4000, V, 5, random));
+  const std::string drawn = section(sweep_page(all, {}), "figures");
+  EXPECT_NE(drawn.find("With onepass_topk"), std::string::npos);
+  EXPECT_NE(drawn.find("onepass_topk over safe_then_topk"), std::string::npos);
+  std::erase_if(all, [](const SweepRecord& r) { return r.key.starts_with("onepass"); });
+  EXPECT_EQ(section(sweep_page(all, {}), "figures").find("With onepass_topk"), std::string::npos);
+}
+
 TEST(SweepPage, AsksTheNetworkForNothing) {
   EXPECT_EQ(foreign_address(sweep_page(records(), accesses())), "");
   EXPECT_NE(foreign_address("<script src=\"x.js\"></script>"), "") << "the check would see one";

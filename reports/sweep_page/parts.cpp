@@ -33,6 +33,8 @@ constexpr Rule kLooks[] = {
     {"online_then_topk", {"c-unfused", Marker::diamond, true}},
     {"safe_topk", {"c-safe", Marker::square, false}},
     {"online_topk", {"c-online", Marker::square, false}},
+    {"onepass_topk_fast", {"c-onepass", Marker::diamond, true}},
+    {"onepass_topk", {"c-onepass", Marker::cross, false}},
     {"online_warp", {"c-onepass", Marker::circle, false}},
     {"register_", {"c-onepass", Marker::square, false}},
     {"fragment_", {"c-onepass", Marker::diamond, false}},

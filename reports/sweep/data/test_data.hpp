@@ -52,7 +52,8 @@ inline const std::vector<Kernel> kKernels = {
     {"cudnn_accurate", "peer", "softmax", -1, -1, 0.5, 1 << 21},
     {"torch_softmax", "peer", "softmax", -1, -1, 0.55, 1 << 21},
     {"triton_row", "peer", "softmax", -1, -1, 0.9, 65536},
-    {"torch_softmax_topk", "peer", "softmax_topk", -1, -1, 0.1, 1 << 21}};
+    {"torch_softmax_topk", "peer", "softmax_topk", -1, -1, 0.1, 1 << 21},
+    {"onepass_topk", "variant", "softmax_topk", 1, 0, 0.9, 1 << 21}};
 
 inline const std::vector<std::int64_t> kSizes = {63,    128,   512,    1000,   1008,   1024,   2048,  4032,
                                                  4096,  8192,  14080,  16128,  16384,  25000,  32768, 50257,

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
-from peer_libraries import LIBRARIES, NotHere, softmax_of
+from peer_libraries import LIBRARIES, NotHere, flashinfer_topk, softmax_of
 from peer_records import KINDS, SIZES, put_rates
 from peer_verdicts import grade, take_verdict
 
@@ -155,6 +155,10 @@ class Bench:
             return lambda i: torch.topk(self.x[i], k, dim=-1)
         if peer == "torch_softmax_topk":
             return lambda i: torch.topk(torch.softmax(self.x[i], -1), k, dim=-1)
+        if peer == "flashinfer_topk":
+            best = flashinfer_topk(torch)
+            self.try_library(lambda x, y: best(x, k))
+            return lambda i: best(self.x[i], k)
         softmax = softmax_by_peer(torch, peer, self.a.library)
         if peer in LIBRARIES:
             self.try_library(softmax)

@@ -1,11 +1,15 @@
 """A peer's launches are timed only if all of them were queued before the first one started. Fake clocks, no GPU."""
 import os
 import sys
+import types
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import peers
 from peer_bench import Bench, Unsupported
+from peer_libraries import NotHere, flashinfer_topk
 
 
 class Clocks:
@@ -76,6 +80,50 @@ class Queued(unittest.TestCase):
 
         with self.assertRaises(Unsupported):
             bench(clocks, work).run_us(3)
+
+
+class Plan(unittest.TestCase):
+    """What peers.py is to time. `assay sweep rules` is not asked: the rules are told."""
+
+    def shapes(self, **words):
+        rules = types.SimpleNamespace(ladder=[4096], ladder_few_rows=[25000], topk_ladder=[8192], topk_many_ladder=[32768],
+                                      topk_ladder_few_rows=[1048576], topk_few=[5, 30], topk_many=[64, 256])
+        asked = dict(peer=None, V=None, rows=None, dtype=None, k=None, quick=False, rules=rules)
+        return peers.plan(types.SimpleNamespace(**{**asked, **words}))
+
+    def test_has_every_shape_of_the_goals_once(self):
+        plan = self.shapes()
+        self.assertEqual(len(plan), len(set(plan)))
+        for peer in ("torch_topk", "flashinfer_topk", "torch_softmax_topk"):
+            for dtype in ("f32", "f16", "bf16"):
+                for shape in ((4000, 8192, 5), (4000, 8192, 30), (4000, 32768, 256), (10, 1048576, 30)):
+                    self.assertIn((peer, dtype, *shape), plan)
+        self.assertIn(("torch_softmax", "f32", 10, 25000, 0), plan)
+        self.assertIn(("torch_softmax", "f32", 4000, 4096, 0), plan)
+
+    def test_takes_no_other_shapes_than_those_asked_for(self):
+        self.assertEqual(self.shapes(peer=["torch_topk"], V=[100], rows=[7], dtype=["f16"], k=[3, 200]),
+                         [("torch_topk", "f16", 7, 100, 3)])
+
+
+class Library(unittest.TestCase):
+    def test_flashinfers_topk_is_asked_for_the_best_first(self):
+        def top_k(x, k, sorted=False):
+            return (x, k, sorted), None
+
+        sys.modules["flashinfer"] = types.SimpleNamespace(top_k=top_k)
+        try:
+            self.assertEqual(flashinfer_topk(None)("logits", 5), (("logits", 5, True), None))
+        finally:
+            del sys.modules["flashinfer"]
+
+    def test_without_flashinfer_it_says_so(self):
+        sys.modules["flashinfer"] = None  # an import of it fails
+        try:
+            with self.assertRaises(NotHere):
+                flashinfer_topk(None)
+        finally:
+            del sys.modules["flashinfer"]
 
 
 if __name__ == "__main__":

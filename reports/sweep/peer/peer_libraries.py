@@ -33,6 +33,26 @@ def flashinfer(torch):
     return in_f32
 
 
+def flashinfer_topk(torch):
+    """FlashInfer's top-k as a function of (x, k): values and indices, best first."""
+    import inspect
+
+    try:
+        from flashinfer import top_k
+    except ImportError as e:  # before version 0.6 there was none
+        raise NotHere(f"not here: {e}".splitlines()[0]) from e
+    words = {"sorted": True} if "sorted" in inspect.signature(top_k).parameters else {}
+
+    def best(x, k):
+        values, indices = top_k(x, k, **words)
+        if words:
+            return values, indices
+        values, order = values.sort(dim=-1, descending=True)
+        return values, indices.gather(-1, order)
+
+    return best
+
+
 LIBRARIES = {"quack": quack, "liger": liger, "flashinfer": flashinfer}
 
 

@@ -16,13 +16,15 @@ KINDS = {  # op, the declaration for assay grade (see assay grade --help), and w
     "liger": ("softmax", "exp=fast; normalise=recomputed", "Liger"),
     "flashinfer": ("softmax", "exp=fast; normalise=recomputed", "FlashInfer"),
     "torch_topk": ("topk", "", "PyTorch eager"),
+    "flashinfer_topk": ("topk", "", "FlashInfer's radix top-k"),
     "torch_softmax_topk": ("softmax_topk", "select=probs", "PyTorch eager, softmax and then top-k"),
 }
 SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 # reports/sweep/rig/rules.hpp says what each of them is.
 Rules = collections.namedtuple(
     "Rules", "too_long_us warm_us batch_us least_us enough_us least_samples most_samples narrow most_launches l2_sizes "
-    "tile_elements judged_elements least_judged_rows most_judged_rows ladder ladder_few_rows datasheets")
+    "tile_elements judged_elements least_judged_rows most_judged_rows ladder ladder_few_rows "
+    "topk_ladder topk_many_ladder topk_ladder_few_rows topk_few topk_many datasheets")
 
 
 class Seconds:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -21,6 +23,15 @@ std::optional<double> datasheet_gb_per_s(std::string_view gpu) {
   for (const auto& [name, gb_per_s] : kDataSheets)
     if (gpu.find(name) != gpu.npos) return gb_per_s;
   return std::nullopt;
+}
+
+bool shape_of_topk_goals(std::int64_t rows, std::int64_t V, std::int64_t k) {
+  const auto is_in = [](const auto& all, std::int64_t x) {
+    return std::find(std::begin(all), std::end(all), x) != std::end(all);
+  };
+  if (rows == 10) return is_in(kTopkFew, k) && is_in(kTopkLadderFewRows, V);
+  return rows == 4000 && ((is_in(kTopkFew, k) && is_in(kTopkLadder, V)) ||
+                          (is_in(kTopkMany, k) && is_in(kTopkManyLadder, V)));
 }
 
 std::string timing_rules_json() {
@@ -43,6 +54,11 @@ std::string timing_rules_json() {
                               {"most_judged_rows", r.most_judged_rows},
                               {"ladder", kLadder},
                               {"ladder_few_rows", kLadderFewRows},
+                              {"topk_ladder", kTopkLadder},
+                              {"topk_many_ladder", kTopkManyLadder},
+                              {"topk_ladder_few_rows", kTopkLadderFewRows},
+                              {"topk_few", kTopkFew},
+                              {"topk_many", kTopkMany},
                               {"datasheets", std::move(sheets)}};
   return all.dump();
 }

@@ -34,6 +34,17 @@ inline constexpr std::int64_t kLadder[] = {32,     64,     128,    256,    512, 
 /// Those of launches of 1 and 10 rows.
 inline constexpr std::int64_t kLadderFewRows[] = {25000, 128256, 262144, 1048576};
 
+/// The shapes that softmax + top-k is compared with its goals at: 4000 rows, few and many of them selected,
+/// and 10 long rows.
+inline constexpr std::int64_t kTopkLadder[] = {8192, 16384, 32768, 65536, 131072, 262144};
+inline constexpr std::int64_t kTopkManyLadder[] = {32768, 131072, 262144};
+inline constexpr std::int64_t kTopkLadderFewRows[] = {128256, 262144, 1048576};
+inline constexpr std::int64_t kTopkFew[] = {5, 30};
+inline constexpr std::int64_t kTopkMany[] = {64, 128, 256};
+
+/// True of those shapes.
+bool shape_of_topk_goals(std::int64_t rows, std::int64_t V, std::int64_t k);
+
 /// "over 200 ms": how long a launch takes that is not repeated.
 std::string too_long_words();
 
