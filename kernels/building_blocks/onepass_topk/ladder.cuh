@@ -109,7 +109,7 @@ inline std::size_t topk_bytes(const Problem& p) {
 
 #if defined(__CUDACC__)
 /// Largest cluster of a kernel, 0 where there are none. Asked once by each thread for each GPU and kernel.
-template <int kRoom, class Kernel>
+template <int kRoom, int kThreads, class Kernel>
 int largest_cluster(Kernel kernel) {
   int device = 0;
   cudaGetDevice(&device);
@@ -123,13 +123,13 @@ int largest_cluster(Kernel kernel) {
       cudaFuncGetAttributes(&code, kernel) != cudaSuccess || code.ptxVersion < 90 ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(kSharingBytes<kRoom>)) != cudaSuccess) {
+                           static_cast<int>(kSharingBytes<kRoom, kThreads>)) != cudaSuccess) {
     cudaGetLastError();
     return 0;
   }
   for (const int blocks : {16, 8, 4, 2}) {
     int active = 0;
-    auto config = cluster_config(1, blocks, kThreadsSharing<kRoom>, kSharingBytes<kRoom>, nullptr);
+    auto config = cluster_config(1, blocks, kThreads, kSharingBytes<kRoom, kThreads>, nullptr);
     if (cudaOccupancyMaxActiveClusters(&active, kernel, config.get()) == cudaSuccess && active > 0) {
       known[device] = blocks + 1;
       break;
@@ -139,33 +139,35 @@ int largest_cluster(Kernel kernel) {
   return known[device] - 1;
 }
 #else
-template <int kRoom, class Kernel>
+template <int kRoom, int kThreads, class Kernel>
 int largest_cluster(Kernel) {
-  return 1024 / kThreadsSharing<kRoom>;
+  return 1024 / kThreads;
 }
 #endif
 
 /// A cluster of `blocks` blocks a row.
-template <class Form, class T, int kRoom>
+template <class Form, class T, int kRoom, int kThreads = kThreadsSharing<kRoom>>
 void launch_sharing(const Call<T>& c, const Selected<T>& to, int blocks) {
-  const auto kernel = topk_sharing<Form, T, kRoom>;
+  const auto kernel = topk_sharing<Form, T, kRoom, kThreads>;
 #if defined(__CUDACC__)
   cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(kSharingBytes<kRoom>));
+                       static_cast<int>(kSharingBytes<kRoom, kThreads>));
 #endif
   const std::int64_t rows = c.problem.rows, most = c.blocks();
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
     const Pieces<T> pieces{{c.logits.row(first), count, c.logits.pitch}, c.V, blocks};
-    launch_clusters(kernel, static_cast<unsigned>(count), blocks, kThreadsSharing<kRoom>,
-                    kSharingBytes<kRoom>, c.stream, pieces, to, c.m, c.d, first);
+    launch_clusters(kernel, static_cast<unsigned>(count), blocks, kThreads, kSharingBytes<kRoom, kThreads>,
+                    c.stream, pieces, to, c.m, c.d, first);
   }
 }
 /// The k best, k up to kStreamK.
 template <class Form, class T, int kRoom, int kThreads>
 void launch_best(const Call<T>& c, const Selected<T>& to) {
-  const int blocks = topk_sharing_blocks(c.problem, largest_cluster<kRoom>(topk_sharing<Form, T, kRoom>));
+  constexpr int kSharing = kThreadsSharing<kRoom>;
+  const int blocks = topk_sharing_blocks(
+      c.problem, largest_cluster<kRoom, kSharing>(topk_sharing<Form, T, kRoom, kSharing>));
   if (blocks > 1) return launch_sharing<Form, T, kRoom>(c, to, blocks);
   launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
 }

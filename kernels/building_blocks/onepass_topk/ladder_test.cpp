@@ -157,6 +157,16 @@ TEST(OnepassTopk, SharesFewLongRows) {
   expect_shared_and_in_parts<bf16>(1, 66000, 256, 0);
 }
 
+TEST(OnepassTopk, SharesRowsInSeveralLaunches) {
+  Launch<f32> l(kFillings[0].of, 3, 20000, 7, 1);
+  Stream one_row;
+  one_row.max_blocks = 1;
+  ASSERT_EQ(topk_sharing_blocks(l.problem, 8), 2);
+  TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, one_row));
+  l.expect_order("a launch a row");
+  for (int r = 0; r < 3; ++r) EXPECT_GT(l.m[static_cast<std::size_t>(r)], 3.0f);
+}
+
 TEST(OnepassTopk, SharesOnlyFewLongRows) {
   Problem p;
   p.in = Dtype::f32;

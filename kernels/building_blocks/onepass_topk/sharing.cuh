@@ -13,13 +13,13 @@ inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
 /// Candidates that a block sends, 0 where it has fewer. Where it has more, it sends its k best.
 template <int kRoom>
 inline constexpr int kSent = kRoom == kSmallRoom ? 2 * kFew : kStreamK;
-/// The host executor has clusters of at most 1024 threads.
+/// Threads of a block. The host executor has clusters of at most 1024 threads.
 template <int kRoom>
 inline constexpr int kThreadsSharing =
     kBackend != Backend::cuda&& kRoom == kSmallRoom ? kFewThreads : kSharingThreads;
 /// Dynamic shared memory: the ring, and what arrives.
-template <int kRoom>
-inline constexpr std::size_t kSharingBytes = kRingBytes<kThreadsSharing<kRoom>> +
+template <int kRoom, int kThreads>
+inline constexpr std::size_t kSharingBytes = kRingBytes<kThreads> +
                                              sizeof(Candidate) * kSent<kRoom>* kMostBlocks;
 
 struct SharingShared {
@@ -29,11 +29,11 @@ struct SharingShared {
 
 /// A cluster of pieces.parts blocks a row, a power of two, each with one piece. `first`: number of the first
 /// row. Compute capability 9.0.
-template <class Form, class T, int kRoom>
-__global__ void __launch_bounds__(kThreadsSharing<kRoom>, kTopkBlocks<kThreadsSharing<kRoom>>)
+template <class Form, class T, int kRoom, int kThreads>
+__global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
     topk_sharing(Pieces<T> pieces, Selected<T> to, float* m, float* d, std::int64_t first) {
   using E = typename Form::Exp;
-  constexpr int kThreads = kThreadsSharing<kRoom>, kSends = kSent<kRoom>;
+  constexpr int kSends = kSent<kRoom>;
   using Buffer = onepass::Buffer<kRoom, kThreads>;
   using Ring = onepass::Ring<T, kThreads>;
   ASSAY_SHARED(PieceShared<kThreads>, shared, 1);

@@ -4,10 +4,14 @@
 //   ends_early    a list whose insertion ends at its last slot, one load a turn: the sized kernels as they
 //   were four_ahead    the same with four loads ahead: online_topk_block_sized walked        a list that is
 //   always walked to its end by swaps, without a branch, one load a turn in the
-//                 source: the paper's way. The compiler unrolls its loop
+//                 source. The compiler unrolls its loop
 //   walked_ahead  the same with four loads ahead
-// Columns are compared between the four. Prints a JSON line a shape. reports/publish/limits/measure.sh
+//   plain_list    a walked list of plain floats, that does not care for NaN and the signs of zeros; four
+//   ahead plain_sum     four_ahead with a sum that does not care for NaN and infinities plain         both,
+//   one load a turn in the source: the paper's way plain_ahead   the same with four loads ahead
+// Columns are compared between them. Prints a JSON line a shape. reports/publish/limits/measure.sh
 // compiles and runs it.
+#include <cfloat>
 #include <cstdint>
 #include <string>
 
@@ -31,6 +35,44 @@ __global__ void fill(float* x, long long n) {
     x[i] = sqrtf(-2 * logf(u)) * cospif(2 * v);
   }
 }
+
+/// The same of plain floats: NaN and the signs of zeros are not cared for, as in the paper's.
+template <int K>
+struct PlainList {
+  float key[K + 1];
+  int turn[K + 1];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int j = 0; j <= K; ++j) {
+      key[j] = -FLT_MAX;
+      turn[j] = -1;
+    }
+  }
+  __device__ __forceinline__ void insert(float x, int at) {
+    key[K] = x;
+    turn[K] = at;
+#pragma unroll
+    for (int j = K; j > 0; --j) {
+      const bool rises = key[j] > key[j - 1];
+      const float k = key[j];
+      const int t = turn[j];
+      key[j] = rises ? key[j - 1] : k;
+      turn[j] = rises ? turn[j - 1] : t;
+      key[j - 1] = rises ? k : key[j - 1];
+      turn[j - 1] = rises ? t : turn[j - 1];
+    }
+  }
+  __device__ __forceinline__ RegisterList<K> best() const {
+    RegisterList<K> list;
+#pragma unroll
+    for (int j = 0; j < K; ++j) {
+      list.key[j] = turn[j] < 0 ? kNoKey : rank_key(key[j]);
+      list.turn[j] = turn[j];
+    }
+    return list;
+  }
+};
 
 /// K slots and one more. A new element begins in the last one and changes places until it meets one that is
 /// no smaller.
@@ -73,17 +115,31 @@ struct EarlyList : RegisterList<K> {
   __device__ __forceinline__ RegisterList<K> best() const { return *this; }
 };
 
-template <int K, class List, bool kAhead>
+/// What one logit adds to (m, d): with care for NaN and infinities, or without.
+struct Careful {
+  __device__ __forceinline__ static Normalizer add(Normalizer n, float x) {
+    return combine<FastExp>(n, leaf(x));
+  }
+};
+struct Plain {
+  __device__ __forceinline__ static Normalizer add(Normalizer n, float x) {
+    const bool higher = x > n.m;
+    const float high = higher ? x : n.m, low = higher ? n.m : x, e = __expf(low - high);
+    return {high, higher ? n.d * e + 1.0f : n.d + e};
+  }
+};
+
+template <int K, class List, class Add, bool kAhead>
 __global__ void __launch_bounds__(256)
     one_read(const float* logits, float* values, int* indices, std::int64_t V) {
   const std::int64_t row = blockIdx.x;
   const float* const x = logits + row * V;
   List list;
   list.clear();
-  Normalizer n = identity();
+  Normalizer n{-FLT_MAX, 0.0f};
   int turn = 0;
   const auto take = [&](float xi) {
-    n = combine<FastExp>(n, leaf(xi));
+    n = Add::add(n, xi);
     list.insert(xi, turn++);
   };
   if constexpr (kAhead) {
@@ -140,10 +196,14 @@ void measure(const Pool& pool, std::int64_t rows, std::int64_t V) {
     const double us = median_us(run, guess);
     std::printf(",\"%s_us\":%.3f,\"%s_gb_per_s\":%.0f", name, us, name, static_cast<double>(one) / us / 1e3);
   };
-  time("ends_early", one_read<K, EarlyList<K>, false>);
-  time("four_ahead", one_read<K, EarlyList<K>, true>);
-  time("walked", one_read<K, WalkedList<K>, false>);
-  time("walked_ahead", one_read<K, WalkedList<K>, true>);
+  time("ends_early", one_read<K, EarlyList<K>, Careful, false>);
+  time("four_ahead", one_read<K, EarlyList<K>, Careful, true>);
+  time("walked", one_read<K, WalkedList<K>, Careful, false>);
+  time("walked_ahead", one_read<K, WalkedList<K>, Careful, true>);
+  time("plain_list", one_read<K, PlainList<K>, Careful, true>);
+  time("plain_sum", one_read<K, EarlyList<K>, Plain, true>);
+  time("plain", one_read<K, PlainList<K>, Plain, false>);
+  time("plain_ahead", one_read<K, PlainList<K>, Plain, true>);
   std::printf("}\n");
   std::fflush(stdout);
 }

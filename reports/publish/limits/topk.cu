@@ -2,14 +2,17 @@
 // reach. Columns that they find are compared with a sort on the host for a few rows; a wrong one ends the
 // program with 1.
 //   us            the kernel, as it divides the launch
-//   threads_*_us  a block a row with so many threads, never shared
+//   threads_*_us  a block a part with so many threads, never shared by a cluster
+//   sharing_*_us  a cluster a row: threads of a block, blocks
 //   no_exp_us     every exp is a multiplication
 //   no_topk_us    (m, d) alone: nothing is selected
 // `read_us`: the fastest read. Cold caches: buffers in turn, more than twice the L2. Prints a JSON line a
 // shape. reports/publish/limits/measure.sh compiles and runs it.
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
 #include "kernels/building_blocks/onepass_topk/ladder.cuh"
 #include "reports/publish/limits/timing.cuh"
@@ -126,24 +129,24 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
   };
   auto* const sink = reinterpret_cast<unsigned*>(pool.base + kOutputs - 512);
   const double read = median_us([&](int i) { rig::enqueue_read(stream, from(i), one, sink); }, guess);
-  const auto whole = [](auto form) {
-    return [](const Call<T>& c) { onepass::TopkLadder<decltype(form)>::run(c); };
+  const auto whole = [](auto form) {  // a type: forms are made on the device
+    return [](const Call<T>& c) { onepass::TopkLadder<typename decltype(form)::type>::run(c); };
   };
   const auto alone = [&](const Call<T>& c, auto threads, auto room, auto selected) {
     onepass::launch_topk<Fast, T, room(), threads()>(c, c.problem, selected, nullptr, nullptr,
                                                      c.buffers.workspace);
   };
-  const double fast = judged("onepass_topk_fast", whole(Fast(Normalizer{0, 1})));
-  const double accurate = judged("onepass_topk", whole(Accurate(Normalizer{0, 1})));
   std::printf("{\"kind\":\"topk\",\"dtype\":\"%s\",\"rows\":%lld,\"V\":%lld,\"k\":%d,\"equal\":%s", dtype,
               static_cast<long long>(s.rows), static_cast<long long>(s.V), s.k, s.equal ? "true" : "false");
   print("read_us", read);
+  const double fast = judged("onepass_topk_fast", whole(std::type_identity<Fast>{}));
   print("fast_us", fast);
-  print("accurate_us", accurate);
   print("fast_share", read / fast);
-  print("accurate_share", read / accurate);
   print("gb_per_s", static_cast<double>(one) / fast / 1e3);
-  print("no_exp_us", time(whole(WithoutExp(Normalizer{0, 1}))));
+  const double accurate = judged("onepass_topk", whole(std::type_identity<Accurate>{}));
+  print("accurate_us", accurate);
+  print("accurate_share", read / accurate);
+  print("no_exp_us", time(whole(std::type_identity<WithoutExp>{})));
   using Small = std::integral_constant<int, kSmallRoom>;
   using Large = std::integral_constant<int, kLargeRoom>;
   const auto selected = Selected<T>{{static_cast<T*>(b.probs), s.rows, s.k}, b.indices, false, s.k};
@@ -158,22 +161,50 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
   print("no_topk_us", time([&](const Call<T>& c) {
           alone(c, std::integral_constant<int, kFewThreads>{}, Small{}, Selected<T>{});
         }));
+  if (s.rows <= 10 && s.k <= onepass::kFew) {
+    const auto sharing = [&](const char* name, auto n, int blocks, const Selected<T>& to, bool judge) {
+      const auto run = [&](const Call<T>& c) {
+        onepass::launch_sharing<Fast, T, kSmallRoom, n()>(c, to, blocks);
+      };
+      print(name, judge ? judged(name, run) : time(run));
+    };
+    using N256 = std::integral_constant<int, 256>;
+    using N512 = std::integral_constant<int, 512>;
+    sharing("sharing_256_by_8_us", N256{}, 8, selected, true);
+    sharing("sharing_512_by_8_us", N512{}, 8, selected, true);
+    sharing("sharing_256_by_16_us", N256{}, 16, selected, true);
+    sharing("sharing_512_by_16_us", N512{}, 16, selected, true);
+    sharing("sharing_no_topk_us", N512{}, 16, Selected<T>{}, false);
+  }
   std::printf("}\n");
   std::fflush(stdout);
 }
 
+constexpr Shape kShapes[] = {
+    {4000, 8192, 5},   {4000, 8192, 30},       {4000, 16384, 5},  {4000, 16384, 30},  {4000, 32768, 5},
+    {4000, 32768, 30}, {4000, 131072, 30},     {4000, 32768, 64}, {4000, 32768, 256}, {4000, 131072, 256},
+    {10, 128256, 5},   {10, 128256, 30},       {10, 262144, 30},  {10, 1048576, 30},  {1, 128256, 30},
+    {10, 25000, 30},   {4000, 32000, 30, true}};
+
+/// One shape in this process.
+int one_shape(std::size_t at) {
+  const Pool pool = pool_of_gpu("topk_head");
+  const Shape& s = kShapes[at / 2];
+  at % 2 ? measure<f16>(pool, "f16", s) : measure<f32>(pool, "f32", s);
+  return wrong ? 1 : 0;
+}
+
 }  // namespace
 
-int main() {
-  const Pool pool = pool_of_gpu("topk_head");
-  const Shape shapes[] = {
-      {4000, 8192, 5},    {4000, 8192, 30},    {4000, 16384, 5},   {4000, 16384, 30},
-      {4000, 32768, 5},   {4000, 32768, 30},   {4000, 131072, 30}, {4000, 32768, 64},
-      {4000, 32768, 256}, {4000, 131072, 256}, {10, 128256, 5},    {10, 128256, 30},
-      {10, 262144, 30},   {10, 1048576, 30},   {1, 128256, 30},    {4000, 32000, 30, true}};
-  for (const Shape& s : shapes) {
-    measure<f32>(pool, "f32", s);
-    measure<f16>(pool, "f16", s);
+/// Every shape in a process of its own, so that one that fails or hangs hides no other.
+int main(int count, char** words) {
+  if (count == 2) return one_shape(std::strtoul(words[1], nullptr, 10) % (2 * std::size(kShapes)));
+  int status = 0;
+  for (std::size_t at = 0; at < 2 * std::size(kShapes); ++at) {
+    const std::string line = "timeout 20 '" + std::string(words[0]) + "' " + std::to_string(at);
+    if (std::system(line.c_str()) == 0) continue;
+    std::fprintf(stderr, "topk: failed, or no answer in 20 s: %s\n", line.c_str());
+    status = 1;
   }
-  return wrong ? 1 : 0;
+  return status;
 }
