@@ -40,7 +40,9 @@ inline std::int64_t topk_multiprocessors() {
 /// Threads of a block where it does not share a row.
 constexpr int topk_threads(int k) { return k <= kFew ? kFewThreads : kSelectThreads; }
 /// Blocks that the GPU holds at a time.
-inline std::int64_t topk_slots(int threads) { return topk_multiprocessors() * (1024 / threads); }
+inline std::int64_t topk_slots(int threads) {
+  return topk_multiprocessors() * (kBackend == Backend::cuda ? 1024 / threads : 1);
+}
 
 /// Blocks of a launch for `pieces` pieces: no more than the GPU holds, so that they stay. On the host one a
 /// piece, so that a part of a launch can be run: there, blocks come and go for nothing.
