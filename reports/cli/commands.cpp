@@ -28,6 +28,8 @@ int run_assay(int argc, const char* const* argv) {
   add_selftest_command(app, status);
   add_fuzz_command(app, status);
   add_replay_command(app, status);
+  add_page_command(app, status);
+  add_history_command(app, status);
   add_adapter_command(app, status);
   try {
     const auto known = app.get_subcommands([](const CLI::App*) { return true; });

@@ -8,7 +8,7 @@
 #include "reference/error.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
-#include "reports/page/page.hpp"
+#include "reports/page/test_data.hpp"
 #include "reports/page/test_html.hpp"
 
 namespace assay {
@@ -36,9 +36,11 @@ TEST(FunctionsCommand, PrintsTheVerdictFirstAndWritesWhatItFound) {
 
   ReportData data;
   data.functions = r;
-  EXPECT_NE(render_page(data).find("Functions that kernels build on"), std::string::npos);
+  EXPECT_NE(test_data::page_of(data, "compare.html").find("Functions that kernels build on"),
+            std::string::npos);
   data.functions.reset();
-  EXPECT_EQ(render_page(data).find("Functions that kernels build on"), std::string::npos);
+  EXPECT_EQ(test_data::page_of(data, "compare.html").find("Functions that kernels build on"),
+            std::string::npos);
   fs::remove_all(folder);
 }
 
@@ -50,6 +52,12 @@ TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
   EXPECT_FALSE(functions_passed(r));
   r.functions[0].status = "pass";
   EXPECT_TRUE(functions_passed(r));
+  // 2^28 pairs of f32 numbers are many, and not all.
+  r.functions[0].dtype = "f32", r.functions[0].inputs = std::int64_t{1} << 28;
+  EXPECT_EQ(functions_verdict(r),
+            "1 functions, 0 of them on every argument, 268,435,456 values; 1 divisions on drawn pairs");
+  r.functions[0].inputs = std::int64_t{1} << 32;
+  EXPECT_TRUE(on_every_argument(r.functions[0]));
   r.pairs.resize(1);
   r.pairs[0].status = "fail";
   r.pairs[0].reason = "<element>";

@@ -14,7 +14,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/page/page.hpp"
+#include "reports/page/folder/write_report.hpp"
 #include "reports/runs/manifest.hpp"
 
 namespace assay {
@@ -98,9 +98,7 @@ int run_grade_command(GradeArguments& o) {
   std::string lines;
   for (const Record& r : data.records)
     lines += to_json(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  write_files({{out / "records.jsonl", lines},
-               {out / "summary.md", render_summary_markdown(data)},
-               {out / "index.html", render_page(data)}});
+  write_report(out, data, {{"records.jsonl", lines}});
   if (data.records.size() <= 3) fmt::print("{}", lines);
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t missing = 0;

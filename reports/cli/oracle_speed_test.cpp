@@ -7,7 +7,6 @@
 #include "reference/test_folder.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
-#include "reports/page/page.hpp"
 #include "reports/page/test_data.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
@@ -41,7 +40,7 @@ TEST(OracleSpeed, GoesFromTheCommandToThePage) {
   }
   ReportData data;
   data.oracle = d;
-  const std::string page = render_page(data);
+  const std::string page = test_data::page_of(data, "compare.html");
   EXPECT_NE(page.find("id=\"oracle\""), std::string::npos);
   EXPECT_NE(page.find("safe_block/f32@host"), std::string::npos);
 }

@@ -15,7 +15,7 @@
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case.hpp"
-#include "reports/page/page.hpp"
+#include "reports/page/folder/write_report.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
 namespace assay {
@@ -81,9 +81,7 @@ int run_report_command(ReportArguments& o) {
 
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_files({{out / "records.jsonl", lines},
-               {out / "summary.md", render_summary_markdown(data)},
-               {out / "index.html", render_page(data)}});
+  write_report(out, data, {{"records.jsonl", lines}});
 
   if (data.records.size() <= 3) fmt::print("{}", lines);
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));

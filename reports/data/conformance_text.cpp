@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reports/data/html.hpp"
@@ -139,58 +138,9 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
 
 }  // namespace
 
-std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
-  std::vector<GroupTally> out;
-  for (const Record& r : records) {
-    auto at = std::find_if(out.begin(), out.end(), [&](const GroupTally& g) { return g.group == r.group; });
-    if (at == out.end()) at = out.insert(out.end(), GroupTally{.group = r.group});
-    switch (r.status) {
-      case Status::pass:
-        ++at->pass;
-        break;
-      case Status::fail:
-        ++at->fail;
-        break;
-      case Status::inconclusive:
-        ++at->inconclusive;
-        break;
-      case Status::unsupported:
-        if (at->unsupported++ == 0) at->unsupported_reason = r.reason;
-        break;
-      case Status::not_run:
-        ++at->not_run;
-        break;
-      case Status::crashed:
-        ++at->crashed;
-        break;
-      case Status::hung:
-        ++at->hung;
-        break;
-    }
-  }
-  return out;
-}
-
 bool offers_class(const conformance::Finding& f) {
   return f.status == Status::fail && f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
          f.first->family != kProbeFamily;
-}
-
-std::string lengths_tried(const std::vector<Record>& records) {
-  constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
-  std::set<std::int64_t> tried;
-  std::int64_t rows = 0;
-  for (const Record& r : records) {
-    if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
-        r.status == Status::unsupported)
-      continue;
-    if (r.V <= kTo) tried.insert(r.V);
-    // The group `big` judges only a few of its rows.
-    if (r.group != "big") rows = std::max(rows, r.rows);
-  }
-  return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",
-                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
-                     grouped(rows));
 }
 
 std::string finding_line(const conformance::Finding& f) {

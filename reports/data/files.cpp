@@ -1,10 +1,12 @@
 #include "reports/data/files.hpp"
 
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <system_error>
 
@@ -46,7 +48,30 @@ void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
   }
 }
 
+fs::path file_or_gz(const fs::path& file) {
+  const fs::path packed = file.string() + ".gz";
+  return fs::exists(file) ? file : fs::exists(packed) ? packed : fs::path();
+}
+
+static std::string inflated(const fs::path& file) {
+  const std::unique_ptr<std::remove_pointer_t<gzFile>, int (*)(gzFile)> in(gzopen(file.c_str(), "rb"),
+                                                                           gzclose);
+  std::string text;
+  int n = in ? 0 : -1;
+  do {
+    const std::size_t had = text.size();
+    text.resize(had + (std::size_t{1} << 20));
+    if (n >= 0) n = gzread(in.get(), text.data() + had, 1 << 20);
+    text.resize(had + static_cast<std::size_t>(n > 0 ? n : 0));
+  } while (n > 0);
+  int error = Z_OK;
+  if (in) gzerror(in.get(), &error);
+  if (n < 0 || (error != Z_OK && error != Z_STREAM_END)) throw InputError(file.string() + ": cannot be read");
+  return text;
+}
+
 std::string read_file(const fs::path& file) {
+  if (file.extension() == ".gz" && !fs::is_directory(file)) return inflated(file);
   std::ifstream in(file, std::ios::binary);
   if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
   std::ostringstream text;

@@ -16,7 +16,10 @@ void prepare_folder(const std::filesystem::path& folder);
 /// consistent. Throws InputError that names the file and the reason; then nothing has changed.
 void write_files(const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
-/// Reads a whole text file. Throws InputError that names it.
+/// `file`, or `file`.gz; "" if there is neither.
+std::filesystem::path file_or_gz(const std::filesystem::path& file);
+
+/// Reads a whole text file, inflated if its name ends with .gz. Throws InputError that names it.
 std::string read_file(const std::filesystem::path& file);
 
 /// Calls `read` with each line of a file's text that is not empty. If `read` throws, throws InputError that

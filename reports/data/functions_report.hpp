@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@ struct FunctionsReport {
   double seconds = 0;
 };
 
+/// False for a sample, and for a division of f32 numbers, which has too many pairs.
+bool on_every_argument(const FunctionResult& f);
 /// True if at least one function or variant ran, and all that ran passed.
 bool functions_passed(const FunctionsReport& r);
 /// Says how many pairs were tried and how many quotients were wrong.
@@ -33,6 +36,8 @@ std::string functions_verdict(const FunctionsReport& r);
 FunctionsReport quick_functions();
 
 std::string render_functions_json(const FunctionsReport& r);
+/// Of what render_functions_json wrote. Throws InputError or json::exception.
+FunctionsReport functions_from_json(const nlohmann::json& j);
 /// Reads what render_functions_json wrote. Throws InputError that names the file.
 FunctionsReport read_functions(const std::filesystem::path& file);
 /// First the verdict, then the worst causes with their commands, then the table.

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "reports/data/digest.hpp"
 #include "reports/data/html.hpp"
-#include "reports/data/tally.hpp"
 
 namespace assay {
 namespace {
 
-std::string plain(const Extreme& e) { return e.record ? plain_number(e.value) : "-"; }
+std::string plain(const Extreme& e) { return e.any() ? plain_number(e.value) : "-"; }
 std::string real_ulp(const KeyTally& k) { return plain(k.real(&Record::max_ulp)); }
 std::string any_ulp(const KeyTally& k) { return plain(k.all(&Record::max_ulp)); }
 
@@ -47,15 +47,15 @@ std::string code(std::string_view text) {
   return out + "`";
 }
 
-const KeyTally* find(const std::vector<KeyTally>& keys, const std::string& variant, const std::string& dtype,
-                     const std::string& backend) {
-  for (const KeyTally& k : keys)
-    if (k.info.variant == variant && k.info.dtype == dtype && k.info.backend == backend) return &k;
+const KeyTally* find(const std::vector<const KeyTally*>& keys, const std::string& variant,
+                     const std::string& dtype, const std::string& backend) {
+  for (const KeyTally* k : keys)
+    if (k->info.variant == variant && k->info.dtype == dtype && k->info.backend == backend) return k;
   return nullptr;
 }
 
-std::string counts_line(const ReportData& data) {
-  const Counts c = count(data);
+std::string counts_line(const Digest& d) {
+  const Counts c = count(d);
   std::string line =
       fmt::format("{} planned, {} run, {} passed, {} failed, {} inconclusive", grouped(c.planned),
                   grouped(c.executed), grouped(c.pass), grouped(c.fail), grouped(c.inconclusive));
@@ -66,16 +66,16 @@ std::string counts_line(const ReportData& data) {
   return line;
 }
 
-std::string markdown_table(const ReportData& data, const std::string& backend) {
-  const auto keys = tally_keys(data);
+std::string markdown_table(const Digest& digest, const std::string& backend) {
+  const auto keys = pointers(digest);
   std::string out = fmt::format("\n### `{}`\n\n| variant |", backend);
-  const auto types = dtypes(data);
+  const auto types = dtypes(keys);
   for (const std::string& d : types)
     out += fmt::format(" {0} real ulp | {0} all ulp | {0} error/bound |", md(d));
   out += " pass / records |\n|---|";
   for (std::size_t i = 0; i < types.size(); ++i) out += "--:|--:|--:|";
   out += "--:|\n";
-  for (const std::string& variant : variants(data)) {
+  for (const std::string& variant : variants(keys)) {
     std::string row = fmt::format("| {} |", code(variant));
     std::int64_t passed = 0, records = 0;
     bool any = false;
@@ -87,28 +87,28 @@ std::string markdown_table(const ReportData& data, const std::string& backend) {
         continue;
       }
       row += k ? fmt::format(" {} | {} | {} |", real_ulp(*k), any_ulp(*k), plain(k->bound)) : " | | |";
-      if (k) passed += k->passed, records += k->records;
+      if (k) passed += k->passed(), records += k->records();
     }
     if (any) out += row + fmt::format(" {} / {} |\n", grouped(passed), grouped(records));
   }
   return out;
 }
 
-std::string terminal_table(const ReportData& data, const std::string& backend) {
-  const auto keys = tally_keys(data);
+std::string terminal_table(const Digest& digest, const std::string& backend) {
+  const auto keys = pointers(digest);
   std::size_t width = 20;
-  for (const std::string& variant : variants(data)) width = std::max(width, variant.size());
+  for (const std::string& variant : variants(keys)) width = std::max(width, variant.size());
   std::string head = fmt::format("{:<{}}", "@" + backend, width), under(width, ' ');
-  for (const std::string& d : dtypes(data)) {
+  for (const std::string& d : dtypes(keys)) {
     head += fmt::format("  {:^23}", d);
     under += fmt::format("  {:>7} {:>7} {:>7}", "real", "all", "bound");
   }
   std::string out, why;
-  for (const std::string& variant : variants(data)) {
+  for (const std::string& variant : variants(keys)) {
     std::string row = fmt::format("{:<{}}", variant, width);
     std::int64_t passed = 0, records = 0;
     bool ran = false;
-    for (const std::string& d : dtypes(data)) {
+    for (const std::string& d : dtypes(keys)) {
       const KeyTally* k = find(keys, variant, d, backend);
       if (k && !k->info.not_run.empty()) why = k->info.not_run;
       if (!k || !k->info.not_run.empty()) {
@@ -117,7 +117,7 @@ std::string terminal_table(const ReportData& data, const std::string& backend) {
       }
       ran = true;
       row += fmt::format("  {:>7} {:>7} {:>7}", real_ulp(*k), any_ulp(*k), plain(k->bound));
-      passed += k->passed, records += k->records;
+      passed += k->passed(), records += k->records();
     }
     if (ran) out += row + fmt::format("  {:>14}\n", fmt::format("{}/{}", passed, records));
   }
@@ -127,17 +127,17 @@ std::string terminal_table(const ReportData& data, const std::string& backend) {
 
 }  // namespace
 
-bool report_passed(const ReportData& data) {
-  const Counts c = count(data);
+bool report_passed(const Digest& d) {
+  const Counts c = count(d);
   return c.pass > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
 }
 
-Verdict verdict_of(const ReportData& data) {
-  if (report_passed(data)) return only_launched(data) ? Verdict::not_judged : Verdict::pass;
-  const Counts c = count(data);
+Verdict verdict_of(const Digest& d) {
+  if (report_passed(d)) return only_launched(d) ? Verdict::not_judged : Verdict::pass;
+  const Counts c = count(d);
   if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
   if (c.inconclusive > 0) return Verdict::inconclusive;
-  if (!is_check(data) || c.not_run == 0) return Verdict::fail;
+  if (!d.is_check() || c.not_run == 0) return Verdict::fail;
   return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
 }
 
@@ -159,24 +159,35 @@ const char* name(Verdict verdict) {
   return "";
 }
 
-std::string render_summary_markdown(const ReportData& data) {
-  const char* const verdict = name(verdict_of(data));
+bool report_passed(const ReportData& data) { return report_passed(Digest(data, Digest::Depth::counts)); }
+Verdict verdict_of(const ReportData& data) { return verdict_of(Digest(data, Digest::Depth::counts)); }
+std::string verdict_reason(const ReportData& data) {
+  return verdict_reason(Digest(data, Digest::Depth::counts));
+}
+std::string render_summary_markdown(const ReportData& data) { return render_summary_markdown(Digest(data)); }
+std::string render_summary_terminal(const ReportData& data, const std::string& page_path) {
+  return render_summary_terminal(Digest(data), page_path);
+}
+
+std::string render_summary_markdown(const Digest& d) {
+  const auto keys = pointers(d);
+  const char* const verdict = name(verdict_of(d));
   std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
-                                is_check(data) ? "conformance check" : "accuracy report", verdict, verdict,
-                                verdict_reason(data), counts_line(data));
-  for (const auto& [key, contract] : data.contracts) {
+                                d.is_check() ? "conformance check" : "accuracy report", verdict, verdict,
+                                verdict_reason(d), counts_line(d));
+  for (const auto& [key, contract] : d.about().contracts) {
     out += fmt::format("- {} within: {}\n", code(key), md(contract.within()));
     if (!contract.found.empty())
       out += fmt::format("- {} adopt with: {}\n", code(key), code("--declare '" + contract.found + "'"));
   }
-  if (const std::string line = resolution_line(data.records); !line.empty()) out += "- " + md(line) + "\n";
-  for (const Reason& r : unsupported_reasons(data))
+  if (const std::string line = resolution_line(keys); !line.empty()) out += "- " + md(line) + "\n";
+  for (const Reason& r : unsupported_reasons(d))
     out += fmt::format("- unsupported, {}: {} (first: {})\n", md(r.word), grouped(r.count),
                        md(shorten(r.example, 200)));
-  for (const Reason& r : not_run_reasons(data))
+  for (const Reason& r : not_run_reasons(d))
     out += fmt::format("- not run: {} keys: {}\n", grouped(r.count), md(shorten(r.example, 200)));
 
-  const auto bad = causes(data);
+  const auto bad = causes(d);
   if (!bad.empty()) {
     out +=
         "\n## Failures\n\n| key | check | status | records | first | repeat with "
@@ -184,55 +195,56 @@ std::string render_summary_markdown(const ReportData& data) {
     for (std::size_t i = 0; i < std::min<std::size_t>(bad.size(), 100); ++i)
       out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", code(bad[i].key), md(bad[i].check),
                          name(bad[i].status), grouped(bad[i].count), md(shorten(bad[i].detail, 300)),
-                         code(bad[i].first->reproduce));
+                         code(bad[i].reproduce));
     if (bad.size() > 100) out += fmt::format("\n{} more groups: see records.jsonl.\n", bad.size() - 100);
   }
 
   out += "\n## Environment\n\n| | |\n|---|---|\n";
-  for (const auto& [label, value] : data.environment)
+  for (const auto& [label, value] : d.about().environment)
     out += fmt::format("| {} | {} |\n", md(label), md(value));
 
   out +=
       "\n## Variants and dtypes\n\nLargest ULP error on real logits and on all families, and the largest "
       "error/bound, which is the figure of merit: a right kernel may have a large ULP error on rows of wide "
       "range, but its error/bound stays below 1.\n";
-  for (const std::string& b : backends(data)) out += markdown_table(data, b);
+  for (const std::string& b : backends(keys)) out += markdown_table(d, b);
 
-  std::vector<const Record*> worst;
-  for (const KeyTally& k : tally_keys(data))
-    if (k.bound.record && k.bound.record->worst) worst.push_back(k.bound.record);
-  std::stable_sort(worst.begin(), worst.end(), [](const Record* a, const Record* b) {
-    return a->max_bound_ratio.value_or(0) > b->max_bound_ratio.value_or(0);
-  });
+  std::vector<std::pair<double, const WorstRecord*>> worst;
+  for (const KeyTally* k : keys)
+    if (k->worst_bound) worst.emplace_back(k->worst_bound->first, &k->worst_bound->second);
+  std::stable_sort(worst.begin(), worst.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   if (worst.size() > 10) worst.resize(10);
   out +=
       "\n## Worst cases by error/bound\n\nOne record per key. The element is the one with the largest ULP "
       "error in the record.\n\n| error/bound | ulp | logit | got | exact in | repeat with "
       "|\n|--:|--:|---|---|---|---|\n";
-  for (const Record* r : worst)
-    out += fmt::format("| {} | {} | {} | {} | [{}, {}] | {} |\n", plain_number(*r->max_bound_ratio),
-                       plain_number(r->worst->ulp_error), hexfloat(r->worst->logit), hexfloat(r->worst->got),
-                       hexfloat(r->worst->exact_lo), hexfloat(r->worst->exact_hi), code(r->reproduce));
+  for (const auto& [ratio, r] : worst)
+    out +=
+        fmt::format("| {} | {} | {} | {} | [{}, {}] | {} |\n", plain_number(ratio),
+                    plain_number(r->element.ulp_error), hexfloat(r->element.logit), hexfloat(r->element.got),
+                    hexfloat(r->element.exact_lo), hexfloat(r->element.exact_hi), code(r->reproduce));
   return out;
 }
 
-std::string render_summary_terminal(const ReportData& data, const std::string& page_path) {
+std::string render_summary_terminal(const Digest& d, const std::string& page_path) {
+  const auto keys = pointers(d);
   std::string out =
       "Largest error in ULP on real logits and on all families, and the largest error/bound (1 is the "
       "limit).\n\n";
-  for (const std::string& b : backends(data)) out += terminal_table(data, b);
-  out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
-  if (const std::string line = resolution_line(data.records); !line.empty()) out += line + "\n";
-  out += counts_line(data) + "\n";
-  for (const Reason& r : unsupported_reasons(data))
+  for (const std::string& b : backends(keys)) out += terminal_table(d, b);
+  out += fmt::format("{}: {}\n", name(verdict_of(d)), verdict_reason(d));
+  if (const std::string line = resolution_line(keys); !line.empty()) out += line + "\n";
+  out += counts_line(d) + "\n";
+  for (const Reason& r : unsupported_reasons(d))
     out += fmt::format("  unsupported, {}: {}\n", r.word, grouped(r.count));
-  for (const Reason& r : not_run_reasons(data))
+  for (const Reason& r : not_run_reasons(d))
     out += fmt::format("  not run: {} keys: {}\n", grouped(r.count), shorten(r.example, 160));
-  const auto bad = causes(data);
+  const auto bad = causes(d);
   for (std::size_t i = 0; i < std::min<std::size_t>(bad.size(), 3); ++i)
     out += fmt::format("{}. {} {}: {} ({} record{}): {}\n   {}\n", i + 1, bad[i].key, name(bad[i].status),
                        bad[i].check, grouped(bad[i].count), bad[i].count == 1 ? "" : "s",
-                       shorten(bad[i].detail, 200), bad[i].first->reproduce);
+                       shorten(bad[i].detail, 200), bad[i].reproduce);
   if (bad.size() > 3) out += fmt::format("{} more causes on the page\n", bad.size() - 3);
   return out + fmt::format("page: {}\n", page_path);
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "reports/data/digest.hpp"
 #include "reports/data/report_data.hpp"
 
 namespace assay {
@@ -10,6 +11,7 @@ namespace assay {
 /// False if nothing passed, if less ran than was planned, or if any record is fail, inconclusive, crashed or
 /// hung. Records outside a kernel's domain and keys that cannot run here do not make a report fail if others
 /// were judged.
+bool report_passed(const Digest& d);
 bool report_passed(const ReportData& data);
 
 /// The result of a run. inconclusive: nothing went wrong, but something stayed undecided; the kernel is not
@@ -18,13 +20,17 @@ bool report_passed(const ReportData& data);
 /// otherwise incomplete. not_judged: nothing went wrong, but only the group `launches` passed, which judges
 /// no outputs.
 enum class Verdict { pass, fail, inconclusive, incomplete, not_run, not_judged };
+Verdict verdict_of(const Digest& d);
 Verdict verdict_of(const ReportData& data);
+std::string verdict_reason(const ReportData& data);
 /// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN", "NOT JUDGED".
 const char* name(Verdict verdict);
 
+std::string render_summary_markdown(const Digest& d);
 std::string render_summary_markdown(const ReportData& data);
 
 /// One table per backend, then the verdict in one line, the counts, the three worst causes, the page.
+std::string render_summary_terminal(const Digest& d, const std::string& page_path);
 std::string render_summary_terminal(const ReportData& data, const std::string& page_path);
 
 }  // namespace assay

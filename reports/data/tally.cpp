@@ -1,31 +1,27 @@
-// Counts records. Everything here is one pass over the records or the keys.
+// Counts the records of one key.
 #include "reports/data/tally.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <mutex>
+#include <unordered_set>
 
 #include "accuracy/conformance/conformance.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "reference/inputs/inputs.hpp"
 #include "reports/data/html.hpp"
-#include "reports/data/summary.hpp"
 
 namespace assay {
 namespace {
 
-int severity(Status s) {
-  switch (s) {
-    case Status::crashed:
-      return 0;
-    case Status::hung:
-      return 1;
-    case Status::fail:
-      return 2;
-    default:
-      return 3;
-  }
+/// The same text, kept as long as the program runs. There are few different keys and families.
+std::string_view kept(const std::string& text) {
+  static std::mutex mutex;
+  static std::unordered_set<std::string> all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return *all.insert(text).first;
 }
 
 const CheckResult* guilty_check(const Record& r) {
@@ -34,130 +30,223 @@ const CheckResult* guilty_check(const Record& r) {
   return nullptr;
 }
 
-void add_reason(std::vector<Reason>& reasons, const std::string& text) {
-  const std::string word = text.empty() ? "no reason given" : text.substr(0, text.find(':'));
-  auto it = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.word == word; });
-  if (it == reasons.end()) it = reasons.insert(reasons.end(), {word, text, 0});
-  ++it->count;
+void add_cause(std::vector<Cause>& causes, const Record& r) {
+  const CheckResult* check = guilty_check(r);
+  const char* const label = check ? name(check->check) : name(r.status);
+  for (Cause& c : causes)
+    if (c.check == label && c.status == r.status) {
+      ++c.count;
+      return;
+    }
+  const std::string detail = check && !check->detail.empty() ? check->detail : r.reason;
+  causes.push_back({r.key, label, r.status, 1, r.family, detail, r.reproduce, r.V});
 }
 
-void remember(std::vector<std::string>& seen, const std::string& value) {
-  if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
+bool is_special(const Record& r) {
+  if (r.status == Status::not_run || r.V <= 0) return false;
+  if (const Family* f = find_family(r.family); f && f->kind == FamilyKind::special) return true;
+  return !r.returned.empty() && was_judged(r) && r.rows_outside == 0;
 }
 
-std::vector<std::string> ordered(const ReportData& data, std::string KeyInfo::*field,
-                                 const std::vector<std::string>& first) {
-  std::vector<std::string> seen, out;
-  for (const KeyInfo& k : data.keys) remember(seen, k.*field);
-  for (const std::string& f : first)
-    if (std::find(seen.begin(), seen.end(), f) != seen.end()) out.push_back(f);
-  for (const std::string& s : seen) remember(out, s);
-  return out;
+/// "row 3: NaN x1024, 0 x1" becomes "NaN, 0": without counts, rows of every V give the same text.
+std::string kinds(std::string_view returned) {
+  const auto digit = [&](std::size_t i) {
+    return i < returned.size() && returned[i] >= '0' && returned[i] <= '9';
+  };
+  std::size_t i = 0;
+  if (returned.starts_with("row ")) {
+    for (i = 4; digit(i);) ++i;
+    i = returned.substr(i).starts_with(": ") ? i + 2 : 0;
+  }
+  std::string out;
+  while (i < returned.size()) {
+    if (returned.substr(i).starts_with(" x") && digit(i + 2)) {
+      for (i += 2; digit(i);) ++i;
+    } else {
+      out += returned[i++];
+    }
+  }
+  return shorten(out, 120);
+}
+
+WorstRecord worst_record(const Record& r) {
+  return {kept(r.key), kept(r.family), r.V, r.max_bound_ratio, excess_ratio(r), *r.worst, r.reproduce};
 }
 
 }  // namespace
 
-Counts count(const ReportData& data) {
-  Counts c;
-  c.planned = data.planned;
-  c.executed = data.executed;
-  for (const Record& r : data.records) {
-    switch (r.status) {
-      case Status::pass:
-        ++c.pass;
-        break;
-      case Status::fail:
-        ++c.fail;
-        break;
-      case Status::inconclusive:
-        ++c.inconclusive;
-        break;
-      case Status::unsupported:
-        ++c.unsupported;
-        break;
-      case Status::not_run:
-        ++c.not_run;
-        break;
-      case Status::crashed:
-        ++c.crashed;
-        break;
-      case Status::hung:
-        ++c.hung;
-        break;
-    }
-  }
-  for (const KeyInfo& k : data.keys) c.not_run_keys += !k.not_run.empty();
-  return c;
+std::int64_t StatusCounts::total() const {
+  std::int64_t sum = 0;
+  for (const std::int64_t n : n_) sum += n;
+  return sum;
+}
+std::int64_t StatusCounts::bad() const {
+  return (*this)[Status::fail] + (*this)[Status::inconclusive] + (*this)[Status::crashed] +
+         (*this)[Status::hung];
+}
+void StatusCounts::add(const StatusCounts& other) {
+  for (std::size_t i = 0; i < n_.size(); ++i) n_[i] += other.n_[i];
 }
 
-std::vector<Cause> causes(const ReportData& data) {
-  std::map<std::tuple<std::string, std::string, Status>, std::size_t> index;
-  std::vector<Cause> out;
-  for (const Record& r : data.records) {
-    if (r.status == Status::pass || !was_judged(r)) continue;
-    const CheckResult* check = guilty_check(r);
-    const std::string label = check ? name(check->check) : name(r.status);
-    auto [it, fresh] = index.try_emplace({r.key, label, r.status}, out.size());
-    if (fresh) {
-      const std::string detail = check && !check->detail.empty() ? check->detail : r.reason;
-      out.push_back({r.key, label, r.status, 0, &r, detail});
-    }
-    ++out[it->second].count;
-  }
-  std::stable_sort(out.begin(), out.end(), [](const Cause& a, const Cause& b) {
-    return std::make_pair(severity(a.status), -a.count) < std::make_pair(severity(b.status), -b.count);
-  });
-  return out;
-}
-
-std::vector<Reason> unsupported_reasons(const ReportData& data) {
-  std::vector<Reason> out;
-  for (const Record& r : data.records)
-    if (r.status == Status::unsupported) add_reason(out, r.reason);
-  return out;
-}
-
-std::vector<Reason> not_run_reasons(const ReportData& data) {
-  std::vector<Reason> out;
-  for (const KeyInfo& k : data.keys)
-    if (!k.not_run.empty()) add_reason(out, k.not_run);
-  return out;
+void add_reason(std::vector<Reason>& reasons, const std::string& text, const std::string& example,
+                std::int64_t count) {
+  const std::string word = text.empty() ? "no reason given" : text.substr(0, text.find(':'));
+  auto it = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.word == word; });
+  if (it == reasons.end()) it = reasons.insert(reasons.end(), {word, example, 0});
+  it->count += count;
 }
 
 void Extreme::take(double v, const Record& r) {
-  if (std::isnan(v) || (record && !(v > value))) return;
+  if (std::isnan(v) || (any() && !(v > value))) return;
   value = v;
-  record = &r;
+  key = kept(r.key), family = kept(r.family), V = r.V;
+}
+
+void Extreme::take(const Extreme& other) {
+  if (other.any() && (!any() || other.value > value)) *this = other;
+}
+
+void CoarsestResolution::take_resolution(const Record& r) {
+  const double before = value;
+  const bool first = !any();
+  take(*r.resolution, r);
+  if (first || value != before) row = r.resolution_sum.value_or(0);
+}
+
+void WorstList::take(double value, const Record& r) {
+  if (std::isnan(value)) return;
+  const std::string_view family = kept(r.family);
+  const auto at = by_family_.find(family);
+  if (at != by_family_.end()) {
+    if (value > at->second.first) at->second = {value, worst_record(r)};
+    return;
+  }
+  if (by_family_.size() == 2 * kMost) {
+    const auto least =
+        std::min_element(by_family_.begin(), by_family_.end(),
+                         [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    if (value <= least->second.first) return;
+    by_family_.erase(least);
+  }
+  by_family_.emplace(family, std::make_pair(value, worst_record(r)));
+}
+
+std::vector<std::pair<double, const WorstRecord*>> WorstList::sorted() const {
+  std::vector<std::pair<double, const WorstRecord*>> out;
+  for (const auto& [family, one] : by_family_) out.emplace_back(one.first, &one.second);
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (out.size() > kMost) out.resize(kMost);
+  return out;
 }
 
 bool was_judged(const Record& r) { return r.status != Status::unsupported && r.status != Status::not_run; }
-
-bool is_check(const ReportData& data) {
-  return std::any_of(data.records.begin(), data.records.end(),
-                     [](const Record& r) { return !r.group.empty(); });
-}
-
-bool only_launched(const ReportData& data) {
-  bool launched = false;
-  for (const Record& r : data.records) {
-    if (r.status != Status::pass) continue;
-    if (r.group != conformance::kLaunchesGroup) return false;
-    launched = true;
-  }
-  return launched;
-}
 
 bool is_real_family(std::string_view family) {
   return family.starts_with("gpt_") || family.starts_with("attention");
 }
 
+bool is_ordinary_family(std::string_view family) {
+  return is_real_family(family) || family == "normal_1" || (family != kProbeFamily && !find_family(family));
+}
+
+std::optional<double> excess_ratio(const Record& r) {
+  if (r.dtype == name(Dtype::f16) || r.dtype == name(Dtype::bf16)) {
+    const CheckResult* element = find_check(r, Check::element);
+    return element && element->judged > 0 ? std::optional(element->utilisation) : std::nullopt;
+  }
+  if (!r.worst || !r.max_ulp || std::isnan(r.worst->ulp_error)) return std::nullopt;
+  const double error = r.worst->ulp_error, ratio = r.worst->bound_ratio;
+  if (error <= 0.5) return 0;
+  if (!(ratio > 0)) return std::nullopt;
+  if (!std::isfinite(error) || !std::isfinite(ratio)) return INFINITY;
+  const double bound = error / ratio;
+  return bound > 0.5 ? (error - 0.5) / (bound - 0.5) : INFINITY;
+}
+
+void KeyTally::take(const Record& r) {
+  ++status[r.status];
+  escalated += r.escalated > 0;
+  if (r.status == Status::pass && r.group == conformance::kLaunchesGroup) ++launches_passed;
+  if (was_judged(r) && r.status != Status::pass) add_cause(causes, r);
+  if (r.status == Status::unsupported) add_reason(unsupported, r.reason, r.reason);
+  if (has_resolution(r)) {
+    coarsest.take_resolution(r);
+    coarsest_row = std::max(coarsest_row, r.resolution_sum.value_or(0));
+  }
+  if (r.group.empty() || r.group == "families") take_accuracy(r);
+}
+
+void KeyTally::take_accuracy(const Record& r) {
+  if (r.status == Status::not_run) return;
+  FamilyTally& family = families[r.family];
+  ++family.records;
+  family.passed += r.status == Status::pass;
+  if (is_special(r) && family.said.size() < 64) family.said.insert({r.status, kinds(r.returned)});
+  take_outside(r);
+  if (r.family == kProbeFamily && probes.size() < 4) probes.push_back(r);
+  // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
+  if (was_judged(r) || r.max_ulp) take_figures(r);
+  if (!was_judged(r)) return;
+  if (r.max_bound_ratio) family.bound.take(*r.max_bound_ratio, r);
+  if (r.max_ulp) family.ulp.take(*r.max_ulp, r);
+  if (r.V >= 1) {
+    AtSize& at = sizes[r.V];
+    if (r.max_bound_ratio && std::isfinite(*r.max_bound_ratio)) at.bound.take(*r.max_bound_ratio, r);
+    if (r.max_ulp && std::isfinite(*r.max_ulp)) at.ulp.take(*r.max_ulp, r);
+  }
+  if (has_resolution(r)) {
+    std::size_t i = 0;
+    while (i < kLengthSteps.size() && r.V > kLengthSteps[i]) ++i;
+    resolution[i].take_resolution(r);
+  }
+  for (const CheckResult& c : r.checks)
+    for (std::size_t i = 0; i < std::size(kBoundChecks); ++i)
+      if (std::string_view(name(c.check)) == kBoundChecks[i]) {
+        checks[i].judged += c.judged;
+        checks[i].largest.take(c.utilisation, r);
+      }
+  if (!r.worst) return;
+  if (r.max_bound_ratio && (!worst_bound || *r.max_bound_ratio > worst_bound->first))
+    worst_bound.emplace(*r.max_bound_ratio, worst_record(r));
+  if (r.worst->ulp_error < kRounded) {
+    ++rounded_records;
+    return;
+  }
+  if (r.max_ulp) worst_ulp.take(*r.max_ulp, r);
+  if (const auto e = excess_ratio(r)) worst_excess.take(*e, r);
+}
+
 void KeyTally::take_figures(const Record& r) {
+  if (was_judged(r) && r.max_bound_ratio) bound.take(*r.max_bound_ratio, r);
+  if (const auto e = excess_ratio(r)) excess.take(*e, r);
+  if (is_ordinary_family(r.family)) {
+    if (r.max_ulp) ordinary.take(*r.max_ulp, r);
+    if (r.p99_ulp) ordinary_p99.take(*r.p99_ulp, r);
+  }
   for (std::size_t i = 0; i < std::size(kFigures); ++i) {
     const std::optional<double>& value = r.*kFigures[i].value;
     if (!value) continue;
     all_[i].take(*value, r);
     if (is_real_family(r.family)) real_[i].take(*value, r);
   }
+  if (r.correctly_rounded && std::isfinite(*r.correctly_rounded)) {
+    // The element check counts its comparisons. Without it, all elements of the judged rows count.
+    double weight = static_cast<double>(r.rows_judged) * static_cast<double>(r.V);
+    for (const CheckResult& c : r.checks)
+      if (c.check == Check::element && c.judged > 0) weight = static_cast<double>(c.judged);
+    rounded += weight * *r.correctly_rounded;
+    elements += weight;
+  }
+}
+
+void KeyTally::take_outside(const Record& r) {
+  if (r.status != Status::unsupported && !(was_judged(r) && r.rows_outside > 0)) return;
+  const auto [at, fresh] = outside.try_emplace({r.family, r.reason.substr(0, r.reason.find(':'))});
+  OutsideTally& o = at->second;
+  if (fresh || (o.returned.empty() && !r.returned.empty()))
+    o.status = r.status, o.reason = shorten(r.reason, 240), o.returned = shorten(r.returned, 200);
+  o.sizes.insert(r.V);
+  ++o.records, o.rows += r.rows, o.outside += r.rows_outside;
 }
 
 const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figures::*figure) {
@@ -166,89 +255,28 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
   return largest[i];
 }
 
-std::vector<KeyTally> tally_keys(const ReportData& data) {
-  std::vector<KeyTally> out;
-  std::map<std::string, std::size_t> index;
-  for (const KeyInfo& k : data.keys) {
-    index[k.key] = out.size();
-    out.emplace_back().info = k;
-  }
-  for (const Record& r : data.records) {
-    auto it = index.find(r.key);
-    if (it == index.end()) continue;
-    KeyTally& t = out[it->second];
-    ++t.records;
-    t.passed += r.status == Status::pass;
-    t.unsupported += r.status == Status::unsupported;
-    t.not_run += r.status == Status::not_run;
-    // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
-    if (!was_judged(r) && !r.max_ulp) continue;
-    t.bad += was_judged(r) && r.status != Status::pass;
-    t.take_figures(r);
-    if (was_judged(r) && r.max_bound_ratio) t.bound.take(*r.max_bound_ratio, r);
-    if (r.correctly_rounded && std::isfinite(*r.correctly_rounded)) {
-      // The element check counts its comparisons. Without it, all elements of the judged rows count.
-      double weight = static_cast<double>(r.rows_judged) * static_cast<double>(r.V);
-      for (const CheckResult& c : r.checks)
-        if (c.check == Check::element && c.judged > 0) weight = static_cast<double>(c.judged);
-      t.rounded += weight * *r.correctly_rounded;
-      t.elements += weight;
-    }
-  }
-  return out;
-}
-
-std::vector<std::string> backends(const ReportData& data) {
-  return ordered(data, &KeyInfo::backend, {"cuda", "host", "host_fma", "plugin"});
-}
-std::vector<std::string> dtypes(const ReportData& data) {
-  std::vector<std::string> names;
-  for (const Dtype t : kDtypes) names.emplace_back(name(t));
-  return ordered(data, &KeyInfo::dtype, names);
-}
-std::vector<std::string> variants(const ReportData& data) { return ordered(data, &KeyInfo::variant, {}); }
-
-std::string verdict_reason(const ReportData& data) {
-  const Counts c = count(data);
-  if (data.executed == 0) return "no case was executed, so nothing was shown";
-  if (data.executed < data.planned)
-    return fmt::format("{} of {} planned cases did not run", grouped(data.planned - data.executed),
-                       grouped(data.planned));
-  std::vector<std::string> parts;
-  const auto part = [&](std::int64_t n, const char* what) {
-    if (n > 0) parts.push_back(fmt::format("{} {}", grouped(n), what));
-  };
-  part(c.crashed, "crashed");
-  part(c.hung, "hung");
-  part(c.fail, "failed a check");
-  part(c.inconclusive, "stayed undecided");
-  if (parts.empty() && c.pass == 0)
-    return "no case could be judged: all lie outside a domain or are not expressible";
-  if (parts.empty() && only_launched(data)) return "launches came back, and no output was judged";
-  if (parts.empty())
-    return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
-                         : "all planned cases ran and passed";
-  return fmt::format("of {} planned cases {}", grouped(data.planned), fmt::join(parts, ", "));
-}
-
 bool has_resolution(const Record& r) {
   const bool logarithm = r.op == "lse" || r.op == "log_softmax";
   return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);
 }
 
-std::string resolution_line(const std::vector<Record>& records) {
-  const Record* typical = nullptr;
-  double common = 0;
-  for (const Record& r : records) {
-    if (!has_resolution(r)) continue;
-    if (!typical || *r.resolution > *typical->resolution) typical = &r;
-    common = std::max(common, r.resolution_sum.value_or(0));
-  }
-  if (!typical) return {};
+std::string resolution_line(const CoarsestResolution& coarsest, double row) {
+  if (!coarsest.any()) return {};
   return fmt::format(
       "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have "
       "been refused everywhere (coarsest: {}, row length V = {})",
-      *typical->resolution, common, typical->family, grouped(typical->V));
+      coarsest.value, row, coarsest.family, grouped(coarsest.V));
+}
+
+std::string resolution_line(const std::vector<Record>& records) {
+  CoarsestResolution coarsest;
+  double row = 0;
+  for (const Record& r : records) {
+    if (!has_resolution(r)) continue;
+    coarsest.take_resolution(r);
+    row = std::max(row, r.resolution_sum.value_or(0));
+  }
+  return resolution_line(coarsest, row);
 }
 
 }  // namespace assay

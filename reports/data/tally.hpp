@@ -1,98 +1,191 @@
-// Counts for the page and the summaries, computed once from the records: verdicts, causes of failure, and one
-// line of extremes per key.
+// What the pages and the summaries need of the records of one key, counted as the records pass by. A tally is
+// small: of single records it keeps only the most telling ones.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "reports/data/key_conformance.hpp"
 #include "reports/data/report_data.hpp"
 
 namespace assay {
 
-struct Counts {
-  std::int64_t planned = 0, executed = 0;
-  std::int64_t pass = 0, fail = 0, inconclusive = 0, unsupported = 0, crashed = 0, hung = 0;
-  std::int64_t not_run = 0;       // number of records
-  std::int64_t not_run_keys = 0;  // keys that cannot run here
+/// How many records have which status.
+class StatusCounts {
+ public:
+  std::int64_t& operator[](Status s) { return n_[static_cast<std::size_t>(s)]; }
+  std::int64_t operator[](Status s) const { return n_[static_cast<std::size_t>(s)]; }
+  std::int64_t total() const;
+  /// Those that a report must not have: fail, inconclusive, crashed, hung.
+  std::int64_t bad() const;
+  void add(const StatusCounts& other);
+
+ private:
+  std::array<std::int64_t, 7> n_{};
 };
-Counts count(const ReportData& data);
 
 /// Records of one key that failed in the same way.
 struct Cause {
   std::string key, check;  // check: the first that failed, or the status if no check failed
   Status status = Status::fail;
   std::int64_t count = 0;
-  const Record* first = nullptr;
-  std::string detail;  // of the first record
+  // Of the first record.
+  std::string family, detail, reproduce;
+  std::int64_t V = 0;
 };
-/// Worst first: crashes and hangs, failures, undecided; then by count.
-std::vector<Cause> causes(const ReportData& data);
 
 /// Records or keys with the same reason. `word` is the text before the first colon.
 struct Reason {
   std::string word, example;
   std::int64_t count = 0;
 };
-std::vector<Reason> unsupported_reasons(const ReportData& data);
-std::vector<Reason> not_run_reasons(const ReportData& data);
+void add_reason(std::vector<Reason>& reasons, const std::string& text, const std::string& example,
+                std::int64_t count = 1);
 
-/// The largest value and its record; null if nothing was judged.
+/// The largest value, and where it was found.
 struct Extreme {
   double value = 0;
-  const Record* record = nullptr;
+  std::string_view key, family;  // they live as long as the program
+  std::int64_t V = 0;
+
+  bool any() const { return !key.empty(); }
   void take(double v, const Record& r);
+  void take(const Extreme& other);
+};
+
+/// The coarsest resolution, and what a whole row of the same record may be off by.
+struct CoarsestResolution : Extreme {
+  double row = 0;
+  void take_resolution(const Record& r);
+};
+/// Row lengths are put together up to these.
+inline constexpr std::array<std::int64_t, 4> kLengthSteps = {128, 1025, 4099, 32000};
+
+/// A record whose worst element is shown.
+struct WorstRecord {
+  std::string_view key, family;
+  std::int64_t V = 0;
+  std::optional<double> max_bound_ratio, excess;
+  WorstElement element;
+  std::string reproduce;
+};
+/// The largest values, at most one per family and at most kMost.
+class WorstList {
+ public:
+  static constexpr std::size_t kMost = 25;
+  void take(double value, const Record& r);
+  /// Largest first.
+  std::vector<std::pair<double, const WorstRecord*>> sorted() const;
+
+ private:
+  std::map<std::string_view, std::pair<double, WorstRecord>> by_family_;
+};
+/// An element with a smaller error is rounded correctly, or so nearly that its three digits say so. Such
+/// elements are not listed among the worst.
+inline constexpr double kRounded = 0.5005;
+
+/// The checks that compare an error with a derived bound.
+inline constexpr const char* kBoundChecks[] = {"element", "coherence", "row_sum", "normalizer"};
+struct CheckExtreme {
+  Extreme largest;
+  std::int64_t judged = 0;  // number of comparisons
+};
+
+/// The records of one key on one family.
+struct FamilyTally {
+  std::int64_t records = 0, passed = 0;  // without not_run ones
+  Extreme bound, ulp;
+  /// What came back for special rows, without counts: "NaN, 0".
+  std::set<std::pair<Status, std::string>> said;
+};
+
+/// Records of one family whose rows lie outside the domain for one reason.
+struct OutsideTally {
+  std::set<std::int64_t> sizes;
+  std::int64_t records = 0, rows = 0, outside = 0;
+  Status status = Status::pass;  // of the record that `reason` and `returned` are of
+  std::string reason, returned;
 };
 
 struct KeyTally {
   KeyInfo info;
-  std::int64_t records = 0, passed = 0, bad = 0, unsupported = 0, not_run = 0;
+  StatusCounts status;
+  std::int64_t launches_passed = 0;  // passes of the group `launches`, which judges no outputs
+  std::int64_t escalated = 0;
+  std::vector<Cause> causes;
+  std::vector<Reason> unsupported;
+  CoarsestResolution coarsest;  // of all passes
+  double coarsest_row = 0;
+  KeyConformance conformance;
+
+  // From here on, of a check only the group `families` counts: thousands of its cases only ask whether a
+  // shape works.
   Extreme bound;
+  Extreme ordinary, ordinary_p99;    // max_ulp and p99_ulp on ordinary rows
+  Extreme excess;                    // the largest excess_ratio
   double rounded = 0, elements = 0;  // correctly rounded share: rounded / elements
+  std::map<std::string, FamilyTally> families;
+  struct AtSize {
+    Extreme bound, ulp;  // finite values
+  };
+  std::map<std::int64_t, AtSize> sizes;  // by V
+  std::array<CoarsestResolution, kLengthSteps.size() + 1> resolution;
+  std::array<CheckExtreme, std::size(kBoundChecks)> checks;
+  std::map<std::pair<std::string, std::string>, OutsideTally> outside;  // by family, word of the reason
+  std::vector<Record> probes;
+  WorstList worst_excess, worst_ulp;
+  std::int64_t rounded_records = 0;  // whose worst element is not listed: kRounded
+  std::optional<std::pair<double, WorstRecord>> worst_bound;
 
   /// The largest value of a figure: `k.all(&Record::max_ulp)` over all records of the key, `real` over those
   /// of logits from real networks.
   const Extreme& all(std::optional<double> Figures::*figure) const { return of(all_, figure); }
   const Extreme& real(std::optional<double> Figures::*figure) const { return of(real_, figure); }
-  void take_figures(const Record& r);
+
+  void take(const Record& r);
+
+  std::int64_t records() const { return status.total(); }
+  std::int64_t passed() const { return status[Status::pass]; }
+  std::int64_t bad() const { return status.bad(); }
+  bool ran() const { return records() > status[Status::not_run]; }
+  /// Every record is a pass, or outside what the kernel promises.
+  bool right() const { return status[Status::pass] + status[Status::unsupported] == records(); }
 
  private:
+  void take_accuracy(const Record& r);
+  void take_figures(const Record& r);
+  void take_outside(const Record& r);
   using Extremes = std::array<Extreme, std::size(kFigures)>;
   static const Extreme& of(const Extremes& largest, std::optional<double> Figures::*figure);
   Extremes all_, real_;
 };
-/// One entry per key, in the order of data.keys.
-std::vector<KeyTally> tally_keys(const ReportData& data);
-
-/// True for records of `assay check`: their cases belong to groups.
-bool is_check(const ReportData& data);
-
-/// True if every pass is of the group `launches`: launches came back, and no output was judged.
-bool only_launched(const ReportData& data);
 
 /// True for families recorded from real networks: what a kernel meets in use.
 bool is_real_family(std::string_view family);
+/// True for families whose rows look like those of use: real networks and N(0, 1). A family that this
+/// program does not know holds a user's own rows.
+bool is_ordinary_family(std::string_view family);
+/// error/bound of single elements without the last rounding. Half an ulp is what rounding the output may cost
+/// any kernel, so it is left out of the error and of the bound: (error - 1/2 ulp) / (bound - 1/2 ulp) of the
+/// element with the largest ulp error. Elements of 16-bit outputs are judged by what rounds to them
+/// (VERDICT.md, section 2), so their check `element` already holds this ratio. Empty where no element was
+/// judged.
+std::optional<double> excess_ratio(const Record& r);
 /// True if the record was judged, so that its numbers count: neither unsupported nor not_run.
 bool was_judged(const Record& r);
-
-/// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
-std::vector<std::string> backends(const ReportData& data);
-std::vector<std::string> dtypes(const ReportData& data);
-std::vector<std::string> variants(const ReportData& data);
-
-/// "Every planned case ..." or why not: one sentence without the word PASS or FAIL.
-std::string verdict_reason(const ReportData& data);
 
 /// True for a pass whose resolution says something about its kernel. It does not if the output is a logarithm
 /// so far from 0 that its last place is coarser than 1e-3: then no kernel can be more exact.
 bool has_resolution(const Record& r);
-
-/// The largest error that the passing records would have let through: "resolution: outputs off by more than
-/// 2.4e-05, or a whole row by 3e-06, would have been refused everywhere (coarsest: normal_1, row length V =
-/// 128,256)". Empty if none passed by a bound.
+/// "resolution: a typical output off by ..."; "" if no pass has a resolution. `row`: the largest of a row.
+std::string resolution_line(const CoarsestResolution& coarsest, double row);
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay

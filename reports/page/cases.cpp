@@ -7,17 +7,11 @@
 #include <set>
 #include <tuple>
 
-#include "reference/inputs/inputs.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 
 namespace assay::page {
 namespace {
-
-bool is_special(const Record& r) {
-  if (const Family* f = find_family(r.family); f && f->kind == FamilyKind::special) return true;
-  return !r.returned.empty() && was_judged(r) && r.rows_outside == 0;
-}
 
 // The members of `all` that were chosen, in the order of `all`.
 std::string listed(const std::vector<std::string>& all, const std::set<std::string>& chosen) {
@@ -33,27 +27,6 @@ std::string size_range(const std::set<std::int64_t>& sizes) {
                      sizes.size());
 }
 
-// "row 3: NaN x1024, 0 x1" becomes "NaN, 0": without counts, rows of every V give the same text.
-std::string kinds(std::string_view returned) {
-  const auto digit = [&](std::size_t i) {
-    return i < returned.size() && returned[i] >= '0' && returned[i] <= '9';
-  };
-  std::size_t i = 0;
-  if (returned.starts_with("row ")) {
-    for (i = 4; digit(i);) ++i;
-    i = returned.substr(i).starts_with(": ") ? i + 2 : 0;
-  }
-  std::string out;
-  while (i < returned.size()) {
-    if (returned.substr(i).starts_with(" x") && digit(i + 2)) {
-      for (i += 2; digit(i);) ++i;
-    } else {
-      out += returned[i++];
-    }
-  }
-  return shorten(out, 120);
-}
-
 // The distinct results of one variant on one family, over every dtype and V. Usually there is only one.
 struct Answer {
   std::map<std::tuple<Status, std::string>, std::set<std::string>> said;  // -> dtypes
@@ -61,68 +34,80 @@ struct Answer {
 
 std::string special_table(const Context& c, const std::string& backend) {
   std::map<std::string, std::map<std::string, Answer>> table;
-  for (const Record& r : c.data.records)
-    if (r.backend == backend && r.status != Status::not_run && r.V > 0 && is_special(r))
-      table[r.family][r.variant].said[{r.status, kinds(r.returned)}].insert(r.dtype);
+  for (const KeyTally* k : c.keys)
+    if (k->info.backend == backend)
+      for (const auto& [family, its] : k->families)
+        for (const auto& what : its.said) table[family][k->info.variant].said[what].insert(k->info.dtype);
   if (table.empty()) return "";
-  std::vector<std::string> columns;
-  for (const std::string& v : c.variants)
-    if (std::any_of(table.begin(), table.end(), [&](const auto& row) { return row.second.contains(v); }))
-      columns.push_back(v);
-  std::string out = "<table class=\"roomy\"><thead><tr><th>family</th>";
-  for (const std::string& v : columns) out += "<th>" + escape(v) + "</th>";
-  out += "</tr></thead><tbody>";
-  std::vector<std::string> order;
+  std::vector<std::string> families;
   for (const FamilyInfo& f : c.data.families)
-    if (table.contains(f.name)) order.push_back(f.name);
-  for (const std::string& family : order) {
-    out += "<tr><th>" + escape(family) + "</th>";
-    for (const std::string& v : columns) {
-      out += "<td>";
-      const Answer& a = table[family][v];
-      if (a.said.empty()) out += kDash;
-      std::size_t n = 0;
-      for (const auto& [what, types] : a.said) {
-        if (++n > 3) break;
-        const auto& [status, returned] = what;
-        if (n > 1) out += "<br>";
-        out += returned.empty() ? "" : escape(returned) + " ";
-        out += status_word(status);
-        if (a.said.size() > 1) out += "<small>" + listed(c.dtypes, types) + "</small>";
-      }
-      if (a.said.size() > 3) out += fmt::format("<small>and {} other answers</small>", a.said.size() - 3);
-      out += "</td>";
+    if (table.contains(f.name)) families.push_back(f.name);
+  const auto cell = [&](const std::string& family, const std::string& variant) {
+    std::string out = "<td>";
+    const Answer& a = table[family][variant];
+    if (a.said.empty()) out += kDash;
+    std::size_t n = 0;
+    for (const auto& [what, types] : a.said) {
+      if (++n > 3) break;
+      const auto& [status, returned] = what;
+      if (n > 1) out += "<br>";
+      out += returned.empty() ? "" : escape(returned) + " ";
+      out += status_word(status);
+      if (a.said.size() > 1) out += "<small>" + listed(c.dtypes, types) + "</small>";
     }
-    out += "</tr>";
-  }
+    if (a.said.size() > 3) out += fmt::format("<small>and {} other answers</small>", a.said.size() - 3);
+    return out + "</td>";
+  };
+  // One kernel's page has a row for each family. With many kernels each of them is a row: there are more
+  // kernels than families, and a table may be long but not wide.
+  const bool one = c.variants.size() == 1;
+  std::string out =
+      std::string("<table class=\"roomy\"><thead><tr><th>") + (one ? "family" : "kernel") + "</th>";
+  for (const std::string& name : one ? c.variants : families) out += "<th>" + escape(name) + "</th>";
+  out += "</tr></thead><tbody>";
+  if (one)
+    for (const std::string& f : families)
+      out += "<tr><th>" + escape(f) + "</th>" + cell(f, c.variants.front()) + "</tr>";
+  else
+    for (const std::string& v : c.variants) {
+      if (std::none_of(table.begin(), table.end(), [&](const auto& row) { return row.second.contains(v); }))
+        continue;
+      out += "<tr><th>" + variant_link(c, v) + "</th>";
+      for (const std::string& f : families) out += cell(f, v);
+      out += "</tr>";
+    }
   return scroll(out + "</tbody></table>");
 }
 
-// The record with the largest value per (variant, dtype, family): one bad combination cannot fill the list.
-std::vector<const Record*> worst_by(const Context& c, std::optional<double> Record::*field,
-                                    std::size_t most) {
-  std::map<std::tuple<std::string, std::string, std::string>, const Record*> best;
-  for (const Record& r : c.data.records) {
-    if (!was_judged(r) || !r.worst || !(r.*field) || std::isnan(*(r.*field))) continue;
-    const Record*& b = best[{r.variant, r.dtype, r.family}];
-    if (!b || *(r.*field) > *(b->*field)) b = &r;
-  }
-  std::vector<const Record*> out;
-  for (const auto& [where, r] : best) out.push_back(r);
-  std::stable_sort(out.begin(), out.end(), [&](auto* a, auto* b) { return *(a->*field) > *(b->*field); });
-  if (out.size() > most) out.resize(most);
+// The largest values per (variant, dtype, family): one bad combination cannot fill the list.
+std::vector<const WorstRecord*> worst_by(const Context& c, WorstList KeyTally::*list) {
+  std::map<std::tuple<std::string, std::string, std::string_view>, std::pair<double, const WorstRecord*>>
+      best;
+  for (const KeyTally* k : c.keys)
+    for (const auto& [value, r] : (k->*list).sorted()) {
+      auto& b = best[{k->info.variant, k->info.dtype, r->family}];
+      if (!b.second || value > b.first) b = {value, r};
+    }
+  std::vector<std::pair<double, const WorstRecord*>> all;
+  for (const auto& [where, one] : best) all.push_back(one);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (all.size() > WorstList::kMost) all.resize(WorstList::kMost);
+  std::vector<const WorstRecord*> out;
+  for (const auto& [value, r] : all) out.push_back(r);
   return out;
 }
 
-std::string case_table(const std::vector<const Record*>& worst) {
-  std::string out = open_table(
-      {"#error/bound", "#ULP", "key, family, V", "logit", "#x &minus; m", "got", "exact value lies in"},
-      false);
-  for (const Record* r : worst) {
-    const WorstElement& w = *r->worst;
-    out += "<tbody class=\"case\"><tr>" + number_cell(r->max_bound_ratio) + number_cell(w.ulp_error);
-    out += fmt::format("<td><code>{}</code> {}, V&nbsp;=&nbsp;{}<small>row {}, column {}</small></td>",
-                       escape(r->key), escape(r->family), grouped(r->V), grouped(w.row), grouped(w.column));
+std::string case_table(const std::vector<const WorstRecord*>& worst) {
+  std::string out = open_table({"key, family, V", "#without the last rounding", "#error/bound", "#ULP",
+                                "logit", "#x &minus; m", "got", "exact value lies in"},
+                               false);
+  for (const WorstRecord* r : worst) {
+    const WorstElement& w = r->element;
+    out += fmt::format(
+        "<tbody class=\"case\"><tr><th><code>{}</code><small>{}, V&nbsp;=&nbsp;{}, row {}, column "
+        "{}</small></th>",
+        escape(r->key), escape(r->family), grouped(r->V), grouped(w.row), grouped(w.column));
+    out += number_cell(r->excess) + number_cell(r->max_bound_ratio) + number_cell(w.ulp_error);
     out += fmt::format("<td class=\"hex\">{}<small>{}</small></td>", hexfloat(w.logit), number(w.logit));
     out += number_cell(w.distance);
     out += fmt::format("<td class=\"hex\">{}<small>{}</small></td>", hexfloat(w.got), number(w.got));
@@ -130,9 +115,8 @@ std::string case_table(const std::vector<const Record*>& worst) {
         w.exact_lo == w.exact_hi
             ? hexfloat(w.exact_lo)
             : fmt::format("[{},<br>&nbsp;{}]", hexfloat(w.exact_lo), hexfloat(w.exact_hi));
-    out += fmt::format(
-        "<td class=\"hex\">{}</td></tr><tr><td></td><td></td><td colspan=\"5\">{}</td></tr></tbody>", exact,
-        command(r->reproduce));
+    out += fmt::format("<td class=\"hex\">{}</td></tr><tr><td colspan=\"8\">{}</td></tr></tbody>", exact,
+                       command(r->reproduce));
   }
   return scroll(out + "</table>");
 }
@@ -151,18 +135,17 @@ std::string domain(const Context& c) {
     std::set<std::string> dtypes, backends;
     std::set<std::int64_t> sizes;
     std::int64_t records = 0, rows = 0, outside = 0;
-    const Record* first = nullptr;
+    const OutsideTally* first = nullptr;
   };
   std::map<std::tuple<std::string, std::string, std::string>, Line> lines;
-  for (const Record& r : c.data.records) {
-    if (r.status != Status::unsupported && !(was_judged(r) && r.rows_outside > 0)) continue;
-    Line& l = lines[{r.variant, r.family, r.reason.substr(0, r.reason.find(':'))}];
-    if (!l.first || (l.first->returned.empty() && !r.returned.empty())) l.first = &r;
-    l.dtypes.insert(r.dtype);
-    l.backends.insert(r.backend);
-    l.sizes.insert(r.V);
-    ++l.records, l.rows += r.rows, l.outside += r.rows_outside;
-  }
+  for (const KeyTally* k : c.keys)
+    for (const auto& [where, o] : k->outside) {
+      Line& l = lines[{k->info.variant, where.first, where.second}];
+      if (!l.first || (l.first->returned.empty() && !o.returned.empty())) l.first = &o;
+      l.dtypes.insert(k->info.dtype), l.backends.insert(k->info.backend);
+      l.sizes.insert(o.sizes.begin(), o.sizes.end());
+      l.records += o.records, l.rows += o.rows, l.outside += o.outside;
+    }
   std::string out =
       "<p>Rows for which a variant promises nothing. They are run nevertheless, to show what the kernel does "
       "there. The naive algorithm subtracts no maximum, so it overflows on rows on which safe and online do "
@@ -195,13 +178,22 @@ std::string domain(const Context& c) {
 }
 
 std::string worst_cases(const Context& c) {
-  const auto by_bound = worst_by(c, &Record::max_bound_ratio, 25), by_ulp = worst_by(c, &Record::max_ulp, 25);
-  if (by_bound.empty() && by_ulp.empty()) return "<p class=\"mute\">No element was judged.</p>";
-  return "<p>The largest values per variant, dtype and family. error/bound is the largest over all checks of "
-         "the record. The element shown is the one with the largest ULP error in the record.</p><h3>By "
-         "error/bound</h3>" +
-         case_table(by_bound) + "<details><summary>By ULP error</summary>" + case_table(by_ulp) +
-         "</details>";
+  const auto by_excess = worst_by(c, &KeyTally::worst_excess), by_ulp = worst_by(c, &KeyTally::worst_ulp);
+  std::int64_t rounded = 0;
+  for (const KeyTally* k : c.keys) rounded += k->rounded_records;
+  const std::string left_out =
+      rounded == 0 ? ""
+                   : fmt::format(
+                         "<p>In {} records even the worst element is within {} ULP: it is rounded "
+                         "correctly, or very nearly. They are not listed.</p>",
+                         grouped(rounded), kRounded);
+  if (by_excess.empty() && by_ulp.empty())
+    return left_out.empty() ? "<p class=\"mute\">No element was judged.</p>" : left_out;
+  return "<p>The largest values per variant, dtype and family. The element is the one with the largest ULP "
+         "error "
+         "in its record; error/bound is the largest over all checks of the record.</p>" +
+         left_out + "<h3>By error/bound without the last rounding</h3>" + case_table(by_excess) +
+         "<details><summary>By ULP error</summary>" + case_table(by_ulp) + "</details>";
 }
 
 }  // namespace assay::page

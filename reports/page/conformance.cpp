@@ -1,23 +1,21 @@
 // The page's section on conformance: the results of every group of cases, what failing cases have in common,
 // and the failing cases themselves.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "reports/data/conformance_text.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 
 namespace assay::page {
 namespace {
 
-std::string groups_table(const std::vector<Record>& records) {
+std::string groups_table(const std::vector<GroupTally>& groups) {
   std::string out = open_table({"group", "#pass", "#fail", "#crashed", "#hung", "#inconclusive",
                                 "#unsupported", "#not run", "why unsupported"},
                                false) +
                     "<tbody>";
-  for (const GroupTally& g : tally_groups(records)) {
+  for (const GroupTally& g : groups) {
     out += "<tr><th>" + escape(g.group) + "</th>";
     for (const std::int64_t n : {g.pass, g.fail, g.crashed, g.hung, g.inconclusive, g.unsupported, g.not_run})
       out += count_cell(n);
@@ -26,44 +24,15 @@ std::string groups_table(const std::vector<Record>& records) {
   return scroll(out + "</tbody></table>");
 }
 
-std::string findings_list(const std::vector<assay::conformance::Finding>& findings) {
-  std::string out = "<ol class=\"findings\">";
-  for (std::size_t i = 0; i < findings.size() && i < 40; ++i) {
-    const assay::conformance::Finding& f = findings[i];
-    out += fmt::format("<li>{} <b>{}</b>: {} of {} cases ({})", status_word(f.status), escape(f.group),
-                       grouped(f.failed), grouped(f.of), escape(f.checks));
-    if (!f.where.empty()) out += ": " + escape(f.where);
-    if (!f.also.empty()) out += escape(fmt::format("; with {}", fmt::join(f.also, ", ")));
-    if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
-    out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
-    if (offers_class(f)) out += "<br>The nearest class: " + escape(f.first->behaves_like);
-    if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
-    out += "<br>" + command(f.first->reproduce) + "</li>";
-  }
-  return out + "</ol>";
-}
-
-std::string failing_cases(const std::vector<Record>& records) {
-  constexpr int kMost = 200;
+std::string failing_cases(const KeyConformance& of) {
+  if (of.failing.empty()) return "";
   std::string rows;
-  int shown = 0, all = 0;
-  for (const Record& r : records) {
-    if (r.status == Status::pass || r.status == Status::unsupported || r.status == Status::not_run) continue;
-    if (++all > kMost) continue;
-    ++shown;
-    std::string detail = r.reason;
-    for (const CheckResult& c : r.checks)
-      if (c.failed > 0 && !c.detail.empty()) {
-        detail = std::string(name(c.check)) + ": " + c.detail;
-        break;
-      }
-    rows +=
-        fmt::format("<tr><td>{}</td><td>{} {}</td>{}{}<td>{}</td><td class=\"wide\">{}<br>{}</td></tr>",
-                    escape(r.group), escape(r.family), escape(r.setup), count_cell(r.V), count_cell(r.rows),
-                    status_word(r.status), escape(shorten(detail, 200)), command(r.reproduce));
-  }
-  if (all == 0) return "";
-  return fmt::format("<details><summary>{} of {} failing cases</summary>", shown, grouped(all)) +
+  for (const KeyConformance::FailingCase& r : of.failing)
+    rows += fmt::format("<tr><td>{}</td><td>{} {}</td>{}{}<td>{}</td><td class=\"wide\">{}<br>{}</td></tr>",
+                        escape(r.group), escape(r.family), escape(r.setup), count_cell(r.V),
+                        count_cell(r.rows), status_word(r.status), escape(r.detail), command(r.reproduce));
+  return fmt::format("<details><summary>{} of {} failing cases</summary>", of.failing.size(),
+                     grouped(of.failing_cases)) +
          scroll(open_table(
                     {"group", "inputs", "#V", "#rows", "status", "what, and the command that repeats it"}) +
                 "<tbody>" + rows + "</tbody></table>") +
@@ -92,32 +61,43 @@ std::string contract_table(const assay::conformance::Contract& contract, bool ri
 
 }  // namespace
 
+std::string findings_list(const std::string& key, const KeyConformance& of, std::size_t most) {
+  if (of.findings.empty()) return "";
+  std::string out = key.empty() ? "" : "<p><code>" + escape(key) + "</code></p>";
+  out += "<ol class=\"findings\">";
+  for (std::size_t i = 0; i < of.findings.size() && i < most; ++i) {
+    const KeyConformance::Finding& f = of.findings[i];
+    out += fmt::format("<li>{} <b>{}</b>: {} of {} cases ({})", status_word(f.status), escape(f.group),
+                       grouped(f.failed), grouped(f.of), escape(f.checks));
+    if (!f.where.empty()) out += ": " + escape(f.where);
+    if (!f.also.empty()) out += "; with " + escape(f.also);
+    if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
+    out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
+    if (!f.nearest.empty()) out += "<br>The nearest class: " + escape(f.nearest);
+    if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
+    out += "<br>" + command(f.reproduce) + "</li>";
+  }
+  return out + "</ol>";
+}
+
 std::string conformance(const Context& c) {
   std::string out =
       "<p>Each group of cases looks for one kind of fault. For failing cases, the page first gives the "
       "simplest rule that separates them from the passing ones, and what usually causes it. The failing "
       "cases are listed below that.</p>";
-  for (const KeyInfo& k : c.data.keys) {
-    std::vector<Record> its;
-    for (const Record& r : c.data.records)
-      if (r.key == k.key && !r.group.empty()) its.push_back(r);
-    if (its.empty()) continue;
-    out += "<h3><code>" + escape(k.key) + "</code></h3>";
+  for (const KeyTally* k : c.keys) {
+    const KeyConformance& its = k->conformance;
+    if (its.groups.empty()) continue;
+    out += "<h3><code>" + escape(k->info.key) + "</code></h3>";
     if (c.data.quick)
       out += fmt::format(
           "<p>This was a quick check: {}. The whole check tries all of them, and more rows, layouts and "
           "calls.</p>",
-          lengths_tried(its));
-    if (const auto contract = c.data.contracts.find(k.key); contract != c.data.contracts.end()) {
-      const bool right = std::all_of(its.begin(), its.end(), [](const Record& r) {
-        return r.status == Status::pass || r.status == Status::unsupported;
-      });
-      out += contract_table(contract->second, right);
-    }
-    out += groups_table(its);
-    if (const auto findings = assay::conformance::diagnose(its); !findings.empty())
-      out += findings_list(findings);
-    out += failing_cases(its);
+          its.lengths_tried);
+    if (const auto contract = c.data.contracts.find(k->info.key); contract != c.data.contracts.end())
+      out += contract_table(contract->second, k->right());
+    out +=
+        groups_table(its.groups) + findings_list("", its, KeyConformance::kMostFindings) + failing_cases(its);
   }
   return out;
 }

@@ -16,10 +16,11 @@ std::string framed(const Frame& f) {
       "<link rel=\"icon\" href=\"data:,\">";  // empty; otherwise browsers ask for /favicon.ico
   out += fmt::format("<title>{}: {}</title><style>{}{}</style></head>\n<body><main>\n", f.verdict, f.subject,
                      page_css, f.css);
-  out += fmt::format("<header><h1>{}</h1>", f.heading);
+  out += fmt::format("{}{}<header><h1>{}</h1>", kPagesBegin, kPagesEnd, f.heading);
+  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>{}", f.passed ? "" : " fail",
+                     f.verdict, f.sentence, f.facts);
   if (!f.about.empty()) out += "<p>" + f.about + "</p>";
-  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>{}</header>{}",
-                     f.passed ? "" : " fail", f.verdict, f.sentence, f.facts, f.below);
+  out += "</header>" + f.below;
   if (f.sections.size() > 1) {
     out += "<nav aria-label=\"Contents\"><ol>";
     for (const Section& s : f.sections) out += fmt::format("<li><a href=\"#{}\">{}</a></li>", s.id, s.title);

@@ -73,7 +73,9 @@ std::string rows(const FunctionsReport& r, const std::string& backend) {
                : number_cell(std::nullopt);
     out += order_cell(f) + premises_cell(f);
     out += fmt::format("<td class=\"n\" data-v=\"{}\">{}{}</td>", f.inputs, grouped(f.inputs),
-                       f.stride > 1 ? "<small>a sample</small>" : "");
+                       on_every_argument(f) ? ""
+                       : f.stride > 1       ? "<small>a sample</small>"
+                                            : "<small>drawn pairs</small>");
     out += count_cell(f.decided_by_mpfr) + number_cell(f.seconds) + "</tr>";
   }
   return any ? scroll(out + "</tbody></table>") : "";
@@ -109,7 +111,8 @@ static std::string pair_rows(const FunctionsReport& r) {
 
 std::string functions(const FunctionsReport& r) {
   std::string out =
-      "<p>The functions that kernels build on, compared with the exact value at every argument. <em>max "
+      "<p>The functions that kernels build on, compared with the exact value: at every argument, or at "
+      "those of a sample where the column <em>inputs</em> says so. <em>max "
       "ULP</em> is the distance from the exact value, if that is normal (a correctly rounded result has at "
       "most 0.5). <em>subnormal results</em> is the distance if it is not, in units of the smallest "
       "subnormal. <em>declared</em> is the error that the bounds use: k + &frac12; for a documented k, "

@@ -8,9 +8,9 @@ namespace assay::page {
 
 std::string oracle_speed(const Context& c) {
   std::int64_t escalated = 0, judged = 0;
-  for (const Record& r : c.data.records) {
-    escalated += r.escalated > 0;
-    judged += r.status == Status::pass || r.status == Status::fail || r.status == Status::inconclusive;
+  for (const KeyTally* k : c.keys) {
+    escalated += k->escalated;
+    judged += k->status[Status::pass] + k->status[Status::fail] + k->status[Status::inconclusive];
   }
   std::string out = fmt::format(
       "<p>Every verdict is the one that MPFR would give. The fast tier encloses each exact value in fp64, "

@@ -10,8 +10,7 @@
 namespace assay::page {
 namespace {
 
-std::string counts(const Context& c) {
-  const Counts n = count(c.data);
+std::string counts(const Counts& n) {
   std::vector<Count> out;
   const auto item = [&](const char* label, std::int64_t v, const char* css) {
     out.push_back({label, grouped(v), css});
@@ -28,17 +27,17 @@ std::string counts(const Context& c) {
   return count_list(out) + "\n";
 }
 
-std::string reasons(const Context& c) {
+std::string reasons(const Context& c, const Digest& whole) {
   std::string out;
-  for (const Reason& r : unsupported_reasons(c.data))
+  for (const Reason& r : unsupported_reasons(whole))
     out += fmt::format("<li>{} unsupported, reason <b>{}</b>; for example: {}</li>", grouped(r.count),
                        escape(r.word), escape(shorten(r.example, 240)));
-  for (const Reason& r : not_run_reasons(c.data)) {
+  for (const Reason& r : not_run_reasons(whole)) {
     out += fmt::format("<li>{} keys not run: {}", grouped(r.count), escape(shorten(r.example, 240)));
     out += "<details><summary>Which keys</summary>";
-    for (const KeyTally& k : c.keys)
-      if (!k.info.not_run.empty() && k.info.not_run.substr(0, k.info.not_run.find(':')) == r.word)
-        out += "<code>" + escape(k.info.key) + "</code> ";
+    for (const KeyTally* k : c.keys)
+      if (!k->info.not_run.empty() && k->info.not_run.substr(0, k->info.not_run.find(':')) == r.word)
+        out += "<code>" + escape(k->info.key) + "</code> ";
     out += "</details></li>";
   }
   return out.empty() ? "" : "<ul>" + out + "</ul>\n";
@@ -53,8 +52,8 @@ std::string cause_rows(const std::vector<Cause>& all, std::size_t from, std::siz
     out += fmt::format(
         "<tr><th><code>{}</code></th><td>{}</td><td>{}</td>{}<td class=\"wide\">{}, V = {}: "
         "{}<br>{}</td></tr>",
-        escape(f.key), escape(f.check), status_word(f.status), count_cell(f.count), escape(f.first->family),
-        grouped(f.first->V), escape(shorten(f.detail, 400)), command(f.first->reproduce));
+        escape(f.key), escape(f.check), status_word(f.status), count_cell(f.count), escape(f.family),
+        grouped(f.V), escape(shorten(f.detail, 400)), command(f.reproduce));
   }
   return scroll(out + "</tbody></table>");
 }
@@ -64,27 +63,24 @@ std::string capitalised(std::string s) {
   return s;
 }
 
-std::string failures(const Context& c) {
-  const auto all = causes(c.data);
-  if (all.empty()) return "";
-  constexpr std::size_t kOpen = 20, kMost = 200;
-  std::string out = "<h3>What failed, by key and by the check that caught it</h3>";
-  out += cause_rows(all, 0, std::min(all.size(), kOpen));
-  if (all.size() > kOpen)
-    out += fmt::format("<details><summary>{} more</summary>", all.size() - kOpen) +
-           cause_rows(all, kOpen, std::min(all.size(), kMost)) + "</details>";
-  if (all.size() > kMost)
-    out += fmt::format("<p>{} further groups are in <code>records.jsonl</code>.</p>", all.size() - kMost);
+/// What failing cases of a check have in common: the first thing that the author of the kernel wants to know.
+std::string diagnoses(const Context& c) {
+  std::string out;
+  int shown = 0;
+  for (const KeyTally* k : c.keys)
+    if (!k->conformance.findings.empty() && ++shown <= 10)
+      out += findings_list(k->info.key, k->conformance, 3);
   return out;
 }
 
 /// One line per kernel: the limits within which it is right. The section on conformance has the details.
 std::string contracts(const Context& c) {
   std::string out;
-  for (const auto& [key, contract] : c.data.contracts) {
-    const bool right = std::all_of(c.data.records.begin(), c.data.records.end(), [&](const Record& r) {
-      return r.key != key || r.status == Status::pass || r.status == Status::unsupported;
-    });
+  for (const KeyTally* k : c.keys) {
+    const auto at = c.data.contracts.find(k->info.key);
+    if (at == c.data.contracts.end()) continue;
+    const auto& [key, contract] = *at;
+    const bool right = k->right();
     out += fmt::format("<p><code>{}</code> {} <b>{}</b>.", escape(key),
                        right ? "is right within" : "fails within", escape(contract.within()));
     if (right && !contract.found.empty())
@@ -94,26 +90,85 @@ std::string contracts(const Context& c) {
   return out;
 }
 
+/// What the verdict rests on.
+std::string how_judged(const Context& c) {
+  const Counts n = count(c.keys);
+  const std::int64_t judged = n.pass + n.fail + n.inconclusive;
+  std::int64_t by_mpfr = 0;
+  for (const KeyTally* k : c.keys) by_mpfr += k->escalated;
+  std::string out =
+      "Every output element is compared with an interval that is proved to contain the exact value, and "
+      "judged "
+      "by the error bound of the kernel's own algorithm.";
+  if (judged > 0)
+    out += fmt::format(" Where intervals in fp64 leave a case open, MPFR decides: here in {} of {} cases.",
+                       grouped(by_mpfr), grouped(judged));
+  return out;
+}
+
 }  // namespace
 
-Frame overview(const Context& c) {
-  const bool check = is_check(c.data);
-  const Verdict verdict = verdict_of(c.data);
+std::string failures(const Context& c) {
+  const auto all = causes(c.keys);
+  if (all.empty()) return "";
+  constexpr std::size_t kOpen = 10, kMost = 200;
+  std::string out = "<h3>What failed, and the command that repeats it</h3>" + diagnoses(c);
+  out += cause_rows(all, 0, std::min(all.size(), kOpen));
+  if (all.size() > kOpen)
+    out += fmt::format("<details><summary>{} more</summary>", all.size() - kOpen) +
+           cause_rows(all, kOpen, std::min(all.size(), kMost)) + "</details>";
+  if (all.size() > kMost)
+    out += fmt::format("<p>{} further groups are in <code>records.jsonl</code>.</p>", all.size() - kMost);
+  return out;
+}
+
+Frame kernel_overview(const Context& c) {
+  const Counts n = count(c.keys);
+  const std::int64_t bad = n.fail + n.crashed + n.hung;
+  Frame f;
+  f.passed = bad + n.inconclusive == 0 && n.pass > 0;
+  f.verdict = bad > 0              ? "FAIL"
+              : n.inconclusive > 0 ? "INCONCLUSIVE"
+              : n.pass > 0         ? "PASS"
+              : n.unsupported > 0  ? "NOT JUDGED"
+                                   : "NOT RUN";
+  const std::string name = escape(c.variants.front());
+  f.subject = name;
+  f.heading = name;
+  const KeyInfo& info = c.keys.front()->info;
+  f.about = escape(info.op) + (info.algorithm.empty()
+                                   ? ""
+                                   : ": " + escape(info.algorithm) + ", exp " + escape(info.exp) +
+                                         ", division " + escape(info.division) + ".");
+  f.sentence = fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
+  if (n.unsupported > 0)
+    f.sentence += fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported));
+  f.sentence += ".";
+  f.facts = contracts(c);
+  if (const std::string line = resolution_line(c.keys); !line.empty())
+    f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
+  f.below = failures(c);
+  return f;
+}
+
+Frame overview(const Context& c, const Digest& whole) {
+  const bool check = c.check;
+  const Verdict verdict = verdict_of(whole);
   Frame f;
   f.verdict = name(verdict);
   f.passed = verdict == Verdict::pass;
   f.subject = check ? "softmax conformance check" : "softmax accuracy report";
   f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
-  f.about =
-      "Every element that each kernel wrote is compared with an interval proved by MPFR to contain the exact "
-      "value, and judged by the error bound derived for that kernel's algorithm.";
-  f.sentence =
-      fmt::format("{}. Took {} s.", escape(capitalised(verdict_reason(c.data))), number(c.data.seconds));
+  f.about = how_judged(c);
+  f.sentence = escape(capitalised(verdict_reason(whole))) + ".";
+  if (c.data.seconds > 0) f.sentence += fmt::format(" Took {} s.", number(c.data.seconds));
   f.facts = contracts(c);
-  if (const std::string line = resolution_line(c.data.records); !line.empty())
+  if (c.data.quick && !c.keys.empty())
+    f.facts += "<p>This was a quick check: " + c.keys.front()->conformance.lengths_tried + ".</p>\n";
+  if (const std::string line = resolution_line(c.keys); !line.empty())
     f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
-  f.facts += counts(c) + reasons(c);
-  f.below = failures(c) + where_made(c.data.environment);
+  // What failed comes before the counts: it is what a failing page is opened for.
+  f.facts = failures(c) + f.facts + counts(count(whole)) + reasons(c, whole);
   return f;
 }
 
@@ -126,8 +181,17 @@ std::string how_to_read() {
        "A limit on the error of one element. It is proved from what the kernel declares: algorithm, exp, "
        "division, internal format and the height of its summation tree. No tolerance is chosen by hand."},
       {"error/bound",
-       "The share of the bound that was used (its utilisation). Above 1, the kernel is not what it claims to "
-       "be. If it is far below 1 everywhere, the bound is loose."},
+       "The share of the bound that was used (its utilisation). Above 1, the kernel is wrong, or its claim "
+       "is. If it is far below 1 everywhere, the bound is loose."},
+      {"error/bound without the last rounding",
+       "The same for single elements, where half an ulp is left out of the error and of the bound. Rounding "
+       "the "
+       "output may cost any kernel half an ulp, so in 16-bit outputs it hides the difference between "
+       "kernels."},
+      {"ordinary rows",
+       "Logits and attention scores that were recorded from real networks, and N(0, 1). The other families "
+       "are "
+       "made to break kernels."},
       {"resolution",
        "The smallest error that a pass excludes: an output that is off by more would have been refused. If "
        "it is larger than 0.001 (f32 outputs) or two units of roundoff (16-bit outputs), there is no pass."},

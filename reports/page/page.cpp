@@ -1,10 +1,12 @@
-// Builds the page from its sections, and has the small pieces of HTML that the sections share.
+// Builds the pages from their sections, and has the small pieces of HTML that the sections share.
 #include "reports/page/page.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <set>
 
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
@@ -30,21 +32,21 @@ std::string count_cell(std::int64_t v) {
 }
 
 static std::string place(const Extreme& e) {
-  return fmt::format("<small>{}, V&nbsp;{}</small>", escape(e.record->family), grouped(e.record->V));
+  return fmt::format("<small>{}, V&nbsp;{}</small>", escape(e.family), grouped(e.V));
 }
 
 static std::string place_title(const Extreme& e) {
-  return fmt::format(" title=\"{}, V = {}\"", escape(e.record->family), grouped(e.record->V));
+  return fmt::format(" title=\"{}, V = {}\"", escape(e.family), grouped(e.V));
 }
 
 std::string extreme_cell(const Extreme& e, bool where) {
-  if (!e.record) return number_cell(std::nullopt);
+  if (!e.any()) return number_cell(std::nullopt);
   return fmt::format("<td class=\"n\" data-v=\"{}\"{}>{}{}</td>", e.value, place_title(e), number(e.value),
                      where ? place(e) : "");
 }
 
 std::string ratio_cell(const Extreme& e, bool where) {
-  if (!e.record) return number_cell(std::nullopt);
+  if (!e.any()) return number_cell(std::nullopt);
   const bool over = !(e.value <= 1);
   return fmt::format("<td class=\"n ratio{}\" data-v=\"{}\"{}>{}<i style=\"width:{:.0f}%\"></i>{}</td>",
                      over ? " over" : "", e.value, place_title(e), number(e.value),
@@ -73,9 +75,8 @@ std::string per_backend(const Context& c,
   for (const std::string& b : c.backends) {
     if (b == c.main_backend) continue;
     const std::string body = content(c, b);
-    const bool ran = std::any_of(c.keys.begin(), c.keys.end(), [&](const KeyTally& k) {
-      return k.info.backend == b && k.records > k.not_run;
-    });
+    const bool ran = std::any_of(c.keys.begin(), c.keys.end(),
+                                 [&](const KeyTally* k) { return k->info.backend == b && k->ran(); });
     if (!body.empty())
       out += fmt::format("<details><summary>The same on <code>@{}</code>{}</summary>{}</details>", escape(b),
                          ran ? "" : ", which did not run here", body);
@@ -85,8 +86,8 @@ std::string per_backend(const Context& c,
 
 const KeyTally* find_key(const Context& c, const std::string& variant, const std::string& dtype,
                          const std::string& backend) {
-  for (const KeyTally& k : c.keys)
-    if (k.info.variant == variant && k.info.dtype == dtype && k.info.backend == backend) return &k;
+  for (const KeyTally* k : c.keys)
+    if (k->info.variant == variant && k->info.dtype == dtype && k->info.backend == backend) return k;
   return nullptr;
 }
 
@@ -111,50 +112,106 @@ std::string dtype_legend(const Context& c, const std::string& extra) {
   return out + extra + "</ul>";
 }
 
-static Context gather(const ReportData& data) {
-  Context c{data, tally_keys(data), backends(data), dtypes(data), variants(data), ""};
+/// `keys`: of the whole run, or of one kernel.
+static Context gather(const Digest& d, const Timed& timed, std::vector<const KeyTally*> keys) {
+  Context c{d.about(), timed, std::move(keys), d.is_check(), {}, {}, {}, ""};
+  c.backends = backends(c.keys), c.dtypes = dtypes(c.keys), c.variants = variants(c.keys);
   for (const std::string& b : c.backends)
-    for (const KeyTally& k : c.keys)
-      if (c.main_backend.empty() && k.info.backend == b && k.records > k.not_run) c.main_backend = b;
+    for (const KeyTally* k : c.keys)
+      if (c.main_backend.empty() && k->info.backend == b && k->ran()) c.main_backend = b;
   if (c.main_backend.empty() && !c.backends.empty()) c.main_backend = c.backends.front();
   return c;
 }
 
+namespace {
+
+/// The name of each variant's page: "kernels/online_block.html". A name from elsewhere may hold anything.
+std::map<std::string, std::string> names_of_pages(const std::vector<std::string>& variants) {
+  std::map<std::string, std::string> out;
+  std::set<std::string> taken;
+  for (const std::string& v : variants) {
+    std::string plain;
+    for (const char c : v)
+      plain +=
+          std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c == '-' && !plain.empty()) ? c : '_';
+    plain = plain.substr(0, 80);
+    std::string name = plain;
+    for (int i = 2; !taken.insert(name).second; ++i) name = fmt::format("{}-{}", plain, i);
+    out[v] = "kernels/" + name + ".html";
+  }
+  return out;
+}
+
+std::string kernel_page(const Context& c) {
+  Frame f = kernel_overview(c);
+  f.sections = {{"accuracy", "Accuracy", accuracy(c)}};
+  if (c.check) f.sections.push_back({"conformance", "Contract and conformance", conformance(c)});
+  const bool profiled = std::any_of(c.data.profiles.begin(), c.data.profiles.end(),
+                                    [&](const Profile& p) { return p.variant == c.variants.front(); });
+  if (profiled) {
+    f.sections.push_back(
+        {"distance", "ULP error against the distance from the maximum", error_by_distance(c)});
+    f.sections.push_back({"signed", "Signed errors on real logits", signed_errors(c)});
+  }
+  for (Section& s :
+       std::vector<Section>{{"size", "Error against V", error_by_size(c)},
+                            {"resolution", "How small an error would have been refused", resolution(c)},
+                            {"behaviour", "What it claims, and what it behaves like", behaviour(c)},
+                            {"special", "Special values", special_values(c)},
+                            {"domain", "Outside the declared domain", domain(c)},
+                            {"families", "Input families", families(c)},
+                            {"accesses", "Accesses to memory", accesses(c)},
+                            {"speed", "Speed", speed(c)},
+                            {"worst", "Worst cases", worst_cases(c)}})
+    f.sections.push_back(std::move(s));
+  return framed(f);
+}
+
+std::string compare_page(const Context& c, Verdict verdict) {
+  Frame f;
+  f.verdict = name(verdict);
+  f.passed = verdict == Verdict::pass;
+  f.subject = "all kernels side by side";
+  f.heading = "All kernels side by side";
+  f.sentence = fmt::format("{} kernels in {} keys.", c.variants.size(), c.keys.size());
+  f.sections = {{"variants", "Variants and dtypes", variants_by_dtype(c)},
+                {"utilisation", "How sharp the bounds are", utilisation(c)},
+                {"resolution", "How small an error would have been refused", resolution(c)},
+                {"special", "Special values", special_values(c)},
+                {"domain", "Outside the declared domain", domain(c)},
+                {"families", "Input families", families(c)},
+                {"worst", "Worst cases", worst_cases(c)},
+                {"oracle", "The oracle's speed", oracle_speed(c)}};
+  if (c.data.functions)
+    f.sections.push_back({"functions", "Functions that kernels build on", functions(*c.data.functions)});
+  return framed(f);
+}
+
+}  // namespace
 }  // namespace page
 
-std::string render_page(const ReportData& data) {
-  const page::Context whole = page::gather(data);
-  // Thousands of a check's cases only ask whether a shape works. The sections on accuracy use the group
-  // `families` alone.
-  const bool grouped_cases = is_check(data);
-  ReportData families_only = data;
-  if (grouped_cases)
-    std::erase_if(families_only.records,
-                  [](const Record& r) { return !r.group.empty() && r.group != "families"; });
-  const page::Context c = page::gather(families_only);
-  std::vector<page::Section> sections = {
-      {"variants", "Variants and dtypes", page::variants_by_dtype(c)},
-      {"distance", "ULP error against the distance from the maximum", page::error_by_distance(c)},
-      {"size", "Error against V", page::error_by_size(c)},
-      {"signed", "Signed errors on real logits", page::signed_errors(c)},
-      {"utilisation", "How sharp the bounds are", page::utilisation(c)},
-      {"resolution", "How small an error would have been refused", page::resolution(c)},
-      {"behaviour", "What every key claims, and what it behaves like", page::behaviour(c)},
-      {"special", "Special values", page::special_values(c)},
-      {"domain", "Outside the declared domain", page::domain(c)},
-      {"worst", "Worst cases", page::worst_cases(c)},
-      {"oracle", "The oracle's speed", page::oracle_speed(c)},
-      {"families", "Input families", page::families(c)},
-      {"reading", "How to read this page", page::how_to_read()},
-  };
-  if (grouped_cases)
-    sections.insert(sections.begin(), {"conformance", "Conformance", page::conformance(whole)});
-  if (data.functions)
-    sections.insert(sections.end() - 1,
-                    {"functions", "Functions that kernels build on", page::functions(*data.functions)});
-  page::Frame frame = page::overview(whole);
-  frame.sections = std::move(sections);
-  return page::framed(frame);
+std::vector<std::pair<std::string, std::string>> render_pages(const Digest& digest,
+                                                              const InFolder& in_folder) {
+  using namespace page;
+  std::vector<std::pair<std::string, std::string>> out;
+  const Timed timed(in_folder);
+  Context whole = gather(digest, timed, pointers(digest));
+  whole.page_of = names_of_pages(whole.variants);
+  Frame index = overview(whole, digest);
+  index.sections = {{"kernels", "Kernels", kernel_table(whole) + where_made(digest.about().environment)},
+                    {"reading", "How to read these pages", how_to_read()}};
+  out.emplace_back("index.html", framed(index));
+  out.emplace_back("compare.html", compare_page(whole, verdict_of(digest)));
+  std::map<std::string, std::vector<const KeyTally*>> kernels;
+  for (const KeyTally* k : whole.keys) kernels[k->info.variant].push_back(k);
+  for (const std::string& v : whole.variants)
+    out.emplace_back(whole.page_of.at(v), kernel_page(gather(digest, timed, kernels.at(v))));
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> render_pages(const ReportData& data,
+                                                              const InFolder& in_folder) {
+  return render_pages(Digest(data), in_folder);
 }
 
 }  // namespace assay

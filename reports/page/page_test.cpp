@@ -26,15 +26,27 @@ TEST(Page, TagsBalanceAndTheParserWouldNotice) {
   EXPECT_NE(unbalanced("<p>1 < 2</p>"), "");
   EXPECT_NE(unbalanced("<div><p>x</p>"), "");
   EXPECT_EQ(unbalanced("<p title=\"a > b\">x<br><i/></p>"), "");
-  EXPECT_EQ(unbalanced(render_page(synthetic())), "");
-  EXPECT_EQ(unbalanced(render_page(ReportData{})), "");
+  for (const ReportData& data : {synthetic(), ReportData{}})
+    for (const auto& [name, html] : render_pages(data)) EXPECT_EQ(unbalanced(html), "") << name;
 }
 
 TEST(Page, HasEverySectionAndPictures) {
-  const std::string html = render_page(synthetic());
-  for (const char* id : {"variants", "distance", "size", "signed", "utilisation", "behaviour", "special",
-                         "domain", "worst", "families", "reading"})
-    EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
+  const ReportData data = synthetic();
+  const auto has = [](const std::string& html, const std::vector<const char*>& sections) {
+    for (const char* id : sections)
+      EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
+  };
+  has(page_of(data), {"kernels", "reading"});
+  has(page_of(data, "compare.html"),
+      {"variants", "utilisation", "resolution", "special", "domain", "families", "worst", "oracle"});
+  for (const std::string& variant : kVariants) {
+    const std::string page = page_of(data, "kernels/" + variant + ".html");
+    has(page, {"accuracy", "size", "resolution", "behaviour", "special", "domain", "families", "accesses",
+               "speed", "worst"});
+    // A top-k of the logits has no error, so it has no profile.
+    if (variant != "topk_block") has(page, {"distance", "signed"});
+  }
+  const std::string html = all_pages(data);
   EXPECT_GT(occurrences(html, "<svg xmlns"), 3 * 10);  // at least the three plots of ten variants
   EXPECT_NE(html.find("row 0: NaN x3, 0 x5"), std::string::npos);
   EXPECT_NE(html.find("<td>NaN <span class=\"good\">pass</span></td>"),
@@ -43,9 +55,13 @@ TEST(Page, HasEverySectionAndPictures) {
 }
 
 TEST(Page, AsksTheNetworkForNothing) {
-  const std::string html = render_page(synthetic());
-  EXPECT_EQ(foreign_address(html), "");
-  EXPECT_NE(html.find("<link rel=\"icon\" href=\"data:,\">"), std::string::npos);
+  const auto pages = render_pages(synthetic());
+  std::set<std::string> names;
+  for (const auto& [name, html] : pages) names.insert(name);
+  for (const auto& [name, html] : pages) {
+    EXPECT_EQ(foreign_address(html, names), "") << name;
+    EXPECT_NE(html.find("<link rel=\"icon\" href=\"data:,\">"), std::string::npos);
+  }
 }
 
 TEST(Page, EscapesEveryString) {
@@ -69,9 +85,14 @@ TEST(Page, EscapesEveryString) {
   }
   for (Profile& p : data.profiles)
     for (std::string* s : {&p.key, &p.variant, &p.dtype, &p.backend, &p.family}) *s += evil;
-  const std::string html = render_page(data);
-  EXPECT_EQ(unbalanced(html), "");
-  EXPECT_EQ(occurrences(html, "<script>"), 1);  // only the page's own
+  const auto pages = render_pages(data);
+  std::string html;
+  for (const auto& [name, text] : pages) {
+    EXPECT_EQ(unbalanced(text), "") << name;
+    EXPECT_EQ(name.find_first_of("<>&\"'"), std::string::npos);
+    html += text;
+  }
+  EXPECT_EQ(occurrences(html, "<script>"), static_cast<int>(pages.size()));  // only each page's own
   EXPECT_EQ(html.find("&\""), std::string::npos);
   EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 100);
   EXPECT_EQ(render_summary_markdown(data).find("\n<script>"), std::string::npos);
@@ -80,17 +101,26 @@ TEST(Page, EscapesEveryString) {
 TEST(Page, StaysSmallWithSixtyThousandRecords) {
   const ReportData data = synthetic(4, {"cuda", "host", "host_fma"});
   ASSERT_GT(data.records.size(), 60000u);
-  const std::string html = render_page(data);
-  EXPECT_LT(html.size(), 5'000'000u);
-  EXPECT_EQ(unbalanced(html), "");
+  for (const auto& [name, html] : render_pages(data)) {
+    EXPECT_LT(html.size(), name == "index.html" ? 100'000u : name == "compare.html" ? 1'000'000u : 300'000u)
+        << name;
+    EXPECT_EQ(unbalanced(html), "");
+  }
 }
 
 TEST(Page, ShowsAFailureWithItsCheckAndCommand) {
   ReportData data = synthetic();
   EXPECT_TRUE(report_passed(data));
-  EXPECT_NE(render_page(data).find("<b>PASS</b>"), std::string::npos);
+  EXPECT_NE(page_of(data).find("<b>PASS</b>"), std::string::npos);
   const Record& r = break_one(data);
-  const std::string html = render_page(data);
+  const std::string html = page_of(data), its = page_of(data, "kernels/" + r.variant + ".html");
+  for (const std::string& page : {html, its}) {
+    // The failure and its command stand directly below the verdict, before everything else.
+    const auto verdict = page.find("<b>FAIL</b>"), command = page.find(escape(r.reproduce));
+    ASSERT_NE(command, std::string::npos);
+    EXPECT_LT(command - verdict, 2000u);
+    EXPECT_LT(command, page.find("class=\"counts\""));
+  }
   EXPECT_FALSE(report_passed(data));
   EXPECT_NE(html.find("<b>FAIL</b>"), std::string::npos);
   EXPECT_EQ(html.find("<b>PASS</b>"), std::string::npos);
@@ -99,7 +129,7 @@ TEST(Page, ShowsAFailureWithItsCheckAndCommand) {
 }
 
 TEST(Page, ShowsKeysThatDidNotRun) {
-  const std::string html = render_page(synthetic());
+  const std::string html = page_of(synthetic());
   EXPECT_NE(html.find("32 keys not run: no GPU: no device answers"), std::string::npos);
   EXPECT_NE(html.find("<code>online_block/f16@cuda</code>"), std::string::npos);
 }
@@ -121,8 +151,8 @@ TEST(Page, NumbersThatAreNoneBreakNoPicture) {
       p.bins[b].bound_ulp = b % 2 ? inf : nan, p.bins[b].distance_hi = inf;
     }
   }
-  const std::string html = render_page(data), drawn = paths(html);
-  EXPECT_EQ(unbalanced(html), "");
+  const std::string html = all_pages(data), drawn = paths(html);
+  for (const auto& [name, text] : render_pages(data)) EXPECT_EQ(unbalanced(text), "") << name;
   ASSERT_FALSE(drawn.empty());
   EXPECT_EQ(drawn.find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos);
   EXPECT_EQ(html.find("data-v=\"nan"), std::string::npos);

@@ -1,42 +1,80 @@
-// The page's sections, one function each, in the page's order. Only pages include this.
+// The pages' sections, one function each. Only pages include this.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "reports/data/report_data.hpp"
-#include "reports/data/tally.hpp"
+#include "reports/data/digest.hpp"
 #include "reports/page/frame.hpp"
+#include "reports/page/page.hpp"
 #include "reports/page/svg.hpp"
 
 namespace assay::page {
 
-// What all sections need, computed once.
-struct Context {
-  const ReportData& data;
-  std::vector<KeyTally> keys;
-  std::vector<std::string> backends, dtypes, variants;
-  std::string main_backend;  // the first that ran; the page shows it unfolded
+/// What the folder holds of speeds, by kernel and by peer. `in_folder` must outlive it.
+struct Timed {
+  explicit Timed(const InFolder& in_folder);
+  std::map<std::pair<std::string, std::string>, std::vector<const SweepRecord*>> of;  // by variant, dtype
+  std::map<std::string, std::vector<const AccessRecord*>> accesses;                   // by variant
+  /// The largest error of each peer on the rows that were timed, by op and dtype.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, double>> peers;
 };
 
-Frame overview(const Context& c);                 // verdict, counts, failures, environment
-std::string conformance(const Context& c);        // groups of cases; what failing cases share
+// What all sections need, computed once: of a whole report, or of one kernel of it.
+struct Context {
+  const ReportData& data;  // what is in no record; the records themselves are in `keys`
+  const Timed& timed;
+  std::vector<const KeyTally*> keys;
+  bool check;  // of `assay check`
+  std::vector<std::string> backends, dtypes, variants;
+  std::string main_backend;                       // the first that ran; the page shows it unfolded
+  std::map<std::string, std::string> page_of = {};  // of a variant: its page, as seen from index.html
+};
+
+// Of index.html.
+Frame overview(const Context& c, const Digest& whole);  // verdict, contract, failures, environment
+std::string kernel_table(const Context& c);       // a row per kernel
+std::string how_to_read();
+// Of compare.html: all kernels side by side.
 std::string variants_by_dtype(const Context& c);  // a matrix; every key with its claim
+std::string families(const Context& c);
+std::string utilisation(const Context& c);        // error/bound by key and family, by class and check
+std::string oracle_speed(const Context& c);       // elements judged per second, by tier
+std::string functions(const FunctionsReport& r);  // building blocks
+// Of a kernel's page, and some of compare.html too.
+Frame kernel_overview(const Context& c);          // verdict, contract, failures
+std::string accuracy(const Context& c);           // a row per key, peers beside it
+std::string conformance(const Context& c);        // groups of cases; what failing cases share
 std::string error_by_distance(const Context& c);  // ulp against |x - m|
 std::string error_by_size(const Context& c);      // error against V
 std::string signed_errors(const Context& c);      // histograms
 std::string special_values(const Context& c);
 std::string domain(const Context& c);
 std::string worst_cases(const Context& c);
-std::string families(const Context& c);
-std::string utilisation(const Context& c);        // error/bound by key and family, by class and check
 std::string resolution(const Context& c);         // the smallest refused error, by key and row length
 std::string behaviour(const Context& c);          // what a key claims and behaves like, with evidence
-std::string oracle_speed(const Context& c);       // elements judged per second, by tier
-std::string functions(const FunctionsReport& r);  // building blocks
-std::string how_to_read();
+std::string accesses(const Context& c);           // claimed and counted
+std::string speed(const Context& c);              // share of the copy, by dtype and V
+
+/// What failed, by key and check, with the command that repeats it. "" if nothing did.
+std::string failures(const Context& c);
+
+/// What the failing cases of a key have in common, and what is its likely cause: at most `most` findings. The
+/// key is named if it is not "". "" if there are none.
+std::string findings_list(const std::string& key, const KeyConformance& of, std::size_t most);
+
+/// The times of one kernel at one dtype, over the row lengths of at least 1,000 that were timed.
+struct Share {
+  double median = 0, least = 0, most = 0;  // of the speed of the copy
+  std::size_t shapes = 0;
+};
+std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype);
+/// The kernel's largest error on the rows that were timed, which are also its peers' rows.
+std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key);
 
 /// The beginning of a table, up to its first row. A heading that starts with '#' is for a column of numbers.
 std::string open_table(const std::vector<const char*>& headings, bool sortable = true);
@@ -52,6 +90,8 @@ std::string scroll(const std::string& table);
 std::string per_backend(const Context& c, std::string (*content)(const Context&, const std::string& backend));
 const KeyTally* find_key(const Context& c, const std::string& variant, const std::string& dtype,
                          const std::string& backend);
+/// The variant's name, as a link to its page where it has one.
+std::string variant_link(const Context& c, const std::string& variant);
 
 // A dtype has the same colour and marker on the whole page.
 std::string dtype_class(std::string_view dtype);

@@ -12,7 +12,7 @@
 namespace assay::page {
 namespace {
 
-constexpr std::size_t kBins = 64;  // a panel has no room for more points
+constexpr std::size_t kBins = 48;  // a panel has no room for more points
 constexpr double kFarthest = 120;  // nats; f32 results are 0 beyond 104, f16 and bf16 earlier
 
 std::string figure(const std::string& caption, const std::string& note, const std::string& svg) {
@@ -44,11 +44,17 @@ bool is_wide(const std::string& family) {
   return family.starts_with("uniform_80") || family.starts_with("normal_10");
 }
 
+/// A kernel's page shows only its own profiles.
+bool is_here(const Context& c, const Profile& p) {
+  return std::find(c.variants.begin(), c.variants.end(), p.variant) != c.variants.end();
+}
+
 // The two profiled families that show most: the one with the widest range, and a real one.
 std::vector<std::string> profile_families(const Context& c) {
   std::string wide, real;
   double reach = -1;
   for (const Profile& p : c.data.profiles) {
+    if (!is_here(c, p)) continue;
     if (is_real_family(p.family)) {
       if (real.empty() || (p.family.starts_with("gpt_") && !real.starts_with("gpt_"))) real = p.family;
       continue;
@@ -105,10 +111,9 @@ void draw_profile(Plot& plot, const Profile& p) {
   for (const Profile::Bin& b : coarse(p.bins)) {
     if (!drawable(b)) continue;
     const double hi = std::isfinite(b.distance_hi) ? b.distance_hi : b.distance_lo;
-    std::string title =
-        fmt::format("{} {}, |x - m| from {} to {}, {} elements: largest {} ULP, mean {}", p.variant, p.dtype,
-                    plain_number(b.distance_lo), plain_number(b.distance_hi), grouped(b.count),
-                    plain_number(b.max_ulp), plain_number(b.mean_ulp));
+    std::string title = fmt::format("{}, |x - m| from {} to {}: largest {} ULP, mean {}", p.dtype,
+                                    plain_number(b.distance_lo), plain_number(b.distance_hi),
+                                    plain_number(b.max_ulp), plain_number(b.mean_ulp));
     if (b.bound_ulp > 0) title += fmt::format(", bound {}", plain_number(b.bound_ulp));
     points.push_back({(b.distance_lo + hi) / 2, b.max_ulp, std::move(title)});
     if (b.bound_ulp > 0) bound.push_back({b.distance_lo, hi, b.bound_ulp});
@@ -124,7 +129,7 @@ std::string distance_panels(const Context& c, const std::string& backend) {
     LogRange ulp, bound;
     double far = 1;
     for (const Profile& p : c.data.profiles) {
-      if (p.family != family) continue;
+      if (p.family != family || !is_here(c, p)) continue;
       for (const Profile::Bin& b : p.bins) {
         if (!drawable(b)) continue;
         ulp.take(b.max_ulp), bound.take(b.bound_ulp);
@@ -154,23 +159,19 @@ std::string distance_panels(const Context& c, const std::string& backend) {
 
 std::string size_panels(const Context& c, const std::string& backend) {
   struct Metric {
-    std::optional<double> Record::*field;
+    Extreme KeyTally::AtSize::*field;
     const char *title, *label;
     bool limit;
   };
   const Metric metrics[] = {
-      {&Record::max_bound_ratio, "Largest error/bound (red line: the limit)", "error/bound", true},
-      {&Record::max_ulp, "Largest ULP error", "ULP", false}};
+      {&KeyTally::AtSize::bound, "Largest error/bound (red line: the limit)", "error/bound", true},
+      {&KeyTally::AtSize::ulp, "Largest ULP error", "ULP", false}};
   std::string out;
   for (const Metric& m : metrics) {
-    // (variant, dtype) -> V -> the largest finite value over all families
-    std::map<std::pair<std::string, std::string>, std::map<std::int64_t, Extreme>> curves;
-    LogRange range, sizes;
-    for (const Record& r : c.data.records) {
-      if (!was_judged(r) || !(r.*m.field) || !std::isfinite(*(r.*m.field)) || r.V < 1) continue;
-      range.take(*(r.*m.field)), sizes.take(static_cast<double>(r.V));  // of all backends: they share axes
-      if (r.backend == backend) curves[{r.variant, r.dtype}][r.V].take(*(r.*m.field), r);
-    }
+    LogRange range, sizes;  // of all backends: they share axes
+    for (const KeyTally* k : c.keys)
+      for (const auto& [V, at] : k->sizes)
+        if ((at.*m.field).any()) range.take((at.*m.field).value), sizes.take(static_cast<double>(V));
     if (m.limit) range.take(1);
     const Axis x{1, sizes.hi * 1.1, true, "V"};
     Axis y = range.axis(m.limit ? 1e-3 : 1e-2, m.limit ? 1e2 : 1e6, m.label);
@@ -182,10 +183,12 @@ std::string size_panels(const Context& c, const std::string& backend) {
       bool any = false;
       for (const std::string& d : c.dtypes) {
         std::vector<Plot::Point> points;
-        for (const auto& [V, e] : curves[{variant, d}])
-          points.push_back({static_cast<double>(V), e.value,
-                            fmt::format("{} {}, V = {}: {} on {}", variant, d, grouped(V),
-                                        plain_number(e.value), e.record->family)});
+        if (const KeyTally* k = find_key(c, variant, d, backend))
+          for (const auto& [V, at] : k->sizes)
+            if (const Extreme& e = at.*m.field; e.any())
+              points.push_back(
+                  {static_cast<double>(V), e.value,
+                   fmt::format("{}, V = {}: {} on {}", d, grouped(V), plain_number(e.value), e.family)});
         plot.line(points, "ln " + dtype_class(d));
         plot.points(points, dtype_marker(d), dtype_class(d));
         any = any || !points.empty();

@@ -63,7 +63,7 @@ TEST(Profile, WhatPassesIsDrawnUnderItsBound) {
     for (int i = 0; i < 200; ++i)
       p.bins.push_back({0.5 * i, 0.5 * (i + 1), 10, i % 2 ? 0.4 : 2.0, i % 2 ? 1.0 : 3.0, 0.2});
   }
-  const std::string html = render_page(data);
+  const std::string html = test_data::all_pages(data);
   int drawn = 0;
   const auto number_after = [&](std::size_t at, const char* word) {
     return std::stod(html.substr(html.find(word, at) + std::string(word).size()));

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "reports/data/digest.hpp"
 #include "reports/data/html.hpp"
-#include "reports/data/tally.hpp"
 #include "reports/page/page.hpp"
 #include "reports/page/test_data.hpp"
 
@@ -21,7 +21,7 @@ TEST(Summary, NothingRunOrTooLittleRunIsAFailure) {
   ReportData data = synthetic();
   data.executed = data.planned - 1;
   EXPECT_FALSE(report_passed(data));
-  EXPECT_NE(render_page(data).find("<b>FAIL</b>"), std::string::npos);
+  EXPECT_NE(page_of(data).find("<b>FAIL</b>"), std::string::npos);
   EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: 1 of"), std::string::npos);
   data.executed = data.planned = 0;
   data.records.clear();
@@ -65,7 +65,7 @@ TEST(Summary, ACheckOfLostCasesIsNeitherPassedNorFailed) {
   --data.executed;
   EXPECT_EQ(verdict_of(data), Verdict::incomplete);
   EXPECT_NE(render_summary_markdown(data).find("INCOMPLETE: 1 of"), std::string::npos);
-  EXPECT_NE(render_page(data).find("<b>INCOMPLETE</b>"), std::string::npos);
+  EXPECT_NE(page_of(data).find("<b>INCOMPLETE</b>"), std::string::npos);
   // A failed case counts, even if other cases were lost.
   break_one(data);
   EXPECT_EQ(verdict_of(data), Verdict::fail);
@@ -80,7 +80,7 @@ TEST(Summary, LaunchesAloneAreNoPass) {
   for (Record& r : data.records) r.group = "launches";
   EXPECT_EQ(verdict_of(data), Verdict::not_judged);
   EXPECT_NE(render_summary_markdown(data).find("NOT JUDGED: launches came back"), std::string::npos);
-  EXPECT_NE(render_page(data).find("<b>NOT JUDGED</b>"), std::string::npos);
+  EXPECT_NE(page_of(data).find("<b>NOT JUDGED</b>"), std::string::npos);
   // One output that was judged is enough, and one launch that went wrong.
   first_passing(data).group = "shapes";
   EXPECT_EQ(verdict_of(data), Verdict::pass);
@@ -112,7 +112,8 @@ TEST(Summary, GroupsCausesByKeyAndCheckWorstFirst) {
       r.status = Status::crashed;
       break;
     }
-  const auto all = causes(data);
+  const Digest digest(data);
+  const auto all = causes(digest);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].status, Status::crashed);
   EXPECT_EQ(all[0].check, name(Status::crashed));

@@ -60,6 +60,7 @@ std::vector<Tick> linear_ticks(const Axis& a) {
   double step = decade;
   for (double f : {1.0, 2.0, 5.0, 10.0})
     if (f * decade <= rough * 1.3) step = f * decade;
+  if (a.whole) step = std::max(1.0, std::round(step));
   const double first = std::ceil(a.lo / step - 1e-9);
   for (int i = 0; i < 20 && (first + i) * step <= a.hi + step * 1e-9; ++i) {
     const double at = (first + i) * step;

@@ -13,6 +13,7 @@ struct Axis {
   double lo = 0, hi = 1;
   bool log = false;
   std::string label;
+  bool whole = false;  // only whole numbers are written on it
 };
 
 enum class Marker { circle, square, diamond, cross };

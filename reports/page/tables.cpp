@@ -25,7 +25,7 @@ std::string matrix(const Context& c, const std::string& backend) {
     for (const std::string& d : c.dtypes) {
       const KeyTally* k = find_key(c, variant, d, backend);
       if (k && !info) info = &k->info;
-      if (!k || k->records == k->not_run) {
+      if (!k || !k->ran()) {
         const std::string text = k ? "not run" : "";
         cells += fmt::format("<td class=\"edge mute\">{}</td><td></td><td></td>", text);
         continue;
@@ -33,15 +33,16 @@ std::string matrix(const Context& c, const std::string& backend) {
       std::string ulp = extreme_cell(k->real(&Record::max_ulp), false);
       ulp.replace(ulp.find("class=\"n\""), 9, "class=\"n edge\"");
       cells += ulp + extreme_cell(k->all(&Record::max_ulp), false) + ratio_cell(k->bound, false);
-      records += k->records, passed += k->passed, unsupported += k->unsupported, bad += k->bad;
+      records += k->records(), passed += k->passed(), bad += k->bad();
+      unsupported += k->status[Status::unsupported];
     }
     if (!info) continue;
     std::string judged = fmt::format("<td class=\"n edge{}\" data-v=\"{}\">{} / {}", bad ? " bad" : "",
                                      passed, grouped(passed), grouped(records));
     if (unsupported) judged += fmt::format("<small>{} unsupported</small>", grouped(unsupported));
-    rows +=
-        fmt::format("<tr><th>{}<small>{}; exp {}; {} accesses</small></th>{}{}</td></tr>", escape(variant),
-                    escape(info->algorithm), escape(info->exp), escape(info->accesses), cells, judged);
+    rows += fmt::format("<tr><th>{}<small>{}; exp {}; {} accesses</small></th>{}{}</td></tr>",
+                        variant_link(c, variant), escape(info->algorithm), escape(info->exp),
+                        escape(info->accesses), cells, judged);
   }
   if (rows.empty()) return "";
   return scroll(fmt::format(
@@ -57,8 +58,8 @@ std::string key_cell(const KeyTally& k) {
 }
 
 std::string passed_cell(const KeyTally& k) {
-  return fmt::format("<td class=\"n{}\" data-v=\"{}\">{} / {}</td>", k.bad ? " bad" : "", k.passed,
-                     grouped(k.passed), grouped(k.records));
+  return fmt::format("<td class=\"n{}\" data-v=\"{}\">{} / {}</td>", k.bad() ? " bad" : "", k.passed(),
+                     grouped(k.passed()), grouped(k.records()));
 }
 
 std::string rounded_cell(const KeyTally& k) {
@@ -103,10 +104,10 @@ std::string key_table(const Context& c, const std::string& backend) {
   std::vector<const char*> headings;
   for (const Column& column : kColumns) headings.push_back(column.heading);
   std::string rows;
-  for (const KeyTally& k : c.keys) {
-    if (k.info.backend != backend) continue;
+  for (const KeyTally* k : c.keys) {
+    if (k->info.backend != backend) continue;
     rows += "<tr>";
-    for (const Column& column : kColumns) rows += column.cell(k);
+    for (const Column& column : kColumns) rows += column.cell(*k);
     rows += "</tr>";
   }
   return rows.empty() ? "" : scroll(open_table(headings) + "<tbody>" + rows + "</tbody></table>");
@@ -134,27 +135,24 @@ std::string families(const Context& c) {
     Extreme bound, ulp;
   };
   std::map<std::string, Line> lines;
-  for (const Record& r : c.data.records) {
-    if (r.status == Status::not_run) continue;
-    Line& l = lines[r.family];
-    ++l.records;
-    l.passed += r.status == Status::pass;
-    if (!was_judged(r)) continue;
-    if (r.max_bound_ratio) l.bound.take(*r.max_bound_ratio, r);
-    if (r.max_ulp) l.ulp.take(*r.max_ulp, r);
-  }
+  for (const KeyTally* k : c.keys)
+    for (const auto& [family, its] : k->families) {
+      Line& l = lines[family];
+      l.records += its.records, l.passed += its.passed;
+      l.bound.take(its.bound), l.ulp.take(its.ulp);
+    }
   const auto where = [](const Extreme& e) {
-    return e.record ? fmt::format("<small>{}, V&nbsp;{}</small>", escape(e.record->key), grouped(e.record->V))
-                    : "";
+    return e.any() ? fmt::format("<small>{}, V&nbsp;{}</small>", escape(e.key), grouped(e.V)) : "";
   };
+  const auto value = [](const Extreme& e) { return e.any() ? std::optional(e.value) : std::nullopt; };
   std::string out =
       open_table({"family", "what it attacks", "#largest error/bound", "#largest ULP", "#pass", "#records"}) +
       "<tbody>";
   for (const FamilyInfo& f : c.data.families) {
     const Line& l = lines[f.name];
+    if (l.records == 0 && c.variants.size() == 1) continue;
     out += fmt::format("<tr><th>{}</th><td class=\"wide\">{}</td>", escape(f.name), escape(f.why));
-    out += number_cell(l.bound.record ? std::optional(l.bound.value) : std::nullopt, where(l.bound));
-    out += number_cell(l.ulp.record ? std::optional(l.ulp.value) : std::nullopt, where(l.ulp));
+    out += number_cell(value(l.bound), where(l.bound)) + number_cell(value(l.ulp), where(l.ulp));
     out += count_cell(l.passed) + count_cell(l.records) + "</tr>";
   }
   return "<p>The logits of a row depend only on family, dtype, V (row length), row and seed, so every record "

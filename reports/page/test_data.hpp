@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/data/report_data.hpp"
+#include "reports/page/page.hpp"
 
 namespace assay::test_data {
 
@@ -137,6 +138,18 @@ inline ReportData synthetic(int repeat = 1, const std::vector<std::string>& back
   data.executed = data.planned;
   data.seconds = 71.4;
   return data;
+}
+
+/// One page of a report; all of them, one after the other.
+inline std::string page_of(const ReportData& data, const std::string& name = "index.html") {
+  for (const auto& [file, text] : render_pages(data))
+    if (file == name) return text;
+  throw std::logic_error("no page " + name);
+}
+inline std::string all_pages(const ReportData& data) {
+  std::string all;
+  for (const auto& [file, text] : render_pages(data)) all += text;
+  return all;
 }
 
 inline Record& first_passing(ReportData& data) {

@@ -17,6 +17,10 @@ inline std::string unbalanced(const std::string& html) {
       i = html.find('>', i);
       continue;
     }
+    if (html.compare(i, 4, "<!--") == 0) {
+      i = html.find("-->", i);
+      continue;
+    }
     bool quoted = false;
     std::size_t end = i + 1;
     while (end < html.size() && (quoted || html[end] != '>')) {
@@ -56,9 +60,9 @@ inline std::string paths(const std::string& html) {
   return out;
 }
 
-/// The first thing that would use the network, or link to something that the page does not have; "" if there
-/// is none.
-inline std::string foreign_address(std::string html) {
+/// The first thing that would use the network, or link to something that neither the page nor `files` has; "" if
+/// there is none.
+inline std::string foreign_address(std::string html, const std::set<std::string>& files = {}) {
   const std::string name_space = "http://www.w3.org/2000/svg";  // a name, not an address
   for (auto i = html.find(name_space); i != std::string::npos; i = html.find(name_space, i))
     html.erase(i, name_space.size());
@@ -66,7 +70,7 @@ inline std::string foreign_address(std::string html) {
     if (html.find(word) != std::string::npos) return word;
   for (auto i = html.find("href=\""); i != std::string::npos; i = html.find("href=\"", i + 1)) {
     const std::string target = html.substr(i + 6, html.find('"', i + 6) - i - 6);
-    if (target == "data:,") continue;
+    if (target == "data:," || files.contains(target)) continue;
     if (target[0] != '#' || html.find("id=\"" + target.substr(1) + "\"") == std::string::npos) return target;
   }
   return "";

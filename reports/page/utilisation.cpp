@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reports/data/html.hpp"
@@ -36,33 +37,34 @@ std::string digits(double u) {
 }
 
 std::string matrix_of_families(const Context& c, const std::string& backend) {
-  std::map<std::string, std::map<std::string, Extreme>> cells;  // key -> family
-  std::map<std::string, bool> shown;
-  for (const Record& r : c.data.records)
-    if (r.backend == backend && was_judged(r) && r.max_bound_ratio) {
-      cells[r.key][r.family].take(*r.max_bound_ratio, r);
-      if (*r.max_bound_ratio > 0) shown[r.family] = true;
-    }
-  if (cells.empty()) return "";
+  std::set<std::string> shown;
+  bool any = false;
+  for (const KeyTally* k : c.keys)
+    if (k->info.backend == backend)
+      for (const auto& [family, its] : k->families) {
+        any = any || its.bound.any();
+        if (its.bound.any() && its.bound.value > 0) shown.insert(family);
+      }
+  if (!any) return "";
   std::string out = "<table class=\"util\"><thead><tr><th>key</th>";
   for (const FamilyInfo& f : c.data.families)
     if (shown.contains(f.name)) out += "<th class=\"tall\"><span>" + escape(f.name) + "</span></th>";
   out += "</tr></thead><tbody>";
-  for (const KeyTally& k : c.keys) {
-    const auto row = cells.find(k.info.key);
-    if (row == cells.end()) continue;
-    out += fmt::format("<tr><th>{} <b class=\"{}\">{}</b></th>", escape(k.info.variant),
-                       dtype_class(k.info.dtype), escape(k.info.dtype));
+  for (const KeyTally* k : c.keys) {
+    const auto judged = [](const auto& family) { return family.second.bound.any(); };
+    if (k->info.backend != backend || std::none_of(k->families.begin(), k->families.end(), judged)) continue;
+    out += fmt::format("<tr><th>{} <b class=\"{}\">{}</b></th>", escape(k->info.variant),
+                       dtype_class(k->info.dtype), escape(k->info.dtype));
     for (const FamilyInfo& f : c.data.families) {
       if (!shown.contains(f.name)) continue;
-      const auto cell = row->second.find(f.name);
-      if (cell == row->second.end()) {
+      const auto cell = k->families.find(f.name);
+      if (cell == k->families.end() || !cell->second.bound.any()) {
         out += "<td></td>";
         continue;
       }
-      const Extreme& e = cell->second;
+      const Extreme& e = cell->second.bound;
       out += fmt::format("<td class=\"{}\" title=\"{}, {}, V = {}: {}\">{}</td>", shade(e.value),
-                         escape(k.info.key), escape(f.name), grouped(e.record->V), plain_number(e.value),
+                         escape(k->info.key), escape(f.name), grouped(e.V), plain_number(e.value),
                          digits(e.value));
     }
     out += "</tr>";
@@ -73,8 +75,8 @@ std::string matrix_of_families(const Context& c, const std::string& backend) {
 std::string by_check(const Context& c, const std::string& backend) {
   std::map<std::string, std::map<std::string, Extreme>> rows;
   std::vector<std::string> order;
-  for (const ClassUtilisation& u : class_utilisation(c.data)) {
-    if (u.backend != backend || !u.largest.record) continue;
+  for (const ClassUtilisation& u : class_utilisation(c.keys)) {
+    if (u.backend != backend || !u.largest.any()) continue;
     if (!rows.contains(u.kind)) order.push_back(u.kind);
     rows[u.kind][u.check] = u.largest;
   }
@@ -90,7 +92,7 @@ std::string by_check(const Context& c, const std::string& backend) {
 
 std::string defects(const Context& c) {
   std::string out;
-  for (const ClassUtilisation& u : class_utilisation(c.data))
+  for (const ClassUtilisation& u : class_utilisation(c.keys))
     if (u.largest.value < kDefectOfBound && !hidden_by_rounding(u))
       out += fmt::format(
           "<li><b>defect of the bound</b>: {} on <code>@{}</code>, check {}: at most {} over "
@@ -123,27 +125,27 @@ std::string evidence_list(const Record& r) {
 std::string behaviour_table(const Context& c, const std::string& backend) {
   std::string out = open_table({"key", "claims", "behaves like", "claim holds"}, false) + "<tbody>";
   bool any = false;
-  for (const Record& r : c.data.records) {
-    if (r.family != kProbeFamily || r.backend != backend || r.status == Status::not_run) continue;
-    any = true;
-    const KeyTally* k = find_key(c, r.variant, r.dtype, r.backend);
-    const CheckResult* const claim = find_check(r, Check::claim);
-    std::string sharper;
-    for (const std::string& e : r.evidence)
-      if (const auto at = e.find(", sharper than claimed"); at != std::string::npos) {
-        const auto from = e.find(": ") + 2;
-        sharper += (sharper.empty() ? "" : ", ") + e.substr(from, at - from);
-      }
-    out += fmt::format(
-        "<tr><th><code>{}</code></th><td>{}</td><td>{}{}{}</td><td>{}<small>{}</small></td></tr>",
-        escape(r.key), k ? escape(k->info.claimed) : "",
-        r.behaves_like.empty() ? kDash : escape(r.behaves_like),
-        sharper.empty() ? "" : "<small class=\"wrap\">sharper than claimed: " + escape(sharper) + "</small>",
-        evidence_list(r), status_word(r.status),
-        !claim ? escape(r.reason)
-               : fmt::format("{} of {} consequences", grouped(claim->judged - claim->failed),
-                             grouped(claim->judged)));
-  }
+  for (const KeyTally* k : c.keys)
+    for (const Record& r : k->probes) {
+      if (k->info.backend != backend) continue;
+      any = true;
+      const CheckResult* const claim = find_check(r, Check::claim);
+      std::string sharper;
+      for (const std::string& e : r.evidence)
+        if (const auto at = e.find(", sharper than claimed"); at != std::string::npos) {
+          const auto from = e.find(": ") + 2;
+          sharper += (sharper.empty() ? "" : ", ") + e.substr(from, at - from);
+        }
+      out += fmt::format(
+          "<tr><th><code>{}</code></th><td>{}</td><td>{}{}{}</td><td>{}<small>{}</small></td></tr>",
+          escape(r.key), escape(k->info.claimed), r.behaves_like.empty() ? kDash : escape(r.behaves_like),
+          sharper.empty() ? ""
+                          : "<small class=\"wrap\">sharper than claimed: " + escape(sharper) + "</small>",
+          evidence_list(r), status_word(r.status),
+          !claim ? escape(r.reason)
+                 : fmt::format("{} of {} consequences", grouped(claim->judged - claim->failed),
+                               grouped(claim->judged)));
+    }
   return any ? "<div class=\"behaves\">" + scroll(out + "</tbody></table>") + "</div>" : "";
 }
 

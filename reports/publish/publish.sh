@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a published result: the accuracy report and the oracle's speed on one machine, as reports/published/NAME/
-# {records.jsonl.gz, summary.md, index.html, oracle.json}. A functions.json that publish_functions.sh left in the
+# {records.jsonl.gz, about.json, summary.md, oracle.json} and the pages. A functions.json that publish_functions.sh left in the
 # same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:
 #   reports/publish/publish.sh path/to/assay NAME [OUT] [assay report arguments, such as --require cuda --key '*@cuda']
 # OUT is the folder to write (default: reports/published/NAME of this source tree).
@@ -24,5 +24,7 @@ if [[ -f $out/functions.json ]]; then with+=(--functions "$out/functions.json");
 "$assay" report --out "$made" "${with[@]}" "$@"
 mkdir -p -- "$out"
 gzip -9 -n -c "$made/records.jsonl" >"$made/records.jsonl.gz"
-mv -f -- "$made/records.jsonl.gz" "$made/summary.md" "$made/index.html" "$made/oracle.json" "$out/"
+rm -rf -- "$out/kernels"
+mv -f -- "$made/records.jsonl.gz" "$made"/{summary.md,about.json,index.html,compare.html,kernels,oracle.json} "$out/"
+"$assay" page "$out"
 printf 'published: %s\n' "$out"

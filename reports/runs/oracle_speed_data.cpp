@@ -11,6 +11,7 @@
 #include "reference/inputs/inputs.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/records/report_fields.hpp"
 
 namespace assay {
 
@@ -36,18 +37,6 @@ std::string machine_of(const std::vector<std::pair<std::string, std::string>>& e
 }
 
 }  // namespace
-
-template <IsA<OracleSpeedRow> R, class Visit>
-void each_field(R& r, Visit& visit) {
-  visit("key", r.key);
-  visit("tier", r.tier);
-  visit("where", r.where);
-  visit("rows", r.rows);
-  visit("V", r.V);
-  visit("elements_per_second", r.elements_per_second);
-  visit("escalated", r.escalated);
-  visit("failed", r.failed);
-}
 
 std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& keys, const std::string& family,
                                               std::int64_t V, std::int64_t rows) {

@@ -14,28 +14,24 @@ std::string class_of(const KeyInfo& k) {
                      logs ? "op " + k.op : "division " + k.division, k.internals, k.dtype);
 }
 
-std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
-  std::map<std::string, const KeyInfo*> keys;
-  for (const KeyInfo& k : data.keys) keys[k.key] = &k;
+std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally*>& keys) {
   std::vector<ClassUtilisation> out;
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> index;
-  for (const KeyInfo& k : data.keys)
-    for (const char* check : kBoundChecks) {
-      const auto [it, fresh] = index.try_emplace({k.backend, class_of(k), check}, out.size());
-      if (fresh) out.push_back({k.backend, class_of(k), check, {}, 0});
+  for (const KeyTally* k : keys)
+    for (std::size_t i = 0; i < std::size(kBoundChecks); ++i) {
+      const std::string kind = class_of(k->info);
+      const auto [it, fresh] = index.try_emplace({k->info.backend, kind, kBoundChecks[i]}, out.size());
+      if (fresh) out.push_back({k->info.backend, kind, kBoundChecks[i], {}, 0});
+      out[it->second].judged += k->checks[i].judged;
+      out[it->second].largest.take(k->checks[i].largest);
     }
-  for (const Record& r : data.records) {
-    const auto key = keys.find(r.key);
-    if (key == keys.end() || !was_judged(r)) continue;
-    for (const CheckResult& c : r.checks) {
-      const auto it = index.find({r.backend, class_of(*key->second), name(c.check)});
-      if (it == index.end()) continue;
-      out[it->second].judged += c.judged;
-      out[it->second].largest.take(c.utilisation, r);
-    }
-  }
   std::erase_if(out, [](const ClassUtilisation& u) { return u.judged == 0; });
   return out;
+}
+
+std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
+  const Digest d(data, Digest::Depth::counts);
+  return class_utilisation(pointers(d));
 }
 
 bool hidden_by_rounding(const ClassUtilisation& u) {

@@ -5,13 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "reports/data/digest.hpp"
 #include "reports/data/report_data.hpp"
-#include "reports/data/tally.hpp"
 
 namespace assay {
-
-/// The checks that compare an error with a derived bound.
-inline constexpr const char* kBoundChecks[] = {"element", "coherence", "row_sum", "normalizer"};
 
 /// A bound that stays below this on every family tests nothing.
 inline constexpr double kDefectOfBound = 1e-3;
@@ -30,6 +27,7 @@ struct ClassUtilisation {
 /// any of its bound. The same holds for 16-bit arithmetic, of which only a few rows can be judged.
 bool hidden_by_rounding(const ClassUtilisation& u);
 /// All classes and checks that compared something, in the order of the keys.
+std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally*>& keys);
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data);
 
 }  // namespace assay

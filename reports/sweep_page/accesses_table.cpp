@@ -50,8 +50,10 @@ std::string host_cell(const Counted& k, double claim) {
   const auto& [V, a] = *k.host.rbegin();
   const double s = sum(a->loads, a->stores);
   const bool marked = std::isfinite(claim) && off(s, claim);
-  return fmt::format("<td class=\"n{}\" title=\"V = {}\">{}{}</td>", marked ? " off" : "", grouped(V),
-                     in_words(a->loads, a->stores), marked ? "<small>not what it claims</small>" : "");
+  return fmt::format(
+      "<td class=\"n{}\" title=\"V = {}\">{}{}</td>", marked ? " off" : "", grouped(V),
+      in_words(a->loads, a->stores),
+      marked ? fmt::format("<small>{:+.0f} % beside the claim</small>", 100 * (s / claim - 1)) : "");
 }
 
 std::string gpu_cell(const AccessRecord* a, double claim) {
@@ -113,7 +115,8 @@ std::string access_table(const Context& c) {
          "cache still holds the row (rows are short, or few). Then the claim is right, but the time does not "
          "show it.</p>" +
          choice(tables) + (host ? "" : missing("the host's exact counts", "assay sweep accesses")) +
-         (gpu ? "" : missing("a GPU's counters, which need ncu", "reports/publish/measure_accesses.sh assay DIR"));
+         (gpu ? ""
+              : missing("a GPU's counters, which need ncu", "reports/publish/measure_accesses.sh assay DIR"));
 }
 
 std::string spill_table(const Context& c) {

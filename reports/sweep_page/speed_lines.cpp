@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "reports/data/html.hpp"
@@ -14,22 +15,23 @@ namespace {
 
 constexpr std::int64_t kRowOrder[] = {4000, 10, 1, 32, 32768};
 
+/// One panel per kernel, all with the same axes: its own line, and behind it the best of all kernels.
 std::string draw(const Context& c, const std::vector<std::string>& variants, const std::string& dtype,
-                 std::int64_t rows, int k, const char* ceiling, std::set<std::string>& shown) {
-  std::vector<std::int64_t> sizes;
-  double top = 0;
+                 std::int64_t rows, int k, const char* ceiling) {
+  std::map<std::int64_t, double> best;
   for (const std::string& v : variants)
     for (const std::int64_t V : c.sizes(v, dtype, rows, k))
       if (const double s = share(*c.at(v, dtype, rows, V, k)); std::isfinite(s))
-        sizes.push_back(V), top = std::max(top, s);
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  if (sizes.size() < 2) return "";
+        best[V] = std::max(best.try_emplace(V, s).first->second, s);
+  if (best.size() < 2) return "";
+  std::vector<std::int64_t> sizes;
+  std::vector<Plot::Point> envelope;
+  double top = 0;
+  for (const auto& [V, s] : best)
+    sizes.push_back(V), envelope.push_back({static_cast<double>(V), s, ""}), top = std::max(top, s);
   // The axis goes up to a whole copy, unless all lines are far below it.
   top = top > 0.3 ? std::clamp(top, 1.0, 1.4) : top;
-  Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},
-            fmt::format("share of the {} over V, {}, {} rows", ceiling, dtype, rows), 560, 300);
-  plot.horizontal(1, "mark");
+  std::string out;
   for (const std::string& v : variants) {
     std::vector<Plot::Point> points;
     for (const std::int64_t V : c.sizes(v, dtype, rows, k)) {
@@ -37,12 +39,16 @@ std::string draw(const Context& c, const std::vector<std::string>& variants, con
       points.push_back({static_cast<double>(V), share(r), describe(r)});
     }
     if (points.empty()) continue;
-    shown.insert(v);
+    Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},
+              fmt::format("{}: share of the {} over V, {}, {} rows", v, ceiling, dtype, rows));
+    plot.horizontal(1, "mark");
+    plot.line(envelope, "ln best");
     plot.line(points, line_css(v));
     plot.points(points, look(v).marker, look(v).css);
+    out += figure(fmt::format("{}{}", v, k > 0 ? fmt::format(", k = {}", k) : ""),
+                  fmt::format("{}, {} rows", dtype, grouped(rows)), plot.str(), chosen_by(dtype, rows));
   }
-  return figure(fmt::format("{}, {} rows{}", dtype, grouped(rows), k > 0 ? fmt::format(", k = {}", k) : ""),
-                "", plot.str(), chosen_by(dtype, rows));
+  return out;
 }
 
 }  // namespace
@@ -57,16 +63,17 @@ std::string speed_lines(const Context& c) {
   softmax.insert(softmax.end(), peers_softmax.begin(), peers_softmax.end());
   topk.insert(topk.end(), peers_topk.begin(), peers_topk.end());
   std::string figures;
-  std::set<std::string> shown;
   for (const std::string& d : c.dtypes)
     for (const std::int64_t rows : kRowOrder)
-      figures += draw(c, softmax, d, rows, 0, "copy", shown) + draw(c, topk, d, rows, 5, "read", shown);
+      figures += draw(c, softmax, d, rows, 0, "copy") + draw(c, topk, d, rows, 5, "read");
   if (figures.empty()) return missing("two V of one number of rows", "assay sweep --rows 4000");
   return "<p>1 is the speed of a device-to-device copy in the same run, of the bytes that any kernel must "
          "move. For softmax with top-k it is the speed of a pass that only reads. Points above 1 come from "
          "caches, or from a copy that is too short to reach its full speed. With few rows the launch limits "
-         "the speed, not the memory.</p>" +
-         legend({shown.begin(), shown.end()}) + choice("<div class=\"panels wide\">" + figures + "</div>");
+         "the speed, not the memory. The pale line in each panel is the best of all kernels at that V; a "
+         "colour "
+         "stands for an algorithm.</p>" +
+         choice(panels(figures));
 }
 
 }  // namespace assay::speed

@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 std::vector<SweepRecord> records_of_folder(const fs::path& folder) {
   std::vector<SweepRecord> all;
   for (const char* name : {"sweep.jsonl", "peers.jsonl"})
-    if (fs::exists(folder / name))
-      for (SweepRecord& r : read_sweep(folder / name)) all.push_back(std::move(r));
+    if (const fs::path file = file_or_gz(folder / name); !file.empty())
+      for (SweepRecord& r : read_sweep(file)) all.push_back(std::move(r));
   return all;
 }
 

@@ -32,7 +32,7 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/page/page.hpp"
+#include "reports/page/folder/write_report.hpp"
 #include "reports/runs/report.hpp"
 #include "reports/targets/check_targets.hpp"
 
@@ -171,10 +171,7 @@ int run_check_command(CheckArguments& o) {
   const ReportData data = check(targets, o);
   std::string lines;
   for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_files({{out / "records.jsonl", lines},
-               {out / "contract.json", contracts_of(data)},
-               {out / "summary.md", render_summary_markdown(data)},
-               {out / "index.html", render_page(data)}});
+  write_report(out, data, {{"records.jsonl", lines}, {"contract.json", contracts_of(data)}});
   if (data.records.size() <= 3) fmt::print("{}", lines);
   fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   switch (verdict_of(data)) {

@@ -1,0 +1,65 @@
+// assay history DIR...: accuracy and speed of every kernel over several reports, as one page.
+#include "reports/history/history.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "reference/error.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/page/folder/links.hpp"
+#include "reports/runs/folder.hpp"
+#include "reports/sweep_page/write_page.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct HistoryArguments {
+  std::vector<std::string> folders;
+  std::string out = "out/history";
+  int threads = 0;
+};
+
+HistoryRun read_run(const std::string& name, int threads) {
+  const fs::path folder = name;
+  if (!fs::is_directory(folder)) throw InputError(name + ": is not a folder");
+  const std::vector<SweepRecord> sweep = records_of_folder(folder);
+  const fs::path records = file_or_gz(folder / "records.jsonl");
+  if (records.empty() && sweep.empty())
+    throw InputError(name + ": holds no records.jsonl and no sweep.jsonl");
+  if (records.empty()) return history_run(name, nullptr, sweep);
+  const RecordedRun run(folder, records, threads);
+  return history_run(name, &run.digest(), sweep);
+}
+
+int run_history_command(const HistoryArguments& o) {
+  std::vector<HistoryRun> runs;
+  for (const std::string& name : o.folders) runs.push_back(read_run(name, o.threads));
+  const fs::path out = o.out;
+  prepare_folder(out);
+  write_files({{out / "history.html", render_history_page(runs)}});
+  link_pages(out);
+  for (const HistoryChange& c : last_changes(runs))
+    fmt::print("{}: {}: {}: {:.4g} -> {:.4g}\n", c.worse ? "worse" : "better", c.key, c.figure, c.before,
+               c.after);
+  fmt::print("page: {}\n", fs::absolute(out / "history.html").string());
+  return kPassed;
+}
+
+}  // namespace
+
+void add_history_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<HistoryArguments>();
+  CLI::App* c = app.add_subcommand("history", "accuracy and speed of every kernel over several reports");
+  c->add_option("folders", o->folders, "folders of assay report, check or sweep, oldest first")->required();
+  add_out(*c, o->out, "folder for history.html")->capture_default_str();
+  add_threads(*c, o->threads);
+  c->callback([o, &status] { status = run_history_command(*o); });
+}
+
+}  // namespace assay

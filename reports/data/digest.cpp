@@ -1,0 +1,215 @@
+#include "reports/data/digest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "reports/data/html.hpp"
+
+namespace assay {
+namespace {
+
+int severity(Status s) {
+  switch (s) {
+    case Status::crashed:
+      return 0;
+    case Status::hung:
+      return 1;
+    case Status::fail:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+void remember(std::vector<std::string>& seen, const std::string& value) {
+  if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
+}
+
+std::vector<std::string> ordered(const std::vector<const KeyTally*>& keys, std::string KeyInfo::*field,
+                                 const std::vector<std::string>& first) {
+  std::vector<std::string> seen, out;
+  for (const KeyTally* k : keys) remember(seen, k->info.*field);
+  for (const std::string& f : first)
+    if (std::find(seen.begin(), seen.end(), f) != seen.end()) out.push_back(f);
+  for (const std::string& s : seen) remember(out, s);
+  return out;
+}
+
+}  // namespace
+
+Digest::Digest(const ReportData& about, Stream) : about_(&about) {
+  describe_ = [](const Record& r) {
+    KeyInfo k;
+    k.key = r.key, k.variant = r.variant, k.dtype = r.dtype, k.backend = r.backend, k.op = r.op;
+    return k;
+  };
+  for (const KeyInfo& k : about.keys) {
+    index_.emplace(k.key, keys_.size());
+    keys_.emplace_back().info = k;
+  }
+}
+
+Digest Digest::of_stream(const ReportData& about, std::function<KeyInfo(const Record&)> describe) {
+  Digest d(about, Stream());
+  d.describe_ = std::move(describe);
+  return d;
+}
+
+Digest::Digest(const ReportData& data, Depth depth) : Digest(data, Stream()) {
+  depth_ = depth;
+  for (const Record& r : data.records) take(r);
+  finish();
+}
+
+std::size_t Digest::place_of(const Record& r) {
+  // The records of a key mostly follow each other.
+  if (last_ < keys_.size() && keys_[last_].info.key == r.key) return last_;
+  const auto [at, fresh] = index_.try_emplace(r.key, keys_.size());
+  if (fresh) keys_.emplace_back().info = describe_(r);
+  return at->second;
+}
+
+void Digest::take(const Record& r) {
+  const std::size_t at = place_of(r);
+  if (at != last_) {
+    // What failing cases share is sought when the key's records are complete. If more of them come later,
+    // finish() finds them.
+    if (const auto before = grouped_.find(last_);
+        before != grouped_.end() && keys_[last_].conformance.groups.empty()) {
+      keys_[last_].conformance = conformance_of(before->second);
+      grouped_.erase(before);
+    }
+    last_ = at;
+  }
+  keys_[at].take(r);
+  if (r.group.empty()) return;
+  check_ = true;
+  if (depth_ == Depth::all) grouped_[at].push_back(r);
+}
+
+void Digest::finish() {
+  for (const auto& [at, records] : grouped_) {
+    KeyConformance more = conformance_of(records);
+    KeyConformance& so_far = keys_[at].conformance;
+    if (so_far.groups.empty()) {
+      so_far = std::move(more);
+      continue;
+    }
+    // The key's records came in several parts, such as those of shards.
+    const auto append = [](auto& to, auto& from) {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    append(so_far.groups, more.groups);
+    append(so_far.findings, more.findings);
+    append(so_far.failing, more.failing);
+    so_far.failing_cases += more.failing_cases;
+  }
+  grouped_.clear();
+}
+
+std::vector<const KeyTally*> pointers(const Digest& d) {
+  std::vector<const KeyTally*> out;
+  for (const KeyTally& k : d.keys()) out.push_back(&k);
+  return out;
+}
+
+Counts count(const std::vector<const KeyTally*>& keys) {
+  Counts c;
+  for (const KeyTally* k : keys) {
+    c.pass += k->status[Status::pass], c.fail += k->status[Status::fail];
+    c.inconclusive += k->status[Status::inconclusive], c.unsupported += k->status[Status::unsupported];
+    c.not_run += k->status[Status::not_run];
+    c.crashed += k->status[Status::crashed], c.hung += k->status[Status::hung];
+    c.not_run_keys += !k->info.not_run.empty();
+    c.planned += k->records();
+  }
+  c.executed = c.planned - c.not_run;
+  return c;
+}
+
+Counts count(const Digest& d) {
+  Counts c = count(pointers(d));
+  c.planned = d.about().planned, c.executed = d.about().executed;
+  return c;
+}
+
+std::vector<Cause> causes(const std::vector<const KeyTally*>& keys) {
+  std::vector<Cause> out;
+  for (const KeyTally* k : keys) out.insert(out.end(), k->causes.begin(), k->causes.end());
+  std::stable_sort(out.begin(), out.end(), [](const Cause& a, const Cause& b) {
+    return std::make_pair(severity(a.status), -a.count) < std::make_pair(severity(b.status), -b.count);
+  });
+  return out;
+}
+std::vector<Cause> causes(const Digest& d) { return causes(pointers(d)); }
+
+std::vector<Reason> unsupported_reasons(const Digest& d) {
+  std::vector<Reason> out;
+  for (const KeyTally& k : d.keys())
+    for (const Reason& r : k.unsupported) add_reason(out, r.word, r.example, r.count);
+  return out;
+}
+
+std::vector<Reason> not_run_reasons(const Digest& d) {
+  std::vector<Reason> out;
+  for (const KeyTally& k : d.keys())
+    if (!k.info.not_run.empty()) add_reason(out, k.info.not_run, k.info.not_run);
+  return out;
+}
+
+std::string resolution_line(const std::vector<const KeyTally*>& keys) {
+  CoarsestResolution coarsest;
+  double row = 0;
+  for (const KeyTally* k : keys) {
+    if (k->coarsest.any() && (!coarsest.any() || k->coarsest.value > coarsest.value)) coarsest = k->coarsest;
+    row = std::max(row, k->coarsest_row);
+  }
+  return resolution_line(coarsest, row);
+}
+
+bool only_launched(const Digest& d) {
+  std::int64_t passed = 0, launched = 0;
+  for (const KeyTally& k : d.keys()) passed += k.passed(), launched += k.launches_passed;
+  return passed > 0 && passed == launched;
+}
+
+std::vector<std::string> backends(const std::vector<const KeyTally*>& keys) {
+  return ordered(keys, &KeyInfo::backend, {"cuda", "host", "host_fma", "plugin"});
+}
+std::vector<std::string> dtypes(const std::vector<const KeyTally*>& keys) {
+  std::vector<std::string> names;
+  for (const Dtype t : kDtypes) names.emplace_back(name(t));
+  return ordered(keys, &KeyInfo::dtype, names);
+}
+std::vector<std::string> variants(const std::vector<const KeyTally*>& keys) {
+  return ordered(keys, &KeyInfo::variant, {});
+}
+
+std::string verdict_reason(const Digest& d) {
+  const Counts c = count(d);
+  if (c.executed == 0) return "no case was executed, so nothing was shown";
+  if (c.executed < c.planned)
+    return fmt::format("{} of {} planned cases did not run", grouped(c.planned - c.executed),
+                       grouped(c.planned));
+  std::vector<std::string> parts;
+  const auto part = [&](std::int64_t n, const char* what) {
+    if (n > 0) parts.push_back(fmt::format("{} {}", grouped(n), what));
+  };
+  part(c.crashed, "crashed");
+  part(c.hung, "hung");
+  part(c.fail, "failed a check");
+  part(c.inconclusive, "stayed undecided");
+  if (parts.empty() && c.pass == 0)
+    return "no case could be judged: all lie outside a domain or are not expressible";
+  if (parts.empty() && only_launched(d)) return "launches came back, and no output was judged";
+  if (parts.empty())
+    return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
+                         : "all planned cases ran and passed";
+  return fmt::format("of {} planned cases {}", grouped(c.planned), fmt::join(parts, ", "));
+}
+
+}  // namespace assay

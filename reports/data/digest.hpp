@@ -1,0 +1,79 @@
+// A run in what the pages and the summaries show of it. The records pass by one at a time, so a digest of a
+// million of them takes little memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reports/data/report_data.hpp"
+#include "reports/data/tally.hpp"
+
+namespace assay {
+
+struct Counts {
+  std::int64_t planned = 0, executed = 0;
+  std::int64_t pass = 0, fail = 0, inconclusive = 0, unsupported = 0, crashed = 0, hung = 0;
+  std::int64_t not_run = 0;       // number of records
+  std::int64_t not_run_keys = 0;  // keys that cannot run here
+};
+
+class Digest {
+ public:
+  /// `counts`: without what failing cases have in common, which takes longer to find than to count.
+  enum class Depth { all, counts };
+  /// Of a run whose records are in memory. `data` must outlive the digest.
+  explicit Digest(const ReportData& data, Depth depth = Depth::all);
+  /// Of records that are given to take(), then finish(). `about` holds everything else, and must outlive the
+  /// digest. `describe` says what is known of the key of a record if about.keys does not hold it.
+  static Digest of_stream(const ReportData& about, std::function<KeyInfo(const Record&)> describe);
+
+  void take(const Record& r);
+  void finish();
+
+  const ReportData& about() const { return *about_; }
+  /// In the order of about().keys; then keys that only records name.
+  const std::vector<KeyTally>& keys() const { return keys_; }
+  /// True for records of `assay check`: their cases belong to groups.
+  bool is_check() const { return check_; }
+
+ private:
+  struct Stream {};
+  Digest(const ReportData& about, Stream);
+  std::size_t place_of(const Record& r);
+
+  const ReportData* about_;
+  std::function<KeyInfo(const Record&)> describe_;
+  std::vector<KeyTally> keys_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::size_t, std::vector<Record>> grouped_;  // records with a group, of keys under way
+  std::size_t last_ = 0;                                // the key of the last record
+  Depth depth_ = Depth::all;
+  bool check_ = false;
+};
+
+/// Of some keys, or of a whole run.
+Counts count(const std::vector<const KeyTally*>& keys);
+Counts count(const Digest& d);
+/// Worst first: crashes and hangs, failures, undecided; then by count.
+std::vector<Cause> causes(const std::vector<const KeyTally*>& keys);
+std::vector<Cause> causes(const Digest& d);
+std::vector<Reason> unsupported_reasons(const Digest& d);
+std::vector<Reason> not_run_reasons(const Digest& d);
+std::vector<const KeyTally*> pointers(const Digest& d);
+std::string resolution_line(const std::vector<const KeyTally*>& keys);
+
+/// True if every pass is of the group `launches`: launches came back, and no output was judged.
+bool only_launched(const Digest& d);
+
+/// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
+std::vector<std::string> backends(const std::vector<const KeyTally*>& keys);
+std::vector<std::string> dtypes(const std::vector<const KeyTally*>& keys);
+std::vector<std::string> variants(const std::vector<const KeyTally*>& keys);
+
+/// "Every planned case ..." or why not: one sentence without the word PASS or FAIL.
+std::string verdict_reason(const Digest& d);
+
+}  // namespace assay

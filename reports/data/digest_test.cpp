@@ -1,0 +1,100 @@
+// What is counted as records pass by: figures that tell kernels apart, worst cases, keys in several parts.
+#include "reports/data/digest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "accuracy/verdict/behaves_like.hpp"
+
+namespace assay {
+namespace {
+
+Record judged(const std::string& dtype, double ulp, double ratio) {
+  Record r;
+  r.key = "k/" + dtype + "@host", r.variant = "k", r.dtype = dtype, r.backend = "host", r.op = "softmax";
+  r.family = "normal_1", r.V = 33, r.rows = r.rows_judged = 1, r.status = Status::pass;
+  r.max_ulp = ulp, r.max_bound_ratio = ratio;
+  r.checks = {{Check::element, 33, 0, 0, ratio, ""}};
+  r.worst = WorstElement{0, 1, 0, 0, 0, 0, 0, ulp, ratio};
+  return r;
+}
+
+TEST(Digest, LeavesTheLastRoundingOutOfErrorAndBound) {
+  // An error of 1.5 ulp of at most 2.5: half an ulp of both is the rounding of the output.
+  EXPECT_DOUBLE_EQ(*excess_ratio(judged("f32", 1.5, 0.6)), 0.5);
+  EXPECT_EQ(excess_ratio(judged("f32", 0.5, 0.2)), 0) << "rounded correctly";
+  EXPECT_EQ(excess_ratio(judged("f32", INFINITY, INFINITY)), INFINITY);
+  EXPECT_EQ(excess_ratio(judged("f32", NAN, 0.5)), std::nullopt);
+  // Elements of 16-bit outputs are judged by what rounds to them. Other checks may use all of their bound.
+  Record narrow = judged("f16", 0.5003, 0.04);
+  narrow.max_bound_ratio = 0.99;
+  EXPECT_EQ(excess_ratio(narrow), 0.04);
+  narrow.checks.clear();
+  EXPECT_EQ(excess_ratio(narrow), std::nullopt);
+}
+
+TEST(Digest, KnowsOrdinaryRows) {
+  for (const char* family : {"normal_1", "gpt_logits", "attention_causal", "rows of a user"})
+    EXPECT_TRUE(is_ordinary_family(family)) << family;
+  for (const char* family : {"uniform_80", "nan", kProbeFamily}) EXPECT_FALSE(is_ordinary_family(family)) << family;
+}
+
+TEST(Digest, ListsNoElementThatIsRoundedCorrectly) {
+  ReportData data;
+  data.records = {judged("f32", 0.5, 0.9), judged("f32", 0.50001, 0.9), judged("f32", 2, 0.5)};
+  const Digest d(data);
+  ASSERT_EQ(d.keys().size(), 1u);
+  const KeyTally& k = d.keys().front();
+  EXPECT_EQ(k.rounded_records, 2);
+  ASSERT_EQ(k.worst_ulp.sorted().size(), 1u) << "one per family";
+  EXPECT_EQ(k.worst_ulp.sorted().front().first, 2);
+  EXPECT_EQ(k.ordinary.value, 2);
+  EXPECT_EQ(k.bound.value, 0.9);
+}
+
+TEST(Digest, ListsTheLargestOfManyFamilies) {
+  WorstList list;
+  for (int i = 0; i < 200; ++i) {
+    Record r = judged("f32", i % 100, 0.5);
+    r.family = "family " + std::to_string(i % 100);
+    list.take(*r.max_ulp, r);
+  }
+  const auto all = list.sorted();
+  ASSERT_EQ(all.size(), WorstList::kMost);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].first, 99 - static_cast<double>(i));
+}
+
+TEST(Digest, PutsTogetherTheCasesOfAKeyThatComesInParts) {
+  ReportData data;
+  for (int part = 0; part < 3; ++part)
+    for (const char* dtype : {"f16", "f32"})
+      for (int i = 0; i < 4; ++i) {
+        Record r = judged(dtype, 2, 0.5);
+        r.group = "shapes";
+        if (part == 2 && i == 3) {
+          r.status = Status::fail, r.reason = "failed: element", r.reproduce = "assay check it";
+          r.checks[0].failed = 1, r.checks[0].detail = "row 0";
+        }
+        data.records.push_back(r);
+      }
+  const Digest d(data);
+  EXPECT_TRUE(d.is_check());
+  ASSERT_EQ(d.keys().size(), 2u);
+  for (const KeyTally& k : d.keys()) {
+    std::int64_t passed = 0, failed = 0;
+    for (const GroupTally& g : k.conformance.groups) passed += g.pass, failed += g.fail;
+    EXPECT_EQ(passed, 11);
+    EXPECT_EQ(failed, 1);
+    EXPECT_EQ(k.conformance.failing_cases, 1);
+    ASSERT_EQ(k.conformance.findings.size(), 1u);
+    EXPECT_EQ(k.conformance.findings[0].reproduce, "assay check it");
+    EXPECT_EQ(k.status.total(), 12);
+  }
+  ASSERT_EQ(causes(d).size(), 2u);
+  EXPECT_EQ(causes(d)[0].check, "element");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,103 @@
+#include "reports/data/key_conformance.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "reports/data/conformance_text.hpp"
+#include "reports/data/html.hpp"
+
+namespace assay {
+namespace {
+
+KeyConformance::Finding owned(const conformance::Finding& f) {
+  KeyConformance::Finding out;
+  out.status = f.status, out.group = f.group, out.checks = f.checks, out.where = f.where;
+  out.also = fmt::format("{}", fmt::join(f.also, ", "));
+  out.likely = f.likely, out.detail = f.detail, out.failed = f.failed, out.of = f.of;
+  if (offers_class(f)) out.nearest = f.first->behaves_like;
+  out.calls_reproduce = f.calls_reproduce, out.reproduce = f.first->reproduce;
+  return out;
+}
+
+KeyConformance::FailingCase failing_case(const Record& r) {
+  const CheckResult* const check = first_failed(r);
+  const std::string detail =
+      check && !check->detail.empty() ? std::string(name(check->check)) + ": " + check->detail : r.reason;
+  return {r.group, r.family, r.setup, shorten(detail, 200), r.reproduce, r.V, r.rows, r.status};
+}
+
+}  // namespace
+
+std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
+  std::vector<GroupTally> out;
+  for (const Record& r : records) {
+    auto at = std::find_if(out.begin(), out.end(), [&](const GroupTally& g) { return g.group == r.group; });
+    if (at == out.end()) at = out.insert(out.end(), GroupTally{.group = r.group});
+    switch (r.status) {
+      case Status::pass:
+        ++at->pass;
+        break;
+      case Status::fail:
+        ++at->fail;
+        break;
+      case Status::inconclusive:
+        ++at->inconclusive;
+        break;
+      case Status::unsupported:
+        if (at->unsupported++ == 0) at->unsupported_reason = r.reason;
+        break;
+      case Status::not_run:
+        ++at->not_run;
+        break;
+      case Status::crashed:
+        ++at->crashed;
+        break;
+      case Status::hung:
+        ++at->hung;
+        break;
+    }
+  }
+  return out;
+}
+
+std::string lengths_tried(const std::vector<Record>& records) {
+  constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
+  std::set<std::int64_t> tried;
+  std::int64_t rows = 0;
+  for (const Record& r : records) {
+    if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
+        r.status == Status::unsupported)
+      continue;
+    if (r.V <= kTo) tried.insert(r.V);
+    // The group `big` judges only a few of its rows.
+    if (r.group != "big") rows = std::max(rows, r.rows);
+  }
+  return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",
+                     grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
+                     grouped(rows));
+}
+
+KeyConformance conformance_of(const std::vector<Record>& records) {
+  KeyConformance out;
+  if (records.empty()) return out;
+  out.groups = tally_groups(records);
+  out.lengths_tried = lengths_tried(records);
+  for (const Record& r : records) {
+    if (r.status == Status::pass || r.status == Status::unsupported || r.status == Status::not_run) continue;
+    if (++out.failing_cases <= static_cast<std::int64_t>(KeyConformance::kMostCases))
+      out.failing.push_back(failing_case(r));
+  }
+  if (out.failing_cases == 0) return out;
+  for (const conformance::Finding& f : conformance::diagnose(records)) {
+    if (out.findings.size() == KeyConformance::kMostFindings) break;
+    out.findings.push_back(owned(f));
+  }
+  return out;
+}
+
+}  // namespace assay

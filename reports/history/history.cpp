@@ -1,0 +1,91 @@
+#include "reports/history/history.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/sweep/data/statistics.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kErrorStep = 0.01, kSpeedStep = 0.05;
+
+/// The word after "commit " in "0.1.0 (commit 0123456789ab)".
+std::string commit_in(const std::string& text) {
+  const auto at = text.find("commit ");
+  if (at == std::string::npos) return text;
+  return text.substr(at + 7, text.find_first_of(" )", at + 7) - at - 7);
+}
+
+std::optional<double> value(const Extreme& e) { return e.any() ? std::optional(e.value) : std::nullopt; }
+
+/// The last report before the newest that measured the figure.
+template <class Get>
+std::optional<std::pair<double, std::string>> before(const std::vector<HistoryRun>& runs,
+                                                     const std::string& key, const Get& figure) {
+  for (std::size_t i = runs.size() - 1; i-- > 0;) {
+    const auto at = runs[i].keys.find(key);
+    if (at == runs[i].keys.end()) continue;
+    if (const std::optional<double> v = figure(at->second)) return std::make_pair(*v, runs[i].commit);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+HistoryRun history_run(const std::string& folder, const Digest* digest,
+                       const std::vector<SweepRecord>& sweep) {
+  HistoryRun run;
+  run.folder = folder;
+  if (digest) {
+    for (const auto& [label, text] : digest->about().environment) {
+      if (label == "assay" || label == "commit") run.commit = commit_in(text);
+      if (label == "GPU" || (label == "CPU" && run.machine.empty())) run.machine = text;
+    }
+    for (const KeyTally& k : digest->keys()) {
+      if (!k.ran()) continue;
+      HistoryPoint& p = run.keys[k.info.key];
+      p.ulp = value(k.ordinary), p.excess = value(k.excess), p.bad = k.bad();
+    }
+  }
+  std::map<std::string, std::vector<double>> shares;
+  for (const SweepRecord& r : sweep) {
+    if (r.role == "ceiling") continue;
+    if (run.commit.empty()) run.commit = r.commit;
+    if (run.machine.empty()) run.machine = r.gpu;
+    const std::optional<double>& s = r.op == "lse" || r.k > 0 ? r.share_of_read : r.share_of_copy;
+    if (r.V >= 1000 && r.verified != "fail" && s && std::isfinite(*s)) shares[r.key].push_back(*s);
+  }
+  for (auto& [key, all] : shares) run.keys[key].share = quantile(all, 0.5);
+  return run;
+}
+
+std::vector<HistoryChange> last_changes(const std::vector<HistoryRun>& runs) {
+  std::vector<HistoryChange> out;
+  if (runs.size() < 2) return out;
+  for (const auto& [key, now] : runs.back().keys) {
+    const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse) {
+      const std::optional<double> after = figure(now);
+      const auto old = before(runs, key, figure);
+      if (!after || !old || *after == old->first) return;
+      const double change = *after - old->first;
+      if (std::isfinite(change) && std::fabs(change) <= step * std::fabs(old->first)) return;
+      out.push_back({key, name, old->second, old->first, *after, (change > 0) == larger_is_worse});
+    };
+    compare(
+        "bad records", [](const HistoryPoint& p) { return std::optional(static_cast<double>(p.bad)); }, 0,
+        true);
+    compare(
+        "max ULP, ordinary rows", [](const HistoryPoint& p) { return p.ulp; }, kErrorStep, true);
+    compare(
+        "error/bound without the last rounding", [](const HistoryPoint& p) { return p.excess; }, kErrorStep,
+        true);
+    compare(
+        "share of the copy", [](const HistoryPoint& p) { return p.share; }, kSpeedStep, false);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const HistoryChange& a, const HistoryChange& b) { return a.worse > b.worse; });
+  return out;
+}
+
+}  // namespace assay

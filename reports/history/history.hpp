@@ -1,0 +1,43 @@
+// Several reports, oldest first: how accurate and how fast each key was in each of them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/data/digest.hpp"
+#include "reports/sweep/data/record.hpp"
+
+namespace assay {
+
+/// One key in one report. Empty where the report did not measure it.
+struct HistoryPoint {
+  std::optional<double> ulp;     // the largest on ordinary rows
+  std::optional<double> excess;  // error/bound without the last rounding
+  std::optional<double> share;   // of the copy: the median over row lengths of at least 1,000
+  std::int64_t bad = 0;          // records that must not be
+};
+
+struct HistoryRun {
+  std::string folder, commit, machine;
+  std::map<std::string, HistoryPoint> keys;
+};
+
+/// `environment`: of the report; commit and machine are taken from it, or else from the sweep.
+HistoryRun history_run(const std::string& folder, const Digest* digest,
+                       const std::vector<SweepRecord>& sweep);
+
+/// What is worse in the last report than in the last one before it that measured the same.
+struct HistoryChange {
+  std::string key, figure, before_run;
+  double before = 0, after = 0;
+  bool worse = false;
+};
+/// A larger error by more than 1 %, or a lower share of the copy by more than 5 %, is a change; so is the
+/// opposite, and any other number of bad records.
+std::vector<HistoryChange> last_changes(const std::vector<HistoryRun>& runs);
+
+std::string render_history_page(const std::vector<HistoryRun>& runs);
+
+}  // namespace assay

@@ -1,0 +1,98 @@
+// A history of reports: what is measured of each, what counts as worse, and the page.
+#include "reports/history/history.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "reports/cli/command_test.hpp"
+#include "reports/data/files.hpp"
+#include "reports/page/folder/write_report.hpp"
+#include "reports/page/test_data.hpp"
+#include "reports/page/test_html.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+SweepRecord timed(const std::string& key, std::int64_t V, double share) {
+  SweepRecord r;
+  r.key = key, r.op = "softmax", r.dtype = "f32", r.backend = "host", r.V = V, r.rows = 10;
+  r.status = "measured", r.verified = "pass", r.share_of_copy = share, r.commit = "abc", r.gpu = "a machine";
+  return r;
+}
+
+TEST(History, TakesWhatARunMeasured) {
+  const ReportData data = test_data::synthetic(1, {"host"});
+  const Digest digest(data);
+  const HistoryRun run =
+      history_run("here", &digest,
+                  {timed("safe_block/f32@host", 32, 0.1), timed("safe_block/f32@host", 1000, 0.5),
+                   timed("safe_block/f32@host", 4000, 0.9), timed("safe_block/f32@host", 8000, 0.6)});
+  EXPECT_EQ(run.commit, "0123456789ab");
+  EXPECT_EQ(run.keys.size(), data.keys.size());
+  const HistoryPoint& p = run.keys.at("safe_block/f32@host");
+  EXPECT_EQ(p.share, 0.6) << "the median over V of at least 1,000";
+  double largest = 0;
+  for (const Record& r : data.records)
+    if (r.key == "safe_block/f32@host" && r.max_ulp && is_ordinary_family(r.family))
+      largest = std::max(largest, *r.max_ulp);
+  EXPECT_EQ(p.ulp, largest);
+  EXPECT_EQ(history_run("x", nullptr, {timed("a/f32@host", 1000, 1)}).commit, "abc");
+}
+
+TEST(History, SaysWhatGotWorseAndAgainstWhich) {
+  HistoryRun first, second, third;
+  first.commit = "one", second.commit = "two", third.commit = "three";
+  first.keys["a/f32@host"] = {1.5, 0.5, 0.9, 0};
+  second.keys["b/f32@host"] = {1.0, 0.5, 0.9, 0};  // does not measure a
+  third.keys["a/f32@host"] = {1.51, 0.4, 0.8, 0};  // 1.5 to 1.51 is less than 1 %
+  third.keys["b/f32@host"] = {1.0, 0.5, 0.87, 2};
+  const std::vector<HistoryChange> c = last_changes({first, second, third});
+  ASSERT_EQ(c.size(), 3u);
+  EXPECT_EQ(c[0].key + ", " + c[0].figure + ", " + c[0].before_run, "a/f32@host, share of the copy, one");
+  EXPECT_TRUE(c[0].worse);
+  EXPECT_EQ(c[1].key + ", " + c[1].figure + ", " + c[1].before_run, "b/f32@host, bad records, two");
+  EXPECT_TRUE(c[1].worse);
+  EXPECT_EQ(c[2].figure, "error/bound without the last rounding");
+  EXPECT_FALSE(c[2].worse);
+  EXPECT_TRUE(last_changes({first}).empty());
+}
+
+TEST(History, CommandDrawsAPanelForEachKernel) {
+  const fs::path folder = fs::temp_directory_path() / ("assay-history-" + std::to_string(getpid()));
+  ReportData data = test_data::synthetic(1, {"host"});
+  for (const char* name : {"old", "new"}) {
+    std::string lines;
+    for (Record& r : data.records) {
+      if (std::string(name) == "new" && r.key == "online_warp/f32@host" && r.max_ulp)
+        r.max_ulp = 2 * *r.max_ulp;
+      lines += to_json(r).dump() + "\n";
+    }
+    prepare_folder(folder / name);
+    write_report(folder / name, data, {{"records.jsonl", lines}});
+  }
+  const command_test::Outcome o =
+      command_test::call("assay history " + (folder / "old").string() + " " + (folder / "new").string() +
+                         " --out " + (folder / "h").string());
+  EXPECT_EQ(o.status, kPassed) << o.err;
+  EXPECT_TRUE(o.out.starts_with("worse: online_warp/f32@host: max ULP, ordinary rows: ")) << o.out;
+  const std::string html = read_file(folder / "h" / "history.html");
+  EXPECT_EQ(test_html::unbalanced(html), "");
+  EXPECT_EQ(test_html::foreign_address(html), "");
+  EXPECT_NE(html.find("<b>WORSE</b>"), std::string::npos);
+  // Two figures of accuracy; the top-k of logits has no error.
+  EXPECT_EQ(test_html::occurrences(html, "<svg xmlns"),
+            static_cast<int>(2 * (test_data::kVariants.size() - 1)));
+  EXPECT_EQ(command_test::call("assay history /nowhere").status, kBadCall);
+  EXPECT_EQ(command_test::call("assay history " + folder.string()).status, kBadCall);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace assay

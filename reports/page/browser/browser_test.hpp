@@ -1,0 +1,185 @@
+// For tests of pages in a browser: headless Chromium, told what to do over two pipes (Chrome DevTools
+// Protocol). It collects what a page must not cause: errors, and requests for anything but files.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace assay::test_browser {
+
+using nlohmann::json;
+
+/// The program, or "" if none is installed. Debian's package is `chromium`.
+inline std::string find_chromium() {
+  const char* const path = std::getenv("PATH");
+  for (std::string folders = path ? path : ""; !folders.empty();) {
+    const auto end = folders.find(':');
+    const std::filesystem::path folder = folders.substr(0, end);
+    folders = end == std::string::npos ? "" : folders.substr(end + 1);
+    for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
+      if (access((folder / name).c_str(), X_OK) == 0) return (folder / name).string();
+  }
+  return "";
+}
+
+class Browser {
+ public:
+  /// `folder`: for the browser's own files.
+  Browser(const std::string& program, const std::filesystem::path& folder) {
+    int to[2], from[2];
+    if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC)) throw std::runtime_error("no pipe");
+    write_ = to[1], read_ = from[0];
+    // The browser reads from 3 and writes to 4. None of ours may have these numbers before.
+    const int in = fcntl(to[0], F_DUPFD_CLOEXEC, 20), out = fcntl(from[1], F_DUPFD_CLOEXEC, 20);
+    close(to[0]), close(from[1]);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in, 3);
+    posix_spawn_file_actions_adddup2(&actions, out, 4);
+    for (const int stream : {1, 2})
+      posix_spawn_file_actions_addopen(&actions, stream, (folder / "log").c_str(),
+                                       O_WRONLY | O_CREAT | O_APPEND, 0600);
+    const std::string data = "--user-data-dir=" + (folder / "profile").string();
+    std::vector<const char*> argv = {program.c_str(),
+                                     "--headless=new",
+                                     "--no-sandbox",
+                                     "--disable-gpu",
+                                     "--disable-dev-shm-usage",
+                                     "--no-first-run",
+                                     "--disable-extensions",
+                                     "--disable-background-networking",
+                                     "--disable-component-update",
+                                     "--remote-debugging-pipe",
+                                     data.c_str(),
+                                     nullptr};
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // its processes end with it
+    const int error =
+        posix_spawn(&pid_, program.c_str(), &actions, &attributes, const_cast<char**>(argv.data()), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in), close(out);
+    if (error) throw std::runtime_error("the browser does not start");
+    const json target = call("Target.createTarget", {{"url", "about:blank"}});
+    session_ = call("Target.attachToTarget", {{"targetId", target.at("targetId")}, {"flatten", true}})
+                   .at("sessionId");
+    for (const char* domain : {"Page", "Runtime", "Log", "Network"}) call(std::string(domain) + ".enable");
+  }
+  ~Browser() {
+    close(write_), close(read_);
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Browser(const Browser&) = delete;
+  Browser& operator=(const Browser&) = delete;
+
+  json call(const std::string& method, const json& parameters = json::object()) {
+    json m = {{"id", ++last_}, {"method", method}, {"params", parameters}};
+    if (!session_.empty()) m["sessionId"] = session_;
+    const std::string text = m.dump() + '\0';
+    if (write(write_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      throw std::runtime_error("the browser does not listen");
+    while (true) {
+      const json answer = next();
+      if (answer.value("id", 0) != last_) continue;
+      if (answer.contains("error")) throw std::runtime_error(method + ": " + answer["error"].dump());
+      return answer.at("result");
+    }
+  }
+
+  /// Opens a file and waits until it is loaded.
+  void open(const std::filesystem::path& file) {
+    loaded_ = false;
+    call("Page.navigate", {{"url", "file://" + file.string()}});
+    wait_for_load();
+  }
+  /// Waits for the page that a click leads to.
+  void wait_for_load() {
+    while (!loaded_) next();
+    loaded_ = false;
+  }
+  /// The value of an expression in JavaScript.
+  json evaluate(const std::string& expression) {
+    const json r = call("Runtime.evaluate", {{"expression", expression}, {"returnByValue", true}});
+    if (r.contains("exceptionDetails"))
+      throw std::runtime_error(expression + ": " + r["exceptionDetails"].dump());
+    return r.at("result").value("value", json());
+  }
+  std::string text(const std::string& expression) { return evaluate(expression).get<std::string>(); }
+  /// Clicks with the mouse in the middle of an element.
+  void click(const std::string& selector) {
+    const json at = evaluate("(() => {const e = document.querySelector(" + json(selector).dump() +
+                             "); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); "
+                             "return [r.x + r.width / 2, r.y + r.height / 2]})()");
+    for (const char* type : {"mousePressed", "mouseReleased"})
+      call("Input.dispatchMouseEvent",
+           {{"type", type}, {"x", at[0]}, {"y", at[1]}, {"button", "left"}, {"clickCount", 1}});
+  }
+  void key(const std::string& name, int code, const std::string& text = "") {
+    json down = {{"type", "keyDown"}, {"key", name}, {"code", name}, {"windowsVirtualKeyCode", code}};
+    if (!text.empty()) down["text"] = text;
+    call("Input.dispatchKeyEvent", down);
+    call("Input.dispatchKeyEvent",
+         {{"type", "keyUp"}, {"key", name}, {"code", name}, {"windowsVirtualKeyCode", code}});
+  }
+  void type(const std::string& text) { call("Input.insertText", {{"text", text}}); }
+  void width(int pixels) {
+    call("Emulation.setDeviceMetricsOverride",
+         {{"width", pixels}, {"height", 900}, {"deviceScaleFactor", 1}, {"mobile", false}});
+  }
+
+  /// Errors of scripts and of the console; addresses that are no files.
+  const std::vector<std::string>& faults() const { return faults_; }
+
+ private:
+  json next() {
+    while (true) {
+      if (const auto end = buffer_.find('\0'); end != std::string::npos) {
+        const json m = json::parse(buffer_.substr(0, end));
+        buffer_.erase(0, end + 1);
+        note(m);
+        return m;
+      }
+      pollfd waiting{read_, POLLIN, 0};
+      if (poll(&waiting, 1, 60'000) <= 0) throw std::runtime_error("the browser does not answer");
+      char bytes[65536];
+      const ssize_t n = read(read_, bytes, sizeof bytes);
+      if (n <= 0) throw std::runtime_error("the browser has ended");
+      buffer_.append(bytes, static_cast<std::size_t>(n));
+    }
+  }
+  void note(const json& m) {
+    const std::string method = m.value("method", "");
+    if (method == "Page.loadEventFired") loaded_ = true;
+    if (method == "Runtime.exceptionThrown") faults_.push_back(m.dump());
+    if (method == "Runtime.consoleAPICalled" && m["params"]["type"] == "error") faults_.push_back(m.dump());
+    if (method == "Log.entryAdded" && m["params"]["entry"]["level"] == "error") faults_.push_back(m.dump());
+    if (method == "Network.requestWillBeSent") {
+      const std::string url = m["params"]["request"]["url"];
+      if (!url.starts_with("file://") && !url.starts_with("data:")) faults_.push_back(url);
+    }
+  }
+
+  pid_t pid_ = 0;
+  int write_ = -1, read_ = -1, last_ = 0;
+  bool loaded_ = false;
+  std::string session_, buffer_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace assay::test_browser

@@ -1,0 +1,128 @@
+// The pages of a report in headless Chromium: somebody filters, sorts, opens a kernel's page and comes back,
+// with the mouse and with the keyboard, on a wide and on a narrow window.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/data/files.hpp"
+#include "reports/page/browser/browser_test.hpp"
+#include "reports/page/folder/write_report.hpp"
+#include "reports/page/test_data.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using test_browser::Browser;
+
+/// The kernels of index.html as they stand there; those that the filter hides are left out.
+std::vector<std::string> kernels(Browser& b) {
+  return b
+      .evaluate(
+          "[...document.querySelector('table.filtered').tBodies[0].rows].filter(r => !r.hidden)"
+          ".map(r => r.cells[0].querySelector('a').textContent)")
+      .get<std::vector<std::string>>();
+}
+
+/// What hides something from a reader, at this width: a page wider than its window, a table whose last column
+/// cannot be scrolled into view, a heading or a first column that scrolls away.
+constexpr const char* kOutOfReach = R"js((() => {
+  const bad = [];
+  if (document.documentElement.scrollWidth > innerWidth + 1) bad.push("the page is wider than its window");
+  for (const d of document.querySelectorAll("details")) d.open = true;
+  for (const box of document.querySelectorAll(".scroll")) {
+    const table = box.querySelector("table"), head = table.tHead, row = (table.tBodies[0] || {rows: []}).rows[0];
+    const name = (box.closest("section") || {id: "?"}).id;
+    const edge = box.getBoundingClientRect();
+    box.scrollLeft = 1e6;
+    if (table.getBoundingClientRect().right > edge.right + 2) bad.push(name + ": the last column is out of reach");
+    const first = row && row.cells[0];
+    if (first && first.tagName === "TH" && first.getBoundingClientRect().left < edge.left - 2)
+      bad.push(name + ": the first column scrolls away");
+    if (first && first.tagName === "TH" && first.getBoundingClientRect().width > edge.width * 0.6 && row.cells.length > 2)
+      bad.push(name + ": the first column hides the others");
+    box.scrollTop = 1e6;
+    if (head && head.getBoundingClientRect().top < edge.top - 2) bad.push(name + ": the heading scrolls away");
+    box.scrollLeft = box.scrollTop = 0;
+  }
+  return bad.join("; ");
+})())js";
+
+class PagesInABrowser : public testing::Test {
+ protected:
+  PagesInABrowser() : folder_(fs::temp_directory_path() / ("assay-browser-" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    prepare_folder(folder_ / "report");
+  }
+  ~PagesInABrowser() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  fs::path folder_;
+};
+
+TEST_F(PagesInABrowser, AreReadClickedAndTypedThrough) {
+  const std::string program = test_browser::find_chromium();
+  if (program.empty()) GTEST_SKIP() << "chromium is not installed (Debian package: chromium)";
+  ReportData data = test_data::synthetic(1, {"host"});
+  test_data::break_one(data);
+  write_report(folder_ / "report", data, {});
+  Browser b(program, folder_);
+  b.width(1400);
+  b.open(folder_ / "report" / "index.html");
+
+  const std::vector<std::string> all = kernels(b);
+  ASSERT_EQ(all.size(), test_data::kVariants.size());
+  EXPECT_EQ(b.text("document.querySelector('.verdict b').textContent"), "FAIL");
+  EXPECT_TRUE(b.evaluate("document.querySelector('code.cmd').getBoundingClientRect().bottom < innerHeight")
+                  .get<bool>())
+      << "the command that repeats the failure is on the first screen";
+
+  // Filter: the words may stand anywhere in a row.
+  b.click(".filter input");
+  b.type("online warp");
+  EXPECT_EQ(kernels(b), std::vector<std::string>{"online_warp"});
+  EXPECT_EQ(b.text("document.querySelector('.filter output').textContent"),
+            "1 of " + std::to_string(all.size()));
+  b.evaluate(
+      "(() => {const i = document.querySelector('.filter input'); i.value = ''; "
+      "i.dispatchEvent(new Event('input'))})()");
+  EXPECT_EQ(kernels(b), all);
+
+  // Sort by name with the mouse, and back to front with the keyboard.
+  std::vector<std::string> sorted = all;
+  std::sort(sorted.begin(), sorted.end());
+  b.click("table.filtered thead tr:last-child th:first-child button");
+  EXPECT_EQ(kernels(b), sorted);
+  b.key("Enter", 13, "\r");
+  std::reverse(sorted.begin(), sorted.end());
+  EXPECT_EQ(kernels(b), sorted);
+  EXPECT_EQ(b.text("document.querySelector('table.filtered [aria-sort]').getAttribute('aria-sort')"),
+            "descending");
+  b.key("Tab", 9);
+  EXPECT_EQ(b.text("document.activeElement.textContent"), "verdict") << "the next heading";
+
+  // A kernel's page and back.
+  const std::string first = kernels(b).front();
+  b.click("table.filtered tbody tr:first-child a");
+  b.wait_for_load();
+  EXPECT_EQ(b.text("document.querySelector('h1').textContent"), first);
+  EXPECT_EQ(b.text(kOutOfReach), "") << first;
+  b.click("nav.pages a");
+  b.wait_for_load();
+  EXPECT_EQ(kernels(b), all);
+
+  for (const int width : {1400, 800})
+    for (const char* page : {"index.html", "compare.html", "kernels/online_block.html"}) {
+      b.width(width);
+      b.open(folder_ / "report" / page);
+      EXPECT_EQ(b.text(kOutOfReach), "") << page << " at " << width;
+    }
+  for (const std::string& fault : b.faults()) ADD_FAILURE() << fault;
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,197 @@
+// What only a kernel's own page shows: its head, its accuracy beside that of peers, its accesses and its
+// speed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/page/parts.hpp"
+#include "reports/sweep/data/statistics.hpp"
+
+namespace assay::page {
+namespace {
+
+struct Name {
+  std::string variant, dtype, backend;
+};
+
+/// The parts of "online_block/f32@cuda".
+Name parts_of(const std::string& key) {
+  const auto at = key.rfind('@'), slash = key.rfind('/', at);
+  if (slash == std::string::npos || at == std::string::npos) return {key, "", ""};
+  return {key.substr(0, slash), key.substr(slash + 1, at - slash - 1), key.substr(at + 1)};
+}
+
+bool reads_only(const SweepRecord& r) { return r.op == "lse" || r.k > 0; }
+
+/// Of the copy; of the read for kernels that write almost nothing. Empty if that was not measured, or if the
+/// outputs were wrong.
+std::optional<double> share(const SweepRecord& r) {
+  const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
+  if (r.verified == "fail" || !s || !std::isfinite(*s)) return std::nullopt;
+  return s;
+}
+
+std::string rounded_share_cell(const KeyTally& k) {
+  if (!(k.elements > 0)) return number_cell(std::nullopt);
+  const double part = k.rounded / k.elements;
+  return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", part, escape(plain_percent(part)));
+}
+
+}  // namespace
+
+Timed::Timed(const InFolder& in_folder) {
+  for (const SweepRecord& r : in_folder.sweep) {
+    const Name n = parts_of(r.key);
+    if (r.role == "variant") of[{n.variant, r.dtype}].push_back(&r);
+    if (r.role != "peer" || !r.max_ulp) continue;
+    double& largest = peers[{r.op, r.dtype}].try_emplace(n.variant, 0).first->second;
+    largest = std::max(largest, *r.max_ulp);
+  }
+  for (const AccessRecord& a : in_folder.accesses) accesses[parts_of(a.key).variant].push_back(&a);
+}
+
+std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype) {
+  const auto timed = c.timed.of.find({variant, dtype});
+  if (timed == c.timed.of.end()) return std::nullopt;
+  std::vector<double> shares;
+  for (const SweepRecord* r : timed->second)
+    if (const auto s = share(*r); s && r->V >= 1000) shares.push_back(*s);
+  if (shares.empty()) return std::nullopt;
+  return Share{quantile(shares, 0.5), *std::min_element(shares.begin(), shares.end()),
+               *std::max_element(shares.begin(), shares.end()), shares.size()};
+}
+
+std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key) {
+  std::optional<double> largest;
+  if (const auto timed = c.timed.of.find({key.variant, key.dtype}); timed != c.timed.of.end())
+    for (const SweepRecord* r : timed->second)
+      if (r->key == key.key && r->max_ulp) largest = std::max(largest.value_or(0), *r->max_ulp);
+  return largest;
+}
+
+std::string accuracy(const Context& c) {
+  std::set<std::string> names;
+  for (const KeyTally* k : c.keys)
+    if (const auto at = c.timed.peers.find({k->info.op, k->info.dtype}); at != c.timed.peers.end())
+      for (const auto& [peer, ulp] : at->second) names.insert(peer);
+  std::string out =
+      "<p><em>Ordinary rows</em> are logits and attention scores of real networks, and N(0, 1). "
+      "A right kernel may have a large error on other rows: x &minus; m is rounded once before "
+      "the exponential. error/bound of at most 1 means that every judged element, row sum and "
+      "ratio is within the error that is proved for the kernel's algorithm.</p>";
+  std::string table =
+      "<table class=\"sortable\"><thead><tr><th>key</th><th class=\"n\">max ULP, ordinary rows</th><th "
+      "class=\"n\">max ULP, all rows</th><th class=\"n\">p99 ULP, ordinary</th><th class=\"n\">correctly "
+      "rounded</th><th class=\"n\">error/bound</th><th class=\"n\">without the last rounding</th><th "
+      "class=\"n\">pass / records</th>";
+  if (!names.empty()) table += "<th class=\"n edge\">max ULP, timed rows</th>";
+  for (const std::string& peer : names) table += "<th class=\"n\">" + escape(peer) + "</th>";
+  table += "</tr></thead><tbody>";
+  for (const KeyTally* tally : c.keys) {
+    const KeyTally& k = *tally;
+    table += fmt::format(
+        "<tr><th><code>{}</code>{}</th>", escape(k.info.dtype + "@" + k.info.backend),
+        k.info.not_run.empty() ? "" : "<small>not run: " + escape(shorten(k.info.not_run, 80)) + "</small>");
+    table += extreme_cell(k.ordinary, true) + extreme_cell(k.all(&Record::max_ulp), true) +
+             extreme_cell(k.ordinary_p99, false) + rounded_share_cell(k) + ratio_cell(k.bound, true) +
+             ratio_cell(k.excess, true) +
+             fmt::format("<td class=\"n\" data-v=\"{}\">{} / {}</td>", k.passed(), grouped(k.passed()),
+                         grouped(k.records()));
+    if (!names.empty()) {
+      std::string own = number_cell(ulp_of_timed_rows(c, k.info));
+      table += own.insert(own.find("class=\"n") + 8, " edge");
+      const auto measured = c.timed.peers.find({k.info.op, k.info.dtype});
+      for (const std::string& peer : names) {
+        std::optional<double> ulp;
+        if (measured != c.timed.peers.end())
+          if (const auto at = measured->second.find(peer); at != measured->second.end()) ulp = at->second;
+        table += number_cell(ulp);
+      }
+    }
+    table += "</tr>";
+  }
+  out += scroll(table + "</tbody></table>");
+  if (!names.empty())
+    out +=
+        "<p>The last columns compare with peers on the same rows: those that <code>assay sweep</code> and "
+        "<code>peers.py</code> timed.</p>";
+  return out;
+}
+
+std::string accesses(const Context& c) {
+  std::string table = open_table({"key", "counted by", "#rows", "#V", "#k", "#claimed loads", "#loads",
+                                  "#claimed stores", "#stores", "#memory reads", "#memory writes"}) +
+                      "<tbody>";
+  bool any = false;
+  const auto claim = [](const std::optional<int>& v) {
+    return number_cell(v ? std::optional<double>(*v) : std::nullopt);
+  };
+  const auto counted = c.timed.accesses.find(c.variants.front());
+  for (const AccessRecord* one :
+       counted == c.timed.accesses.end() ? std::vector<const AccessRecord*>() : counted->second) {
+    const AccessRecord& a = *one;
+    const Name n = parts_of(a.key);
+    any = true;
+    table += fmt::format("<tr><th><code>{}</code></th><td>{}</td>", escape(n.dtype + "@" + n.backend),
+                         a.source == "ncu" ? "the GPU's counters" : "the host executor") +
+             count_cell(a.rows) + count_cell(a.V) + count_cell(a.k) + claim(a.claimed_loads) +
+             number_cell(a.loads) + claim(a.claimed_stores) + number_cell(a.stores) +
+             number_cell(a.dram_read) + number_cell(a.dram_write) + "</tr>";
+  }
+  std::string out = "<p>Accesses to global memory per element, loads + stores. The kernel claims ";
+  std::set<std::string> claims;
+  for (const KeyTally* k : c.keys)
+    if (!k->info.accesses.empty()) claims.insert(k->info.accesses);
+  std::string list;
+  for (const std::string& text : claims) list += (list.empty() ? "" : ", ") + escape(text);
+  out += (list.empty() ? "none" : "<b>" + list + "</b>") + ".</p>";
+  if (!any)
+    return out +
+           "<p class=\"mute\">They were not counted in this folder (<code>assay sweep accesses "
+           "--out</code> does).</p>";
+  return out + scroll(table + "</tbody></table>");
+}
+
+std::string speed(const Context& c) {
+  std::map<std::tuple<std::string, std::string, std::int64_t, int>, std::vector<const SweepRecord*>> lines;
+  for (const std::string& d : c.dtypes)
+    if (const auto timed = c.timed.of.find({c.variants.front(), d}); timed != c.timed.of.end())
+      for (const SweepRecord* r : timed->second)
+        if (r->median_us) lines[{r->backend, r->dtype, r->rows, r->k}].push_back(r);
+  if (lines.empty())
+    return "<p class=\"mute\">This kernel was not timed in this folder (<code>assay sweep --out</code> "
+           "does).</p>";
+  std::string figures;
+  for (auto& [line, records] : lines) {
+    const auto& [backend, dtype, rows, k] = line;
+    std::stable_sort(records.begin(), records.end(), [](auto* a, auto* b) { return a->V < b->V; });
+    std::vector<Plot::Point> points;
+    for (const SweepRecord* r : records) {
+      const auto s = share(*r);
+      if (s)
+        points.push_back({static_cast<double>(r->V), *s,
+                          fmt::format("V = {}: {} of the {}, {} us", grouped(r->V), plain_percent(*s),
+                                      reads_only(*r) ? "read" : "copy", plain_number(*r->median_us))});
+    }
+    if (points.size() < 2) continue;
+    Plot plot({points.front().x, points.back().x, true, "V"}, {0, 1.2, false, "share of the copy"},
+              fmt::format("share of the copy over V, {}, {} rows", dtype, rows));
+    plot.horizontal(1, "mark");
+    plot.line(points, "ln " + dtype_class(dtype));
+    plot.points(points, dtype_marker(dtype), dtype_class(dtype));
+    figures += fmt::format("<figure><figcaption>{} {}, {} rows{}</figcaption>{}</figure>", escape(backend),
+                           escape(dtype), grouped(rows), k > 0 ? fmt::format(", k = {}", k) : "", plot.str());
+  }
+  return "<p>1 is the speed of a copy on the same machine, of the bytes that any kernel must move. For "
+         "kernels that write almost nothing it is the speed of a read.</p><div class=\"panels\">" +
+         figures +
+         "</div><p>Hold the pointer over a point to see its time. All times are in "
+         "<code>sweep.jsonl</code>.</p>";
+}
+
+}  // namespace assay::page

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Makes the pages of published results again from their records, after a change of the pages. It measures nothing.
+#   reports/publish/publish_pages.sh ASSAY [FOLDER...]     (default: every folder of reports/published)
+set -euo pipefail
+[[ $# -ge 1 ]] || { sed -n '2,3s/^# \{0,1\}//p' -- "$0" >&2; exit 2; }
+assay=$1
+shift
+[[ $# -gt 0 ]] || set -- "$(dirname -- "${BASH_SOURCE[0]}")"/../published/*/
+for folder in "$@"; do
+  "$assay" page "$folder"
+done

@@ -1,0 +1,58 @@
+#include "reports/records/about.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "reports/data/files.hpp"
+#include "reports/records/report_fields.hpp"
+
+namespace assay {
+namespace {
+
+constexpr const char* kFormat = "assay about 1";
+
+template <IsA<ReportData> R, class Visit>
+void fields_of_about(R& r, Visit& visit) {
+  visit("environment", r.environment);
+  visit("keys", r.keys);
+  visit("families", r.families);
+  visit("profiles", r.profiles);
+  visit("oracle", r.oracle);
+  visit("planned", r.planned);
+  visit("executed", r.executed);
+  visit("seconds", r.seconds);
+  visit("quick", r.quick);
+}
+
+}  // namespace
+
+std::string render_about(const ReportData& data) {
+  FieldWriter w;
+  w("format", std::string(kFormat));
+  fields_of_about(data, w);
+  nlohmann::json& contracts = w.j["contracts"] = nlohmann::json::object();
+  for (const auto& [key, contract] : data.contracts) contracts[key] = fields_to_json(contract);
+  if (data.functions) w.j["functions"] = nlohmann::json::parse(render_functions_json(*data.functions));
+  return w.j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+ReportData read_about(const std::filesystem::path& file) {
+  try {
+    const nlohmann::json j = nlohmann::json::parse(read_file(file));
+    std::string format;
+    const FieldReader r{j};
+    r("format", format);
+    if (format != kFormat) throw InputError("format " + quoted_word(format) + " is not known");
+    ReportData data;
+    fields_of_about(data, r);
+    for (const auto& [key, contract] : j.at("contracts").items())
+      data.contracts[key] = fields_from_json<conformance::Contract>(contract);
+    if (j.contains("functions")) data.functions = functions_from_json(j.at("functions"));
+    return data;
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError(file.string() + ": is not an about.json: " + e.what());
+  } catch (const InputError& e) {
+    throw InputError(file.string() + ": " + e.what());
+  }
+}
+
+}  // namespace assay
