@@ -101,7 +101,7 @@ class RowText {
         s += fmt::format(" {}", number(decode(v_.out(), run_->value_bits(row_, j))));
       return s + (columns > 8 ? " ...\n" : "\n");
     }
-    const PreparedRow prepared = prepare_row(v_.claim, terms_, truth_, op_);
+    const PreparedRow prepared = prepare_row(v_.claim, terms_, truth_, op_, 0);
     const RowTruth& exact = prepared.truth(truth_);
     const RoundedShift& shift = prepared.shift();
     const RowBounds& bounds = *prepared.bounds;

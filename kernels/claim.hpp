@@ -59,7 +59,8 @@ class HeightFormula {
 };
 
 /// Largest number of floating-point additions on a path from a term to the sum, as a function of row length
-/// V: a variant's own lambda, or a declared formula. Empty if nothing is summed.
+/// V (for op topk_softmax: of the number of selected elements): a variant's own lambda, or a declared
+/// formula. Empty if nothing is summed.
 class Height {
  public:
   constexpr Height() = default;

@@ -64,7 +64,8 @@ typedef enum assay_op {
   ASSAY_NORMALIZER = 3,
   ASSAY_TOPK = 4,
   ASSAY_SOFTMAX_TOPK = 5,
-  ASSAY_SOFTMAX_BACKWARD = 6 /* y in `logits`, dy in `gradients`: dx = y (dy - sum y dy) */
+  ASSAY_SOFTMAX_BACKWARD = 6, /* y in `logits`, dy in `gradients`: dx = y (dy - sum y dy) */
+  ASSAY_TOPK_SOFTMAX = 7      /* the softmax of the k largest logits alone: the k values add up to 1 */
 } assay_op;
 
 /* One call. A tensor that the op does not have is NULL. */
@@ -72,8 +73,8 @@ typedef struct assay_call {
   uint32_t struct_size;
   int32_t op;                  /* assay_op */
   const assay_tensor* logits;  /* rows x V, strides {pitch, 1} */
-  const assay_tensor* values;  /* softmax, log_softmax: rows x V; lse: rows x 1; topk, softmax_topk: rows x k */
-  const assay_tensor* indices; /* topk, softmax_topk: rows x k, int32, or int64 if V > 2^31 - 1 */
+  const assay_tensor* values;  /* softmax, log_softmax: rows x V; lse: rows x 1; ops of top-k: rows x k */
+  const assay_tensor* indices; /* ops of top-k: rows x k, int32, or int64 if V > 2^31 - 1 */
   const assay_tensor* m;       /* f32[rows]: row maximum; NULL if not wanted */
   const assay_tensor* d;       /* f32[rows]: sum of exp(x - m); NULL if not wanted */
   void* workspace;             /* workspace_bytes() bytes, contents undefined */

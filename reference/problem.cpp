@@ -1,8 +1,19 @@
 #include "reference/problem.hpp"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace assay {
+
+std::string names_of_ops_from_logits() {
+  std::vector<std::string> names;
+  for (const Op op : kOps)
+    if (from_logits(op)) names.emplace_back(name(op));
+  std::string list = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i) list += (i + 1 < names.size() ? ", " : " or ") + names[i];
+  return list;
+}
 
 std::string invalid_reason(const Problem& p) {
   const std::int64_t most = std::int64_t{1} << 46;

@@ -12,10 +12,13 @@
 
 namespace assay {
 
-enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward };
+/// softmax_topk: the softmax of the row at its k largest elements. topk_softmax: the softmax of the k largest
+/// elements alone, as a router has it: its k values add up to 1.
+enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, topk_softmax };
 
-inline constexpr Op kOps[] = {Op::softmax, Op::log_softmax,  Op::lse,             Op::normalizer,
-                              Op::topk,    Op::softmax_topk, Op::softmax_backward};
+inline constexpr Op kOps[] = {Op::softmax,          Op::log_softmax, Op::lse,
+                              Op::normalizer,       Op::topk,        Op::softmax_topk,
+                              Op::softmax_backward, Op::topk_softmax};
 
 constexpr const char* name(Op op) {
   switch (op) {
@@ -33,6 +36,8 @@ constexpr const char* name(Op op) {
       return "softmax_topk";
     case Op::softmax_backward:
       return "softmax_backward";
+    case Op::topk_softmax:
+      return "topk_softmax";
   }
   return "?";
 }
@@ -43,13 +48,19 @@ inline std::optional<Op> parse_op(std::string_view s) {
   return std::nullopt;
 }
 
-constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk; }
+constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk || op == Op::topk_softmax; }
+/// True if the values are probabilities.
+constexpr bool probabilities(Op op) {
+  return op == Op::softmax || op == Op::softmax_topk || op == Op::topk_softmax;
+}
+/// True if the op takes a file of logits and gives values for them.
+constexpr bool from_logits(Op op) { return op != Op::normalizer && op != Op::softmax_backward; }
 /// True if the op writes one value a row.
 constexpr bool one_value(Op op) { return op == Op::lse; }
 
 /// Logits are rows x V in `in`; rows start `in_pitch` elements apart. Values are written per row, `out_pitch`
-/// elements apart: V for softmax and log_softmax, one for lse, k for topk (logits) and softmax_topk
-/// (probabilities).
+/// elements apart: V for softmax and log_softmax, one for lse, k for topk (logits), softmax_topk and
+/// topk_softmax (probabilities).
 /// softmax_backward reads y, the output of a softmax, in place of the logits, and dy from the gradients. It
 /// writes V values, dx = y (dy - sum y dy).
 struct Problem {
@@ -74,6 +85,9 @@ struct Problem {
   /// Bytes of one index: 4 (int32), or 8 (int64) if V > 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }
 };
+
+/// The ops for which from_logits() is true, for messages: "softmax, log_softmax or lse".
+std::string names_of_ops_from_logits();
 
 /// Empty if the problem is valid, otherwise one sentence that says what is not.
 std::string invalid_reason(const Problem& p);

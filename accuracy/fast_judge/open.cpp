@@ -19,7 +19,7 @@ class OpenRow {
   /// Runs all checks of the fast judge against these exact results. Undecided elements are listed in
   /// `undecided`.
   Tally judge(const RowTruth& t, ErrorStatistics& statistics, std::vector<std::int64_t>* undecided) const {
-    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
+    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax, 0);
     const RowBounds& bounds = *prepared.bounds;
     const RowCase row_case{&t, row_};
     Tally tally;
@@ -41,7 +41,7 @@ class OpenRow {
 
   /// Runs only the element check, on one element. False while it is undecided.
   bool decides(const RowTruth& t, std::int64_t j, bool& passed) const {
-    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax);
+    const PreparedRow prepared = prepare_row(claim_, terms_, t, Op::softmax, 0);
     const RowBounds& bounds = *prepared.bounds;
     const RowCase row_case{&t, row_};
     Tally tally;

@@ -81,7 +81,7 @@ FullVerdict judge_fully(const Variant& v, const Terms& terms, OpenPair pair, Tie
   OracleOptions options;
   options.tier = tier;
   const RowTruth t = row_truth(Dtype::f16, x, 2, Dtype::f16, options);
-  const PreparedRow prepared = prepare_row(v.claim, terms, t, Op::softmax);
+  const PreparedRow prepared = prepare_row(v.claim, terms, t, Op::softmax, 0);
   FullVerdict out;
   if (!prepared.outside.empty()) {
     out.outside = true;

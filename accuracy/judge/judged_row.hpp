@@ -14,15 +14,20 @@ struct PreparedRow {
   std::optional<RowBounds> bounds;  // empty if a policy decides instead: special rows, op topk
   RoundedShift own_shift;           // empty if a cached one is used
   const RoundedShift* cached = nullptr;
-  std::optional<RowTruth> own_truth;  // set if epsilon is in the sum
+  /// Set if the softmax is of another row or another sum: with epsilon, or of the elements that were
+  /// selected.
+  std::optional<RowTruth> own_truth;
+  std::optional<Terms> own_terms;  // those of the selected elements' shorter sum
   std::string outside;  // why the claim says nothing about the row; else empty
 
+  const Terms& terms(const Terms& plain) const { return own_terms ? *own_terms : plain; }
   const RowTruth& truth(const RowTruth& plain) const { return own_truth ? *own_truth : plain; }
   const RoundedShift& shift() const { return cached ? *cached : own_shift; }
 };
 
-/// `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is already known; may be null.
-PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op,
+/// `k`: of an op that selects. `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is
+/// already known; may be null.
+PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op, int k,
                         const RoundedShift* f32_shift = nullptr);
 
 /// Runs every check of the op on one row inside the domain. `rounded`: the format that the truth is rounded

@@ -78,9 +78,9 @@ void judge_special(const RowContext& c, const RowOutput& got);
 void judge_logs(const RowContext& c, Op op, const RowOutput& got);
 /// Judges (m, d) of any row.
 void judge_normalizer(const RowContext& c, const RowOutput& got);
-/// Judges the indices and the order of top-k on any row; also the values of op topk and the probabilities of
-/// op softmax_topk.
-void judge_topk(const RowContext& c, Op op, const RowOutput& got);
+/// Judges the indices and the order of top-k on any row; also the values of op topk, and the probabilities of
+/// the other two. `selected`: for op topk_softmax, the row of the selected elements, with its own bounds.
+void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected = nullptr);
 
 /// The outputs in words: "NaN x1024", "0 x3, NaN x1". For rows that are not judged element by element.
 std::string describe_values(std::span<const double> values);

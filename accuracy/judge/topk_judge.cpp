@@ -6,59 +6,26 @@
 #include <cmath>
 
 #include "accuracy/judge/row_judge.hpp"
+#include "accuracy/judge/selected_row.hpp"
 
 namespace assay {
 namespace {
 
-bool same_rank(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 /// A logit as the kernel sees it: a kernel that flushes sees a subnormal logit as 0.
 double as_seen(const RowContext& c, double x) { return std::fabs(x) < c.terms.flush ? 0 : x; }
 
-/// The position that slot r must hold: the exact order under the claim's NaN order and tie rule.
-std::int32_t ranked(const RowTruth& t, const Claim& claim, std::int64_t r) {
-  const auto n = static_cast<std::int64_t>(t.order.size());
-  const auto logit = [&](std::int64_t i) {
-    return t.x[static_cast<std::size_t>(t.order[static_cast<std::size_t>(i)])];
-  };
-  std::int64_t at = r;
-  if (claim.policy.nan_order == NanOrder::first) {
-    std::int64_t nans = 0;
-    while (nans < n && std::isnan(logit(n - 1 - nans))) ++nans;
-    at = (r - nans + n) % n;
-  }
-  if (claim.ties == Ties::larger_index) {
-    // Mirrors the position within its run of equal logits.
-    std::int64_t first = at, last = at;
-    while (first > 0 && same_rank(logit(first - 1), logit(at))) --first;
-    while (last + 1 < n && same_rank(logit(last + 1), logit(at))) ++last;
-    at = first + last - at;
-  }
-  return t.order[static_cast<std::size_t>(at)];
-}
-
-bool ignored(const RowContext& c, double logit) {
-  return std::isnan(logit) && c.claim.policy.nan_order == NanOrder::ignored;
-}
-
-/// The number of elements that can be selected; later slots are empty.
-std::size_t selectable(const RowContext& c) {
-  const std::vector<double>& x = c.row.truth->x;
-  return x.size() - static_cast<std::size_t>(
-                        std::count_if(x.begin(), x.end(), [&](double logit) { return ignored(c, logit); }));
-}
-
 bool judge_indices(const RowContext& c, const RowOutput& got) {
-  const std::vector<double>& x = c.row.truth->x;
+  const RowTruth& t = *c.row.truth;
+  const std::vector<double>& x = t.x;
   const auto V = static_cast<std::int64_t>(x.size());
-  const std::size_t full = selectable(c);
+  const auto full = static_cast<std::size_t>(selectable(c.claim, t));
   std::vector<bool> seen(x.size(), false);
   bool all = true;
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     const std::int64_t i = got.indices[r];
     const bool past = r >= full;
     const bool inside = i >= 0 && i < V;
-    const bool passed_over = inside && ignored(c, x[static_cast<std::size_t>(i)]);
+    const bool passed_over = inside && ignored(c.claim, x[static_cast<std::size_t>(i)]);
     const bool ok = past ? i == -1 : inside && !passed_over && !seen[static_cast<std::size_t>(i)];
     if (inside) seen[static_cast<std::size_t>(i)] = true;
     all &= ok;
@@ -141,7 +108,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
 
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  const auto n = std::min({got.indices.size(), t.order.size(), selectable(c)});
+  const auto n =
+      std::min({got.indices.size(), t.order.size(), static_cast<std::size_t>(selectable(c.claim, t))});
   const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(i)]; };
   const bool anywhere = c.claim.policy.nan_order == NanOrder::any;
   std::int64_t numbers = 0;  // slots so far that do not hold a NaN
@@ -152,7 +120,7 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
       c.tally.require(Check::order, true);
       continue;
     }
-    const std::int64_t want = ranked(t, c.claim, anywhere ? numbers++ : static_cast<std::int64_t>(r));
+    const std::int64_t want = ranked(c.claim, t, anywhere ? numbers++ : static_cast<std::int64_t>(r));
     const bool flushed = c.terms.flush > 0 && as_seen(c, logit(have)) == 0 && as_seen(c, logit(want)) == 0;
     const bool ok =
         want == have || flushed || (c.claim.ties == Ties::unspecified && same_rank(logit(have), logit(want)));
@@ -166,7 +134,7 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
 void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const double top = c.bounds ? c.bounds->range_top : 1;
-  const std::size_t full = selectable(c);
+  const auto full = static_cast<std::size_t>(selectable(c.claim, t));
   for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
     const std::int64_t i = got.indices[r];
     const double g = got.values[r];
@@ -191,7 +159,7 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
 
 void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  const std::size_t full = selectable(c);
+  const auto full = static_cast<std::size_t>(selectable(c.claim, t));
   for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
     // Rounded if the outputs are narrower.
     const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
@@ -204,22 +172,12 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   }
 }
 
-}  // namespace
-
-void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
+/// The values of slots for which the row has no element.
+void judge_empty_slots(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
-  if (!judge_indices(c, got)) return;  // values have no meaning if their indices are wrong
-  if (c.claim.select == Select::probs)
-    judge_order_of_probs(c, got);
-  else
-    judge_order_of_logits(c, got);
-  if (got.values.empty()) return;
-  if (op == Op::topk)
-    judge_gathered_logits(c, got);
-  else
-    judge_selected_probabilities(c, got);
   // A slot that is empty because a NaN was ignored may still hold its value from before the search.
-  for (std::size_t r = selectable(c); r < got.values.size() && r < t.x.size(); ++r)
+  for (auto r = static_cast<std::size_t>(selectable(c.claim, t)); r < got.values.size() && r < t.x.size();
+       ++r)
     if (!c.tally.require(Check::special,
                          got.values[r] == 0 || got.values[r] == -INFINITY || std::isnan(got.values[r])) &&
         c.tally.first(Check::special))
@@ -230,6 +188,42 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got) {
     if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
           fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
+}
+
+/// Judges the values of a right selection as the softmax of the row that it makes.
+void judge_softmax_of(const RowContext& selected, const RowOutput& got) {
+  const std::size_t n = selected.row.truth->x.size();
+  const RowOutput own{got.values.first(n), got.bits.first(n), {}};
+  ErrorStatistics& s = selected.statistics;
+  const auto before = s.worst.row;
+  if (!selected.bounds)
+    judge_special(selected, own);
+  else
+    judge_probabilities(selected, own);
+  // A record names columns of the row, not slots. A row is looked at once.
+  if (s.worst.row == selected.row.row && before != s.worst.row)
+    s.worst.column = got.indices[static_cast<std::size_t>(s.worst.column)];
+}
+
+}  // namespace
+
+void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected) {
+  // Values have no meaning if their indices are wrong.
+  if (!judge_indices(c, got)) return;
+  const auto in_order = [&] { return c.tally.at(Check::order).failed; };
+  const auto before = in_order();
+  if (c.claim.select == Select::probs)
+    judge_order_of_probs(c, got);
+  else
+    judge_order_of_logits(c, got);
+  if (got.values.empty()) return;
+  if (op == Op::topk)
+    judge_gathered_logits(c, got);
+  else if (op == Op::softmax_topk)
+    judge_selected_probabilities(c, got);
+  else if (in_order() == before)
+    judge_softmax_of(*selected, got);
+  judge_empty_slots(c, got);
 }
 
 }  // namespace assay

@@ -76,7 +76,7 @@ class RowEvaluator {
     options.tier = tier;
     const RowTruth truth = row_truth(variant_.dtype, logits.row(row), V_, variant_.dtype, options);
     if (truth.kind != RowKind::finite && truth.kind != RowKind::masked) return result;
-    const PreparedRow prepared = prepare_row(variant_.claim, terms_, truth, variant_.op);
+    const PreparedRow prepared = prepare_row(variant_.claim, terms_, truth, variant_.op, run.problem().k);
     if (!prepared.outside.empty()) return result;
     std::vector<double> values;
     std::vector<std::uint64_t> bits;
@@ -87,10 +87,11 @@ class RowEvaluator {
       if (run.has_indices()) indices.push_back(run.index(row, j));
     }
     double least = 1, least_d = 0;
-    for (std::size_t j = 0; j < truth.x.size(); ++j)
-      if (!std::isinf(truth.x[j]))
-        least = std::min(least, truth.lo[j]), least_d = std::min(least_d, truth.d[j]);
-    result.normal_terms = std::exp(least_d + (terms_.shifted ? 0 : truth.m)) >= min_normal(terms_.arithmetic);
+    const RowTruth& exact = prepared.truth(truth);
+    for (std::size_t j = 0; j < exact.x.size(); ++j)
+      if (!std::isinf(exact.x[j]))
+        least = std::min(least, exact.lo[j]), least_d = std::min(least_d, exact.d[j]);
+    result.normal_terms = std::exp(least_d + (terms_.shifted ? 0 : exact.m)) >= min_normal(terms_.arithmetic);
     result.normal_outputs = result.normal_terms && (logs_ || least >= min_normal(variant_.out()));
     RowOutput got{values, bits, indices, run.has_normalizer(), 0, 0};
     if (got.has_normalizer) {

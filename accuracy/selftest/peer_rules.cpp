@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -90,7 +91,12 @@ std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
       m = std::fmax(m, x[j]);
     }
     double s = 0;
-    for (const double v : x) s += std::exp(v - m);
+    std::vector<double> summed = x;
+    if (op == Op::topk_softmax) {
+      std::ranges::sort(summed, std::greater());
+      summed.resize(std::min(summed.size(), static_cast<std::size_t>(k)));
+    }
+    for (const double v : summed) s += std::exp(v - m);
     const auto value = [&](std::size_t j) {
       const double y = op == Op::topk          ? x[j]
                        : op == Op::lse         ? m + std::log(s)

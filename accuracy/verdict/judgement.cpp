@@ -126,7 +126,8 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
     return;
   }
   const RowTruth& t = case_.truth(row);
-  const PreparedRow prepared = prepare_row(variant_.claim, terms_, t, op_, &case_.shift(row));
+  const PreparedRow prepared =
+      prepare_row(variant_.claim, terms_, t, op_, run.problem().k, &case_.shift(row));
   std::string why = prepared.outside;
   if (why.empty()) why = outside_values(variant_, t.x);
   const bool causal = variant_.claim.causal != Causal::no;

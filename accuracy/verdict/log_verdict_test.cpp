@@ -122,7 +122,7 @@ TEST(LogVerdict, NoBoundIsNaN) {
           const Variant v = log_variant(op, words, t);
           const Case& c = rows_of("normal_1", t, V);
           const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
-          const PreparedRow row = prepare_row(v.claim, terms, c.truth(0), op);
+          const PreparedRow row = prepare_row(v.claim, terms, c.truth(0), op, 0);
           ASSERT_TRUE(row.bounds);
           const LogBounds bounds = log_bounds(terms, c.truth(0), *row.bounds);
           infinite += std::isinf(bounds.lse);

@@ -51,7 +51,7 @@ struct Workspace {
 /// The launcher's parameters in order. The words are: in out inout indices rows V k in_pitch out_pitch pitch
 /// stream workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature.
 constexpr Order order(const char* roles) { return {roles}; }
-/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk.
+/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax.
 constexpr OpName op(const char* name) { return {name}; }
 /// What the author promises, in the words of `assay check --help`.
 constexpr Declaration declare(const char* text) { return {text}; }
@@ -175,10 +175,12 @@ struct Launcher {
     return found;
   }
   int32_t op() const {
-    constexpr const char* kNames[] = {"softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk"};
+    // In the order of plugin.h. A backward pass is not declared in this way.
+    constexpr const char* kNames[] = {"softmax", "log_softmax",  "lse", "normalizer",
+                                      "topk",    "softmax_topk", "",    "topk_softmax"};
     if (extras.op)
-      for (int i = 0; i < 6; ++i)
-        if (std::strcmp(extras.op, kNames[i]) == 0) return i;
+      for (int i = 0; i < 8; ++i)
+        if (*kNames[i] && std::strcmp(extras.op, kNames[i]) == 0) return i;
     if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
     return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
   }

@@ -167,6 +167,14 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X68", "top-k thins its buffer by value alone: of equal candidates all are dropped", ""},
     {"X69", "top-k lets later ties displace earlier ones", ""},
     {"X70", "top-k counts padding as 0 in the maxima that its threshold is taken from", ""},
+    {"X71", "the softmax of the k largest is divided by the sum of the row", ""},
+    {"X72", "the softmax of the k largest leaves the last of them out of its sum", ""},
+    {"X73", "empty slots add exp(0 - m) to the sum of the k largest", ""},
+    {"X74", "the probabilities of the k largest stand in the slots of other elements", ""},
+    {"X75", "the softmax of the k largest takes the later one of two equal logits", ""},
+    {"X76", "the softmax of the k largest subtracts no maximum", ""},
+    {"X77", "the softmax of the row is scaled to the k largest: a NaN that is not selected spoils it", ""},
+    {"X78", "probabilities are rounded to 16 bits before they are scaled to the k largest", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -218,6 +226,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R40", "top-k that is never asked for more than V, as declared", ""},
     {"R41", "a block's sum in shares and a tree, the kernel that sum_mutants plants faults in", ""},
     {"R42", "top-k by a threshold, the kernel that threshold_mutants plants faults in", ""},
+    {"R43", "the softmax of the k largest, the kernel that topk_softmax_mutants plants faults in", ""},
 };
 
 }  // namespace

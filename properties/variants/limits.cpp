@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "accuracy/judge/judged_row.hpp"
 #include "accuracy/judge/log_truth.hpp"
@@ -35,14 +36,16 @@ Interval logarithm(const RowLimits& l, Dtype out, Enclosure y, double bound) {
 
 }  // namespace
 
-RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
+RowLimits limits_of(const Variant& variant, Op op, const Row& row, int k) {
   RowLimits l;
   const Tensor logits = tensor_of({row});
   l.truth = row_truth(variant.dtype, logits.row(0), logits.V, variant.dtype, {.tier = Tier::fast});
   l.terms = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
-  PreparedRow prepared = prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op);
+  PreparedRow prepared = prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op, k);
   l.shift = std::move(prepared.own_shift);
   l.bounds = std::move(*prepared.bounds);
+  const std::vector<double> logits_of_row = l.truth.x;
+  if (prepared.own_terms) l.terms = *prepared.own_terms;
   if (prepared.own_truth) l.truth = std::move(*prepared.own_truth);
   l.outside = std::move(prepared.outside);
   if (l.outside.empty()) l.outside = outside_values(variant, l.truth.x);
@@ -61,7 +64,15 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row) {
     }
     return l;
   }
-  for (std::size_t j = 0; j < row.logits.size(); ++j) l.value.push_back(probability(l, j));
+  for (std::size_t j = 0; j < l.truth.x.size(); ++j) l.value.push_back(probability(l, j));
+  if (op != Op::topk_softmax) return l;
+  // The slots of an equal logit have the same limits. What is not selected has none: no value is in them.
+  const std::vector<Interval> slots = std::exchange(l.value, {});
+  for (const double x : logits_of_row) {
+    const auto at = std::find(l.truth.x.begin(), l.truth.x.end(), x) - l.truth.x.begin();
+    l.value.push_back(static_cast<std::size_t>(at) < slots.size() ? slots[static_cast<std::size_t>(at)]
+                                                                  : Interval{1, -1});
+  }
   return l;
 }
 
@@ -79,7 +90,7 @@ std::string outside_limits(const Answer& answer, std::int64_t row, const RowLimi
     const Interval& i = limits.value[static_cast<std::size_t>(j)];
     const double g = answer.value(row, r);
     if (!i.contains(g)) return fmt::format("column {}: {:a} is outside [{:a}, {:a}]", j, g, i.lo, i.hi);
-    const bool probability = p.op == Op::softmax || p.op == Op::softmax_topk;
+    const bool probability = probabilities(p.op);
     if (probability && (std::signbit(g) || !(g <= limits.bounds.range_top)))
       return fmt::format("column {}: {:a} is no probability", j, g);
   }

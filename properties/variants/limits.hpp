@@ -26,7 +26,8 @@ struct RowLimits {
   RowBounds bounds;
   std::vector<Interval> value;  // per column: probability or log-probability; for lse one entry
 };
-RowLimits limits_of(const Variant& variant, Op op, const Row& row);
+/// `k`: of op topk_softmax, whose values depend on it.
+RowLimits limits_of(const Variant& variant, Op op, const Row& row, int k = 0);
 
 /// True if g and h, from intervals around the same exact value, differ by at most the sum of both bounds.
 bool agree(double g, const Interval& of_g, double h, const Interval& of_h);

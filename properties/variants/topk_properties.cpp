@@ -117,6 +117,7 @@ void shorter_selection(const Variant& v) {
   RC_CLASSIFY(k < longer, "a shorter selection");
   for (std::int64_t r = 0; r < k; ++r) {
     RC_ASSERT(a.index(0, r) == b.index(0, r));
+    if (v.op == Op::topk_softmax) continue;  // its values are shares of another sum
     const bool nan = std::isnan(a.value(0, r)) && std::isnan(b.value(0, r));
     RC_ASSERT(nan || a.bits_at(0, r) == b.bits_at(0, r));
   }

@@ -20,7 +20,7 @@ void within_bound(const Variant& v, const std::vector<Structure>& structures) {
   const Row row = *variant_rows(structures, v.dtype);
   const int k = draw_k(v, row);
   classify(row);
-  const RowLimits limits = limits_of(v, v.op, row);
+  const RowLimits limits = limits_of(v, v.op, row, k);
   const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
   RC_CLASSIFY(limits.outside.empty(), "inside the domain");
   RC_CLASSIFY(row.logits.size() > 1024, "more than 1024 logits");
@@ -131,15 +131,23 @@ void normalizer_of_every_prefix(const Variant& v) {
   }
 }
 
+/// The row of which op topk_softmax is the softmax: what the launch has selected.
+Row selection_of(const Row& row, const Answer& a) {
+  Row selected{row.structure, {}};
+  for (std::int64_t r = 0; r < a.problem.k; ++r)
+    if (const std::int64_t j = a.index(0, r); j >= 0 && j < a.problem.V)
+      selected.logits.push_back(row.logits[static_cast<std::size_t>(j)]);
+  return selected;
+}
+
 /// A special row gives NaN everywhere, or what the claim's policy says.
 void special_rows(const Variant& v) {
   const Row row = *variant_rows({Structure::poisoned, Structure::all_neg_inf}, v.dtype);
   const int k = draw_k(v, row);
   classify(row);
-  const bool nan = row.has(FloatClass::nan);
-  const bool pos_inf = !nan && row.has(FloatClass::positive_infinity);
-  RC_CLASSIFY(pos_inf, "+inf alone");
-  if (pos_inf && v.claim.algorithm == Algorithm::naive) {
+  const bool infinite = !row.has(FloatClass::nan) && row.has(FloatClass::positive_infinity);
+  RC_CLASSIFY(infinite, "+inf alone");
+  if (infinite && v.claim.algorithm == Algorithm::naive) {
     // For naive kernels a finite logit whose e^x overflows counts as +inf.
     for (Float x : row.logits) RC_PRE(!std::isfinite(x.value()) || x.value() < 88.7);
   }
@@ -148,6 +156,14 @@ void special_rows(const Variant& v) {
   std::vector<double> values;
   for (const Float x : row.logits) values.push_back(x.value());
   if (!outside_values(v, values).empty()) return;
+  const Row seen = v.op == Op::topk_softmax ? selection_of(row, answer) : row;
+  if (is_finite_or_masked(seen)) {  // what is special was not selected
+    for (std::size_t r = 0; r < seen.logits.size(); ++r)
+      RC_ASSERT(!std::isnan(answer.value(0, static_cast<std::int64_t>(r))));
+    return;
+  }
+  const bool nan = seen.has(FloatClass::nan);
+  const bool pos_inf = !nan && seen.has(FloatClass::positive_infinity);
   std::int64_t selectable = answer.problem.V;
   if (policy.nan_order == NanOrder::ignored)
     for (const Float x : row.logits) selectable -= class_of(x) == FloatClass::nan;

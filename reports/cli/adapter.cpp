@@ -55,9 +55,9 @@ void add_adapter_command(CLI::App& app, int& status) {
   c->add_option("file", o->source, "FILE.cu, unedited")->required();
   add_source_options(*c, o->file);
   c->add_option("--declare", o->file.declare, "what the author promises: \"exp=fast; height=V/256+13\"");
-  c->add_option("--op", o->file.op,
-                "softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, if the entry "
-                "does not determine it");
+  c->add_option(
+      "--op", o->file.op,
+      names_of_ops_from_logits() + ", normalizer, softmax_backward, if the entry does not determine it");
   add_out(*c, o->out,
           "path of the shared object (without it, it stays in the cache and its path is printed)");
   c->add_option("--source", o->source_out,

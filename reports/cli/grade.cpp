@@ -47,7 +47,7 @@ std::vector<Graded> one_file(GradeArguments& o) {
     throw InputError("--probs or --values: must name the outputs to judge (assay grade --help)");
   if (o.op.empty() && !o.indices.empty()) o.grade.op = o.probs.empty() ? Op::topk : Op::softmax_topk;
   if (o.op.empty() && o.indices.empty() && o.probs.empty())
-    throw InputError("--values: of which --op? log_softmax, lse, topk or softmax_topk");
+    throw InputError("--values: of which --op? " + names_of_ops_from_logits());
   if (selects(o.grade.op) && o.indices.empty())
     throw InputError(fmt::format("--indices: --op {} has indices", name(o.grade.op)));
   if (!selects(o.grade.op) && !o.indices.empty())
@@ -68,8 +68,7 @@ std::vector<Graded> one_file(GradeArguments& o) {
 int run_grade_command(GradeArguments& o) {
   if (!o.op.empty()) {
     const auto op = parse_op(o.op);
-    if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
-      throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
+    if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
     o.grade.op = *op;
   }
   if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
@@ -119,7 +118,7 @@ void add_grade_command(CLI::App& app, int& status) {
   c->add_option("--probs", o->probs, "likewise: their softmax, in f16, bf16, f32 or f64");
   c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
   c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
-  c->add_option("--op", o->op, "softmax, log_softmax, lse, topk, softmax_topk (by the files given)");
+  c->add_option("--op", o->op, names_of_ops_from_logits() + " (by the files given)");
   c->add_option("--dtype", o->dtype,
                 "dtype of the logits, or of logits:outputs as f32:bf16; bf16 is read from arrays of uint16, "
                 "int16 or V2");

@@ -29,8 +29,7 @@ struct InputsArguments {
 int run_inputs_command(const InputsArguments& o) {
   Manifest m;
   const auto op = parse_op(o.op);
-  if (!op || *op == Op::normalizer || *op == Op::softmax_backward)
-    throw InputError("--op " + o.op + ": softmax, log_softmax, lse, topk or softmax_topk");
+  if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
   if (o.k < 1) throw InputError("--k: must be 1 or more");
   if (o.rows && *o.rows < 1) throw InputError("--rows: must be 1 or more");
   m.op = *op;
@@ -80,9 +79,7 @@ void add_inputs_command(CLI::App& app, int& status) {
   auto o = std::make_shared<InputsArguments>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
   add_out(*c, o->out, "folder for the files and manifest.json")->required();
-  c->add_option("--op", o->op,
-                "what will be computed from them: softmax, log_softmax, lse, topk, "
-                "softmax_topk")
+  c->add_option("--op", o->op, "what will be computed from them: " + names_of_ops_from_logits())
       ->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();
   add_family(*c, o->families);

@@ -49,7 +49,7 @@ class StoredRows final : public WrittenRows {
 };
 
 /// The array name for the values in "x.npz", if the user names none.
-const char* usual_name(Op op) { return op == Op::softmax || op == Op::softmax_topk ? "probs" : "values"; }
+const char* usual_name(Op op) { return probabilities(op) ? "probs" : "values"; }
 
 Tensor read_floats(const std::string& where, const char* usual, std::optional<Dtype> said,
                    const std::string& say) {
@@ -123,7 +123,7 @@ Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
 }
 
 std::string command_line(const Graded& g, const GradeOptions& o) {
-  const bool probs = o.op == Op::softmax || o.op == Op::softmax_topk;
+  const bool probs = probabilities(o.op);
   Repeat again;
   again.words = "grade --logits " + shell_quoted(g.logits);
   if (!g.values.empty()) again.words += (probs ? " --probs " : " --values ") + shell_quoted(g.values);
@@ -207,7 +207,7 @@ std::filesystem::path beside(std::filesystem::path logits, const char* what) {
 }  // namespace
 
 std::filesystem::path values_beside(const std::filesystem::path& logits, Op op) {
-  return beside(logits, op == Op::softmax || op == Op::softmax_topk ? "probs" : "values");
+  return beside(logits, usual_name(op));
 }
 std::filesystem::path indices_beside(const std::filesystem::path& logits) {
   return beside(logits, "indices");

@@ -31,7 +31,7 @@ struct GradeOptions {
 };
 
 /// The file name of outputs beside a file of logits. For "normal_1_V33.npy" it is "normal_1_V33.probs.npy"
-/// and "normal_1_V33.indices.npy"; for ops other than softmax and softmax_topk "normal_1_V33.values.npy".
+/// and "normal_1_V33.indices.npy"; for ops whose values are no probabilities "normal_1_V33.values.npy".
 std::filesystem::path values_beside(const std::filesystem::path& logits, Op op);
 std::filesystem::path indices_beside(const std::filesystem::path& logits);
 

@@ -74,10 +74,8 @@ PythonCallable python_callable(const std::string& word, const SourceOptions& o) 
       if (letter == '.') letter = '_';
   if (!o.op.empty()) {
     const std::optional<Op> op = parse_op(o.op);
-    constexpr Op kOffered[] = {Op::softmax, Op::log_softmax, Op::lse, Op::topk, Op::softmax_topk};
-    if (!op || std::ranges::find(kOffered, *op) == std::end(kOffered))
-      throw InputError("--op " + o.op +
-                       ": a Python callable does softmax, log_softmax, lse, topk or softmax_topk");
+    if (!op || !from_logits(*op))
+      throw InputError("--op " + o.op + ": a Python callable does " + names_of_ops_from_logits());
     c.op = *op;
   }
   if (!o.dtypes.empty()) c.types.clear();

@@ -79,6 +79,9 @@ std::string cause_of_V(const Finding& f, const Rule& rule) {
       if (f.first->op == name(Op::softmax_topk) && rule.number == f.first->k + 1 &&
           f.failed_checks.contains(Check::element))
         return "values that are normalised over the k that were taken, and not over the row";
+      if (f.first->op == name(Op::topk_softmax) && rule.number == f.first->k + 1 &&
+          f.failed_checks.contains(Check::element))
+        return "values that are normalised over the row, and not over the k that were taken";
       if (constant_only) return "the sum is accumulated in a format too narrow for its terms";
       if (of_another_class(f)) return kOtherArithmetic;
       return fmt::format("rows longer than {} take a path, or need room, that is wrong", rule.number - 1);

@@ -88,6 +88,7 @@ static_assert(static_cast<int>(Op::softmax) == ASSAY_SOFTMAX &&
               static_cast<int>(Op::normalizer) == ASSAY_NORMALIZER &&
               static_cast<int>(Op::topk) == ASSAY_TOPK &&
               static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK &&
-              static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD);
+              static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD &&
+              static_cast<int>(Op::topk_softmax) == ASSAY_TOPK_SOFTMAX);
 
 }  // namespace assay::isolation

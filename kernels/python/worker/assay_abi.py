@@ -49,7 +49,8 @@ class Call(ctypes.Structure):
 RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Call))
 HOST, CUDA = 1, 2
 SOCKET = 3  # the supervisor's; an import has opened the descriptors above it
-OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk"]
+OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk", "softmax_backward", "topk_softmax"]
+SELECTING = ("topk", "softmax_topk", "topk_softmax")
 
 
 class Variant(ctypes.Structure):

@@ -4,6 +4,7 @@
 this leaves a parameter open, the callable is refused, and the message names the --arg that would decide."""
 import inspect
 
+import assay_abi
 from assay_target import Refused
 
 MASKS = ("mask_keep", "mask_drop")
@@ -84,7 +85,7 @@ class Roles:
         self.op, self.names = op, read_names(names)
         self.signature = Signature(function)
         self.all = self.signature.all
-        selects = op in ("topk", "softmax_topk")
+        selects = op in assay_abi.SELECTING
         self.firsts = ["in", "k"] if selects else ["in"]
         self.outputs = ["out", "indices"] if selects else ["out"]
         for text in arguments:

@@ -17,7 +17,7 @@ class Kernel:
     def __init__(self, library, function, kind, op, values):
         self.library, self.function, self.op, self.values = library, function, op, values
         self.framework = tensors.ALL[kind](library)
-        self.selects = op in ("topk", "softmax_topk")
+        self.selects = op in abi.SELECTING
 
     def run(self, pointer):
         try:
