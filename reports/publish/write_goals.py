@@ -202,6 +202,42 @@ def stages(folder):
     return out
 
 
+def topk_stages(folder):
+    """onepass_topk at the shapes of its goals, with other blocks and without stages (reports/publish/limits/topk.cu)."""
+    records = [r for r in read(folder, "topk.jsonl", True) if r["kind"] == "topk"]
+    if not records:
+        return []
+    out = ["Softmax + top-k by a program of its own on the same kind of GPU (`reports/publish/limits/topk.cu`): shares of a read, and "
+           "microseconds above it. Columns were compared with a sort.", "",
+           "| rows x V | k | dtype | read, us | `onepass_topk_fast` | `onepass_topk` | fast, us above | without exp | nothing selected | "
+           "256 threads a block, no cluster |", "|---|---|---|---|---|---|---|---|---|---|"]
+    for r in records:
+        above = lambda name: f"{r[name] - r['read_us']:+.1f}" if name in r else ""
+        equal = ", all equal" if r["equal"] else ""
+        out.append(f"| {number(r['rows'])} x {number(r['V'])}{equal} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "
+                   f"{percent(r['fast_share'])} % | {percent(r['accurate_share'])} % | "
+                   + " | ".join(above(n) for n in ("fast_us", "no_exp_us", "no_topk_us", "threads_256_us")) + " |")
+    return out
+
+
+def lists(folder):
+    """The one-read kernels of the paper with other lists and sums (reports/publish/limits/lists.cu)."""
+    records = [r for r in read(folder, "lists.jsonl", True) if r["kind"] == "lists"]
+    if not records:
+        return []
+    names = [("ends_early", "ours, one load"), ("four_ahead", "ours, four ahead"), ("walked", "walked list"),
+             ("walked_ahead", "walked, four ahead"), ("plain_list", "plain list, four ahead"),
+             ("plain_sum", "plain sum, four ahead"), ("plain", "both plain: the paper's way"), ("plain_ahead", "the same, four ahead")]
+    names = [n for n in names if n[0] + "_gb_per_s" in records[0]]
+    out = ["One-read softmax + top-k with the paper's blocks, GB/s of logits, f32 (`reports/publish/limits/lists.cu`).", "",
+           "| rows x V | k | read | " + " | ".join(words for _, words in names) + " |", "|---|---|---|" + "---|" * len(names)]
+    for r in records:
+        read_speed = 4 * r["rows"] * r["V"] / r["read_us"] / 1e3
+        out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['k']} | {read_speed:,.0f} | "
+                   + " | ".join(f"{r[n + '_gb_per_s']:,.0f}" for n, _ in names) + " |")
+    return out
+
+
 def splits(folder):
     """The best of each way to split rows over several GPUs (assay sweep split)."""
     best = {}
@@ -236,7 +272,7 @@ def main():
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
     parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    parts += [p for p in (topk(t, rules), stages(folder), splits(folder)) if p]
+    parts += [p for p in (topk(t, rules), topk_stages(folder), lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with open(PAGE + ".part", "w", encoding="utf-8") as f:
