@@ -1,5 +1,7 @@
 #include "accuracy/record.hpp"
 
+#include <fmt/format.h>
+
 #include "accuracy/record_fields.hpp"
 
 namespace assay {
@@ -49,7 +51,19 @@ FaultKind cause_of(const Record& r) {
 
 const char* name(Status s) { return kStatusNames[static_cast<std::size_t>(s)]; }
 
+std::string identity(const Record& r) {
+  std::string s =
+      fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
+  if (!r.group.empty()) s += " " + r.group;
+  if (!r.setup.empty()) s += " " + r.setup;
+  return s;
+}
+
 nlohmann::json to_json(const Record& r) { return fields_to_json(r); }
+
+std::string record_line(const Record& r) {
+  return to_json(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
 
 Record record_from_json(const nlohmann::json& j) {
   Record r = fields_from_json<Record>(j);

@@ -140,7 +140,13 @@ const CheckResult* first_failed(const Record& r);
 /// The kind of fault that a failing, crashed or hung record's launch ended with; none if it ended well.
 FaultKind cause_of(const Record& r);
 
+/// Which case the record is of: "safe_block/f32@host softmax ramp V=33 rows=3 k=0 seed=1 shapes". The same in every
+/// run of the case.
+std::string identity(const Record& r);
+
 nlohmann::json to_json(const Record& r);
+/// The record as a line of a file. Bytes that are no UTF-8, which a kernel may print, are replaced.
+std::string record_line(const Record& r);
 /// Throws InputError naming the field that is missing or of the wrong type.
 Record record_from_json(const nlohmann::json& j);
 

@@ -21,7 +21,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 # One test in this file needs the vectorizer: it checks what that does with roundings.
 set_source_files_properties(reference/formats_test.cpp PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
-target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  ASSAY_COMMAND="$<TARGET_FILE:assay>")
 assay_joined(assay_tests 12)
 add_dependencies(assay_tests assay)
 add_subdirectory(kernels/isolation/fixtures)

@@ -9,6 +9,7 @@
 
 #include "fuzz/genome_element.hpp"
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -208,10 +209,7 @@ Genome genome_from_json(const json& j) {
     g.k = static_cast<std::int32_t>(whole_gene(j, "k", 1, 1024));
     return in_range(g);
   } catch (const json::exception& e) {
-    // Removes the library's own prefix "[json.exception.out_of_range.403] ".
-    const std::string what = e.what();
-    const std::size_t bracket = what.find("] ");
-    throw InputError("genome: " + (bracket == what.npos ? what : what.substr(bracket + 2)));
+    throw InputError("genome: " + plain_words(e));
   }
 }
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 
 namespace assay {
 
@@ -104,15 +105,15 @@ struct FieldReader {
 
   template <class T>
   void operator()(const char* name, T&& v) const {
-    const auto refuse = [name](const std::exception& e) {
-      throw InputError("field " + std::string(name) + ": " + e.what());
+    const auto refuse = [name](const std::string& why) {
+      throw InputError("field " + std::string(name) + ": " + why);
     };
     try {
       fields::read(j.at(name), v);
     } catch (const nlohmann::json::exception& e) {
-      refuse(e);
+      refuse(plain_words(e));
     } catch (const InputError& e) {
-      refuse(e);
+      refuse(e.what());
     }
   }
   template <class T>

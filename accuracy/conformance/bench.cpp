@@ -111,7 +111,17 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
     ++patience_->crashes;
     patience_->crashing_ns += took.count();
   }
-  if (outcome.ended == Ended::hung) ++patience_->hangs;
+  if (outcome.ended != Ended::hung) return;
+  ++patience_->hangs;
+  if (!options_.hangs) return;
+  options_.hangs->saw(took);
+  if (!options_.tell) return;
+  const int n = options_.hangs->count();
+  if (n < Hangs::kShown)
+    options_.tell(fmt::format("{}: a launch hung after {:.0f} s", variant_.key(), std::chrono::duration<double>(took).count()));
+  else if (n == Hangs::kShown)
+    options_.tell(fmt::format("{}: {} launches hung: hanging ones may take {} s more, then the rest is left",
+                              variant_.key(), n, Hangs::kMostNs / 1'000'000'000));
 }
 
 Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {

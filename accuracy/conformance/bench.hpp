@@ -51,7 +51,7 @@ class Bench {
   /// Hands over the record of case `i` of the unit.
   void emit(std::size_t i, Record r);
   /// False once the group has crashed or hung too often; then the rest is left.
-  bool go_on() const { return !patience_->over(); }
+  bool go_on() const { return !patience_->over() && !(options_.hangs && options_.hangs->over()); }
 
   /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;

@@ -20,6 +20,8 @@ std::string contents(const std::filesystem::path& file) {
   return text.str();
 }
 
+std::string name_of(const Variant& v, const CampaignOptions& o) { return o.name.empty() ? v.key() : o.name; }
+
 /// The corpus that this shard left, with the better entries of the other shards' files.
 Corpus remembered(const CampaignOptions& o, const std::string& key) {
   Corpus own;
@@ -36,17 +38,17 @@ Corpus remembered(const CampaignOptions& o, const std::string& key) {
   return own;
 }
 
-FuzzFinding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOptions& o) {
+FuzzFinding finding_of(const Variant& v, Op op, const Failure& f, const CampaignOptions& o, bool shrunk) {
   const Trial trial = trial_of(f.genome, v, op);
   // These are not shrunk: after a crash in this process the device can run nothing more, and a hanging trial
   // takes the whole timeout each time.
   const bool as_it_is =
-      f.record.status == Status::hung || (f.record.status == Status::crashed && !v.launcher);
+      !shrunk || f.record.status == Status::hung || (f.record.status == Status::crashed && !v.launcher);
   const Shrunk s = as_it_is ? Shrunk{trial, f.record, 0} : shrink(v, op, trial, f.signature, o.shrink);
   FuzzFinding found;
   found.record = s.record;
   found.launches = s.launches;
-  found.name = fmt::format("{}.{}-{}{}.json", file_name(v.key()), f.signature.check, f.signature.rows,
+  found.name = fmt::format("{}.{}-{}{}.json", file_name(name_of(v, o)), f.signature.check, f.signature.rows,
                            o.shard.suffix());
   CaseFile& c = found.file;
   c.key = v.key();
@@ -87,15 +89,25 @@ Campaign run_campaign(const std::function<Variant()>& candidate, Op op, const Ca
                       std::string* corpus_text) {
   const Variant v = candidate();
   Campaign c;
-  Corpus corpus = remembered(o, v.key());
+  Corpus corpus = o.from ? o.from->corpus : remembered(o, name_of(v, o));
   c.known_before = corpus.entries.size();
   SearchOptions options = o.search;
   options.seed = o.shard.seed(options.seed);
   corpus.seed = options.seed;
+  if (o.from) options.from = &o.from->result;
+  std::vector<Signature> told;
+  options.learned = [&](const SearchResult& r, const Corpus& so_far) {
+    for (const Failure& f : r.failures) {
+      if (!o.at_once || std::find(told.begin(), told.end(), f.signature) != told.end()) continue;
+      told.push_back(f.signature);
+      o.at_once(finding_of(v, op, f, o, false));
+    }
+    if (o.search.learned) o.search.learned(r, so_far);
+  };
   c.result = search(candidate, op, options, corpus);
   c.remembered = corpus.entries.size();
   if (corpus_text) *corpus_text = corpus.text();
-  for (const Failure& f : c.result.failures) c.findings.push_back(finding_of(v, op, f, o));
+  for (const Failure& f : c.result.failures) c.findings.push_back(finding_of(v, op, f, o, true));
   return c;
 }
 

@@ -4,22 +4,29 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fuzz/case_file.hpp"
-#include "fuzz/search/search.hpp"
+#include "fuzz/search/checkpoint.hpp"
 #include "fuzz/search/shard.hpp"
 #include "fuzz/shrink.hpp"
 
 namespace assay::fuzz {
+
+struct FuzzFinding;
 
 struct CampaignOptions {
   SearchOptions search;
   ShrinkOptions shrink;
   Shard shard;
   std::filesystem::path corpus;  // folder; empty: no corpus is kept
+  std::string name;              // of the candidate in the names of files, and in its corpus; empty: its key
   std::string found;             // the command, written into the case files
+  std::optional<Checkpoint> from;  // a search that was interrupted, to go on with
+  /// Called with a finding as soon as there is one, before it is shrunk. May be empty.
+  std::function<void(const FuzzFinding&)> at_once = {};
 };
 
 struct FuzzFinding {

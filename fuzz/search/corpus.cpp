@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -84,7 +85,7 @@ Corpus corpus_from_text(const std::string& text, const std::string& file) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) try {
-      const json j = json::parse(line);
+      const json j = parse_json_line(line);
       if (number == 1) {
         if (!j.is_object() || !j.contains("assay_corpus")) throw InputError("not a corpus");
         if (j.at("assay_corpus") != kCorpusVersion) throw InputError("a corpus of another version");
@@ -98,7 +99,7 @@ Corpus corpus_from_text(const std::string& text, const std::string& file) {
       if (!std::isfinite(score)) throw InputError("score is not finite");
       c.entries[j.at("feature").get<std::string>()] = {genome_from_json(j.at("genome")), score};
     } catch (const json::exception& e) {
-      throw InputError(fmt::format("{}:{}: {}", file, number, e.what()));
+      throw InputError(fmt::format("{}:{}: {}", file, number, plain_words(e)));
     } catch (const InputError& e) {
       throw InputError(fmt::format("{}:{}: {}", file, number, e.what()));
     }

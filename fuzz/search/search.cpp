@@ -197,15 +197,18 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
                     Corpus& corpus) {
   const auto begin = std::chrono::steady_clock::now();
   SearchResult r;
+  if (o.from) r = *o.from;
+  const double before = r.seconds;
   std::vector<std::unique_ptr<GenomeEvaluator>> workers;
   for (int w = 0; w < std::max(1, o.workers); ++w)
     workers.push_back(std::make_unique<GenomeEvaluator>(candidate(), op));
   const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   // After the first failure the search goes on for about as long as it has taken, to find other failures,
   // then stops.
-  std::int64_t enough = o.evaluations > 0 ? o.evaluations : INT64_MAX;
+  std::int64_t& enough = r.enough;
+  if (enough == 0) enough = o.evaluations > 0 ? o.evaluations : INT64_MAX;
   std::unique_ptr<DeviceBatch> batch;
   std::unique_ptr<GenomeEvaluator> second_look;  // of what a batch did not pass: the workers are busy then
   if (o.on_device && o.batch_elements > 0 && no_device_batch(*o.on_device, op).empty()) {
@@ -241,6 +244,7 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
       enough = std::min(enough, std::max(2 * r.evaluations, r.evaluations + 8 * kGeneration));
     r.seconds = seconds();
     if (o.progress) o.progress(r);
+    if (o.learned) o.learned(r, corpus);
   }
   r.seconds = seconds();
   return r;

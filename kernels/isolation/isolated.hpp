@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/candidate.hpp"
+#include "reference/error.hpp"
 
 namespace assay {
 
@@ -19,13 +20,20 @@ struct IsolationOptions {
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
 };
 
+/// Thrown when a shared object crashes or hangs while it is loaded: it exists, and that is what it does.
+struct DiedAtLoad : InputError {
+  DiedAtLoad(const std::string& what, Ended how) : InputError(what), ended(how) {}
+  Ended ended;
+};
+
 /// The same variant, launched in a worker. Throws InputError if there is no worker or the worker does not
 /// know the key.
 Variant isolated(const Variant& registered, const IsolationOptions& options = {});
 
 /// Loads the kernels of a shared object with the C ABI (kernels/plugin.h). They share one worker. `path#name`
 /// and `path#name/f16:f32` select one of them. Throws InputError, with one line, if the file is missing or no
-/// shared object, if its entry is missing or bad, if a declaration is bad, or if loading it crashes or hangs.
+/// shared object, if its entry is missing or bad, or if a declaration is bad;
+/// DiedAtLoad if loading it crashes or hangs.
 std::vector<Variant> load_plugin(const std::string& path, const IsolationOptions& options = {});
 
 }  // namespace assay

@@ -97,8 +97,9 @@ void Supervisor::start_once() {
   } catch (const Failure& f) {
     allowed_ = allowed;
     if (f.from_outside || f.ended == Ended::lost) throw;
-    throw InputError(fmt::format("{}: {} while it was loaded: {}", shown(),
-                                 f.ended == Ended::hung ? "hung" : "crashed", f.text));
+    throw DiedAtLoad(fmt::format("{}: {} while it was loaded: {}", shown(),
+                                 f.ended == Ended::hung ? "hung" : "crashed", f.text),
+                     f.ended);
   }
 }
 
@@ -120,7 +121,7 @@ Described Supervisor::describe(std::uint32_t entry) {
     start();
     return ask<Described>(request);
   } catch (const Failure& f) {
-    throw InputError(fmt::format("{}: crashed while it was read: {}", shown(), f.text));
+    throw DiedAtLoad(fmt::format("{}: crashed while it was read: {}", shown(), f.text), f.ended);
   }
 }
 

@@ -3,10 +3,8 @@
 #include "reference/files/npy.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "reference/file_writing.hpp"
 #include "reference/files/npy_header.hpp"
 #include "reference/files/tensor_file.hpp"
 
@@ -58,23 +57,20 @@ void write_array(const std::filesystem::path& file, const char* descr, std::int6
   std::string head(kNpyMagic);
   head += {'\1', '\0', static_cast<char>(dict.size() & 0xff), static_cast<char>(dict.size() >> 8)};
 
-  // The name is unique among all processes and threads that may write the same file. rename is atomic within
-  // a folder.
-  static std::atomic<unsigned> counter{0};
-  std::filesystem::path part = file;
-  part += fmt::format(".{}.{}.part", ::getpid(), counter++);
+  // rename is atomic within a folder.
+  const std::filesystem::path part = unique_part(file);
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  if (!out) fail(file, "cannot be written: " + std::generic_category().message(errno));
+  if (!out) throw_unwritten(file, errno);
   out << head << dict;
   out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out.close();
+  int why = out ? 0 : errno;
   std::error_code error;
   if (out) std::filesystem::rename(part, file, error);
-  if (!out || error) {
-    std::error_code ignored;
-    std::filesystem::remove(part, ignored);
-    fail(file, error ? "cannot be written: " + error.message() : "cannot be written");
-  }
+  if (out && !error) return;
+  if (error) why = error.value();
+  std::filesystem::remove(part, error);
+  throw_unwritten(file, why);
 }
 
 }  // namespace

@@ -2,10 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <system_error>
 
 #include "reference/environment_error.hpp"
+#include "reference/json_text.hpp"
 #include "reports/build_info.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/command_line.hpp"
 
 namespace assay {
 
@@ -30,13 +35,18 @@ int run_assay(int argc, const char* const* argv) {
   add_replay_command(app, status);
   add_page_command(app, status);
   add_history_command(app, status);
+  add_merge_command(app, status);
   add_adapter_command(app, status);
+  // A file that may grow no further is an error of its write, and no reason to die.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (argc > 1) set_command_line({argv + 1, argv + argc});
   try {
     const auto known = app.get_subcommands([](const CLI::App*) { return true; });
     if (argc > 1 && argv[1][0] != '-' &&
         std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; }))
       throw InputError(std::string(argv[1]) + ": no such command (assay --help)");
     app.parse(argc, argv);
+    flush_output();
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return kPassed;
@@ -52,13 +62,12 @@ int run_assay(int argc, const char* const* argv) {
   } catch (const InputError& e) {
     std::fprintf(stderr, "assay: %s\n", e.what());
     return kBadCall;
+  } catch (const nlohmann::json::exception& e) {
+    std::fprintf(stderr, "assay: a file holds what cannot be read: %s\n", plain_words(e).c_str());
+    return kBadCall;
   } catch (const std::exception& e) {
     // The machine could not provide memory or threads.
     std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
-    return kEnvironment;
-  }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    std::fprintf(stderr, "assay: standard output cannot be written\n");
     return kEnvironment;
   }
   return status;

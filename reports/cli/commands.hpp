@@ -38,6 +38,7 @@ void add_fuzz_command(CLI::App& app, int& status);
 void add_replay_command(CLI::App& app, int& status);
 void add_page_command(CLI::App& app, int& status);
 void add_history_command(CLI::App& app, int& status);
+void add_merge_command(CLI::App& app, int& status);
 void add_adapter_command(CLI::App& app, int& status);
 
 }  // namespace assay

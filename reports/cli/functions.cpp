@@ -12,6 +12,8 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
 
 namespace assay {
 namespace {
@@ -50,13 +52,12 @@ int run_functions_command(const FunctionsArguments& o) {
     throw InputError(fmt::format("--stride {}: must be 1 to 16777216", o.stride));
 
   const auto selected = select(o);
-  prepare_folder(o.out);
+  const OutFolder out(o.out);
   const auto start = std::chrono::steady_clock::now();
   FunctionsReport r;
   r.environment = environment();
   for (const functions::Function* f : selected) {
-    fmt::print(stderr, "{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
-    std::fflush(stderr);
+    say("{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
     r.functions.push_back(measure(*f, {o.stride, o.threads}));
   }
   if (o.pairs)
@@ -65,17 +66,16 @@ int run_functions_command(const FunctionsArguments& o) {
       // The executor computes thousands of rows a second, not a billion.
       const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
       for (const Variant* v : pair_variants(backend)) {
-        fmt::print(stderr, "every pair: {}\n", v->key());
+        say("every pair: {}\n", v->key());
         r.pairs.push_back(measure_pairs(*v, stride, o.threads));
       }
     }
   if (o.quotients) {
-    fmt::print(stderr, "every quotient\n");
+    say("every quotient\n");
     r.quotients = sweep_quotients(o.stride);
   }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  const std::filesystem::path out = o.out;
   write_files({{out / "functions.json", render_functions_json(r)},
                {out / "functions.html", render_functions_page(r)}});
   fmt::print("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));

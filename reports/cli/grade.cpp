@@ -12,8 +12,10 @@
 #include "reference/files/tensor_file.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/manifest.hpp"
 
@@ -91,14 +93,11 @@ int run_grade_command(GradeArguments& o) {
     o.grade.op = m.op;
     cases = outputs_of(m, o.folder);
   }
-  const std::filesystem::path out = o.out;
   const ReportData data = grade(cases, o.grade);
-  prepare_folder(out);
-  std::string lines;
-  for (const Record& r : data.records)
-    lines += to_json(r).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  write_report(out, data, {{"records.jsonl", lines}});
-  if (data.records.size() <= 3) fmt::print("{}", lines);
+  const OutFolder out(o.out);
+  write_report(out.path(), data, {{"records.jsonl", lines_of(data.records)}});
+  if (data.records.size() <= 3)
+    for (const Record& r : data.records) fmt::print("{}", record_line(r));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t missing = 0;
   for (const Record& r : data.records)

@@ -12,6 +12,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/runs/manifest.hpp"
 
 namespace assay {
@@ -56,8 +57,7 @@ int run_inputs_command(const InputsArguments& o) {
   }
   if (entries.empty()) throw InputError("no family exists for these dtypes and V");
 
-  const std::filesystem::path out = o.out;
-  prepare_folder(out);
+  const OutFolder out(o.out);
   std::int64_t elements = 0;
   for (const auto& [e, f] : entries) {
     write_npy(out / e.file, make_input(*f, e.dtype, e.V, e.rows, o.seed), Bf16::as_u2);

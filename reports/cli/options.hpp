@@ -62,6 +62,12 @@ CLI::Option* add_threads(CLI::App& command, int& threads,
 /// --out, a folder or a file; must not be empty.
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what);
 
+/// --resume: goes on with the unfinished run in --out.
+CLI::Option* add_resume(CLI::App& command, bool& resume);
+
+/// --shard: index/count.
+CLI::Option* add_shard(CLI::App& command, std::string& shard);
+
 /// --family: one or several names of assay list --families. The command itself checks them with family_named.
 CLI::Option* add_family(CLI::App& command, std::string& family);
 CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families);

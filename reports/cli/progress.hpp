@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <string>
 
+#include "reports/data/say.hpp"
+
 namespace assay {
 
 /// On a terminal a bar that redraws itself, elsewhere a line every tenth.
@@ -18,15 +20,14 @@ class Progress {
     if (terminal_) {
       if (percent == shown_) return;
       const int filled = percent * 40 / 100;
-      fmt::print(stderr, "\r[{}{}] {:3d} %  {} of {} records",
+      say("\r[{}{}] {:3d} %  {} of {} records",
                  std::string(static_cast<std::size_t>(filled), '#'),
                  std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
-      if (done == planned) fmt::print(stderr, "\n");
+      if (done == planned) say("\n");
     } else {
       if (percent / 10 == shown_ / 10 && done != planned) return;
-      fmt::print(stderr, "{} of {} records\n", done, planned);
+      say("{} of {} records\n", done, planned);
     }
-    std::fflush(stderr);
     shown_ = percent;
   }
 

@@ -12,11 +12,16 @@
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
 #include "reports/data/compare.hpp"
+#include "reports/data/digest.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case.hpp"
+#include "reports/out/record_journal.hpp"
+#include "reports/out/shard_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
+#include "reports/runs/profile.hpp"
 
 namespace assay {
 namespace {
@@ -31,6 +36,8 @@ struct ReportArguments {
   std::string functions;
   int threads = 0;
   int device = 0;
+  bool resume = false;
+  std::string shard;
 };
 
 /// Of a report on one variant: the lines for the head of its file.
@@ -58,43 +65,60 @@ int run_report_command(ReportArguments& o) {
   const bool narrowed =
       !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
   // A narrowed run must not overwrite the whole report from which its command was copied.
-  const std::filesystem::path out = !o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report";
-  const Plan plan = make_plan(s);
-  prepare_folder(out);
+  const Shard shard = fuzz::shard_of(o.shard);
+  Plan plan = make_plan(s);
+  if (shard.count > 1) keep_units(plan, dealt_to(shard, weights_of(plan)));
+  const OutFolder out(shard_folder(!o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report", shard));
   fmt::print("plan: {}\n", describe(plan));
-  std::fflush(stdout);
+  flush_output();
 
+  Journal journal(out, o.resume);
+  const InterruptNote note(journal.path(), journal.finished());
+  // The page's profiles are made while their cases are judged, so these cases run in any case.
+  RecordJournal keeper(journal,
+                       [](const conformance::ConformanceCase& c) { return profiled(c.family, c.V); });
   Progress progress;
   RunOptions run_options;
+  run_options.keeper = &keeper;
   run_options.threads = o.threads;
   run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
   // Measured before the report uses all cores. A narrowed run does not need it.
   OracleSpeedData oracle;
   if (!o.oracle_speed.empty())
     oracle = read_oracle_speed(o.oracle_speed);
-  else if (!narrowed)
+  else if (!narrowed && shard.index == 0)
     oracle = quick_oracle_speed();
-  if (!functions && !narrowed) functions = quick_functions();
+  if (!functions && !narrowed && shard.index == 0) functions = quick_functions();
   ReportData data = run_report(plan, s, run_options);
   data.oracle = std::move(oracle);
   data.functions = std::move(functions);
 
-  std::string lines;
-  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_report(out, data, {{"records.jsonl", lines}});
+  std::int64_t failed = 0;
+  for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
+  const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
+  // Of one part of a run it is enough that nothing failed: merge asks whether anything passed.
+  const Counts counts = count(Digest(data, Digest::Depth::counts));
+  const bool nothing_failed = counts.executed >= counts.planned &&
+                              counts.fail + counts.inconclusive + counts.crashed + counts.hung == 0;
+  const bool passed = shard.count > 1 ? nothing_failed : report_passed(data);
+  const int status = passed && failed == 0 && declared ? kPassed : kFailed;
 
-  if (data.records.size() <= 3) fmt::print("{}", lines);
+  std::vector<std::pair<std::string, FileContent>> more = {{"records.jsonl", lines_of(data.records)}};
+  if (shard.count > 1)
+    more.emplace_back(kShardFile, shard_text(shard_end(shard, std::ssize(data.records), status)));
+  write_report(out.path(), data, more);
+  journal.finish();
+
+  if (data.records.size() <= 3)
+    for (const Record& r : data.records) fmt::print("{}", record_line(r));
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
   fmt::print("{}", lines_for_the_head(plan, data.records));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
-  std::int64_t failed = 0;
-  for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
   if (failed > 0)
     fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
                failed);
-  const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
   if (!declared) fmt::print("FAIL: a function is further off than declared (assay functions)\n");
-  return report_passed(data) && failed == 0 && declared ? kPassed : kFailed;
+  return status;
 }
 
 }  // namespace
@@ -123,6 +147,8 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_flag("--quick", s.quick, "8 row lengths and fewer rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
+  add_resume(*c, o->resume);
+  add_shard(*c, o->shard);
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_require(*c, o->require);

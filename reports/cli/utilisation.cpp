@@ -20,6 +20,8 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/runs/report.hpp"
 
 namespace assay {
@@ -54,7 +56,7 @@ std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, cons
     if (k.skipped.empty()) k.skipped = unavailable_reason(keys[i]->backend);
     if (k.skipped.empty()) k.results = search_utilisation(*keys[i], o.search);
     const std::lock_guard<std::mutex> lock(mutex);
-    fmt::print(stderr, "{} of {} keys: {}{}\n", ++done, keys.size(), keys[i]->key(),
+    say("{} of {} keys: {}{}\n", ++done, keys.size(), keys[i]->key(),
                k.skipped.empty() ? "" : ": not searched: " + k.skipped);
   });
   return out;
@@ -171,10 +173,9 @@ int run_utilisation_command(UtilisationArguments& o) {
   // The plan knows which keys a selection means; nothing of it runs.
   o.selection.families = {"probe"};
   const Plan plan = make_plan(o.selection);
-  prepare_folder(o.out);
+  const OutFolder out(o.out);
   const std::vector<KeyResults> all = search_all(plan.keys, o);
   const std::string table = render_table(all);
-  const std::filesystem::path out = o.out;
   write_files({{out / "utilisation.json", render_json(all, o)}, {out / "utilisation.md", table}});
   fmt::print("{}", table);
   std::size_t searched = 0;

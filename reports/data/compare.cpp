@@ -7,28 +7,24 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
-namespace {
-
-std::string identity(const Record& r) {
-  std::string s =
-      fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
-  if (!r.group.empty()) s += " " + r.group;
-  if (!r.setup.empty()) s += " " + r.setup;
-  return s;
-}
-
-}  // namespace
 
 std::vector<Record> read_records(const std::filesystem::path& file) {
   std::vector<Record> out;
-  for_each_line(file, read_file(file), [&](const std::string& line) {
-    out.push_back(record_from_json(nlohmann::json::parse(line)));
+  for_each_line(file, [&](const std::string& line) {
+    out.push_back(record_from_json(parse_json_line(line)));
   });
   if (out.empty()) throw InputError(file.string() + ": holds no record");
   return out;
+}
+
+FileContent lines_of(const std::vector<Record>& records) {
+  return FileContent([&records](std::ostream& out) {
+    for (const Record& r : records) out << record_line(r);
+  });
 }
 
 std::string compare_records(const std::vector<Record>& before, const std::vector<Record>& after) {

@@ -1,16 +1,18 @@
 #include "reports/data/files.hpp"
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <system_error>
 
-#include "reference/error.hpp"
+#include "reference/environment_error.hpp"
+#include "reference/file_writing.hpp"
+#include "reference/json_text.hpp"
 
 namespace assay {
 
@@ -21,30 +23,47 @@ void prepare_folder(const fs::path& folder) {
   fs::create_directories(folder, error);
   if (error) throw InputError("--out " + folder.string() + ": cannot be made: " + error.message());
   if (!fs::is_directory(folder)) throw InputError("--out " + folder.string() + ": is not a folder");
-  const fs::path probe = folder / (".probe-" + std::to_string(getpid()));
+  const fs::path probe = unique_part(folder / ".probe");
   std::ofstream(probe) << "x";
   if (!fs::remove(probe, error)) throw InputError("--out " + folder.string() + ": cannot be written");
 }
 
-void write_files(const std::vector<std::pair<fs::path, std::string>>& files) {
+void FileContent::write(std::ostream& out) const {
+  if (write_)
+    write_(out);
+  else
+    out.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+}
+
+void write_files(const Files& files) {
   std::vector<fs::path> parts;
   std::error_code error;
-  const auto give_up = [&](const fs::path& file, const std::string& why) {
+  const auto clean = [&] {
     for (const fs::path& part : parts) fs::remove(part, error);
-    throw InputError(file.string() + ": cannot be written: " + why);
   };
   for (const auto& [file, content] : files) {
-    if (fs::is_directory(file)) give_up(file, "it is a folder");
-    parts.push_back(file.string() + ".part-" + std::to_string(getpid()));
+    if (fs::is_directory(file)) {
+      clean();
+      throw InputError(file.string() + ": cannot be written: it is a folder");
+    }
+    parts.push_back(unique_part(file));
     errno = 0;
     std::ofstream out(parts.back(), std::ios::binary);
-    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    content.write(out);
     out.close();
-    if (!out) give_up(file, errno ? std::strerror(errno) : "unknown error");
+    if (!out) {
+      const int why = errno;
+      clean();
+      throw_unwritten(file, why);
+    }
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     fs::rename(parts[i], files[i].first, error);
-    if (error) give_up(files[i].first, error.message());
+    if (error) {
+      const int why = error.value();
+      clean();
+      throw_unwritten(files[i].first, why);
+    }
   }
 }
 
@@ -79,19 +98,40 @@ std::string read_file(const fs::path& file) {
   return text.str();
 }
 
+namespace {
+
+void lines_in(std::istream& in, const fs::path& file, const std::function<void(const std::string&)>& read) {
+  std::int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.empty()) continue;
+    const auto refuse = [&](const std::string& why) {
+      throw InputError(file.string() + ": line " + std::to_string(number) + ": " + why);
+    };
+    try {
+      read(line);
+    } catch (const EnvironmentError&) {
+      throw;
+    } catch (const nlohmann::json::exception& e) {
+      refuse(plain_words(e));
+    } catch (const std::exception& e) {
+      refuse(e.what());
+    }
+  }
+}
+
+}  // namespace
+
 void for_each_line(const fs::path& file, const std::string& text,
                    const std::function<void(const std::string&)>& read) {
   std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (line.empty()) continue;
-    try {
-      read(line);
-    } catch (const std::exception& e) {
-      throw InputError(file.string() + ": line " + std::to_string(number) + ": " + e.what());
-    }
-  }
+  lines_in(lines, file, read);
+}
+
+void for_each_line(const fs::path& file, const std::function<void(const std::string&)>& read) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
+  lines_in(in, file, read);
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +13,26 @@ namespace assay {
 /// Creates the folder and its parents, and checks that it can be written. Throws InputError that names it.
 void prepare_folder(const std::filesystem::path& folder);
 
+/// What is to be written into a file: a text, or a function that writes it piece by piece. 400,000 records are a
+/// gigabyte of text, which need not be in memory at once.
+class FileContent {
+ public:
+  FileContent(std::string text) : text_(std::move(text)) {}
+  FileContent(const char* text) : text_(text) {}
+  FileContent(std::function<void(std::ostream&)> write) : write_(std::move(write)) {}
+  void write(std::ostream& out) const;
+
+ private:
+  std::string text_;
+  std::function<void(std::ostream&)> write_;
+};
+
+/// Paths and what is to be written there.
+using Files = std::vector<std::pair<std::filesystem::path, FileContent>>;
+
 /// First writes all files beside their targets, then renames them all, so that a set of files stays
-/// consistent. Throws InputError that names the file and the reason; then nothing has changed.
-void write_files(const std::vector<std::pair<std::filesystem::path, std::string>>& files);
+/// consistent. Throws as throw_unwritten does; then nothing has changed.
+void write_files(const Files& files);
 
 /// `file`, or `file`.gz; "" if there is neither.
 std::filesystem::path file_or_gz(const std::filesystem::path& file);
@@ -26,5 +44,8 @@ std::string read_file(const std::filesystem::path& file);
 /// names the file and the number of the line.
 void for_each_line(const std::filesystem::path& file, const std::string& text,
                    const std::function<void(const std::string& line)>& read);
+
+/// The same without the whole text in memory. Throws InputError if the file cannot be read.
+void for_each_line(const std::filesystem::path& file, const std::function<void(const std::string& line)>& read);
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 
 #include "accuracy/functions/result_fields.hpp"
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
@@ -113,9 +114,9 @@ FunctionsReport functions_from_json(const json& j) { return fields_from_json<Fun
 
 FunctionsReport read_functions(const std::filesystem::path& file) {
   try {
-    return functions_from_json(json::parse(read_file(file)));
+    return functions_from_json(parse_json(read_file(file)));
   } catch (const json::exception& e) {
-    throw InputError(file.string() + ": is not a functions.json: " + e.what());
+    throw InputError(file.string() + ": is not a functions.json: " + plain_words(e));
   } catch (const InputError& e) {
     throw InputError(file.string() + ": " + e.what());
   }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"
 
@@ -37,7 +38,7 @@ std::string render_about(const ReportData& data) {
 
 ReportData read_about(const std::filesystem::path& file) {
   try {
-    const nlohmann::json j = nlohmann::json::parse(read_file(file));
+    const nlohmann::json j = parse_json(read_file(file));
     std::string format;
     const FieldReader r{j};
     r("format", format);
@@ -49,7 +50,7 @@ ReportData read_about(const std::filesystem::path& file) {
     if (j.contains("functions")) data.functions = functions_from_json(j.at("functions"));
     return data;
   } catch (const nlohmann::json::exception& e) {
-    throw InputError(file.string() + ": is not an about.json: " + e.what());
+    throw InputError(file.string() + ": is not an about.json: " + plain_words(e));
   } catch (const InputError& e) {
     throw InputError(file.string() + ": " + e.what());
   }

@@ -7,6 +7,7 @@
 #include "kernels/registry.hpp"
 #include "reference/error.hpp"
 #include "reference/inputs/inputs.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/about.hpp"
 #include "reports/records/record_stream.hpp"
@@ -55,7 +56,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const fs::path& 
 void read_contracts(const fs::path& file, ReportData& data) {
   if (!fs::exists(file)) return;
   try {
-    const nlohmann::json all = nlohmann::json::parse(read_file(file));
+    const nlohmann::json all = parse_json(read_file(file));
     for (const auto& [key, j] : all.items()) {
       conformance::Contract& c = data.contracts[key];
       c.found = j.at("declare").get<std::string>();
@@ -69,7 +70,7 @@ void read_contracts(const fs::path& file, ReportData& data) {
       }
     }
   } catch (const nlohmann::json::exception& e) {
-    throw InputError(file.string() + ": is not a contract.json: " + e.what());
+    throw InputError(file.string() + ": is not a contract.json: " + plain_words(e));
   } catch (const InputError& e) {
     throw InputError(file.string() + ": " + e.what());
   }

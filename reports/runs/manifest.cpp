@@ -6,6 +6,7 @@
 
 #include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -41,8 +42,14 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   Manifest m;
   std::string field = "manifest";
   const auto fail = [&](const std::string& why) { throw InputError(file.string() + ": " + why); };
+  const std::string text = read_file(file);
+  nlohmann::json j;
   try {
-    const auto j = nlohmann::json::parse(read_file(file));
+    j = parse_json(text);
+  } catch (const InputError& e) {
+    fail(e.what());
+  }
+  try {
     const auto get = [&](const nlohmann::json& from, const char* f) -> const nlohmann::json& {
       field = f;
       return from.at(f);
@@ -70,7 +77,7 @@ Manifest read_manifest(const std::filesystem::path& folder) {
       m.entries.push_back(std::move(e));
     }
   } catch (const nlohmann::json::exception& e) {
-    fail("field '" + field + "': " + e.what());
+    fail("field '" + field + "': " + plain_words(e));
   }
   if (m.entries.empty()) fail("has no cases");
   return m;

@@ -9,6 +9,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/inputs/inputs.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"
@@ -103,14 +104,14 @@ std::string oracle_speed_json(const std::vector<OracleSpeed>& measured, const st
 OracleSpeedData read_oracle_speed(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   try {
-    const json file = json::parse(text);
+    const json file = parse_json(text);
     OracleSpeedData f;
     f.family = file.at("family").get<std::string>();
     f.machine = machine_of(file.at("environment").get<std::vector<std::pair<std::string, std::string>>>());
     for (const json& m : file.at("measured")) f.rows.push_back(fields_from_json<OracleSpeedRow>(m));
     return f;
   } catch (const json::exception& e) {
-    throw InputError(path.string() + ": not a file of assay sweep oracle: " + e.what());
+    throw InputError(path.string() + ": not a file of assay sweep oracle: " + plain_words(e));
   } catch (const InputError& e) {
     throw InputError(path.string() + ": not a file of assay sweep oracle: " + e.what());
   }

@@ -117,6 +117,18 @@ void check_problems(const conformance::Unit& u, const Selection& s) {
   throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, most));
 }
 
+void count_units(Plan& plan) {
+  plan.rows = plan.records = plan.elements = 0;
+  for (const conformance::Unit& u : plan.units) {
+    const conformance::ConformanceCase& first = u.cases[0];
+    const auto cases = static_cast<std::int64_t>(u.cases.size());
+    plan.records += cases;
+    if (first.family == kProbeFamily) continue;
+    plan.rows += first.rows;
+    plan.elements += cases * first.rows * first.V;
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Selection& s) {
@@ -168,21 +180,29 @@ Plan make_plan(const Selection& s) {
       throw InputError(
           fmt::format("{} rows of V = {} are more than {} elements in one case", rows, V, kMostElements));
     check_problems(u, s);
-    const auto cases = static_cast<std::int64_t>(u.cases.size());
-    plan.rows += rows;
-    plan.records += cases;
-    plan.elements += cases * rows * V;
   }
   plan.probes = s.families.empty()
                     ? s.logits.empty() && !s.op
                     : std::find(s.families.begin(), s.families.end(), kProbeFamily) != s.families.end();
   if (plan.probes)
-    for (const Variant* v : plan.keys) {
+    for (const Variant* v : plan.keys)
       plan.units.push_back(conformance::probe_unit({kProbeFamily, kProbeV, 1, v->op, 0, {}, v}));
-      ++plan.records;
-    }
+  count_units(plan);
   if (plan.records == 0) throw InputError("the plan is empty: no selected family exists at the selected V");
   return plan;
+}
+
+std::vector<double> weights_of(const Plan& plan) {
+  std::vector<double> all;
+  for (const conformance::Unit& u : plan.units) all.push_back(u.weight);
+  return all;
+}
+
+void keep_units(Plan& plan, const std::vector<std::size_t>& kept) {
+  std::vector<conformance::Unit> units;
+  for (const std::size_t i : kept) units.push_back(std::move(plan.units[i]));
+  plan.units = std::move(units);
+  count_units(plan);
 }
 
 std::string describe(const Plan& p) {

@@ -49,6 +49,11 @@ struct Plan {
 /// Throws InputError for an unknown key, family or dtype, an impossible V, k or rows, or an empty plan.
 Plan make_plan(const Selection& selection);
 
+/// How long each unit takes, roughly.
+std::vector<double> weights_of(const Plan& plan);
+/// Keeps only these units, for one process of several. The indices are sorted.
+void keep_units(Plan& plan, const std::vector<std::size_t>& kept);
+
 /// "32 keys x 37 families x 18 V, 25000 rows of input: 20412 records, 214.0 million elements".
 std::string describe(const Plan& plan);
 

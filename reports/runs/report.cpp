@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
@@ -51,18 +52,19 @@ class Profiles {
 /// What each key behaves like, from its probe's record if there is one.
 std::map<std::string, std::string> behaviours(const Plan& plan, const std::vector<Record>& records,
                                               const RunOptions& options) {
-  std::vector<std::string> like(plan.keys.size());
-  if (plan.probes) {
-    const std::size_t first = records.size() - plan.keys.size();
-    for (std::size_t i = 0; i < like.size(); ++i) like[i] = records[first + i].behaves_like;
-  } else if (options.probes) {
-    parallel_for(like.size(), options.threads, [&](std::size_t i) {
-      const Variant& v = *plan.keys[i];
-      if (unavailable_reason(v.backend).empty()) like[i] = behaviour_of(v).like;
-    });
-  }
   std::map<std::string, std::string> by_key;
-  for (std::size_t i = 0; i < like.size(); ++i) by_key[plan.keys[i]->key()] = like[i];
+  for (const Record& r : records)
+    if (r.family == kProbeFamily) by_key[r.key] = r.behaves_like;
+  // Another process of a shared run may have the probe of a key that has records here.
+  std::set<std::string> wanted;
+  for (const Record& r : records)
+    if (options.probes && !by_key.contains(r.key)) wanted.insert(r.key);
+  std::vector<const Variant*> probed;
+  for (const Variant* v : plan.keys)
+    if (wanted.contains(v->key()) && unavailable_reason(v->backend).empty()) probed.push_back(v);
+  std::vector<std::string> like(probed.size());
+  parallel_for(like.size(), options.threads, [&](std::size_t i) { like[i] = behaviour_of(*probed[i]).like; });
+  for (std::size_t i = 0; i < like.size(); ++i) by_key[probed[i]->key()] = like[i];
   return by_key;
 }
 
@@ -76,6 +78,7 @@ std::vector<Record> run_units(const Plan& plan, const Selection& selection, cons
   how.logits = selection.logits;
   how.narrow.pitch = selection.pitch;
   how.progress = options.progress;
+  how.keeper = options.keeper;
   how.observe = [&](const Variant& v, const conformance::ConformanceCase& c) {
     return profiles.observer(v, c);
   };
@@ -142,7 +145,8 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   // A record that passed behaves as its key does.
   const auto like = behaviours(plan, data.records, options);
   for (Record& r : data.records)
-    if (r.status == Status::pass && r.behaves_like.empty()) r.behaves_like = like.at(r.key);
+    if (const auto at = like.find(r.key); r.status == Status::pass && r.behaves_like.empty() && at != like.end())
+      r.behaves_like = at->second;
   for (const conformance::Unit& u : plan.units)
     for (const conformance::ConformanceCase& c : u.cases)
       data.planned += unavailable_reason(c.variant->backend).empty();

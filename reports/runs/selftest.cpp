@@ -10,6 +10,7 @@
 #include "accuracy/selftest/peer_rules.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/parallel.hpp"
 #include "reports/data/environment.hpp"
 
@@ -43,6 +44,27 @@ void ask_peers(SelftestEntry& v, std::int64_t rows) {
 
 }  // namespace
 
+template <IsA<SelftestEntry> E, class Visit>
+void each_field(E& e, Visit& visit) {
+  visit("ran", e.ran);
+  visit("refused", e.refused);
+  visit("cases", e.cases);
+  visit("failed", e.failed);
+  visit("detail", e.detail);
+  visit("reproduce", e.reproduce);
+  visit("peers_ran", e.peers_ran);
+  visit("usual", e.usual);
+  visit("killing", e.killing);
+}
+
+nlohmann::json to_json(const SelftestEntry& e) { return fields_to_json(e); }
+
+SelftestEntry selftest_entry_from_json(const nlohmann::json& j, const Mutant& mutant) {
+  auto e = fields_from_json<SelftestEntry>(j);
+  e.mutant = &mutant;
+  return e;
+}
+
 Selftest run_selftest(const SelftestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Selftest s;
@@ -56,14 +78,24 @@ Selftest run_selftest(const SelftestOptions& options) {
     }
   if (s.entries.empty())
     throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all");
+  std::vector<SelftestEntry> mine;
+  for (std::size_t i = 0; i < s.entries.size(); ++i)
+    if (i % static_cast<std::size_t>(options.parts) == static_cast<std::size_t>(options.part))
+      mine.push_back(std::move(s.entries[i]));
+  s.entries = std::move(mine);
 
   MutantInputs inputs(options.quick);
   std::mutex progress;
   std::int64_t done = 0;
   parallel_for(s.entries.size(), options.threads, [&](std::size_t i) {
     SelftestEntry& v = s.entries[i];
-    static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
-    if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
+    if (std::optional<SelftestEntry> had = options.earlier ? options.earlier(*v.mutant) : std::nullopt) {
+      v = std::move(*had);
+    } else {
+      static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
+      if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
+      if (options.keep) options.keep(v);
+    }
     const std::lock_guard<std::mutex> lock(progress);
     ++done;
     if (options.progress) options.progress(done, static_cast<std::int64_t>(s.entries.size()));

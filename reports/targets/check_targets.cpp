@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "accuracy/reproduce.hpp"
 #include "kernels/declaration.hpp"
@@ -107,21 +111,90 @@ std::vector<Target> python_targets(const std::string& word, const TargetOptions&
   return targets;
 }
 
+/// The file that a word of the command line names: before "#name" or ":function".
+std::filesystem::path path_in(const std::string& word) {
+  if (std::filesystem::exists(word)) return word;
+  return word.substr(0, word.find_last_of("#:"));
+}
+
+std::string fit_for_a_name(std::string text) {
+  for (char& c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
+  return text;
+}
+
+void rename(Target& t, const std::string& name) {
+  t.variant.variant = name;
+  t.make = [make = std::move(t.make), name] {
+    Variant v = make();
+    v.variant = name;
+    return v;
+  };
+}
+
+/// The same words twice are the same kernel, and keep one key.
+void tell_apart(std::vector<Target>& targets) {
+  std::map<std::string, std::vector<Target*>> by_key;
+  for (Target& t : targets)
+    if (!t.file.empty()) by_key[t.variant.key()].push_back(&t);
+  for (const auto& [key, same] : by_key) {
+    std::set<std::string> files, names;
+    for (const Target* t : same) files.insert(t->file);
+    if (files.size() == 1 || files.size() < same.size()) continue;
+    for (Target* t : same) {
+      const std::string name = fit_for_a_name(path_in(t->file).stem().string()) + "." + t->variant.variant;
+      std::string own = name;
+      for (int n = 2; !names.insert(own).second; ++n) own = fmt::format("{}-{}", name, n);
+      rename(*t, own);
+    }
+  }
+}
+
+/// The kernel's name is that of its file, because it did not live to say its own.
+Target dead_target(const std::string& word, const TargetOptions& options, const DiedAtLoad& died) {
+  Target t;
+  t.variant.variant = fit_for_a_name(path_in(word).stem().string());
+  t.variant.backend = Backend::plugin;
+  t.variant.claim = undeclared_claim();
+  t.words = with_options(shell_quoted(word), options);
+  t.variant.origin = word;
+  t.died = died;
+  return t;
+}
+
 }  // namespace
 
-std::vector<Target> resolve_targets(const TargetOptions& options) {
+std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
   std::vector<Target> targets;
   for (const std::string& word : options.words) {
-    if (is_source_file(word))
-      for (Target& t : source_targets(word, options)) targets.push_back(std::move(t));
-    else if (is_library(word))
-      for (Target& t : plugin_targets(word, options)) targets.push_back(std::move(t));
-    else if (is_python_callable(word))
-      for (Target& t : python_targets(word, options)) targets.push_back(std::move(t));
-    else
-      targets.push_back(key_target(word, options));
+    const std::size_t first = targets.size();
+    try {
+      if (is_source_file(word))
+        for (Target& t : source_targets(word, options)) targets.push_back(std::move(t));
+      else if (is_library(word))
+        for (Target& t : plugin_targets(word, options)) targets.push_back(std::move(t));
+      else if (is_python_callable(word))
+        for (Target& t : python_targets(word, options)) targets.push_back(std::move(t));
+      else
+        targets.push_back(key_target(word, options));
+    } catch (const DiedAtLoad& d) {
+      if (!dead) throw;
+      targets.push_back(dead_target(word, options, d));
+    }
+    for (std::size_t i = first; i < targets.size(); ++i)
+      if (targets[i].variant.backend == Backend::plugin) targets[i].file = word;
   }
+  tell_apart(targets);
   return targets;
+}
+
+std::string Target::unique_name() const {
+  if (file.empty()) return variant.key();
+  const std::filesystem::path path = path_in(file);
+  std::uint32_t hash = 0x811c9dc5u;
+  for (const char c : std::filesystem::absolute(path).lexically_normal().string())
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
+  return fmt::format("{}+{}.{:08x}", variant.key(), path.stem().string(), hash);
 }
 
 }  // namespace assay

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/isolation/isolated.hpp"
 #include "kernels/registry.hpp"
 #include "reports/targets/source_candidates.hpp"
 
@@ -21,9 +23,17 @@ struct Target {
   Variant variant;
   std::string words;              // as written in a reproduce line
   std::function<Variant()> make;  // makes the variant, with a worker of its own
+  /// How its shared object died when it was loaded. `variant` then has only a name.
+  std::optional<DiedAtLoad> died = {};
+  std::string file = {};  // the word of the command line; empty for a registered key
+  /// A name that no kernel of another file has, for files that outlive the run: the key of a registered kernel,
+  /// "softmax/f32@plugin+my.1a2b3c4d" of one in my.cu.
+  std::string unique_name() const;
 };
 
 /// Throws InputError for a word that is no key, and for what cannot be loaded or compiled.
-std::vector<Target> resolve_targets(const TargetOptions& options);
+/// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax".
+/// `dead`: what dies while it is loaded is a target too, so that the others can be judged; else that throws.
+std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
 
 }  // namespace assay

@@ -61,6 +61,8 @@ class Search {
         whole = true;
         continue;
       }
+      // A launch that hangs is no refusal, and each that the search would try costs its wait.
+      if (options_.hangs && options_.hangs->shown()) break;
       const std::vector<FoundLimit> more = next(records);
       if (more.empty()) break;
       for (const FoundLimit& f : more) {
@@ -73,12 +75,14 @@ class Search {
     }
     // The printed contract was run as if it had been declared, at the whole extent.
     ContractedResult out;
-    if (!whole) {
+    const bool hangs = options_.hangs && options_.hangs->shown();  // then nothing more would be launched
+    if (!whole && !hangs) {
       last.reset();
       last = again(options_.extent);
     }
     out.result = last->explained();
     last.reset();
+    if (hangs) options_.hangs->leave();
     add_costly(out.result);
     out.contract = contract_of(declared(variant, found_), out.result.records, found_, outside_);
     return out;
@@ -111,6 +115,7 @@ class Search {
     o.extent = extent;
     o.part = part;
     if (!found_.empty()) o.target = target_with_(found_);
+    o.run_name = fmt::format("{}|{}|{}", found_, static_cast<int>(extent), static_cast<int>(part));
     return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
   }
 
@@ -132,6 +137,7 @@ class Search {
     o.narrow = narrow;
     o.threads = 1;
     o.progress = {};
+    o.keeper = nullptr;
     return ConformanceRun([&] { return declared(make_(), words); }, o).records();
   }
 

@@ -75,7 +75,8 @@ ConformanceRun::ConformanceRun(const std::function<Variant()>& make, Conformance
   groups_ = chosen_groups(options_);
   runner_ = std::make_unique<Runner>(plan_groups(groups_, first_, options_), options_);
   runner_->run(first_, make, threads_for(first_, options_));
-  confirm(*runner_, first_);
+  confirm(*runner_, first_, options_.hangs.get());
+  runner_->keep_settled(first_);
   executed_ = executed(runner_->records);
 }
 

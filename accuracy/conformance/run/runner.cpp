@@ -84,13 +84,6 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
   std::vector<ConformanceCase> cases;
   std::vector<std::size_t> place;
   std::vector<std::string> why(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool same = i > 0 && all[i].variant == all[i - 1].variant;
-    why[i] = same ? why[i - 1] : cannot_launch(bench.variant_of(all[i]));
-    if (!why[i].empty()) continue;
-    cases.push_back(all[i]);
-    place.push_back(i);
-  }
   std::vector<bool> emitted(all.size(), false);
   disturbance_of(bench.variant());
   bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
@@ -101,8 +94,21 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
       r = lost(bench, all[i], d.lost);
     else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
       r.at_first = d.saw;
+    keep(bench, all[i], r, d);
     put(p.first + i, std::move(r), d);
   });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (std::optional<Record> r = earlier(bench, patience, all[i])) {
+      emitted[i] = true;
+      put(p.first + i, std::move(*r), {});
+      continue;
+    }
+    const bool same = i > 0 && all[i].variant == all[i - 1].variant;
+    why[i] = same ? why[i - 1] : cannot_launch(bench.variant_of(all[i]));
+    if (!why[i].empty()) continue;
+    cases.push_back(all[i]);
+    place.push_back(i);
+  }
   if (!cases.empty() && bench.go_on()) {
     std::unique_lock<std::mutex> exclusive(exclusive_, std::defer_lock);
     if (p.unit.exclusive) exclusive.lock();
@@ -112,9 +118,38 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     if (emitted[i]) continue;
     Record r = bench.blank(all[i]);
     r.reason = !why[i].empty() ? why[i]
+               : options_.hangs && options_.hangs->over()
+                   ? fmt::format("left, because {} launches of this kernel hung", options_.hangs->count())
                                : fmt::format("the group was ended after {} crashes and {} hangs",
                                              patience.crashes.load(), patience.hangs.load());
+    keep(bench, all[i], r, {});
     put(p.first + i, std::move(r), {});
+  }
+}
+
+std::optional<Record> Runner::earlier(const Bench& bench, Patience& patience,
+                                      const ConformanceCase& c) const {
+  if (!options_.keeper) return {};
+  std::optional<Record> r = options_.keeper->earlier(options_.run_name, c, bench.blank(c));
+  // The group is left when it would have been left without the interruption.
+  patience.crashes += r && r->status == Status::crashed;
+  patience.hangs += r && r->status == Status::hung;
+  return r;
+}
+
+void Runner::keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const {
+  if (options_.keeper && !d.any()) options_.keeper->keep(options_.run_name, bench.blank(c), r);
+}
+
+void Runner::keep_settled(const Variant& variant) const {
+  if (!options_.keeper) return;
+  Bench bench(variant, options_);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!disturbed[i].any()) continue;
+    const PlannedUnit& p = unit_of(i);
+    Patience none;
+    bench.enter(*p.group, none, {});
+    keep(bench, p.unit.cases[i - p.first], records[i], {});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "accuracy/conformance/bench.hpp"
@@ -47,6 +48,9 @@ class Runner {
   /// launcher. `disturbance`: set to what happened to the launch that may have a cause outside the kernel.
   Record alone(const Variant& variant, std::size_t record, Disturbance* disturbance = nullptr) const;
 
+  /// Gives the keeper the records of cases that were disturbed, and then looked at again.
+  void keep_settled(const Variant& variant) const;
+
   /// In plan order.
   std::vector<Record> records;
   /// For each record: what happened to its launches that may have a cause outside the kernel.
@@ -56,6 +60,10 @@ class Runner {
   const PlannedUnit& unit_of(std::size_t record) const;
   void run_unit(Bench& bench, const PlannedUnit& p);
   void put(std::size_t at, Record r, Disturbance disturbance);
+  /// The record that an earlier run kept of the case.
+  std::optional<Record> earlier(const Bench& bench, Patience& patience, const ConformanceCase& c) const;
+  /// Gives a settled record to the keeper.
+  void keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const;
 
   const UnitPlan plan_;
   const ConformanceOptions& options_;

@@ -14,7 +14,7 @@
 
 namespace assay::conformance {
 
-void confirm(Runner& run, const Variant& variant) {
+void confirm(Runner& run, const Variant& variant, const Hangs* hangs) {
   if (!variant.launcher) return;
   // The wait counts the worker's own time. It is longer here for what the kernel keeps, not because of
   // neighbours.
@@ -29,11 +29,13 @@ void confirm(Runner& run, const Variant& variant) {
     for (std::size_t i = 0; i < run.records.size(); ++i)
       if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
   bool shown = false;
-  variant.launcher->be_patient(kTimes);
+  // More than 1: the full wait, even of a worker that has hung before.
+  const bool many = hangs && hangs->shown();
+  variant.launcher->be_patient(many ? 1.01 : kTimes);
   for (const std::size_t at : open) {
     Record& r = run.records[at];
     const bool ended = r.status == Status::hung || r.status == Status::crashed;
-    if (shown && (ended || r.status == Status::not_run)) continue;
+    if (shown && (many || ended || r.status == Status::not_run)) continue;
     if (std::chrono::steady_clock::now() > end) break;
     Disturbance befell;
     Record again = run.alone(variant, at, &befell);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 
 #include "kernels/adapter/embedded.hpp"
 #include "reference/error.hpp"
+#include "reference/file_writing.hpp"
 
 namespace assay {
 
@@ -25,11 +27,16 @@ std::string read_text(const fs::path& path) {
 
 void write_text(const fs::path& path, std::string_view text) {
   fs::create_directories(path.parent_path());
-  const fs::path part = path.string() + "." + std::to_string(getpid());
+  const fs::path part = unique_part(path);
   std::ofstream out(part, std::ios::binary);
   out << text;
   out.close();
-  if (!out) throw InputError(path.string() + ": cannot be written");
+  if (!out) {
+    const int why = errno;
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw_unwritten(path, why);
+  }
   fs::rename(part, path);
 }
 
@@ -56,7 +63,10 @@ fs::path write_headers(const fs::path& build) {
   Fingerprint f;
   for (const EmbeddedText& t : embedded_texts()) f << t.path << t.text;
   const fs::path folder = build / ("headers-" + f.text().substr(0, 16));
-  if (fs::exists(folder / "complete")) return folder;
+  if (fs::exists(folder / "complete")) {
+    note_use(folder);
+    return folder;
+  }
   for (const EmbeddedText& t : embedded_texts()) {
     write_text(folder / t.path, t.text);
     // The public headers are C++17 and end in .h.

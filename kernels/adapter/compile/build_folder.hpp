@@ -43,6 +43,16 @@ class Fingerprint {
 /// writable.
 std::filesystem::path build_folder(const std::string& asked);
 
+/// Marks a file or folder of the build folder as used now.
+void note_use(const std::filesystem::path& path);
+
+/// The bytes that the default build folder may hold: ASSAY_CACHE_MB in the environment, or 2 GB. Throws InputError.
+std::uintmax_t cache_limit();
+
+/// Removes what was used longest ago, until the folder holds no more than `most` bytes. What was used within
+/// the last hour stays, because another process may be about to use it.
+void evict_old(const std::filesystem::path& folder, std::uintmax_t most);
+
 /// Writes the project's own files under the names by which they are included: kernels/..., and the public
 /// ones also as assay/... Returns their folder.
 std::filesystem::path write_headers(const std::filesystem::path& build);

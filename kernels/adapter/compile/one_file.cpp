@@ -1,8 +1,6 @@
 // Compiles a file for a device or for the host executor, and says why it does not compile.
 #include "kernels/adapter/compile/one_file.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -19,6 +17,7 @@
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
+#include "reference/file_writing.hpp"
 
 namespace assay {
 namespace {
@@ -70,9 +69,15 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
 /// Runs a compiler. Throws InputError with its first errors, or with the one word that the executor does not
 /// support.
 void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
-  const int status = run_program(words, log.string());
-  if (status == 0) return;
-  const std::string text = read_text(log);
+  // Another process may compile the same file into the same folder.
+  const fs::path own = unique_part(log);
+  const int status = run_program(words, own.string());
+  if (status == 0) {
+    fs::remove(own);
+    return;
+  }
+  const std::string text = read_text(own);
+  fs::rename(own, log);
   if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
   const std::string error = first_error(text);
   throw InputError(source + " does not compile: " +
@@ -115,8 +120,11 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
   made.compiler = version;
   made.command = joined(words);
   made.cached = fs::exists(target);
-  if (made.cached) return made;
-  const fs::path part = target.string() + "." + std::to_string(getpid()), log = target.string() + ".log";
+  if (made.cached) {
+    note_use(target);
+    return made;
+  }
+  const fs::path part = unique_part(target), log = target.string() + ".log";
   words.insert(words.end(), {"-o", part.string()});
   try {
     compile_step(file.source, words, log);
@@ -138,6 +146,7 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
     throw;
   }
   fs::rename(part, target);
+  if (file.build_dir.empty()) evict_old(build_folder(""), cache_limit());
   return made;
 }
 
@@ -146,9 +155,10 @@ CompiledFile compile_for_device(const OneFile& file) {
   const fs::path build = build_folder(file.build_dir);
   const fs::path headers = write_headers(build);
   const std::string nvcc = find_nvcc();
-  const std::string version = version_of({nvcc}, (build / ("version." + std::to_string(getpid()))).string());
+  const fs::path scratch = unique_part(build / "version");
+  const std::string version = version_of({nvcc}, scratch.string());
   std::error_code ignored;
-  fs::remove(build / ("version." + std::to_string(getpid())), ignored);
+  fs::remove(scratch, ignored);
   const std::vector<std::string> flags = split_words(file.nvcc_flags);
   const std::string adapter = adapter_of(file);
   std::vector<std::string> words = {nvcc,
@@ -211,7 +221,7 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
     words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
                                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
     if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
-    const fs::path part = object.string() + "." + std::to_string(getpid());
+    const fs::path part = unique_part(object);
     words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
     compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words,
                  object.string() + ".log");
@@ -226,7 +236,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   const fs::path build = build_folder(file.build_dir);
   const fs::path headers = write_headers(build);
   const std::vector<std::string> compiler = find_host_compiler();
-  const fs::path scratch = build / ("version." + std::to_string(getpid()));
+  const fs::path scratch = unique_part(build / "version");
   const std::string version = version_of(compiler, scratch.string());
   std::error_code ignored;
   fs::remove(scratch, ignored);
@@ -322,7 +332,7 @@ std::string build_race_checker(const OneFile& file) {
 }
 
 int run_race_checker(const std::string& program, std::string& report) {
-  const std::string log = program + "." + std::to_string(getpid()) + ".log";
+  const std::string log = unique_part(program + ".log").string();
   int status = run_program({program}, log);
   report = read_text(log);
   if (status != 0 && report.find("unexpected memory mapping") != report.npos) {

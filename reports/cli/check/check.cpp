@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "accuracy/case/job.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/inputs.hpp"
@@ -28,10 +29,14 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
+#include "reports/data/compare.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/out/record_journal.hpp"
+#include "reports/out/shard_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/report.hpp"
 #include "reports/targets/check_targets.hpp"
@@ -42,8 +47,8 @@ namespace {
 struct CheckArguments {
   TargetOptions targets;
   conformance::ConformanceOptions run;
-  std::string op, out, require;
-  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
+  std::string op, out, require, shard;
+  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false, resume = false;
   int device = 0;
 };
 
@@ -84,7 +89,17 @@ std::string contracts_of(const ReportData& data) {
   return all.dump(2) + "\n";
 }
 
-ReportData check(const std::vector<Target>& targets, const CheckArguments& o) {
+/// The record of a shared object that died while it was loaded.
+Record record_of_death(const Target& t) {
+  Record r = blank_record(t.variant, "load", t.variant.op, 0, 0, 0, 0);
+  r.group = "load";
+  r.status = t.died->ended == Ended::hung ? Status::hung : Status::crashed;
+  r.reason = t.died->what();
+  r.reproduce = reproduce({"check " + t.words});
+  return r;
+}
+
+ReportData check(const std::vector<Target>& targets, const CheckArguments& o, conformance::Keeper& keeper) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
   data.quick = o.quick;
@@ -94,8 +109,16 @@ ReportData check(const std::vector<Target>& targets, const CheckArguments& o) {
   data.families.push_back({kProbeFamily, kProbeWhy});
   for (const Target& t : targets) {
     data.keys.push_back(key_info(t.variant));
+    if (t.died) {
+      data.records.push_back(record_of_death(t));
+      ++data.planned, ++data.executed;
+      continue;
+    }
     conformance::ConformanceOptions options = o.run;
     options.target = t.words;
+    options.keeper = &keeper;
+    options.hangs = std::make_shared<conformance::Hangs>();
+    options.tell = [](const std::string& words) { say("{}\n", words); };
     Progress progress;
     options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
     conformance::ConformanceResult result;
@@ -125,55 +148,7 @@ ReportData check(const std::vector<Target>& targets, const CheckArguments& o) {
   return data;
 }
 
-int run_check_command(CheckArguments& o) {
-  choose_machine(o.require, o.device);
-  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
-  if (!o.op.empty()) {
-    o.run.narrow.op = parse_op(o.op);
-    o.targets.source.op = o.op;
-    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
-  }
-  o.run.extent = o.quick  ? conformance::Extent::quick
-                 : o.full ? conformance::Extent::full
-                          : conformance::Extent::normal;
-  o.run.more = more_groups();
-  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
-  seed_properties(o.run.seed);
-  if (o.sanitize) o.run.also.push_back("sanitize");
-  const std::filesystem::path out = o.out.empty() ? "out/check" : o.out;
-  if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
-  const std::vector<Target> targets = resolve_targets(o.targets);
-  // The key identifies a record's kernel.
-  std::set<std::string> keys;
-  for (const Target& t : targets)
-    if (!keys.insert(t.variant.key()).second)
-      throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
-  // If only `sanitize` is asked for and cannot run, nothing would be shown.
-  const bool device_code = std::any_of(targets.begin(), targets.end(),
-                                       [](const Target& t) { return !on_host(t.variant.backend); });
-  if (device_code && o.run.only == std::vector<std::string>{"sanitize"})
-    if (const std::string why = sanitizer_missing(); !why.empty()) {
-      fmt::print(stderr, "assay: --only sanitize: {}\n", why);
-      return kEnvironment;
-    }
-  prepare_folder(out);
-  // Two checks at once on one GPU would disturb each other.
-  std::optional<DeviceLock> lock;
-  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
-    return on_device(t.variant) && cannot_launch(t.variant).empty();
-  });
-  if (device && !o.shared)
-    lock.emplace(device_identity(), [] {
-      fmt::print(
-          stderr,
-          "assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
-    });
-  const ReportData data = check(targets, o);
-  std::string lines;
-  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_report(out, data, {{"records.jsonl", lines}, {"contract.json", contracts_of(data)}});
-  if (data.records.size() <= 3) fmt::print("{}", lines);
-  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+int status_of(const ReportData& data, const CheckArguments& o) {
   switch (verdict_of(data)) {
     case Verdict::pass: {
       const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
@@ -189,6 +164,78 @@ int run_check_command(CheckArguments& o) {
       break;
   }
   return kEnvironment;
+}
+
+int run_check_command(CheckArguments& o) {
+  choose_machine(o.require, o.device);
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
+  if (!o.op.empty()) {
+    o.run.narrow.op = parse_op(o.op);
+    o.targets.source.op = o.op;
+    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  o.run.extent = o.quick  ? conformance::Extent::quick
+                 : o.full ? conformance::Extent::full
+                          : conformance::Extent::normal;
+  o.run.more = more_groups();
+  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
+  seed_properties(o.run.seed);
+  if (o.sanitize) o.run.also.push_back("sanitize");
+  if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
+  const Shard shard = fuzz::shard_of(o.shard);
+  const std::size_t named = o.targets.words.size();
+  keep_shard(o.targets.words, shard);
+  const std::vector<Target> targets = resolve_targets(o.targets, true);
+  // The key identifies a record's kernel.
+  std::set<std::string> keys;
+  for (const Target& t : targets)
+    if (!keys.insert(t.variant.key()).second)
+      throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
+  // If only `sanitize` is asked for and cannot run, nothing would be shown.
+  const bool device_code = std::any_of(targets.begin(), targets.end(),
+                                       [](const Target& t) { return !on_host(t.variant.backend); });
+  if (device_code && o.run.only == std::vector<std::string>{"sanitize"})
+    if (const std::string why = sanitizer_missing(); !why.empty()) {
+      say("assay: --only sanitize: {}\n", why);
+      return kEnvironment;
+    }
+  const OutFolder out(shard_folder(o.out.empty() ? "out/check" : o.out, shard));
+  Journal journal(out, o.resume);
+  const InterruptNote note(journal.path(), journal.finished());
+  RecordJournal keeper(journal);
+  // Two checks at once on one GPU would disturb each other.
+  std::optional<DeviceLock> lock;
+  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return on_device(t.variant) && cannot_launch(t.variant).empty();
+  });
+  if (device && !o.shared)
+    lock.emplace(device_identity(), [] {
+      say("assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
+    });
+  const ReportData data = check(targets, o, keeper);
+  // A part without a kernel is finished, and has no verdict.
+  const int status = targets.empty() ? kPassed : status_of(data, o);
+  const ShardEnd end = shard_end(shard, std::ssize(data.records), status);
+  const FileContent lines = lines_of(data.records);
+  if (targets.empty()) {
+    Files files = {{out / "records.jsonl", lines}, {out / "contract.json", contracts_of(data)}};
+    add_shard_file(files, out.path(), end);
+    write_files(files);
+  } else {
+    std::vector<std::pair<std::string, FileContent>> more = {{"records.jsonl", lines},
+                                                             {"contract.json", contracts_of(data)}};
+    if (shard.count > 1) more.emplace_back(kShardFile, shard_text(end));
+    write_report(out.path(), data, more);
+  }
+  journal.finish();
+  if (targets.empty()) {
+    fmt::print("shard {}/{}: none of the {} kernels belongs to it\n", shard.index, shard.count, named);
+    return status;
+  }
+  if (data.records.size() <= 3)
+    for (const Record& r : data.records) fmt::print("{}", record_line(r));
+  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  return status;
 }
 
 }  // namespace
@@ -231,6 +278,8 @@ void add_check_command(CLI::App& app, int& status) {
       ->take_last()  // overrides the one in a reproduce line
       ->check(unsaid(CLI::PositiveNumber));
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_resume(*c, o->resume);
+  add_shard(*c, o->shard);
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
   add_device(*c, o->device);

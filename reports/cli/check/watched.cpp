@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/reproduce.hpp"
+#include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/summary.hpp"
 
@@ -22,10 +22,7 @@ namespace {
 
 /// A temporary folder for what a child writes, deleted when the child has ended.
 struct TemporaryFolder {
-  TemporaryFolder() {
-    static std::atomic<int> count{0};
-    path = std::filesystem::temp_directory_path() / fmt::format("assay-check-{}-{}", getpid(), ++count);
-  }
+  TemporaryFolder() : path(unique_part(std::filesystem::temp_directory_path() / "assay-check")) {}
   ~TemporaryFolder() {
     std::error_code error;
     std::filesystem::remove_all(path, error);

@@ -1,7 +1,6 @@
 // assay fuzz: searches an input that breaks each candidate. Findings are shrunk and written as case files.
 // Exit status 1 if something was found.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,16 +16,19 @@
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/merge/merge.hpp"
+#include "reports/out/journal.hpp"
+#include "reports/out/shard_folder.hpp"
 
 namespace assay {
 namespace {
-
-using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
 /// Reads "30s", "5m", "1h", "500ms", or a number of seconds.
 double seconds_of(const std::string& text) {
@@ -50,17 +52,14 @@ class CampaignProgress {
   void operator()(const fuzz::SearchResult& r) {
     if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
     shown_ = r.seconds;
-    fmt::print(
-        stderr,
-        "{}{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures{}",
+    say("{}{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures{}",
         terminal_ ? "\r" : "", key_, r.seconds, r.evaluations,
         static_cast<double>(r.elements) / std::max(r.seconds, 1e-9), r.largest_share, r.failures.size(),
         terminal_ ? "" : "\n");
-    std::fflush(stderr);
     drawn_ = true;
   }
   ~CampaignProgress() {
-    if (terminal_ && drawn_) fmt::print(stderr, "\n");
+    if (terminal_ && drawn_) say("\n");
   }
 
  private:
@@ -69,55 +68,56 @@ class CampaignProgress {
   double shown_ = 0;
 };
 
-/// Merges corpora and records of several folders into one of each.
-int merge(const FuzzOptions& o) {
-  std::map<std::string, std::vector<fuzz::Corpus>> corpora;
-  std::vector<std::string> records;
-  std::size_t files = 0;
-  for (const std::string& folder : o.merge) {
-    if (!std::filesystem::is_directory(folder)) throw InputError("--merge " + folder + ": no such folder");
-    for (const auto& file : fuzz::corpus_files(folder)) {
-      fuzz::Corpus c = fuzz::corpus_from_text(read_file(file), file.string());
-      corpora[c.key].push_back(std::move(c));
-      ++files;
-    }
-    std::vector<std::filesystem::path> lists;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (const std::string n = entry.path().filename(); n.starts_with("records") && n.ends_with(".jsonl"))
-        lists.push_back(entry.path());
-    std::sort(lists.begin(), lists.end());
-    for (const auto& list : lists) {
-      ++files;
-      std::istringstream text(read_file(list));
-      for (std::string line; std::getline(text, line);)
-        if (std::find(records.begin(), records.end(), line) == records.end()) records.push_back(line);
-    }
-  }
-  if (files == 0)
-    throw InputError(fmt::format("--merge {}: no corpus and no records there", fmt::join(o.merge, " ")));
-  Files out;
-  const std::filesystem::path to = o.corpus.empty() ? o.out : o.corpus;
-  prepare_folder(to);
-  prepare_folder(o.out);
-  for (const auto& [key, list] : corpora)
-    out.emplace_back(fuzz::corpus_file(to, key, {}), fuzz::merged(list).text());
-  out.emplace_back(std::filesystem::path(o.out) / "records.jsonl",
-                   fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n"));
-  write_files(out);
-  fmt::print("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
-             records.size(), o.out);
-  return kPassed;
-}
-
-/// What the terminal shows of one candidate's campaign, and the files that it leaves.
+/// The outcome of one candidate's campaign.
 struct Outcome {
   bool judged = false;
   std::size_t found = 0;
-  std::string first;  // the command that repeats the first finding
+  std::string first;    // the command that repeats the first finding
+  std::string records;  // lines of records.jsonl
 };
 
-Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard, Files& files,
-                 std::string& records) {
+template <IsA<Outcome> O, class Visit>
+void each_field(O& o, Visit& visit) {
+  visit("judged", o.judged);
+  visit("found", o.found);
+  visit("first", o.first);
+  visit("records", o.records);
+}
+
+/// The finding's record, with the command that repeats its case file.
+Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesystem::path& case_file) {
+  Repeat again;
+  again.words = "replay " + shell_quoted(case_file.string());
+  if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
+  Record r = f.record;
+  r.reproduce = reproduce(again);
+  return r;
+}
+
+/// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an interruption
+/// costs a second, or a fiftieth of the search.
+class Checkpoints {
+ public:
+  Checkpoints(Journal& journal, std::string name) : journal_(journal), name_(std::move(name)) {}
+  /// True if it was kept.
+  bool operator()(const fuzz::SearchResult& r, const fuzz::Corpus& corpus) {
+    if (r.failures.size() == failures_ && r.seconds - kept_ < std::max(1.0, r.seconds / 50)) return false;
+    failures_ = r.failures.size();
+    kept_ = r.seconds;
+    journal_.add(name_, to_json(r, corpus));
+    return true;
+  }
+
+ private:
+  Journal& journal_;
+  std::string name_;
+  std::size_t failures_ = 0;
+  double kept_ = -1e9;
+};
+
+/// Searches one candidate and writes its case files and its corpus.
+Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
+                 const OutFolder& out, const std::string& name, Journal& journal) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
   c.search.on_device = &v;
@@ -134,14 +134,25 @@ Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuz
   c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
   c.shard = shard;
   c.corpus = o.corpus;
+  c.name = candidate.unique_name();
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
   CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
+  Checkpoints keep(journal, name);
+  const auto write_corpus = [&](const std::string& text) {
+    if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, shard), text}});
+  };
+  c.search.learned = [&](const fuzz::SearchResult& r, const fuzz::Corpus& known) {
+    if (keep(r, known)) write_corpus(known.text());
+  };
+  c.at_once = [&](const fuzz::FuzzFinding& f) { write_files({{out / f.name, fuzz::text_of(f.file)}}); };
+  if (const std::optional<nlohmann::json> state = journal.take_last(name))
+    c.from = fuzz::checkpoint_from_json(*state);
   std::string corpus;
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
   const fuzz::SearchResult& r = done.result;
-  if (!o.corpus.empty()) files.emplace_back(fuzz::corpus_file(o.corpus, v.key(), shard), corpus);
+  write_corpus(corpus);
   fmt::print(
       "{}: {} genomes ({} passed, {} outside the domain, {} inconclusive), {} rows, {:.4g} elements in "
       "{:.1f} s: "
@@ -151,23 +162,19 @@ Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuz
       static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
-  std::string first;
-  for (fuzz::FuzzFinding& f : done.findings) {
-    const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
-    Repeat again;
-    again.words = "replay " + shell_quoted(at.string());
-    if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
-    f.record.reproduce = reproduce(again);
-    if (first.empty()) first = f.record.reproduce;
-    files.emplace_back(at, fuzz::text_of(f.file));
-    records += to_json(f.record).dump() + "\n";
+  Outcome outcome{r.passed > 0 || !r.failures.empty(), done.findings.size(), "", ""};
+  for (const fuzz::FuzzFinding& f : done.findings) {
+    const Record record = record_of(f, v, out / f.name);
+    if (outcome.first.empty()) outcome.first = record.reproduce;
+    write_files({{out / f.name, fuzz::text_of(f.file)}});
+    outcome.records += record_line(record);
     fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
                f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
-               f.file.detail, f.record.reproduce);
+               f.file.detail, record.reproduce);
   }
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
     fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
-  return {r.passed > 0 || !r.failures.empty(), done.findings.size(), first};
+  return outcome;
 }
 
 /// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
@@ -194,13 +201,18 @@ int run_on_devices(const FuzzOptions& o) {
     failed += code == kFailed;
     if (code > kFailed) other = code;
   }
+  try {
+    merge_parts({o.out}, o.out);
+  } catch (const MissingParts& missing) {
+    say("{}", missing.text);
+  }
   fmt::print("{}: {} of {} processes found nothing, {} found something\n",
              failed == 0 && other == 0 ? "PASS" : "FAIL", passed, o.jobs, failed);
   return failed > 0 ? kFailed : other;
 }
 
 int run_fuzz_command(const FuzzOptions& o) {
-  if (!o.merge.empty()) return merge(o);
+  if (!o.merge.empty()) return merge_campaigns(o);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
   choose_device(o.device);
@@ -215,15 +227,17 @@ int run_fuzz_command(const FuzzOptions& o) {
   std::vector<Target> all;
   for (const std::string& word : o.candidates)
     for (Target& found : candidates_named(word, o.how)) all.push_back(std::move(found));
-  for (const auto& [v, words, make] : all)
-    if (op && !v.does(*op)) throw InputError(fmt::format("--op {}: {} does not compute it", o.op, v.key()));
-  prepare_folder(o.out);
+  for (const Target& t : all)
+    if (op && !t.variant.does(*op))
+      throw InputError(fmt::format("--op {}: {} does not compute it", o.op, t.variant.key()));
   if (!o.corpus.empty()) prepare_folder(o.corpus);
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
       std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
     return run_on_devices(o);
 
-  Files files;
+  const OutFolder out(shard_folder(o.out, shard));
+  Journal journal(out, o.resume);
+  const InterruptNote note(journal.path(), journal.finished());
   std::string records;
   std::size_t found = 0, judged = 0, absent = 0;
   std::string first;
@@ -239,29 +253,41 @@ int run_fuzz_command(const FuzzOptions& o) {
       ++absent;
       continue;
     }
-    const Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
+    const std::string name = one.words + " as " + v.key();
+    Outcome outcome;
+    if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {
+      outcome = fields_from_json<Outcome>(*had);
+      fmt::print("{}: searched before: {} ways to fail\n", v.key(), outcome.found);
+    } else {
+      outcome = fuzz_one(one, op.value_or(v.op), o, shard, out, name, journal);
+      journal.add("end of " + name, fields_to_json(outcome));
+    }
+    records += outcome.records;
+    flush_output();
     found += outcome.found;
     judged += outcome.judged;
     if (first.empty()) first = outcome.first;
   }
-  if (!records.empty())
-    files.emplace_back(std::filesystem::path(o.out) / ("records" + shard.suffix() + ".jsonl"), records);
+  const int status = found > 0                                           ? kFailed
+                     : judged == all.size() - absent && judged > 0 ? kPassed
+                     : absent == all.size()                        ? kEnvironment
+                                                                   : kFailed;
+  // Also without a finding, so that none of an older search is left.
+  Files files = {{out / "records.jsonl", records}};
+  add_shard_file(files, out.path(),
+                 shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);
-  if (found > 0) {
+  journal.finish();
+  if (found > 0)
     fmt::print("FAIL: {} ways to fail; the first: {}\n", found, first);
-    return kFailed;
-  }
-  if (judged < all.size() - absent || judged == 0) {
-    if (absent == all.size()) {
-      fmt::print("NOT RUN: no candidate can run here\n");
-      return kEnvironment;
-    }
+  else if (status == kEnvironment)
+    fmt::print("NOT RUN: no candidate can run here\n");
+  else if (status == kFailed)
     fmt::print("FAIL: no case of {} candidates was judged\n", all.size() - judged);
-    return kFailed;
-  }
-  fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
-             absent > 0 ? fmt::format(" ({} not run)", absent) : "");
-  return kPassed;
+  else
+    fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
+               absent > 0 ? fmt::format(" ({} not run)", absent) : "");
+  return status;
 }
 
 }  // namespace
@@ -294,6 +320,7 @@ std::vector<std::string> device_words(const FuzzOptions& o, int index, int devic
   add("--device", std::to_string((o.device + index) % devices));
   add("--jobs", "1");
   if (o.how.in_process) words.emplace_back("--in-process");
+  if (o.resume) words.emplace_back("--resume");
   return words;
 }
 
@@ -316,17 +343,13 @@ void add_fuzz_command(CLI::App& app, int& status) {
   add_out(*c, o->out, "folder for case files and records.jsonl")->capture_default_str();
   add_whole(*c, "--jobs", o->jobs, "host threads (one per core), or GPUs, each in its own process (one)",
             {.least = 1, .most = 1024});
-  c->add_option(
-      "--shard", o->shard,
-      "index/count, as 0/4: this process is one of several. Under an MPI or Slurm launcher it is read from "
-      "OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS. Each shard "
-      "has its own seed, and its own files for corpora and records (mpirun -n 8 assay fuzz KEY --corpus DIR "
-      "--out DIR)");
+  add_shard(*c, o->shard);
   c->add_option("--merge", o->merge,
                 "only merge the corpora and records of these folders into --corpus and --out");
   add_candidate_options(*c, o->how,
                         "run registered keys without a worker process: faster, but a crash ends the search");
   add_device(*c, o->device);
+  add_resume(*c, o->resume);
   c->callback([o, &status] { status = run_fuzz_command(*o); });
 }
 

@@ -18,6 +18,7 @@ struct FuzzOptions {
   std::int64_t evaluations = 0;
   std::uint64_t seed = 1;
   int jobs = 0, device = 0;
+  bool resume = false;
   CandidateOptions how;
 };
 
@@ -27,5 +28,8 @@ void add_candidate_options(CLI::App& command, CandidateOptions& options, const s
 /// The command line of process `index` of options.jobs, on one of `devices` GPUs: the same search, another
 /// shard.
 std::vector<std::string> device_words(const FuzzOptions& options, int index, int devices);
+
+/// fuzz --merge: puts corpora, records and case files of several folders into one of each. Returns the exit status.
+int merge_campaigns(const FuzzOptions& options);
 
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/targets/candidates.hpp"
 
 namespace assay {
@@ -36,7 +37,7 @@ int run_replay_command(const ReplayArguments& o) {
   const Target candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)
                                                : candidate_for(o.candidate, "", c.op, dtype, o.how);
   if (const std::string why = cannot_launch(candidate.variant); !why.empty()) {
-    fmt::print(stderr, "assay: {}: {}\n", candidate.variant.key(), why);
+    say("assay: {}: {}\n", candidate.variant.key(), why);
     return kEnvironment;
   }
   const Variant v = candidate.make();

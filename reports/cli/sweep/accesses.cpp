@@ -15,6 +15,8 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
@@ -39,7 +41,7 @@ std::vector<AccessPoint> device_points(const AccessesArguments& o) {
 int launch_points(const AccessesArguments& o) {
   choose_device(o.device);
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) {
-    fmt::print(stderr, "assay: sweep accesses --launch: {}\n", why);
+    say("assay: sweep accesses --launch: {}\n", why);
     return kEnvironment;
   }
 #if defined(ASSAY_WITH_CUDA)
@@ -51,7 +53,7 @@ int launch_points(const AccessesArguments& o) {
     mark_point_begins();
     rig->run_alone(1);
     mark_point_ends();
-    fmt::print(stderr, "{} V = {}\n", a.key, a.V);
+    say("{} V = {}\n", a.key, a.V);
   }
 #endif
   return kPassed;
@@ -75,7 +77,7 @@ int run_accesses_command(const AccessesArguments& o) {
     return kPassed;
   }
   if (o.launch) return launch_points(o);
-  prepare_folder(o.out);
+  const OutFolder out(o.out);
   std::vector<AccessRecord> fresh;
   if (!o.ncu.empty()) {
     std::string gpu;
@@ -84,7 +86,7 @@ int run_accesses_command(const AccessesArguments& o) {
     fresh = read_ncu(o.ncu, device_points(o), gpu);
   } else {
     if (counted_variants().empty()) {
-      fmt::print(stderr, "assay: sweep accesses: this build holds no counted variants: configure it with -DASSAY_ALL_HOST_BUILDS=ON\n");
+      say("assay: sweep accesses: this build holds no counted variants: configure it with -DASSAY_ALL_HOST_BUILDS=ON\n");
       return kEnvironment;
     }
     fresh = count_on_host(access_points(Backend::host, o.keys, o.V, o.host_rows));

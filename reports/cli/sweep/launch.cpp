@@ -11,6 +11,7 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/say.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
@@ -32,7 +33,7 @@ int run_launch_command(const LaunchArguments& o) {
   const Variant& v = subject->variant;
   const std::string cannot = subject->missing.empty() ? unavailable_reason(v.backend) : subject->missing;
   if (!cannot.empty()) {
-    fmt::print(stderr, "assay: {}: {}\n", o.key, cannot);
+    say("assay: {}: {}\n", o.key, cannot);
     return kEnvironment;
   }
   if (o.V < 1 || o.rows < 1 || o.launches < 1) throw InputError("--V, --rows, --launches: must be 1 or more");

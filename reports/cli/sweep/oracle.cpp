@@ -12,6 +12,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
 namespace assay {
@@ -29,7 +30,8 @@ struct OracleSweepArguments {
 int run_oracle_command(const OracleSweepArguments& o) {
   const std::string no_gpu = unavailable_reason(Backend::cuda);
   choose_machine(o.require, 0);
-  if (!o.out.empty()) prepare_folder(o.out);
+  std::optional<OutFolder> out;
+  if (!o.out.empty()) out.emplace(o.out);
   const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
 
   // The outputs of each key count once, for the tier that judged most of them.

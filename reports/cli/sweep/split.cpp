@@ -12,6 +12,8 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
 #include "reports/sweep/split/split_run.hpp"
 #include "reports/sweep_page/write_page.hpp"
 
@@ -83,18 +85,18 @@ int run_split_command(const SplitArguments& o) {
   std::vector<SplitWays> ways = ways_of(o);
   std::erase_if(ways, [&](const SplitWays& w) {
     const std::string why = cannot_split(o.gpus, w.exchange);
-    if (!why.empty()) fmt::print(stderr, "assay: sweep split: {}: {}\n", name(w.exchange), why);
+    if (!why.empty()) say("assay: sweep split: {}: {}\n", name(w.exchange), why);
     return !why.empty();
   });
   if (ways.empty()) return kEnvironment;
-  prepare_folder(o.out);
+  const OutFolder out(o.out);
   const std::filesystem::path folder(o.out), file = folder / "split.jsonl";
   std::int64_t right = 0, failed = 0, all = 0;
   for (const std::string& d : o.dtypes) {
     const SplitRun run{{*parse_dtype(d), o.V, o.rows, o.gpus, !o.accurate}, ways, o.family, o.seed};
     run_split(run, [&](const SplitRecord& r) {
       tell(r);
-      std::fflush(stdout);
+      flush_output();
       add_splits(file, {r});
       ++all, right += r.verified == "pass" && r.status != "failed", failed += r.status == "failed";
     });

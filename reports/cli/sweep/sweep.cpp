@@ -13,7 +13,9 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
-#include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
+#include "reports/out/shard_folder.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
@@ -25,8 +27,8 @@ namespace {
 struct SweepArguments {
   SweepSelection selection;
   SweepOptions sweep;
-  std::string out = "out/sweep", budget, require, compare, fresh;
-  bool quick = false, full = false, plan = false;
+  std::string out = "out/sweep", budget, require, compare, fresh, shard;
+  bool quick = false, full = false, plan = false, resume = false;
   int device = 0;
 };
 
@@ -79,31 +81,45 @@ int run_sweep_command(SweepArguments& o) {
   else
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
-  const std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
+  const Shard shard = fuzz::shard_of(o.shard);
+  std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
+  if (shard.count > 1) {
+    // In the order of the plan, which begins with the most important.
+    std::vector<SweepJob> mine;
+    for (const std::size_t i : dealt_to(shard, std::vector<double>(plan.size(), 1))) mine.push_back(plan[i]);
+    plan = std::move(mine);
+  }
   if (o.plan) {
     for (const SweepJob& j : plan) fmt::print("{}\n", identity(blank_sweep_record(j, o.sweep)));
     fmt::print("{} configurations\n", plan.size());
     return kPassed;
   }
+  if (plan.empty()) throw InputError(fmt::format("--shard {}: there are fewer configurations", o.shard));
   const bool any = std::any_of(plan.begin(), plan.end(), [](const SweepJob& j) {
     return unavailable_reason(j.subject->variant.backend).empty();
   });
   if (!any) {
-    fmt::print(stderr, "assay: sweep: {} (--host sweeps the host executor)\n",
+    say("assay: sweep: {} (--host sweeps the host executor)\n",
                unavailable_reason(plan.front().subject->variant.backend));
     return kEnvironment;
   }
   family_named(o.sweep.family);
-  prepare_folder(o.out);
+  const OutFolder out(shard_folder(o.out, shard));
   Progress progress;
   o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-  const SweepResult result = run_sweep(plan, o.sweep, o.out);
+  const SweepResult result = run_sweep(plan, o.sweep, out.path());
   fmt::print("{}", sweep_outcome(result));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
-  fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
-  fmt::print("page: {}\n", write_sweep_page(o.out).string());
+  fmt::print("data: {}\n", (out / "sweep.jsonl").string());
+  fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   const int compared = before.empty() ? kPassed : compare(of_this_run(before, plan, o.sweep), result.records);
-  return sweep_passed(result) ? compared : kFailed;
+  const bool passed = shard.count > 1 ? result.failed == 0 : sweep_passed(result);
+  const int status = passed ? compared : kFailed;
+  if (Files files; shard.count > 1) {
+    add_shard_file(files, out.path(), shard_end(shard, std::ssize(read_sweep(out / "sweep.jsonl")), status));
+    write_files(files);
+  }
+  return status;
 }
 
 }  // namespace
@@ -130,6 +146,8 @@ void add_sweep_command(CLI::App& app, int& status) {
                 "start nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
   c->add_flag("--plan", o->plan, "print what would be timed, in order, and time nothing");
   c->add_flag("--again", o->sweep.again, "also measure what --out has already");
+  add_shard(*c, o->shard);
+  c->add_flag("--resume", o->resume, "as without it: what --out has already is not measured again");
   c->add_option("--compare", o->compare,
                 "an older sweep.jsonl: say what became slower or faster; exit 1 if anything became slower");
   c->add_option("--new", o->fresh, "with --compare: compare this sweep.jsonl, and measure nothing");

@@ -68,7 +68,7 @@ void link_pages(const fs::path& folder) {
   for (const fs::path& page : top) names.push_back(page.filename().string());
   std::stable_sort(names.begin(), names.end(),
                    [](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
-  std::vector<std::pair<fs::path, std::string>> changed;
+  Files changed;
   const auto link = [&](const fs::path& page, const std::string& self) {
     const std::string before = read_file(page);
     std::string after = with_links(before, names, self);

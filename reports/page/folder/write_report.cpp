@@ -41,15 +41,14 @@ void remove_others(const fs::path& kernels, const std::set<std::string>& written
 }  // namespace
 
 void write_report(const fs::path& folder, const ReportData& data,
-                  const std::vector<std::pair<std::string, std::string>>& more) {
-  std::vector<std::pair<fs::path, std::string>> files;
-  for (const auto& [name, text] : more) files.emplace_back(folder / name, text);
+                  const std::vector<std::pair<std::string, FileContent>>& more) {
+  Files files;
+  for (const auto& [name, content] : more) files.emplace_back(folder / name, content);
   files.emplace_back(folder / kAboutFile, render_about(data));
   write_pages(folder, Digest(data), std::move(files));
 }
 
-void write_pages(const fs::path& folder, const Digest& digest,
-                 std::vector<std::pair<fs::path, std::string>> files) {
+void write_pages(const fs::path& folder, const Digest& digest, Files files) {
   files.emplace_back(folder / "summary.md", render_summary_markdown(digest));
   std::set<std::string> kernels;
   for (auto& [name, text] : render_pages(digest, in_folder(folder))) {

@@ -4,6 +4,7 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -61,7 +62,7 @@ std::string access_line(const AccessRecord& r) {
 std::vector<AccessRecord> read_accesses(const std::filesystem::path& file) {
   std::vector<AccessRecord> out;
   for_each_line(file, read_file(file),
-                [&](const std::string& line) { out.push_back(access_record_from_json(json::parse(line))); });
+                [&](const std::string& line) { out.push_back(access_record_from_json(parse_json_line(line))); });
   return out;
 }
 

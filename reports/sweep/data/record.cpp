@@ -7,6 +7,7 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -114,7 +115,7 @@ std::vector<SweepRecord> read_sweep(const std::filesystem::path& file, bool* tor
   std::vector<SweepRecord> out;
   std::map<std::string, std::size_t> at;
   for_each_line(file, text, [&](const std::string& line) {
-    SweepRecord r = sweep_record_from_json(json::parse(line));
+    SweepRecord r = sweep_record_from_json(parse_json_line(line));
     const auto [place, fresh] = at.emplace(identity(r), out.size());
     if (fresh)
       out.push_back(std::move(r));

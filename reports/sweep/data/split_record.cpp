@@ -8,6 +8,7 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -111,7 +112,7 @@ std::vector<SplitRecord> read_splits(const std::filesystem::path& file) {
     ++number;
     if (line.empty()) continue;
     try {
-      out.push_back(split_record_from_json(json::parse(line)));
+      out.push_back(split_record_from_json(parse_json_line(line)));
     } catch (const std::exception& e) {
       throw InputError(fmt::format("{}: line {}: {}", file.string(), number, e.what()));
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "reference/error.hpp"
+#include "reference/file_writing.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -47,7 +48,7 @@ void SweepFile::add(const SweepRecord& r) {
   }
   const int error = errno;
   if (file >= 0) close(file);
-  if (!written) throw InputError(file_.string() + ": cannot be written: " + std::strerror(error));
+  if (!written) throw_unwritten(file_, error);
   keep(r);
 }
 

@@ -1,0 +1,34 @@
+// What hanging launches may cost in one check of a kernel, over all its groups and all runs of the search for a
+// contract.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace assay::conformance {
+
+/// Three cases show that a kernel hangs. From then on, hanging launches may take 20 seconds together; then the rest
+/// is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is judged at the others.
+class Hangs {
+ public:
+  static constexpr int kShown = 3;
+  static constexpr std::int64_t kMostNs = 20'000'000'000;
+
+  /// A launch that hung, and how long it was waited for.
+  void saw(std::chrono::nanoseconds took) {
+    if (shown()) spent_ns_ += took.count();
+    ++count_;
+  }
+  bool shown() const { return count_ >= kShown; }
+  bool over() const { return shown() && spent_ns_ >= kMostNs; }
+  /// Nothing more is launched, if it is shown.
+  void leave() { spent_ns_ = kMostNs; }
+  int count() const { return count_; }
+
+ private:
+  std::atomic<int> count_{0};
+  std::atomic<std::int64_t> spent_ns_{0};
+};
+
+}  // namespace assay::conformance

@@ -1,0 +1,96 @@
+// assay fuzz --merge: what several searches found and learned, in one folder.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <unordered_set>
+
+#include "fuzz/search/campaign.hpp"
+#include "reference/error.hpp"
+#include "reference/json_text.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/fuzz/fuzz_options.hpp"
+#include "reports/data/files.hpp"
+#include "reports/out/out_folder.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder, and those of its parts.
+std::vector<fs::path> with_parts(const fs::path& folder) {
+  std::vector<fs::path> all = {folder};
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && entry.path().filename().string().starts_with("shard-")) all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// The record's line, with the command that repeats it in the new folder, into which its case file is copied.
+std::string moved_record(const std::string& line, const fs::path& from, const fs::path& to, Files& cases) {
+  nlohmann::json j = parse_json_line(line);
+  if (!j.is_object()) throw InputError("is no record");
+  std::string again = j.value("reproduce", "");
+  const std::string before = "replay " + from.string() + "/";
+  const std::size_t at = again.find(before);
+  if (at == again.npos) return line;
+  const std::size_t begin = at + before.size();
+  const std::string name = again.substr(begin, again.find(' ', begin) - begin);
+  if (fs::exists(from / name)) cases.emplace_back(to / name, read_file(from / name));
+  again.replace(at, before.size(), "replay " + to.string() + "/");
+  j["reproduce"] = again;
+  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+int merge_campaigns(const FuzzOptions& o) {
+  std::map<std::string, std::vector<fuzz::Corpus>> corpora;
+  std::vector<std::string> records;
+  std::unordered_set<std::string> known;
+  Files out;
+  std::size_t files = 0;
+  for (const std::string& named : o.merge) {
+    if (!fs::is_directory(named)) throw InputError("--merge " + named + ": no such folder");
+    for (const fs::path& folder : with_parts(named)) {
+      for (const auto& file : fuzz::corpus_files(folder)) {
+        fuzz::Corpus c = fuzz::corpus_from_text(read_file(file), file.string());
+        corpora[c.key].push_back(std::move(c));
+        ++files;
+      }
+      std::vector<fs::path> lists;
+      for (const auto& entry : fs::directory_iterator(folder))
+        if (const std::string n = entry.path().filename(); n.starts_with("records") && n.ends_with(".jsonl"))
+          lists.push_back(entry.path());
+      std::sort(lists.begin(), lists.end());
+      for (const auto& list : lists) {
+        ++files;
+        for_each_line(list, read_file(list), [&](const std::string& line) {
+          std::string moved = moved_record(line, folder, o.out, out);
+          if (known.insert(moved).second) records.push_back(std::move(moved));
+        });
+      }
+    }
+  }
+  if (files == 0)
+    throw InputError(fmt::format("--merge {}: no corpus and no records there", fmt::join(o.merge, " ")));
+  const fs::path to = o.corpus.empty() ? o.out : o.corpus;
+  prepare_folder(to);
+  const OutFolder folder(o.out);
+  for (const auto& [key, list] : corpora)
+    out.emplace_back(fuzz::corpus_file(to, key, {}), fuzz::merged(list).text());
+  out.emplace_back(folder / "records.jsonl",
+                   fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n"));
+  write_files(out);
+  fmt::print("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
+             records.size(), o.out);
+  if (records.empty()) return kPassed;
+  fmt::print("FAIL: {} ways to fail\n", records.size());
+  return kFailed;
+}
+
+}  // namespace assay

@@ -1,0 +1,140 @@
+// The parts of a run are disjoint and together the whole, and `assay merge` says what is missing.
+#include "reports/merge/merge.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "reference/test_folder.hpp"
+#include "reports/cli/command_test.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using command_test::call_words;
+using command_test::Outcome;
+
+class MergeCommand : public testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  Outcome run(const std::string& line, const std::string& folder, const std::string& shard = "") const {
+    std::vector<std::string> words = command_test::words_of(line);
+    words.insert(words.end(), {"--out", at(folder)});
+    if (!shard.empty()) words.insert(words.end(), {"--shard", shard});
+    return call_words(words);
+  }
+  Outcome merge(const std::string& from, const std::string& to) const {
+    return call_words({"merge", at(from), "--out", at(to)});
+  }
+  std::vector<std::string> lines(const std::string& file) const {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(at(file)));
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  /// The whole run, and its parts merged, have the same lines.
+  void expect_whole(const std::string& line, const std::string& file, int count, int status) const {
+    EXPECT_EQ(run(line, "whole").status, status);
+    int worst = 0;
+    for (int i = 0; i < count; ++i) {
+      const Outcome part = run(line, "parts", std::to_string(i) + "/" + std::to_string(count));
+      EXPECT_LE(part.status, kFailed) << part.err;
+      worst = std::max(worst, part.status);
+    }
+    EXPECT_EQ(worst, status);
+    const Outcome merged = merge("parts", "merged");
+    EXPECT_EQ(merged.status, status) << merged.out << merged.err;
+    EXPECT_EQ(lines("merged/" + file), lines("whole/" + file));
+    EXPECT_TRUE(fs::exists(at("merged/index.html")));
+  }
+  TestFolder own_;
+};
+
+TEST_F(MergeCommand, PartsOfAReportAreTheWholeReport) {
+  expect_whole(
+      "report --key online_warp/f16@host --key safe_block/f32@host --family normal_1 --family probe --family "
+      "ties "
+      "--V 33 --V 129 --rows 2 --threads 1",
+      "records.jsonl", 3, kPassed);
+}
+TEST_F(MergeCommand, PartsOfACheckAreTheWholeCheck) {
+  expect_whole(
+      "check online_warp/f16@host mutant.sum_skips_tail/f32@host safe_block/f32@host --only batch --only "
+      "shapes --V 257 --quick --threads 2",
+      "records.jsonl", 4, kFailed);
+}
+TEST_F(MergeCommand, PartsOfASweepAreTheWholePlan) {
+  const std::string line = "sweep --host --plan --key online_warp/f16@host --key safe_block/f32@host --full";
+  const auto plan = [&](const std::string& shard) {
+    std::vector<std::string> all;
+    std::istringstream in(run(line, "x", shard).out);
+    for (std::string one; std::getline(in, one);)
+      if (!one.ends_with(" configurations")) all.push_back(one);
+    return all;
+  };
+  std::vector<std::string> whole = plan(""), parts;
+  for (const char* shard : {"0/3", "1/3", "2/3"})
+    for (std::string& one : plan(shard)) parts.push_back(std::move(one));
+  std::sort(whole.begin(), whole.end());
+  std::sort(parts.begin(), parts.end());
+  EXPECT_GT(whole.size(), 6u);
+  EXPECT_EQ(parts, whole);
+}
+
+TEST_F(MergeCommand, AMissingPartIsNamedWithItsCommand) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
+  for (const char* shard : {"0/3", "1/3", "2/3"}) EXPECT_EQ(run(line, "parts", shard).status, kPassed);
+  fs::rename(at("parts/shard-1-of-3"), at("kept"));
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kEnvironment);
+  EXPECT_NE(merged.err.find("1 of 3 shards are not there"), std::string::npos) << merged.err;
+  EXPECT_NE(
+      merged.err.find("shard 1/3 is missing: assay " + line + " --shard 1/3 --out " + at("parts") + "\n"),
+      std::string::npos)
+      << merged.err;
+  EXPECT_FALSE(fs::exists(at("merged/records.jsonl")));
+  // One that was killed is named too.
+  fs::create_directories(at("parts/shard-1-of-3"));
+  std::ofstream(at("parts/shard-1-of-3/unfinished.jsonl")) << "{}\n";
+  EXPECT_NE(merge("parts", "merged").err.find("shard 1/3 did not end ("), std::string::npos);
+  // Parts may lie anywhere.
+  fs::remove_all(at("parts/shard-1-of-3"));
+  EXPECT_EQ(call_words({"merge", at("kept"), at("parts"), "--out", at("merged")}).status, kPassed);
+  EXPECT_EQ(call_words({"merge", at("kept"), at("kept") + "/", at("parts"), "--out", at("merged")}).status,
+            kBadCall);
+}
+
+TEST_F(MergeCommand, RefusesWhatIsNoPartOfTheSameRun) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --rows 1";
+  run(line, "parts", "0/2");
+  run(line + " --seed 2", "parts", "1/2");
+  const Outcome other = merge("parts", "merged");
+  EXPECT_EQ(other.status, kBadCall);
+  EXPECT_NE(other.err.find("no parts of one run: another command"), std::string::npos) << other.err;
+  EXPECT_EQ(merge("nowhere", "merged").status, kBadCall);
+  fs::create_directories(at("empty"));
+  EXPECT_EQ(merge("empty", "merged").status, kBadCall);
+  // A record that is lost on the way is noticed.
+  run(line, "parts", "1/2");
+  std::ofstream(at("parts/shard-1-of-2/records.jsonl"), std::ios::app) << "{\"status\":\"pass\"}\n";
+  EXPECT_EQ(merge("parts", "merged").status, kBadCall);
+}
+
+TEST_F(MergeCommand, BringsTheCasesOfAFuzz) {
+  const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process";
+  for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kFailed);
+  EXPECT_EQ(merge("parts", "merged").status, kFailed);
+  fs::remove_all(at("parts"));
+  const std::vector<Record> records = read_records(at("merged/records.jsonl"));
+  EXPECT_GE(records.size(), 2u);
+  for (const Record& r : records) {
+    ASSERT_TRUE(r.reproduce.starts_with("assay replay " + at("merged"))) << r.reproduce;
+    EXPECT_EQ(call_words({"replay", r.reproduce.substr(13)}).status, kFailed);
+  }
+}
+
+}  // namespace
+}  // namespace assay

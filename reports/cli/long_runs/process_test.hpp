@@ -1,0 +1,76 @@
+// For tests: runs the real command in a process of its own, which may be killed.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reference/test_folder.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay::process_test {
+
+inline bool has_command() { return std::filesystem::exists(ASSAY_COMMAND); }
+
+struct Finished {
+  int status = -1;  // the exit status; -1 if a signal ended it
+  int signal = 0;
+  std::string out, err;
+};
+
+/// Starts a program, with these settings before those of this process.
+inline pid_t start(const std::vector<std::string>& words, std::vector<std::string> settings,
+                   const std::string& out, const std::string& err) {
+  std::vector<char*> argv, env;
+  std::vector<std::string> copy = words;
+  for (std::string& w : copy) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  for (std::string& s : settings) env.push_back(s.data());
+  for (char** e = environ; *e; ++e) {
+    const std::string name = std::string(*e).substr(0, std::string(*e).find('=') + 1);
+    const bool replaced = std::any_of(settings.begin(), settings.end(),
+                                      [&](const std::string& s) { return s.starts_with(name); });
+    if (!replaced) env.push_back(*e);
+  }
+  env.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv[0], &files, nullptr, argv.data(), env.data());
+  posix_spawn_file_actions_destroy(&files);
+  EXPECT_EQ(error, 0) << words[0];
+  return pid;
+}
+
+inline Finished wait_for(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  Finished e;
+  if (WIFEXITED(status)) e.status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) e.signal = WTERMSIG(status);
+  return e;
+}
+
+/// Runs `assay` with these words to its end.
+inline Finished run(std::vector<std::string> words, const std::vector<std::string>& settings = {}) {
+  const TestFolder folder;
+  words.insert(words.begin(), ASSAY_COMMAND);
+  const std::string out = (folder.path() / "out").string(), err = (folder.path() / "err").string();
+  Finished e = wait_for(start(words, settings, out, err));
+  e.out = read_file(out);
+  e.err = read_file(err);
+  return e;
+}
+
+}  // namespace assay::process_test

@@ -1,0 +1,167 @@
+// The recipes of reports/merge/recipes, run as a user runs them: on one host, with the launchers that are
+// installed.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "reports/cli/commands.hpp"
+#include "reports/cli/long_runs/process_test.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using process_test::Finished;
+
+class Recipes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!process_test::has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
+  }
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  static std::string recipe(const std::string& name) {
+    return std::string(ASSAY_SOURCE_DIR) + "/reports/merge/recipes/" + name;
+  }
+  static bool installed(const std::string& program) {
+    return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+  }
+  /// A program `assay` that does this before it becomes the real one; $@ are its words.
+  std::string wrapper(const std::string& before) const {
+    fs::create_directories(at("bin"));
+    const std::string path = at("bin/assay");
+    std::ofstream(path) << "#!/bin/sh\n" << before << "\nexec " ASSAY_COMMAND " \"$@\"\n";
+    chmod(path.c_str(), 0755);
+    return path;
+  }
+  Finished run(const std::vector<std::string>& words, std::vector<std::string> settings) const {
+    // As root, and with more ranks than cores.
+    settings.insert(settings.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                     "OMPI_MCA_rmaps_base_oversubscribe=1", "OMP_NUM_THREADS=1"});
+    Finished e = process_test::wait_for(process_test::start(words, settings, at("stdout"), at("stderr")));
+    e.out = read_file(at("stdout"));
+    e.err = read_file(at("stderr"));
+    return e;
+  }
+  std::vector<std::string> records(const std::string& folder) const {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(at(folder) + "/records.jsonl"));
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  TestFolder own_;
+};
+
+const std::vector<std::string> kChecked = {"check",
+                                           "online_warp/f16@host",
+                                           "mutant.sum_skips_tail/f32@host",
+                                           "safe_block/f32@host",
+                                           "online_thread/f16@host",
+                                           "--only",
+                                           "shapes",
+                                           "--V",
+                                           "257",
+                                           "--quick",
+                                           "--threads",
+                                           "1"};
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST_F(Recipes, OneRankOfMpirunThatFindsSomethingDoesNotEndTheOthers) {
+  if (!installed("mpirun")) GTEST_SKIP() << "no mpirun (openmpi-bin)";
+  const Finished all =
+      run(std::vector<std::string>{recipe("mpirun.sh"), "4", at("out")} + kChecked, {"ASSAY=" ASSAY_COMMAND});
+  EXPECT_EQ(all.status, kFailed) << all.out << all.err;
+  EXPECT_NE(all.err.find("rank 1: status 1"), std::string::npos) << all.err;
+  EXPECT_NE(all.out.find("FAIL: 4 shards of assay check: "), std::string::npos) << all.out;
+  EXPECT_EQ(process_test::run(kChecked + std::vector<std::string>{"--out", at("whole")}).status, kFailed);
+  EXPECT_EQ(records("out"), records("whole"));
+}
+
+TEST_F(Recipes, ARankOfMpirunThatDiesIsNamedAndRunAgainAlone) {
+  if (!installed("mpirun")) GTEST_SKIP() << "no mpirun (openmpi-bin)";
+  const std::string assay =
+      wrapper("case \"$*\" in *'--shard 2/4'*) export ASSAY_TEST_END_AFTER='2 9';; esac");
+  const std::vector<std::string> words = {
+      "report", "--key", "online_warp/f16@host", "--family", "normal_1", "--rows", "1", "--threads", "1"};
+  const Finished some =
+      run(std::vector<std::string>{recipe("mpirun.sh"), "4", at("out")} + words, {"ASSAY=" + assay});
+  EXPECT_EQ(some.status, kEnvironment) << some.out << some.err;
+  EXPECT_NE(some.err.find("1 of 4 shards are not there"), std::string::npos) << some.err;
+  EXPECT_NE(some.err.find("shard 2/4 did not end ("), std::string::npos) << some.err;
+  // The others are finished, and the line says what to type.
+  std::string again = some.err.substr(some.err.find("shard 2/4 did not end ("));
+  again = again.substr(again.find("): assay ") + 9);
+  again = again.substr(0, again.find('\n'));
+  std::vector<std::string> typed;
+  std::istringstream in(again);
+  for (std::string w; in >> w;) typed.push_back(w);
+  const Finished alone = process_test::run(typed);
+  EXPECT_EQ(alone.status, kPassed) << again << alone.err;
+  EXPECT_NE(alone.err.find("going on with 2 finished"), std::string::npos) << alone.err;
+  EXPECT_EQ(process_test::run({"merge", at("out"), "--out", at("out")}).status, kPassed);
+  EXPECT_EQ(process_test::run(words + std::vector<std::string>{"--out", at("whole")}).status, kPassed);
+  EXPECT_EQ(records("out"), records("whole"));
+}
+
+TEST_F(Recipes, ASlurmArray) {
+  for (int task = 0; task < 4; ++task) {
+    const Finished one =
+        run(std::vector<std::string>{"sh", recipe("slurm.sbatch"), at("out")} + kChecked,
+            {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=4",
+             "SLURM_ARRAY_TASK_ID=" + std::to_string(task), "SLURM_PROCID=0", "SLURM_NTASKS=1"});
+    EXPECT_EQ(one.status, 0) << "task " << task << one.err;
+  }
+  EXPECT_EQ(process_test::run({"merge", at("out"), "--out", at("out")}).status, kFailed);
+  EXPECT_EQ(process_test::run(kChecked + std::vector<std::string>{"--out", at("whole")}).status, kFailed);
+  EXPECT_EQ(records("out"), records("whole"));
+  // A task that could not do its part is a failed task.
+  const Finished bad = run({"sh", recipe("slurm.sbatch"), at("out"), "check", "no_such/f32@host"},
+                           {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=1", "SLURM_ARRAY_TASK_ID=0"});
+  EXPECT_EQ(bad.status, kBadCall);
+}
+
+TEST_F(Recipes, AKubernetesIndexedJob) {
+  const std::string manifest = read_file(recipe("kubernetes.yaml"));
+  // The block of the container's only argument.
+  const std::size_t begin = manifest.find("            - |\n"), end = manifest.find("          env:\n");
+  ASSERT_TRUE(begin != manifest.npos && end != manifest.npos);
+  std::string script;
+  std::istringstream block(manifest.substr(begin + 16, end - begin - 16));
+  for (std::string line; std::getline(block, line);)
+    script += line.substr(std::min<std::size_t>(14, line.size())) + "\n";
+  EXPECT_NE(manifest.find("completions: 4\n"), std::string::npos) << "as in the script's --shard";
+  // The report of the manifest takes minutes: here it is one case of a few keys.
+  wrapper(
+      "test \"$3\" = '*@host' || exit 2; shift 3\n"
+      "set -- report --key 'online_*@host' \"$@\" --family normal_1 --V 33 --rows 1 --threads 1");
+  const std::string path = "PATH=" + at("bin") + ":" + std::getenv("PATH");
+  for (int index = 0; index < 4; ++index) {
+    const Finished pod = run({"sh", "-c", script},
+                             {path, "OUT=" + at("out"), "JOB_COMPLETION_INDEX=" + std::to_string(index)});
+    EXPECT_EQ(pod.status, 0) << "index " << index << pod.err;
+  }
+  const Finished merged = process_test::run({"merge", at("out"), "--out", at("out")});
+  EXPECT_EQ(merged.status, kPassed) << merged.out << merged.err;
+  EXPECT_GE(records("out").size(), 8u);
+  // Its schema: pip install kubernetes-validate.
+  if (installed("kubernetes-validate")) {
+    EXPECT_EQ(run({"kubernetes-validate", "--strict", recipe("kubernetes.yaml")}, {}).status, 0);
+  }
+}
+
+TEST_F(Recipes, GnuParallel) {
+  if (!installed("parallel")) GTEST_SKIP() << "no GNU parallel";
+  const Finished all = run(std::vector<std::string>{recipe("parallel.sh"), "3", at("out")} + kChecked,
+                           {"ASSAY=" ASSAY_COMMAND, "PARALLEL_FLAGS=--jobs 2"});
+  EXPECT_EQ(all.status, kFailed) << all.out << all.err;
+  EXPECT_EQ(process_test::run(kChecked + std::vector<std::string>{"--out", at("whole")}).status, kFailed);
+  EXPECT_EQ(records("out"), records("whole"));
+}
+
+}  // namespace
+}  // namespace assay

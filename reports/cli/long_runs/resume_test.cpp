@@ -1,0 +1,145 @@
+// A run that was killed leaves what it finished, and --resume ends with the records of a run that was not
+// killed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "reports/cli/commands.hpp"
+#include "reports/cli/long_runs/process_test.hpp"
+#include "reports/out/out_folder.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using process_test::Finished;
+
+class Resume : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!process_test::has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
+  }
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  /// Runs the command into `folder`; the words are separated by spaces.
+  Finished run(const std::string& line, const std::string& folder, const std::string& end_after = "") const {
+    std::vector<std::string> words;
+    std::istringstream in(line);
+    for (std::string w; in >> w;) words.push_back(w);
+    words.insert(words.end(), {"--out", at(folder)});
+    std::vector<std::string> settings;
+    if (!end_after.empty()) settings.push_back("ASSAY_TEST_END_AFTER=" + end_after);
+    return process_test::run(words, settings);
+  }
+  /// The lines of a file, sorted, each without the folder's name.
+  std::vector<std::string> lines(const std::string& folder, const std::string& file) const {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(own_.path() / folder / file));
+    for (std::string line; std::getline(in, line);) {
+      if (const std::size_t n = line.find(at(folder)); n != line.npos) line.erase(n, at(folder).size());
+      all.push_back(line);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  /// Ends the run by the signal after `n` entries, then goes on. Nothing finished is lost or made again.
+  void expect_resumes(const std::string& line, int n, int signal, int status, const std::string& file) {
+    const Finished whole = run(line, "whole");
+    ASSERT_EQ(whole.status, status) << whole.out << whole.err;
+    EXPECT_FALSE(fs::exists(at("whole/unfinished.jsonl")));
+    const Finished killed = run(line, "killed", fmt::format("{} {}", n, signal));
+    EXPECT_EQ(killed.signal, signal) << killed.err;
+    EXPECT_FALSE(fs::exists(at("killed/" + file)));
+    EXPECT_GE(lines("killed", "unfinished.jsonl").size(), static_cast<std::size_t>(n) + 1);
+    if (signal != SIGKILL) {
+      EXPECT_NE(killed.err.find("assay: interrupted: "), std::string::npos) << killed.err;
+      EXPECT_NE(killed.err.find("to go on: assay " + line), std::string::npos) << killed.err;
+      EXPECT_NE(killed.err.find(" --resume\n"), std::string::npos) << killed.err;
+    }
+    const Finished resumed = run(line + " --resume", "killed");
+    EXPECT_EQ(resumed.status, status) << resumed.out << resumed.err;
+    EXPECT_NE(resumed.err.find("going on with "), std::string::npos) << resumed.err;
+    EXPECT_FALSE(fs::exists(at("killed/unfinished.jsonl")));
+    EXPECT_EQ(lines("killed", file), lines("whole", file));
+  }
+  TestFolder own_;
+};
+
+TEST_F(Resume, AReportThatWasKilled) {
+  expect_resumes(
+      "report --key online_warp/f16@host --family normal_1 --family probe --V 33 --V 129 --V 1025 --threads "
+      "1",
+      2, SIGKILL, kPassed, "records.jsonl");
+}
+TEST_F(Resume, ACheckThatWasInterrupted) {
+  expect_resumes("check mutant.sum_skips_tail/f32@host --only batch --only shapes --V 257 --quick", 3,
+                 SIGTERM, kFailed, "records.jsonl");
+}
+TEST_F(Resume, AFuzzThatWasKilledKeepsItsFinding) {
+  const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 128 --jobs 1 --in-process";
+  expect_resumes(line, 1, SIGKILL, kFailed, "records.jsonl");
+  run(line, "again", "1 9");
+  int cases = 0;
+  for (const auto& entry : fs::directory_iterator(at("again")))
+    if (entry.path().extension() == ".json") {
+      ++cases;
+      EXPECT_EQ(process_test::run({"replay", entry.path().string()}).status, kFailed);
+    }
+  EXPECT_GT(cases, 0) << "the case is there before the search ends";
+}
+TEST_F(Resume, ASelftestThatWasInterrupted) {
+  const Finished killed = run("selftest --quick --threads 1", "self", "2 2");
+  EXPECT_EQ(killed.signal, SIGINT);
+  EXPECT_NE(killed.err.find("to go on: assay selftest --quick"), std::string::npos) << killed.err;
+  const Finished more = run("selftest --quick --threads 1 --resume", "self", "4 9");
+  EXPECT_NE(more.err.find("going on with 2 finished"), std::string::npos) << more.err;
+  std::vector<std::string> all = lines("self", "unfinished.jsonl");
+  for (std::string& l : all) l = l.substr(0, l.find("\"what\""));
+  EXPECT_EQ(all.size(), 5u);
+  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end()) << "an entry was judged twice";
+}
+
+TEST_F(Resume, OnlyTheSameCommandGoesOn) {
+  const std::string line =
+      "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --V 1025 --threads 1";
+  run(line, "out", "2 9");
+  const Finished other = run(line + " --seed 2 --resume", "out");
+  EXPECT_EQ(other.status, kBadCall);
+  EXPECT_NE(other.err.find("another command: assay " + line.substr(0, 20)), std::string::npos) << other.err;
+  EXPECT_EQ(std::count(other.err.begin(), other.err.end(), '\n'), 1) << other.err;
+  // A torn last line is one record that was not finished.
+  std::ofstream(at("out/unfinished.jsonl"), std::ios::app) << "{\"case\":\"torn";
+  EXPECT_EQ(run(line + " --resume", "out").status, kPassed);
+  // Without --resume the run begins again, and what was there is kept.
+  run(line, "out", "2 9");
+  const Finished again = run(line, "out");
+  EXPECT_EQ(again.status, kPassed);
+  EXPECT_NE(again.err.find("--resume would have gone on with it"), std::string::npos) << again.err;
+  EXPECT_TRUE(fs::exists(at("out/unfinished.old.jsonl")));
+}
+
+TEST_F(Resume, ASecondRunIntoTheSameFolderStops) {
+  {
+    const OutFolder first(at("out"));
+    for (const char* line : {"report --key online_warp/f16@host --family normal_1 --V 33",
+                             "check online_warp/f16@host --only shapes --V 257 --quick",
+                             "selftest --key all_zero", "fuzz online_warp/f16@host --evaluations 1",
+                             "sweep --host --key online_warp/f16@host", "functions --stride 16777216"}) {
+      const Finished second = run(line, "out");
+      EXPECT_EQ(second.status, kBadCall) << line << second.out;
+      EXPECT_NE(second.err.find("another run writes there (process "), std::string::npos) << second.err;
+      EXPECT_EQ(std::count(second.err.begin(), second.err.end(), '\n'), 1) << second.err;
+    }
+  }
+  EXPECT_TRUE(fs::is_empty(at("out")));
+  // A killed run leaves its lock file, and nobody holds it.
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33";
+  run(line, "out", "1 9");
+  EXPECT_TRUE(fs::exists(at("out/.lock")));
+  EXPECT_EQ(run(line, "out").status, kPassed);
+  EXPECT_FALSE(fs::exists(at("out/.lock")));
+}
+
+}  // namespace
+}  // namespace assay

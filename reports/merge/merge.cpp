@@ -1,0 +1,295 @@
+#include "reports/merge/merge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "accuracy/record.hpp"
+#include "accuracy/reproduce.hpp"
+#include "fuzz/search/campaign.hpp"
+#include "reference/error.hpp"
+#include "reference/file_writing.hpp"
+#include "reference/json_text.hpp"
+#include "reports/out/journal.hpp"
+#include "reports/out/shard_folder.hpp"
+#include "reports/records/about.hpp"
+
+namespace assay {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder that a part wrote, finished or not.
+struct Part {
+  fs::path folder;
+  std::optional<ShardEnd> end;  // empty: it is not finished
+};
+
+bool is_part(const fs::path& folder) {
+  return fs::exists(folder / kShardFile) || fs::exists(folder / kUnfinished);
+}
+
+std::vector<Part> parts_in(const std::vector<fs::path>& folders) {
+  std::set<fs::path> found;
+  for (const fs::path& folder : folders) {
+    if (!fs::is_directory(folder)) throw InputError(folder.string() + ": no such folder");
+    if (is_part(folder)) {
+      found.insert(folder);
+      continue;
+    }
+    bool any = false;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.is_directory() && entry.path().filename().string().starts_with("shard-")) {
+        any = true;
+        found.insert(entry.path());
+      }
+    if (!any)
+      throw InputError(folder.string() + ": holds no part of a run (no shard-0-of-N, no " + kShardFile + ")");
+  }
+  std::vector<Part> all;
+  for (const fs::path& folder : found) {
+    Part p{folder, {}};
+    // A part that was begun again is not finished, although its older file is there.
+    if (fs::exists(folder / kShardFile) && !fs::exists(folder / kUnfinished))
+      p.end = read_shard_file(folder / kShardFile);
+    all.push_back(std::move(p));
+  }
+  return all;
+}
+
+/// "shard-2-of-4" as 2 and 4.
+std::optional<Shard> shard_in_name(const fs::path& folder) {
+  Shard s;
+  int end = 0;
+  const std::string name = folder.filename().string();
+  if (std::sscanf(name.c_str(), "shard-%d-of-%d%n", &s.index, &s.count, &end) < 2 ||
+      end != static_cast<int>(name.size()))
+    return {};
+  return s;
+}
+
+/// The parts in order. Throws if they are of several runs, or not all there.
+std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
+  const Part* first = nullptr;
+  std::map<int, const Part*> by_index;
+  for (const Part& p : parts) {
+    if (!p.end) continue;
+    if (!first) first = &p;
+    const ShardEnd &a = *first->end, &b = *p.end;
+    const char* const differs = a.count != b.count       ? "another number of parts"
+                                : a.command != b.command ? "another command"
+                                : a.assay != b.assay     ? "another version of assay"
+                                : a.files != b.files     ? "other contents of the files that the command names"
+                                                         : nullptr;
+    if (differs)
+      throw InputError(fmt::format("{} and {} are no parts of one run: {}", first->folder.string(),
+                                   p.folder.string(), differs));
+    if (const auto [at, fresh] = by_index.emplace(b.shard, &p); !fresh)
+      throw InputError(fmt::format("{} and {} are both shard {}/{}", at->second->folder.string(),
+                                   p.folder.string(), b.shard, b.count));
+  }
+  // How many there should be, if none is finished, only the names of the folders say.
+  int count = first ? first->end->count : 0;
+  std::map<int, const Part*> unfinished;
+  for (const Part& p : parts)
+    if (const auto named = shard_in_name(p.folder); !p.end && named) {
+      if (!first) count = std::max(count, named->count);
+      if (named->count == count) unfinished[named->index] = &p;
+    }
+  if (count == 0) throw InputError(parts.front().folder.string() + ": did not end, and does not say of how many");
+  MissingParts missing;
+  missing.count = count;
+  for (int i = 0; i < count; ++i) {
+    if (by_index.contains(i)) continue;
+    ++missing.missing;
+    const auto at = unfinished.find(i);
+    missing.text += fmt::format("shard {}/{} {}", i, count,
+                                at != unfinished.end() ? "did not end (" + at->second->folder.string() + ")"
+                                                       : "is missing");
+    if (first)
+      missing.text += fmt::format(": {} --shard {}/{} --out {}{}", first->end->command, i, count,
+                                  shell_quoted(first->folder.parent_path().string()),
+                                  at != unfinished.end() ? " --resume" : "");
+    missing.text += "\n";
+  }
+  if (missing.missing > 0) throw missing;
+  std::vector<const Part*> all;
+  for (const auto& [index, part] : by_index) all.push_back(part);
+  return all;
+}
+
+/// Writes a file line by line beside its place; `commit` puts it there.
+class Growing {
+ public:
+  explicit Growing(fs::path to) : to_(std::move(to)), part_(unique_part(to_)), out_(part_, std::ios::binary) {}
+  ~Growing() {
+    std::error_code ignored;
+    if (!committed_) fs::remove(part_, ignored);
+  }
+  void add(const std::string& line) {
+    errno = 0;
+    if (!(out_ << line << '\n')) throw_unwritten(to_, errno);
+  }
+  void commit() {
+    errno = 0;
+    out_.close();
+    if (!out_) throw_unwritten(to_, errno);
+    fs::rename(part_, to_);
+    committed_ = true;
+  }
+  std::string name() const { return to_.filename().string(); }
+
+ private:
+  fs::path to_, part_;
+  std::ofstream out_;
+  bool committed_ = false;
+};
+
+/// Counts a record, and returns its line with the command that repeats it in the new folder.
+std::string counted(const std::string& line, const fs::path& part, const fs::path& out, Merged& m) {
+  nlohmann::json j = parse_json_line(line);
+  if (!j.is_object()) throw InputError("is no record");
+  const std::string status = j.value("status", "");
+  ++m.records;
+  const bool bad = status == name(Status::fail) || status == name(Status::inconclusive) ||
+                   status == name(Status::crashed) || status == name(Status::hung);
+  m.failed += bad;
+  m.executed += status != name(Status::not_run);
+  m.passed += status == name(Status::pass);
+  std::string reproduce = j.value("reproduce", "");
+  // A case file is copied beside the records.
+  bool moved = false;
+  const std::string from = "replay " + part.string() + "/";
+  if (const std::size_t at = reproduce.find(from); at != reproduce.npos) {
+    reproduce.replace(at, from.size(), "replay " + out.string() + "/");
+    j["reproduce"] = reproduce;
+    moved = true;
+  }
+  if (bad && m.first.empty()) m.first = reproduce;
+  return moved ? j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : line;
+}
+
+/// The entries of a kill matrix have an outcome instead of a status.
+void count_entry(const std::string& line, Merged& m) {
+  const nlohmann::json j = parse_json_line(line);
+  const std::string outcome = j.is_object() ? j.value("outcome", "") : "";
+  const bool bad = outcome == "SURVIVED" || outcome == "REFUSED";
+  ++m.records;
+  m.failed += bad;
+  m.executed += outcome != "not run";
+  m.passed += outcome != "not run" && !bad;
+  if (bad && m.first.empty()) m.first = j.value("reproduce", "");
+}
+
+void count_timing(const std::string& line, Merged& m) {
+  const nlohmann::json j = parse_json_line(line);
+  const std::string status = j.is_object() ? j.value("status", "") : "";
+  ++m.records;
+  m.failed += status == "failed";
+  m.executed += status != "not_run";
+  m.passed += status == "measured" || status == "once";
+  if (status == "failed" && m.first.empty()) m.first = j.value("reproduce", "");
+}
+
+/// What the pages show beside the records. Environment and speeds are those of the first part that has any.
+std::string merged_about(const std::vector<const Part*>& parts) {
+  ReportData all;
+  std::set<std::string> keys, families;
+  for (const Part* p : parts) {
+    ReportData one = read_about(p->folder / kAboutFile);
+    for (KeyInfo& k : one.keys)
+      if (keys.insert(k.key).second) all.keys.push_back(std::move(k));
+    for (FamilyInfo& f : one.families)
+      if (families.insert(f.name).second) all.families.push_back(std::move(f));
+    for (auto& [key, contract] : one.contracts) all.contracts[key] = std::move(contract);
+    std::move(one.profiles.begin(), one.profiles.end(), std::back_inserter(all.profiles));
+    if (all.environment.empty()) all.environment = std::move(one.environment);
+    if (all.oracle.rows.empty()) all.oracle = std::move(one.oracle);
+    if (!all.functions) all.functions = std::move(one.functions);
+    all.planned += one.planned;
+    all.executed += one.executed;
+    all.seconds = std::max(all.seconds, one.seconds);
+    all.quick = all.quick || one.quick;
+  }
+  return render_about(all);
+}
+
+/// Contracts by key: each kernel is in one part.
+std::string merged_contracts(const std::vector<const Part*>& parts) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const Part* p : parts)
+    if (const fs::path file = p->folder / "contract.json"; fs::exists(file)) all.update(parse_json(read_file(file)));
+  return all.dump(2) + "\n";
+}
+
+}  // namespace
+
+Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
+  const std::vector<Part> found = parts_in(folders);
+  const std::vector<const Part*> parts = whole_run(found);
+  Merged m;
+  m.verb = parts.front()->end->verb;
+  for (const Part* p : parts) m.statuses.push_back(p->end->status);
+
+  Files small;
+  std::map<std::string, std::vector<fuzz::Corpus>> corpora;
+  for (const Part* p : parts)
+    for (const auto& entry : fs::directory_iterator(p->folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.ends_with(".corpus.jsonl")) {
+        fuzz::Corpus c = fuzz::corpus_from_text(read_file(entry.path()), entry.path().string());
+        corpora[c.key].push_back(std::move(c));
+      } else if (name.ends_with(".json") && name != kShardFile && name != kAboutFile &&
+                 name != "contract.json") {
+        small.emplace_back(out / name, read_file(entry.path()));
+      }
+    }
+  for (const auto& [key, list] : corpora)
+    small.emplace_back(fuzz::corpus_file(out, key, {}), fuzz::merged(list).text());
+  if (fs::exists(parts.front()->folder / "contract.json"))
+    small.emplace_back(out / "contract.json", merged_contracts(parts));
+
+  // A part of a check without a kernel has none.
+  std::vector<const Part*> told;
+  for (const Part* p : parts)
+    if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
+  if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
+
+  const auto lines = [&](const char* name, const std::function<std::string(const std::string&, const Part&)>& take) {
+    Growing all(out / name);
+    std::int64_t taken = 0;
+    for (const Part* p : parts) {
+      const std::int64_t before = taken;
+      for_each_line(p->folder / name, [&](const std::string& line) {
+        all.add(take(line, *p));
+        ++taken;
+      });
+      if (taken - before != p->end->records)
+        throw InputError(fmt::format("{}: holds {} records, and its part had made {}",
+                                     (p->folder / name).string(), taken - before, p->end->records));
+    }
+    write_files(small);
+    all.commit();
+    m.files.push_back(all.name());
+  };
+  if (m.verb == "selftest")
+    lines("selftest.jsonl", [&](const std::string& line, const Part&) { return count_entry(line, m), line; });
+  else if (m.verb == "sweep")
+    lines("sweep.jsonl", [&](const std::string& line, const Part&) { return count_timing(line, m), line; });
+  else
+    lines("records.jsonl",
+          [&](const std::string& line, const Part& p) { return counted(line, p.folder, out, m); });
+  for (const auto& [path, text] : small) m.files.push_back(path.filename().string());
+  return m;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+// Puts the parts of a run that many processes shared into one folder (`assay merge`).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+struct Merged {
+  std::string verb;           // "report"
+  std::vector<int> statuses;  // the exit status of each part
+  std::int64_t records = 0, failed = 0, executed = 0, passed = 0;
+  std::string first;          // the command that repeats the first failing record
+  std::vector<std::string> files;  // names of the files that were written
+};
+
+/// Parts are missing or did not end. The message has one line for each, with the command that makes it.
+struct MissingParts {
+  std::string text;
+  std::int64_t missing = 0, count = 0;
+};
+
+/// `folders`: parts, or folders with parts in them (shard-0-of-4, ...). Writes the records of all parts, in their
+/// order, into `out`, and copies what they refer to. Throws InputError if the parts are not of one run, and
+/// MissingParts if one is missing; then nothing has been written.
+Merged merge_parts(const std::vector<std::filesystem::path>& folders, const std::filesystem::path& out);
+
+}  // namespace assay

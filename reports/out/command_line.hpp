@@ -1,0 +1,26 @@
+// The command line of this run: it is printed so that somebody can go on with the run, and it is compared so that
+// nobody goes on with another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// The words after "assay". Called once, before a command runs.
+void set_command_line(std::vector<std::string> words);
+
+/// "assay check safe_block/f32@host --quick --resume", quoted for a shell.
+std::string command_to_resume();
+
+/// "check": the first word.
+std::string command_verb();
+
+/// The same without the words that change no record: --resume, --out, --threads, --shared; and without these
+/// options and their values.
+std::string command_compared(const std::vector<std::string>& also_without = {});
+
+/// A number from the contents of all files that the words name: kernels, logits. 0 if there are none.
+std::string hash_of_named_files();
+
+}  // namespace assay

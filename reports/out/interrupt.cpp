@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "reports/out/command_line.hpp"
+#include "reports/out/journal.hpp"
+
+namespace assay {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+// Read by the handler, so they are plain memory that is complete before the handler is installed.
+char g_after[8192];
+std::size_t g_after_size = 0;
+const std::atomic<std::int64_t>* g_finished = nullptr;
+struct sigaction g_old[std::size(kSignals)];
+
+void write_all(const char* text, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = write(STDERR_FILENO, text, size);
+    if (n <= 0) return;
+    text += n;
+    size -= static_cast<std::size_t>(n);
+  }
+}
+
+/// Calls nothing but write, signal and raise: a handler may not do more.
+void say_how_to_go_on(int number) {
+  constexpr char kInterrupted[] = "\nassay: interrupted: ";
+  write_all(kInterrupted, sizeof kInterrupted - 1);
+  char digits[24];
+  std::size_t at = sizeof digits;
+  std::int64_t n = g_finished ? g_finished->load() : 0;
+  do digits[--at] = static_cast<char>('0' + n % 10);
+  while ((n /= 10) > 0);
+  write_all(digits + at, sizeof digits - at);
+  write_all(g_after, g_after_size);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+}  // namespace
+
+InterruptNote::InterruptNote(const std::filesystem::path& where, const std::atomic<std::int64_t>& finished) {
+  const std::string text =
+      fmt::format(" entries of what is finished are kept in {}\nassay: to go on: {}\n", where.string(), command_to_resume());
+  g_after_size = std::min(text.size(), sizeof g_after);
+  std::copy_n(text.data(), g_after_size, g_after);
+  g_finished = &finished;
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], nullptr, &g_old[i]);
+    if (g_old[i].sa_handler == SIG_IGN) continue;  // nohup
+    struct sigaction action {};
+    action.sa_handler = say_how_to_go_on;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+InterruptNote::~InterruptNote() {
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &g_old[i], nullptr);
+  g_finished = nullptr;
+}
+
+}  // namespace assay

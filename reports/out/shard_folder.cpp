@@ -1,0 +1,77 @@
+#include "reports/out/shard_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reference/fields.hpp"
+#include "reference/parallel.hpp"
+#include "reports/build_info.hpp"
+#include "reports/data/files.hpp"
+#include "reports/out/command_line.hpp"
+
+namespace assay {
+
+template <IsA<ShardEnd> E, class Visit>
+void each_field(E& e, Visit& visit) {
+  visit("shard", e.shard);
+  visit("count", e.count);
+  visit("verb", e.verb);
+  visit("command", e.command);
+  visit("assay", e.assay);
+  visit("files", e.files);
+  visit("records", e.records);
+  visit("status", e.status);
+}
+
+std::filesystem::path shard_folder(const std::filesystem::path& out, const Shard& shard) {
+  return shard.count == 1 ? out : out / fmt::format("shard-{}-of-{}", shard.index, shard.count);
+}
+
+ShardEnd shard_end(const Shard& shard, std::int64_t records, int status) {
+  return {shard.index,
+          shard.count,
+          command_verb(),
+          command_compared({"--shard", "--device"}),
+          fmt::format("{} ({})", build_info::version, build_info::commit),
+          hash_of_named_files(),
+          records,
+          status};
+}
+
+std::string shard_text(const ShardEnd& end) { return fields_to_json(end).dump(1) + "\n"; }
+
+void add_shard_file(Files& files, const std::filesystem::path& folder, const ShardEnd& end) {
+  if (end.count > 1) files.emplace_back(folder / kShardFile, shard_text(end));
+}
+
+ShardEnd read_shard_file(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  try {
+    const auto e = fields_from_json<ShardEnd>(parse_json(text));
+    if (e.count < 1 || e.shard < 0 || e.shard >= e.count) throw InputError("there is no such shard");
+    return e;
+  } catch (const InputError& e) {
+    throw InputError(file.string() + ": " + e.what());
+  }
+}
+
+void keep_shard(std::vector<std::string>& words, const Shard& shard) {
+  std::vector<std::string> mine;
+  for (auto i = static_cast<std::size_t>(shard.index); i < words.size();
+       i += static_cast<std::size_t>(shard.count))
+    mine.push_back(std::move(words[i]));
+  words = std::move(mine);
+}
+
+std::vector<std::size_t> dealt_to(const Shard& shard, const std::vector<double>& weights) {
+  std::vector<std::size_t> mine;
+  const auto order = largest_first(weights.size(), [&](std::size_t i) { return weights[i]; });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (i % static_cast<std::size_t>(shard.count) == static_cast<std::size_t>(shard.index))
+      mine.push_back(order[i]);
+  std::sort(mine.begin(), mine.end());
+  return mine;
+}
+
+}  // namespace assay
