@@ -31,7 +31,7 @@ add_subdirectory(kernels/isolation/fixtures)
 # tests, and under TSan it may start only the way that ctest was started (see ./run).
 set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 1800)
 if(ASSAY_SANITIZE)
-  # `ctest -L sanitizer-small` is the part for which ./run test has time. It is a separate binary and takes a
+  # `ctest -L sanitizer-small` is the part for which ./run test --all has time. It is a separate binary and takes a
   # third of the build. `ctest -L sanitizer` runs everything. TSan runs fibers some fifty times slower, so its
   # small set contains only what can race.
   set(small reports/runs/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp

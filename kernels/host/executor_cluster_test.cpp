@@ -110,16 +110,16 @@ struct Exchange {
     }
   }
 };
-unsigned sums[64];  // global memory
+unsigned sums_of_blocks[64];  // global memory
 
 TEST(ExecutorCluster, BlocksExchangeValues) {
   for (const unsigned blocks : {1u, 2u, 5u, 16u})
     for (const bool repeats : {false, true})
       for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
         const Seeded seeded(seed);
-        launch_clusters(3, blocks, 64, Exchange{.repeats = repeats, .out = sums});
+        launch_clusters(3, blocks, 64, Exchange{.repeats = repeats, .out = sums_of_blocks});
         for (unsigned b = 0; b < 3 * blocks; ++b)
-          ASSERT_EQ(sums[b], blocks * (blocks - 1) / 2 + (repeats ? 2 * blocks : 0))
+          ASSERT_EQ(sums_of_blocks[b], blocks * (blocks - 1) / 2 + (repeats ? 2 * blocks : 0))
               << blocks << ", " << seed;
       }
 }
@@ -155,9 +155,9 @@ TEST(ExecutorCluster, TooFewBytes) {
   expect_fault(
       3, 32,
       {"no thread can go on", "an mbarrier's wait (8 bytes have not arrived)", "executor_cluster_test.cpp:"},
-      Exchange{.missing_sends = 1, .out = sums});
+      Exchange{.missing_sends = 1, .out = sums_of_blocks});
   expect_fault(3, 32, {"no thread can go on", "(16 bytes have not arrived)"},
-               Exchange{.extra_bytes = 16, .out = sums});
+               Exchange{.extra_bytes = 16, .out = sums_of_blocks});
 }
 TEST(ExecutorCluster, TooManyBytes) {
   static bool before;
@@ -181,7 +181,7 @@ TEST(ExecutorCluster, TooManyBytes) {
 }
 TEST(ExecutorCluster, EndsWhileAPeerStillSends) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const std::string fault = cluster_fault(4, 32, seed, Exchange{.ends_early = true, .out = sums});
+    const std::string fault = cluster_fault(4, 32, seed, Exchange{.ends_early = true, .out = sums_of_blocks});
     // A block of one warp either ends before anybody sends to it, or something is on its way to it.
     EXPECT_TRUE(fault.find("a block that has ended") != fault.npos ||
                 fault.find("a block ended while") != fault.npos)
@@ -190,16 +190,16 @@ TEST(ExecutorCluster, EndsWhileAPeerStillSends) {
   // The same where every block leaves without its values. Under ThreadSanitizer that is a race, below.
   if (kSlow) return;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
-    EXPECT_NE(cluster_fault(4, 32, seed, Exchange{.waits = false, .out = sums}), "") << seed;
+    EXPECT_NE(cluster_fault(4, 32, seed, Exchange{.waits = false, .out = sums_of_blocks}), "") << seed;
 }
 TEST(ExecutorCluster, AnMbarrierThatNobodyStarted) {
   expect_fault(2, 32, {"an mbarrier is used that nobody has started"},
-               Exchange{.starts = false, .out = sums});
+               Exchange{.starts = false, .out = sums_of_blocks});
 }
 TEST(ExecutorCluster, SendsBeforeTheClusterHasMet) {
   // Whoever comes first finds the peer's mbarrier not started; whoever comes later has no right to rely on
   // it.
-  expect_fault(2, 32, {"mbarrier"}, Exchange{.meets = false, .out = sums});
+  expect_fault(2, 32, {"mbarrier"}, Exchange{.meets = false, .out = sums_of_blocks});
   // A thread that exits has not arrived: the barrier of the others does not order what it did.
   const auto kernel = [] {
     ASSAY_SHARED(std::uint64_t, word, 1);
@@ -323,14 +323,18 @@ template <class Kernel>
   GTEST_FLAG_SET(death_test_style, "threadsafe"); \
   EXPECT_EXIT(run_and_exit(__VA_ARGS__), testing::ExitedWithCode(status), text)
 #define EXPECT_RACE(...) EXPECT_CHILD(66, "data race", __VA_ARGS__)
-#define EXPECT_NO_RACE(...) EXPECT_CHILD(0, "", __VA_ARGS__)
+#define EXPECT_NO_CLUSTER_RACE(...) EXPECT_CHILD(0, "", __VA_ARGS__)
 #else
 #define EXPECT_RACE(...) GTEST_SKIP() << "needs a ThreadSanitizer build"
-#define EXPECT_NO_RACE(...) launch_clusters(3, 4, 32, __VA_ARGS__)
+#define EXPECT_NO_CLUSTER_RACE(...) launch_clusters(3, 4, 32, __VA_ARGS__)
 #endif
 
-TEST(ExecutorCluster, TransfersOrderWhatTheyBring) { EXPECT_NO_RACE(Exchange{.repeats = true, .out = sums}); }
-TEST(ExecutorCluster, RaceBeforeTheWait) { EXPECT_RACE(Exchange{.reads_first = true, .out = sums}); }
+TEST(ExecutorCluster, TransfersOrderWhatTheyBring) {
+  EXPECT_NO_CLUSTER_RACE(Exchange{.repeats = true, .out = sums_of_blocks});
+}
+TEST(ExecutorCluster, RaceBeforeTheWait) {
+  EXPECT_RACE(Exchange{.reads_first = true, .out = sums_of_blocks});
+}
 
 /// Neighbours read each other's tile. `first`, `second`: a barrier before and after. `release`: it orders
 /// memory.
@@ -343,12 +347,12 @@ TEST(ExecutorCluster, RaceBeforeTheWait) { EXPECT_RACE(Exchange{.reads_first = t
     v += *peer(tile + threadIdx.x, (rank() + 1) % size_of_cluster);
     if (second) arrive(release), wait();
   }
-  if (v == ~0u) sums[0] = v;
+  if (v == ~0u) sums_of_blocks[0] = v;
   arrive();  // nobody ends while a neighbour still reads its tile
   wait();
 }
 TEST(ExecutorCluster, TheBarrierOrdersMemory) {
-  EXPECT_NO_RACE([] {
+  EXPECT_NO_CLUSTER_RACE([] {
     ASSAY_SHARED(unsigned, tile, 32);
     tile[threadIdx.x] = threadIdx.x;
     arrive();
@@ -371,7 +375,7 @@ TEST(ExecutorCluster, RaceThroughARelaxedBarrier) {
 }
 TEST(ExecutorCluster, RaceBetweenClusters) {
   EXPECT_RACE([] {
-    if (threadIdx.x == 0 && rank() == 0) sums[0] = blockIdx.x;
+    if (threadIdx.x == 0 && rank() == 0) sums_of_blocks[0] = blockIdx.x;
   });
 }
 

@@ -175,9 +175,9 @@ std::string data_directory() {
   std::error_code error;
   const auto exe = std::filesystem::read_symlink("/proc/self/exe", error);
   // beside the executable in a bundle, and in an installation
+  const bool known = !error;
   for (const char* beside : {"data", "../share/assay/data"})
-    if (const auto folder = exe.parent_path() / beside;
-        !error && std::filesystem::is_directory(folder, error))
+    if (const auto folder = exe.parent_path() / beside; known && std::filesystem::is_directory(folder, error))
       return folder.lexically_normal().string();
   return ASSAY_SOURCE_DIR "/reference/data";
 }

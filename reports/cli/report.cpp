@@ -68,7 +68,11 @@ int run_report_command(ReportArguments& o) {
   const Shard shard = fuzz::shard_of(o.shard);
   Plan plan = make_plan(s);
   if (shard.count > 1) keep_units(plan, dealt_to(shard, weights_of(plan)));
-  const OutFolder out(shard_folder(!o.out.empty() ? o.out : narrowed ? "out/selection" : "out/report", shard));
+  const OutFolder out(shard_folder(!o.out.empty() ? o.out
+                                   : narrowed     ? "out/selection"
+                                   : s.quick      ? "out/quick"
+                                                  : "out/report",
+                                   shard));
   fmt::print("plan: {}\n", describe(plan));
   flush_output();
 
@@ -114,6 +118,9 @@ int run_report_command(ReportArguments& o) {
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
   fmt::print("{}", lines_for_the_head(plan, data.records));
   fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  if (s.quick)
+    fmt::print("This was a quick report, at {} of the {} row lengths. Without --quick it takes all.\n",
+               quick_report_sizes().size(), report_sizes().size());
   if (failed > 0)
     fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
                failed);
@@ -129,7 +136,9 @@ void add_report_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
   add_out(*c, o->out,
-          "folder for records.jsonl, summary.md and index.html (out/report; out/selection when narrowed)");
+          "folder for records.jsonl, summary.md and index.html (out/report; with --quick out/quick; "
+          "out/selection when "
+          "narrowed)");
   c->add_option("--key", s.keys, "keys, as variant/dtype@backend; * and ? match (every host and cuda key)");
   add_family(*c, s.families);
   add_whole(*c, "--V", s.sizes, "row lengths (18 from 0 to 128256)");

@@ -125,9 +125,12 @@ std::string failures(const Context& c) {
 Frame kernel_overview(const Context& c) {
   const Counts n = count(c.keys);
   const std::int64_t bad = n.fail + n.crashed + n.hung;
+  std::int64_t lost = 0;  // cases of keys that can run there
+  for (const KeyTally* k : c.keys) lost += k->ran() ? k->status[Status::not_run] : 0;
   Frame f;
-  f.passed = bad + n.inconclusive == 0 && n.pass > 0;
+  f.passed = bad + n.inconclusive + lost == 0 && n.pass > 0;
   f.verdict = bad > 0              ? "FAIL"
+              : lost > 0           ? "INCOMPLETE"
               : n.inconclusive > 0 ? "INCONCLUSIVE"
               : n.pass > 0         ? "PASS"
               : n.unsupported > 0  ? "NOT JUDGED"
@@ -141,6 +144,7 @@ Frame kernel_overview(const Context& c) {
                                    : ": " + escape(info.algorithm) + ", exp " + escape(info.exp) +
                                          ", division " + escape(info.division) + ".");
   f.sentence = fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
+  if (lost > 0) f.sentence += fmt::format("; {} did not run", grouped(lost));
   if (n.unsupported > 0)
     f.sentence += fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported));
   f.sentence += ".";
@@ -163,7 +167,10 @@ Frame overview(const Context& c, const Digest& whole) {
   f.sentence = escape(capitalised(verdict_reason(whole))) + ".";
   if (c.data.seconds > 0) f.sentence += fmt::format(" Took {} s.", number(c.data.seconds));
   f.facts = contracts(c);
-  if (c.data.quick && !c.keys.empty())
+  if (c.data.quick && !check)
+    f.facts +=
+        "<p>This was a quick report, at some of the row lengths. <code>assay report</code> takes all.</p>\n";
+  if (c.data.quick && check && !c.keys.empty())
     f.facts += "<p>This was a quick check: " + c.keys.front()->conformance.lengths_tried + ".</p>\n";
   if (const std::string line = resolution_line(c.keys); !line.empty())
     f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";

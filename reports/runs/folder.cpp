@@ -1,5 +1,6 @@
 #include "reports/runs/folder.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -110,9 +111,14 @@ RecordedRun::RecordedRun(const fs::path& folder, const fs::path& records, int th
       records, [this](const Record& r) { digest_->take(r); }, threads);
   if (n == 0) throw InputError(records.string() + ": holds no record");
   digest_->finish();
-  if (!known) {
-    const Counts c = count(pointers(*digest_));
-    about_.planned = about_.executed = c.executed;
+  const Counts c = count(pointers(*digest_));
+  if (known) {
+    // Records that are gone did not run, as far as anybody can see.
+    about_.executed = std::min(about_.executed, c.executed);
+  } else {
+    about_.executed = c.executed;
+    // A key of which nothing ran could not run there. Of the others every case was planned.
+    for (const KeyTally& k : digest_->keys()) about_.planned += k.ran() ? k.records() : 0;
   }
 }
 

@@ -132,6 +132,7 @@ KeyInfo key_info(const Variant& v) {
 ReportData run_report(const Plan& plan, const Selection& selection, const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
+  data.quick = selection.quick;
   data.environment = environment();
   data.environment.emplace_back("seed", std::to_string(selection.seed));
   data.environment.emplace_back("plan", describe(plan));

@@ -1,4 +1,4 @@
-// The small set that ./run test repeats under ASan+UBSan and under TSan: every host kernel on rows that
+// The small set that ./run test --all repeats under ASan+UBSan and under TSan: every host kernel on rows that
 // exercise its tails, barriers and special values, and the report driver on two threads. Under TSan a missing
 // barrier in a kernel is a data race here.
 #include <gtest/gtest.h>

@@ -132,26 +132,33 @@ struct TileSource {
   __device__ __forceinline__ bool bounded() const { return tile.bounded(); }
 };
 
-/// A source some of which found no room is collected again. A higher floor comes first from the maxima,
-/// unless it does already. Then of many that are equal to the floor the first k are enough. If there is still
-/// no room, the floor rises to the k-th of the candidates that found room, by value and column: each turn
-/// leaves out at least kRoom - k more. All threads must call it. Returns the floor for later sources.
+/// A source some of which found no room is collected again. `reached`: k elements up to here reach `floor`. A
+/// higher floor comes first from the maxima, unless it does already. Then of many that are equal to the floor
+/// the first k are enough, if k elements reach it; if not, some of the k best may lie just below it, among
+/// the candidates. If there is still no room, the floor rises to the k-th of the candidates that found room,
+/// by value and column: each turn leaves out at least kRoom - k more. All threads must call it. Returns the
+/// floor for later sources.
 template <class T, class Source, int kRoom, int kThreads>
-ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, int k,
+ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, bool reached, int k,
                                Buffer<kRoom, kThreads>& buffer) {
   if (!source.bounded()) {
     buffer.filter([&](Candidate c) { return source.earlier(c); });
     const float bound = groups_bound<T>(maxima, k, buffer.bound);
     floor = higher(floor, bound);
+    reached = bound == floor;
     if (!__syncthreads_or(!source.collect(floor, 0, buffer))) return floor_after(floor, bound);
   }
   if constexpr (Source::kInOrder) {
-    const auto earlier = [&](Candidate c) { return source.earlier(c) && ranked_logit(rank_of(c)) >= floor; };
-    buffer.filter(earlier);
-    if (__syncthreads_and(source.collect_first(floor, k, buffer))) return next_above(floor);
-    buffer.filter(earlier);
-    source.collect(floor, 0, buffer);  // it finds no room again
-    __syncthreads();                   // the buffer is full
+    if (reached) {
+      const auto earlier = [&](Candidate c) {
+        return source.earlier(c) && ranked_logit(rank_of(c)) >= floor;
+      };
+      buffer.filter(earlier);
+      if (__syncthreads_and(source.collect_first(floor, k, buffer))) return next_above(floor);
+      buffer.filter(earlier);
+      source.collect(floor, 0, buffer);  // it finds no room again
+      __syncthreads();                   // the buffer is full
+    }
   }
   for (;;) {
     buffer.sort();

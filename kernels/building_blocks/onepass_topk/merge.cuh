@@ -56,8 +56,9 @@ __global__ void __launch_bounds__(kSelectThreads)
     });
     const float floor = groups_bound<T>(maxima, to.k, buffer.bound);
     if (__syncthreads_or(!source.collect(floor, 0, buffer)))
-      collect_again<T>(source, maxima, floor, to.k, buffer);
+      collect_again<T>(source, maxima, floor, true, to.k, buffer);
     put_best<Form>(buffer, to, pieces.logits.row(row), row, pieces.V, n);
+    __syncthreads();  // the candidates have been read
   }
 }
 

@@ -99,7 +99,7 @@ __device__ __forceinline__ void select_piece(const Pieces<T>& pieces, std::int64
       const Normalizer own = merge_lanes<E>(running.n);
       if (thread % 32 == 0) shared.warps[thread / 32] = own;
     }
-    floor = __syncthreads_or(!room) ? collect_again<T>(source, running.maxima, floor, k, buffer)
+    floor = __syncthreads_or(!room) ? collect_again<T>(source, running.maxima, floor, bound == floor, k, buffer)
                                     : floor_after(floor, bound);
     if (thread == 0) ring.copy_next(pieces);
     ring.leave();

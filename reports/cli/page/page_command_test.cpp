@@ -59,7 +59,7 @@ TEST_F(PageCommand, MakesThePagesOfTheRunAgain) {
   ASSERT_EQ(first.size(), 2 + kVariants.size());
   const std::string summary = read_file(folder_ / "summary.md");
   for (const auto& [name, html] : first) write_files({{folder_ / name, "gone"}});
-  const Outcome o = call("assay page " + folder_.string());
+  const Outcome o = command_test::call("assay page " + folder_.string());
   EXPECT_EQ(o.status, kPassed) << o.err;
   EXPECT_EQ(o.out, "page: " + (folder_ / "index.html").string() + "\n");
   EXPECT_EQ(pages(), first);
@@ -72,7 +72,7 @@ TEST_F(PageCommand, MakesPagesOfAFolderThatHasOnlyRecords) {
       {{folder_ / "records.jsonl", lines_of(data)},
        {folder_ / "summary.md",
         "# x\n\n## Environment\n\n| | |\n|---|---|\n| GPU | H\\|100 &lt;x&gt; |\n\n## Y\n| a | b |\n"}});
-  EXPECT_EQ(call("assay page " + folder_.string() + " --threads 2").status, kPassed);
+  EXPECT_EQ(command_test::call("assay page " + folder_.string() + " --threads 2").status, kPassed);
   const std::string index = read_file(folder_ / "index.html");
   EXPECT_NE(index.find("<b>PASS</b>"), std::string::npos);
   EXPECT_NE(index.find("<tr><th>GPU</th><td>H|100 &lt;x&gt;</td></tr>"), std::string::npos);
@@ -80,6 +80,32 @@ TEST_F(PageCommand, MakesPagesOfAFolderThatHasOnlyRecords) {
   // A key of this program is described as it knows it.
   EXPECT_NE(read_file(folder_ / "kernels/safe_block.html").find("softmax: safe, exp accurate"),
             std::string::npos);
+}
+
+TEST_F(PageCommand, RecordsThatAreGoneDidNotRun) {
+  const ReportData data = synthetic(1, {"host"});
+  const std::string lines = lines_of(data);
+  const std::string cut = lines.substr(0, lines.rfind('\n', lines.size() - 2) + 1);
+  ASSERT_FALSE(cut.empty());
+  write_report(folder_, data, {{"records.jsonl", lines}});
+  ASSERT_NE(read_file(folder_ / "index.html").find("<b>PASS</b>"), std::string::npos);
+  write_files({{folder_ / "records.jsonl", cut}});
+  EXPECT_EQ(command_test::call("assay page " + folder_.string()).status, kPassed);
+  EXPECT_EQ(read_file(folder_ / "index.html").find("<b>PASS</b>"), std::string::npos);
+  EXPECT_NE(read_file(folder_ / "summary.md").find("did not run"), std::string::npos);
+}
+
+TEST_F(PageCommand, OfAnOlderFolderCasesThatWereLostDidNotRun) {
+  ReportData data = synthetic(1, {"host"});
+  Record& lost = data.records.back();
+  lost.status = Status::not_run;
+  lost.reason = "load: lost to the machine's load";
+  write_files({{folder_ / "records.jsonl", lines_of(data)}});
+  EXPECT_EQ(command_test::call("assay page " + folder_.string()).status, kPassed);
+  EXPECT_EQ(read_file(folder_ / "index.html").find("<b>PASS</b>"), std::string::npos);
+  const std::string page = read_file(folder_ / "kernels" / (lost.variant + ".html"));
+  EXPECT_EQ(page.find("<b>PASS</b>"), std::string::npos);
+  EXPECT_NE(page.find("INCOMPLETE"), std::string::npos);
 }
 
 TEST_F(PageCommand, LinksEveryPageWithEveryOther) {
@@ -121,7 +147,7 @@ TEST_F(PageCommand, RemovesThePagesOfKernelsThatAreNotInTheReport) {
 
 TEST_F(PageCommand, RefusesWhatIsNoFolderOfRecords) {
   const auto says = [](const std::string& line, const std::string& what) {
-    const Outcome o = call(line);
+    const Outcome o = command_test::call(line);
     EXPECT_EQ(o.status, kBadCall) << line;
     EXPECT_NE(o.err.find(what), std::string::npos) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
