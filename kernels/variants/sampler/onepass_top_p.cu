@@ -1,0 +1,13 @@
+// onepass_top_p: the softmax of the nucleus of every row, 0 elsewhere. The sum and the best 256 come from
+// onepass_topk, in one read. Where they hold the set, the outputs follow from them; elsewhere a search by
+// rank reads the row up to 16 times. exp is accurate.
+#include "kernels/building_blocks/onepass_topk/top_p.cuh"
+
+namespace assay::ASSAY_BACKEND {
+namespace {
+
+using OnepassTopP = onepass::TopPLadder<onepass::Accurate>;
+ASSAY_REGISTER_KERNEL(OnepassTopP, "onepass_top_p", f16, bf16, f32);
+
+}  // namespace
+}  // namespace assay::ASSAY_BACKEND
