@@ -149,14 +149,14 @@ std::vector<std::string> lost_by(const Algebra& a) {
   return lost;
 }
 
-struct Mutant {
+struct FaultyAlgebra {
   Algebra algebra;
   const char* loses;
 };
 
-void PrintTo(const Mutant& m, std::ostream* os) { *os << m.algebra.name; }
+void PrintTo(const FaultyAlgebra& m, std::ostream* os) { *os << m.algebra.name; }
 
-const Mutant kMutants[] = {
+const FaultyAlgebra kMutants[] = {
     {algebra<no_rescale>("no_rescale"), "any_tree_within_bounds"},
     {algebra<rescales_the_larger>("rescales_the_larger"), "any_tree_within_bounds"},
     {algebra<no_identity_guard>("no_identity_guard"), "identity_from_both_sides"},
@@ -185,12 +185,12 @@ TEST(NormalizerMutants, WithoutAFaultNothingIsLost) {
   EXPECT_EQ(lost_by(algebra<right>("right")), std::vector<std::string>());
 }
 
-class NormalizerMutant : public testing::TestWithParam<Mutant> {};
+class NormalizerMutant : public testing::TestWithParam<FaultyAlgebra> {};
 INSTANTIATE_TEST_SUITE_P(, NormalizerMutant, testing::ValuesIn(kMutants), [](const auto& test) {
   return std::string(test.param.algebra.name) + "_loses_" + test.param.loses;
 });
 TEST_P(NormalizerMutant, IsCaught) {
-  const Mutant& m = GetParam();
+  const FaultyAlgebra& m = GetParam();
   for (const Property& p : normalizer_properties())
     if (std::string(p.name) == m.loses) {
       const std::string failure = outcome_of(p, m.algebra, false).failure;
@@ -204,7 +204,7 @@ TEST_P(NormalizerMutant, IsCaught) {
 TEST(NormalizerMutants, EveryPropertyIsLostByOne) {
   for (const Property& p : normalizer_properties())
     EXPECT_TRUE(std::any_of(std::begin(kMutants), std::end(kMutants),
-                            [&](const Mutant& m) { return std::string(m.loses) == p.name; }))
+                            [&](const FaultyAlgebra& m) { return std::string(m.loses) == p.name; }))
         << "no mutant loses " << p.name;
 }
 

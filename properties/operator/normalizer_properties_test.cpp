@@ -17,13 +17,15 @@ namespace assay {
 namespace {
 
 /// One algebra and one property.
-struct Case {
+struct NormalizerCase {
   const Algebra* algebra;
   const Property* property;
 };
-void PrintTo(const Case& c, std::ostream* os) { *os << name_of(*c.algebra) << "_" << c.property->name; }
+void PrintTo(const NormalizerCase& c, std::ostream* os) {
+  *os << name_of(*c.algebra) << "_" << c.property->name;
+}
 
-class Normalizer : public testing::TestWithParam<Case> {};
+class Normalizer : public testing::TestWithParam<NormalizerCase> {};
 TEST_P(Normalizer, Has) {
   const auto [algebra, property] = GetParam();
   if (const std::string why = unavailable_reason(algebra->backend); !why.empty()) GTEST_SKIP() << why;
@@ -32,14 +34,15 @@ TEST_P(Normalizer, Has) {
   EXPECT_TRUE(outcome.failure.empty()) << outcome.failure;
 }
 
-std::vector<Case> every_property_of(const Algebra& a) {
-  std::vector<Case> cases;
+std::vector<NormalizerCase> every_property_of(const Algebra& a) {
+  std::vector<NormalizerCase> cases;
   for (const Property& p : normalizer_properties()) cases.push_back({&a, &p});
   return cases;
 }
-const auto kPropertyName = [](const auto& test) { return std::string(test.param.property->name); };
-#define ON(prefix, algebra) \
-  INSTANTIATE_TEST_SUITE_P(prefix, Normalizer, testing::ValuesIn(every_property_of(algebra)), kPropertyName)
+const auto kNormalizerPropertyName = [](const auto& test) { return std::string(test.param.property->name); };
+#define ON(prefix, algebra)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(prefix, Normalizer, testing::ValuesIn(every_property_of(algebra)), \
+                           kNormalizerPropertyName)
 ON(NormalizerHost, host::accurate);
 ON(NormalizerHostFast, host::fast);
 ON(NormalizerHostF16, host::narrow_f16);

@@ -13,11 +13,11 @@
 namespace assay {
 namespace {
 
-struct Case {
+struct VariantCase {
   Backend backend;
   const VariantProperty* property;
 };
-void PrintTo(const Case& c, std::ostream* os) { *os << name(c.backend) << "_" << c.property->name; }
+void PrintTo(const VariantCase& c, std::ostream* os) { *os << name(c.backend) << "_" << c.property->name; }
 
 std::vector<const Variant*> keys_on(Backend backend) {
   std::vector<const Variant*> keys;
@@ -25,14 +25,14 @@ std::vector<const Variant*> keys_on(Backend backend) {
     if (v.backend == backend) keys.push_back(&v);
   return keys;
 }
-std::vector<Case> every_property_on(Backend backend) {
-  std::vector<Case> cases;
+std::vector<VariantCase> every_property_on(Backend backend) {
+  std::vector<VariantCase> cases;
   for (const VariantProperty& p : variant_properties()) cases.push_back({backend, &p});
   return cases;
 }
-const auto kPropertyName = [](const auto& test) { return std::string(test.param.property->name); };
+const auto kVariantPropertyName = [](const auto& test) { return std::string(test.param.property->name); };
 
-class Variants : public testing::TestWithParam<Case> {};
+class Variants : public testing::TestWithParam<VariantCase> {};
 TEST_P(Variants, Have) {
   const auto [backend, property] = GetParam();
   if (const std::string why = unavailable_reason(backend); !why.empty()) GTEST_SKIP() << why;
@@ -41,11 +41,11 @@ TEST_P(Variants, Have) {
   EXPECT_TRUE(outcome.failure.empty()) << outcome.failure;
 }
 INSTANTIATE_TEST_SUITE_P(VariantsHost, Variants, testing::ValuesIn(every_property_on(Backend::host)),
-                         kPropertyName);
+                         kVariantPropertyName);
 INSTANTIATE_TEST_SUITE_P(VariantsHostFma, Variants, testing::ValuesIn(every_property_on(Backend::host_fma)),
-                         kPropertyName);
+                         kVariantPropertyName);
 INSTANTIATE_TEST_SUITE_P(VariantsCuda, Variants, testing::ValuesIn(every_property_on(Backend::cuda)),
-                         kPropertyName);
+                         kVariantPropertyName);
 
 /// No key is left out: each has the general properties and one that judges its values or its selection.
 TEST(VariantProperties, ApplyToEveryKey) {
