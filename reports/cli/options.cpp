@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/environment_error.hpp"
 
 namespace assay {
@@ -71,16 +72,18 @@ CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& wha
 }
 
 CLI::Option* add_resume(CLI::App& command, bool& resume) {
-  return command.add_flag("--resume", resume,
-                          "go on with the run in --out that was interrupted: what it finished is not run again");
+  return command.add_flag(
+      "--resume", resume,
+      "go on with the run in --out that was interrupted: what it finished is not run again");
 }
 
 CLI::Option* add_shard(CLI::App& command, std::string& shard) {
-  return command.add_option(
-      "--shard", shard,
-      "INDEX/COUNT, as 0/4: this process does one part of the run, and writes to shard-0-of-4 in --out; assay "
-      "merge puts the parts together. Under an MPI or Slurm launcher it is read from OMPI_COMM_WORLD_RANK and "
-      "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
+  return command.add_option("--shard", shard,
+                            "INDEX/COUNT, as 0/4: this process does one part of the run, and writes to "
+                            "shard-0-of-4 in --out; assay "
+                            "merge puts the parts together. Under an MPI or Slurm launcher it is read from "
+                            "OMPI_COMM_WORLD_RANK and "
+                            "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
 }
 
 CLI::Option* add_family(CLI::App& command, std::string& family) {
@@ -95,6 +98,18 @@ CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families) {
 
 CLI::Option* add_device(CLI::App& command, int& device) {
   return add_whole(command, "--device", device, "CUDA device ordinal")->capture_default_str();
+}
+
+void add_sandbox(CLI::App& command) {
+  command.add_flag_callback(
+      "--sandbox",
+      [] {
+        if (const std::string why = why_not_sandboxed(); !why.empty())
+          throw EnvironmentError("--sandbox: " + why);
+      },
+      "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
+  command.add_flag_callback(
+      "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user");
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {
