@@ -5,24 +5,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/progress.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/record_lines.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
+#include "reports/terminal/progress.hpp"
 
 namespace assay {
 namespace {
 
 struct ReportArguments {
   Selection selection;
+  AnswerOptions answer;
   std::string out;
   std::string require;
   std::string compare;
@@ -45,6 +49,7 @@ std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& reco
 }
 
 int run_report_command(ReportArguments& o) {
+  VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
     throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
@@ -64,29 +69,32 @@ int run_report_command(ReportArguments& o) {
   fmt::print("plan: {}\n", describe(plan));
   std::fflush(stdout);
 
-  Progress progress;
+  std::optional<Progress> progress;
   RunOptions run_options;
   run_options.threads = o.threads;
-  run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { (*progress)(done, planned); };
   // Measured before the report uses all cores. A narrowed run does not need it.
   OracleSpeedData oracle;
+  if (!narrowed) progress.emplace("measuring the oracle and the functions");
   if (!o.oracle_speed.empty())
     oracle = read_oracle_speed(o.oracle_speed);
   else if (!narrowed)
     oracle = quick_oracle_speed();
   if (!functions && !narrowed) functions = quick_functions();
+  progress.emplace();
   ReportData data = run_report(plan, s, run_options);
+  progress.emplace("writing the page");
   data.oracle = std::move(oracle);
   data.functions = std::move(functions);
 
-  std::string lines;
-  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_report(out, data, {{"records.jsonl", lines}});
+  write_report(out, data, {{"records.jsonl", record_lines(data.records, data.environment)}});
+  progress.reset();
 
-  if (data.records.size() <= 3) fmt::print("{}", lines);
+  if (data.records.size() <= 3)
+    for (const Record& r : data.records) fmt::print("{}", record_line(r));
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
   fmt::print("{}", lines_for_the_head(plan, data.records));
-  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  say(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
   if (failed > 0)
@@ -94,7 +102,14 @@ int run_report_command(ReportArguments& o) {
                failed);
   const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
   if (!declared) fmt::print("FAIL: a function is further off than declared (assay functions)\n");
-  return report_passed(data) && failed == 0 && declared ? kPassed : kFailed;
+  VerdictDocument d =
+      verdict_document("report", data, report_passed(data) && failed == 0 && declared ? kPassed : kFailed);
+  if (failed > 0 || !declared) {
+    d.verdict = name(Verdict::fail);
+    d.reason += failed > 0 ? " A comparison failed while the oracle's speed was measured." : "";
+    d.reason += declared ? "" : " A function is further off than declared.";
+  }
+  return answer.give(std::move(d), out, {"records.jsonl", "summary.md", "index.html"});
 }
 
 }  // namespace
@@ -123,6 +138,7 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_flag("--quick", s.quick, "8 row lengths and fewer rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
+  add_answer_options(*c, o->answer);
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_require(*c, o->require);

@@ -10,6 +10,7 @@
 #include "kernels/adapter/entry/finder.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
+#include "reports/terminal/progress.hpp"
 
 namespace assay {
 namespace {
@@ -146,8 +147,11 @@ std::string source_words(const std::string& word, const SourceOptions& o) {
 
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation) {
-  const CompiledFile made = compile(one_file(word, options));
   const auto [file, name] = file_and_name(word);
+  const CompiledFile made = [&] {
+    const Progress compiling("compiling " + file);
+    return compile(one_file(word, options));
+  }();
   std::vector<SourceCandidate> all;
   for (Variant& v : load_plugin(made.path + name, isolation)) {
     SourceCandidate c{std::move(v), ""};

@@ -27,14 +27,17 @@
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/progress.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/record_lines.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/report.hpp"
 #include "reports/targets/check_targets.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
+#include "reports/terminal/progress.hpp"
 
 namespace assay {
 namespace {
@@ -43,6 +46,7 @@ struct CheckArguments {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require;
+  AnswerOptions answer;
   bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
   int device = 0;
 };
@@ -65,6 +69,18 @@ bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
   const conformance::Narrowing& n = o.narrow;
   return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
          n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
+}
+
+/// After a PASS: the command that goes on. Empty after another verdict, and if single cases were requested.
+std::string next_step(const ReportData& data, const std::vector<Target>& targets,
+                      const conformance::Narrowing& n) {
+  const bool single = !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.k || n.op;
+  if (verdict_of(data) != Verdict::pass || single) return "";
+  // Limits that nobody declared come first: a search would find what is outside them.
+  for (const auto& [key, contract] : data.contracts)
+    if (!contract.found.empty()) return "";
+  return fmt::format("next, search for an input that breaks it: assay fuzz {} --time 5m\n",
+                     targets.front().words);
 }
 
 /// The contract of each kernel, for programs: the same as the page's table. An empty object if single cases
@@ -125,7 +141,38 @@ ReportData check(const std::vector<Target>& targets, const CheckArguments& o) {
   return data;
 }
 
+/// The exit status of a check whose cases have run.
+int status_of(const ReportData& data, bool accept_limits) {
+  switch (verdict_of(data)) {
+    case Verdict::pass: {
+      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
+                                       [](const auto& one) { return !one.second.found.empty(); });
+      return limited && !accept_limits ? kUndeclaredLimits : kPassed;
+    }
+    case Verdict::fail:
+    case Verdict::inconclusive:
+      return kFailed;
+    case Verdict::incomplete:
+    case Verdict::not_run:
+    case Verdict::not_judged:
+      break;
+  }
+  return kEnvironment;
+}
+
+/// For programs; with the limits that nobody declared, if they make the exit status 4.
+VerdictDocument document_of(const ReportData& data, int status) {
+  VerdictDocument d = verdict_document("check", data, status);
+  if (status == kUndeclaredLimits)
+    for (const auto& [key, contract] : data.contracts)
+      if (!contract.found.empty())
+        d.reason += fmt::format(" {}: right within limits that nobody declared; adopt with: --declare '{}'.",
+                                key, contract.found);
+  return d;
+}
+
 int run_check_command(CheckArguments& o) {
+  VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
@@ -169,26 +216,15 @@ int run_check_command(CheckArguments& o) {
           "assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
     });
   const ReportData data = check(targets, o);
-  std::string lines;
-  for (const Record& r : data.records) lines += to_json(r).dump() + "\n";
-  write_report(out, data, {{"records.jsonl", lines}, {"contract.json", contracts_of(data)}});
-  if (data.records.size() <= 3) fmt::print("{}", lines);
-  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
-  switch (verdict_of(data)) {
-    case Verdict::pass: {
-      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
-                                       [](const auto& one) { return !one.second.found.empty(); });
-      return limited && !o.accept_limits ? kUndeclaredLimits : kPassed;
-    }
-    case Verdict::fail:
-    case Verdict::inconclusive:
-      return kFailed;
-    case Verdict::incomplete:
-    case Verdict::not_run:
-    case Verdict::not_judged:
-      break;
-  }
-  return kEnvironment;
+  write_report(out, data,
+               {{"records.jsonl", record_lines(data.records, data.environment)},
+                {"contract.json", contracts_of(data)}});
+  if (data.records.size() <= 3)
+    for (const Record& r : data.records) fmt::print("{}", record_line(r));
+  say(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
+      next_step(data, targets, o.run.narrow));
+  return answer.give(document_of(data, status_of(data, o.accept_limits)), out,
+                     {"records.jsonl", "contract.json", "summary.md", "index.html"});
 }
 
 }  // namespace
@@ -231,6 +267,7 @@ void add_check_command(CLI::App& app, int& status) {
       ->take_last()  // overrides the one in a reproduce line
       ->check(unsaid(CLI::PositiveNumber));
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_answer_options(*c, o->answer);
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
   add_device(*c, o->device);

@@ -19,9 +19,13 @@
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/cli/fuzz/fuzz_answer.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/record_lines.hpp"
+#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
@@ -113,11 +117,13 @@ int merge(const FuzzOptions& o) {
 struct Outcome {
   bool judged = false;
   std::size_t found = 0;
-  std::string first;  // the command that repeats the first finding
+  std::string first;                  // the command that repeats the first finding
+  VerdictCase searched;               // the search itself
+  std::vector<VerdictCase> findings;  // one each
 };
 
 Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard, Files& files,
-                 std::string& records) {
+                 std::vector<Record>& records) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
   c.search.on_device = &v;
@@ -151,28 +157,41 @@ Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuz
       static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
-  std::string first;
+  Outcome outcome;
   for (fuzz::FuzzFinding& f : done.findings) {
     const std::filesystem::path at = std::filesystem::path(o.out) / f.name;
     Repeat again;
     again.words = "replay " + shell_quoted(at.string());
     if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
     f.record.reproduce = reproduce(again);
-    if (first.empty()) first = f.record.reproduce;
+    if (outcome.first.empty()) outcome.first = f.record.reproduce;
     files.emplace_back(at, fuzz::text_of(f.file));
-    records += to_json(f.record).dump() + "\n";
+    records.push_back(f.record);
+    outcome.findings.push_back({.suite = v.key(),
+                                .name = f.name,
+                                .outcome = CaseOutcome::failed,
+                                .bad = 1,
+                                .message = f.file.fails.text() + ": " + f.file.detail,
+                                .reproduce = f.record.reproduce});
     fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
                f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
                f.file.detail, f.record.reproduce);
   }
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
     fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
-  return {r.passed > 0 || !r.failures.empty(), done.findings.size(), first};
+  outcome.judged = r.passed > 0 || !r.failures.empty();
+  outcome.found = done.findings.size();
+  outcome.searched = {.suite = v.key(), .name = "search", .records = r.evaluations};
+  if (!outcome.judged) {
+    outcome.searched.outcome = CaseOutcome::failed;
+    outcome.searched.message = "nothing was judged: " + r.reason;
+  }
+  return outcome;
 }
 
 /// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
 /// files.
-int run_on_devices(const FuzzOptions& o) {
+int run_on_devices(const FuzzOptions& o, VerdictOutput& answer) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;
   for (int i = 0; i < o.jobs; ++i) {
@@ -185,6 +204,7 @@ int run_on_devices(const FuzzOptions& o) {
       throw std::runtime_error(std::string("starting a process for a device: ") + std::strerror(e));
     children.push_back(child);
   }
+  std::vector<VerdictCase> cases;
   int passed = 0, failed = 0, other = 0;
   for (const pid_t child : children) {
     int status = 0;
@@ -193,14 +213,30 @@ int run_on_devices(const FuzzOptions& o) {
     passed += code == kPassed;
     failed += code == kFailed;
     if (code > kFailed) other = code;
+    VerdictCase one{.suite = "process " + std::to_string(cases.size()), .name = "search"};
+    if (code != kPassed) {
+      one.outcome = CaseOutcome::failed;
+      one.bad = 1;
+      one.message =
+          code == kFailed ? "found something: see its records" : fmt::format("ended with status {}", code);
+    }
+    cases.push_back(std::move(one));
   }
-  fmt::print("{}: {} of {} processes found nothing, {} found something\n",
-             failed == 0 && other == 0 ? "PASS" : "FAIL", passed, o.jobs, failed);
-  return failed > 0 ? kFailed : other;
+  const std::string verdict = failed == 0 && other == 0 ? "PASS" : "FAIL";
+  const std::string reason =
+      fmt::format("{} of {} processes found nothing, {} found something", passed, o.jobs, failed);
+  say(verdict + ": " + reason + "\n");
+  return answer.give(fuzz_document(std::move(cases), verdict, failed > 0 ? kFailed : other, reason), o.out,
+                     {});
 }
 
 int run_fuzz_command(const FuzzOptions& o) {
-  if (!o.merge.empty()) return merge(o);
+  VerdictOutput answer(o.answer);
+  if (!o.merge.empty()) {
+    if (o.answer.json || !o.answer.junit.empty())
+      throw InputError("--merge gives no verdict: leave out --json and --junit");
+    return merge(o);
+  }
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
   choose_device(o.device);
@@ -221,47 +257,49 @@ int run_fuzz_command(const FuzzOptions& o) {
   if (!o.corpus.empty()) prepare_folder(o.corpus);
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
       std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
-    return run_on_devices(o);
+    return run_on_devices(o, answer);
 
   Files files;
-  std::string records;
+  std::vector<Record> records;
   std::size_t found = 0, judged = 0, absent = 0;
   std::string first;
+  std::vector<VerdictCase> cases;
   for (const Target& one : all) {
     const Variant& v = one.variant;
     if (const std::string why = cannot_launch(v); !why.empty()) {
       fmt::print("{}: not run: {}\n", v.key(), why);
+      cases.push_back(not_searched(v.key(), why));
       ++absent;
       continue;
     }
     if (const std::string other = not_plain_rows(v.claim, op.value_or(v.op)); !other.empty()) {
       fmt::print("{}: not searched: genomes are rows of logits: {}\n", v.key(), other);
+      cases.push_back(not_searched(v.key(), "genomes are rows of logits: " + other));
       ++absent;
       continue;
     }
-    const Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
+    Outcome outcome = fuzz_one(one, op.value_or(v.op), o, shard, files, records);
     found += outcome.found;
     judged += outcome.judged;
     if (first.empty()) first = outcome.first;
+    cases.push_back(std::move(outcome.searched));
+    for (VerdictCase& c : outcome.findings) cases.push_back(std::move(c));
   }
   if (!records.empty())
-    files.emplace_back(std::filesystem::path(o.out) / ("records" + shard.suffix() + ".jsonl"), records);
+    files.emplace_back(std::filesystem::path(o.out) / ("records" + shard.suffix() + ".jsonl"),
+                       record_lines(records, environment()));
   write_files(files);
-  if (found > 0) {
-    fmt::print("FAIL: {} ways to fail; the first: {}\n", found, first);
-    return kFailed;
-  }
-  if (judged < all.size() - absent || judged == 0) {
-    if (absent == all.size()) {
-      fmt::print("NOT RUN: no candidate can run here\n");
-      return kEnvironment;
-    }
-    fmt::print("FAIL: no case of {} candidates was judged\n", all.size() - judged);
-    return kFailed;
-  }
-  fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
-             absent > 0 ? fmt::format(" ({} not run)", absent) : "");
-  return kPassed;
+  const auto end = [&](const char* verdict, int status, const std::string& reason) {
+    say(fmt::format("{}: {}\n", verdict, reason));
+    return answer.give(fuzz_document(std::move(cases), verdict, status, reason), o.out, {});
+  };
+  if (found > 0) return end("FAIL", kFailed, fmt::format("{} ways to fail; the first: {}", found, first));
+  if (absent == all.size()) return end("NOT RUN", kEnvironment, "no candidate can run here");
+  if (judged < all.size() - absent || judged == 0)
+    return end("FAIL", kFailed, fmt::format("no case of {} candidates was judged", all.size() - judged));
+  return end("PASS", kPassed,
+             fmt::format("{} candidates searched, nothing found{}", judged,
+                         absent > 0 ? fmt::format(" ({} not run)", absent) : ""));
 }
 
 }  // namespace
@@ -324,6 +362,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
       "--out DIR)");
   c->add_option("--merge", o->merge,
                 "only merge the corpora and records of these folders into --corpus and --out");
+  add_answer_options(*c, o->answer);
   add_candidate_options(*c, o->how,
                         "run registered keys without a worker process: faster, but a crash ends the search");
   add_device(*c, o->device);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/targets/candidates.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 
@@ -19,6 +20,7 @@ struct FuzzOptions {
   std::uint64_t seed = 1;
   int jobs = 0, device = 0;
   CandidateOptions how;
+  AnswerOptions answer;
 };
 
 /// The options that say how a candidate is compiled and launched. `in_process` is the help of --in-process.

@@ -12,12 +12,12 @@
 #include "reference/inputs/inputs.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/progress.hpp"
 #include "reports/data/files.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
+#include "reports/terminal/progress.hpp"
 
 namespace assay {
 namespace {
@@ -95,9 +95,10 @@ int run_sweep_command(SweepArguments& o) {
   }
   family_named(o.sweep.family);
   prepare_folder(o.out);
-  Progress progress;
-  o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  std::optional<Progress> progress(std::in_place);
+  o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { (*progress)(done, planned); };
   const SweepResult result = run_sweep(plan, o.sweep, o.out);
+  progress.reset();
   fmt::print("{}", sweep_outcome(result));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
   fmt::print("data: {}\n", (std::filesystem::path(o.out) / "sweep.jsonl").string());
