@@ -54,6 +54,6 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
   # Runs the commands of TUTORIAL.md with the package of the build tree.
   add_test(NAME tutorial COMMAND ${PROJECT_SOURCE_DIR}/kernels/adapter/run_tutorial.sh
     ${PROJECT_SOURCE_DIR}/kernels/adapter/TUTORIAL.md ${PROJECT_BINARY_DIR}/tutorial)
-  set_tests_properties(tutorial PROPERTIES TIMEOUT 900
+  set_tests_properties(tutorial PROPERTIES LABELS long TIMEOUT 900
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;PATH=path_list_prepend:${no_make};assay_DIR=set:${PROJECT_BINARY_DIR}/package")
 endif()
