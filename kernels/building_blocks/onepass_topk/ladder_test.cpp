@@ -41,11 +41,15 @@ const Filling kFillings[] = {
      [](std::int64_t i, std::mt19937& r) {
        return i % 5 == 2 ? std::numeric_limits<float>::signaling_NaN() : normal(r);
      }},
-    // The room is just enough for the ties of a tile, and what follows in the next one is larger.
-    {"ties, then larger ones",
-     [](std::int64_t i, std::mt19937&) { return i >= 3000 && i < 3003 ? 2.0f : i < 2048 && i % 4 == 0 ? 1.0f : 0.0f; }},
-    {"ties, then larger ones of 16 bits",
-     [](std::int64_t i, std::mt19937&) { return i >= 6000 && i < 6003 ? 2.0f : i < 4096 && i % 8 == 0 ? 1.0f : 0.0f; }},
+    // There is room for the ties of a tile. What follows is larger, fills the room, and is not enough.
+    {"ties, then few larger ones",
+     [](std::int64_t i, std::mt19937&) {
+       return i >= 3000 && i < 3040 ? 2.0f : i < 1920 && i % 4 == 0 ? 1.0f : 0.0f;
+     }},
+    {"ties of 16 bits, then few larger ones",
+     [](std::int64_t i, std::mt19937&) {
+       return i >= 6000 && i < 6040 ? 2.0f : i < 3840 && i % 8 == 0 ? 1.0f : 0.0f;
+     }},
     {"both zeros", [](std::int64_t, std::mt19937& r) { return r() % 2 ? 0.0f : -0.0f; }},
     {"some +inf", [](std::int64_t i, std::mt19937& r) { return i % 11 == 3 ? kInfinity : normal(r); }},
 };
