@@ -60,14 +60,17 @@ HistoryRun history_run(const std::string& folder, const Digest* digest,
   return run;
 }
 
-std::vector<HistoryChange> last_changes(const std::vector<HistoryRun>& runs) {
-  std::vector<HistoryChange> out;
-  if (runs.size() < 2) return out;
+HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
+  HistoryChanges all;
+  std::vector<HistoryChange>& out = all.changes;
+  if (runs.size() < 2) return all;
   for (const auto& [key, now] : runs.back().keys) {
     const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse) {
       const std::optional<double> after = figure(now);
       const auto old = before(runs, key, figure);
-      if (!after || !old || *after == old->first) return;
+      if (!after || !old) return;
+      ++all.compared;
+      if (*after == old->first) return;
       const double change = *after - old->first;
       if (std::isfinite(change) && std::fabs(change) <= step * std::fabs(old->first)) return;
       out.push_back({key, name, old->second, old->first, *after, (change > 0) == larger_is_worse});
@@ -85,7 +88,7 @@ std::vector<HistoryChange> last_changes(const std::vector<HistoryRun>& runs) {
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const HistoryChange& a, const HistoryChange& b) { return a.worse > b.worse; });
-  return out;
+  return all;
 }
 
 }  // namespace assay

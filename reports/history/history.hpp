@@ -34,9 +34,13 @@ struct HistoryChange {
   double before = 0, after = 0;
   bool worse = false;
 };
+struct HistoryChanges {
+  std::vector<HistoryChange> changes;  // the worse ones first
+  std::int64_t compared = 0;           // figures that the last report and one before it measured
+};
 /// A larger error by more than 1 %, or a lower share of the copy by more than 5 %, is a change; so is the
 /// opposite, and any other number of bad records.
-std::vector<HistoryChange> last_changes(const std::vector<HistoryRun>& runs);
+HistoryChanges last_changes(const std::vector<HistoryRun>& runs);
 
 std::string render_history_page(const std::vector<HistoryRun>& runs);
 

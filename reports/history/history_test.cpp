@@ -53,15 +53,22 @@ TEST(History, SaysWhatGotWorseAndAgainstWhich) {
   second.keys["b/f32@host"] = {1.0, 0.5, 0.9, 0};  // does not measure a
   third.keys["a/f32@host"] = {1.51, 0.4, 0.8, 0};  // 1.5 to 1.51 is less than 1 %
   third.keys["b/f32@host"] = {1.0, 0.5, 0.87, 2};
-  const std::vector<HistoryChange> c = last_changes({first, second, third});
+  const auto [c, compared] = last_changes({first, second, third});
   ASSERT_EQ(c.size(), 3u);
+  EXPECT_EQ(compared, 8) << "four figures of two keys";
   EXPECT_EQ(c[0].key + ", " + c[0].figure + ", " + c[0].before_run, "a/f32@host, share of the copy, one");
   EXPECT_TRUE(c[0].worse);
   EXPECT_EQ(c[1].key + ", " + c[1].figure + ", " + c[1].before_run, "b/f32@host, bad records, two");
   EXPECT_TRUE(c[1].worse);
   EXPECT_EQ(c[2].figure, "error/bound without the last rounding");
   EXPECT_FALSE(c[2].worse);
-  EXPECT_TRUE(last_changes({first}).empty());
+  // Where nothing is compared, nothing is found to be well.
+  EXPECT_EQ(last_changes({first}).compared, 0);
+  for (const std::vector<HistoryRun>& runs : {std::vector{first}, std::vector{first, second}}) {
+    const std::string html = render_history_page(runs);
+    EXPECT_NE(html.find("<b>NOTHING COMPARED</b>"), std::string::npos);
+    EXPECT_NE(html.find("class=\"verdict fail\""), std::string::npos);
+  }
 }
 
 TEST(History, CommandDrawsAPanelForEachKernel) {

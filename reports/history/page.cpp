@@ -123,17 +123,22 @@ std::string values_table(const std::vector<HistoryRun>& runs, const DrawnFigure&
 }  // namespace
 
 std::string render_history_page(const std::vector<HistoryRun>& runs) {
-  const std::vector<HistoryChange> changes = last_changes(runs);
-  const auto worse = std::count_if(changes.begin(), changes.end(), [](const HistoryChange& c) { return c.worse; });
+  const auto [changes, compared] = last_changes(runs);
+  const auto worse =
+      std::count_if(changes.begin(), changes.end(), [](const HistoryChange& c) { return c.worse; });
   page::Frame f;
-  f.passed = worse == 0;
-  f.verdict = worse == 0 ? "NOTHING WORSE" : "WORSE";
+  f.passed = worse == 0 && compared > 0;
+  f.verdict = compared == 0 ? "NOTHING COMPARED" : worse == 0 ? "NOTHING WORSE" : "WORSE";
   f.subject = "history";
   f.heading = "Accuracy and speed over commits";
-  f.sentence =
-      worse == 0
-          ? fmt::format("In the last of {} reports no figure is worse than before.", runs.size())
-          : fmt::format("In the last of {} reports {} figures are worse than before.", runs.size(), worse);
+  if (compared == 0)
+    f.sentence = "The last report measured nothing that one before it measured.";
+  else if (worse == 0)
+    f.sentence = fmt::format("In the last of {} reports none of {} figures is worse than before.",
+                             runs.size(), grouped(compared));
+  else
+    f.sentence = fmt::format("In the last of {} reports {} of {} figures are worse than before.", runs.size(),
+                             worse, grouped(compared));
   f.about =
       "Runs are numbered in the order of the command line. Compare speeds only between runs on one machine.";
   f.sections = {{"last", "What changed last", changes_table(changes)}};

@@ -166,6 +166,7 @@ std::string size_panels(const Context& c, const std::string& backend) {
   const Metric metrics[] = {
       {&KeyTally::AtSize::bound, "Largest error/bound (red line: the limit)", "error/bound", true},
       {&KeyTally::AtSize::ulp, "Largest ULP error", "ULP", false}};
+  const bool one = c.variants.size() == 1;  // a kernel's own page: its panels stand beside each other
   std::string out;
   for (const Metric& m : metrics) {
     LogRange range, sizes;  // of all backends: they share axes
@@ -193,11 +194,12 @@ std::string size_panels(const Context& c, const std::string& backend) {
         plot.points(points, dtype_marker(d), dtype_class(d));
         any = any || !points.empty();
       }
-      if (any) figures += figure(variant, "", plot.str());
+      if (any) figures += figure(one ? m.title : variant, "", plot.str());
     }
-    if (!figures.empty()) out += fmt::format("<p><b>{}</b></p>", m.title) + panels(figures);
+    if (figures.empty()) continue;
+    out += one ? figures : fmt::format("<p><b>{}</b></p>", m.title) + panels(figures);
   }
-  return out;
+  return one && !out.empty() ? panels(out) : out;
 }
 
 double total(const Profile& p) {

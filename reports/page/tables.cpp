@@ -26,8 +26,10 @@ std::string matrix(const Context& c, const std::string& backend) {
       const KeyTally* k = find_key(c, variant, d, backend);
       if (k && !info) info = &k->info;
       if (!k || !k->ran()) {
-        const std::string text = k ? "not run" : "";
-        cells += fmt::format("<td class=\"edge mute\">{}</td><td></td><td></td>", text);
+        // A dash is no gap: the variant has no such key.
+        cells += fmt::format("<td class=\"n edge mute\">{0}</td><td class=\"n mute\">{1}</td><td class=\"n "
+                             "mute\">{1}</td>",
+                             k ? "not run" : kDash, kDash);
         continue;
       }
       std::string ulp = extreme_cell(k->real(&Record::max_ulp), false);

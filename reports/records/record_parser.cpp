@@ -309,6 +309,11 @@ const Record* RecordParser::parse_usual(std::string_view line) {
   return reader_->line(line) ? &reader_->record_ : nullptr;
 }
 
+void RecordParser::parse_into(std::string_view line, Record& record) {
+  parse(line);
+  std::swap(reader_->record_, record);
+}
+
 const Record& RecordParser::parse(std::string_view line) {
   if (const Record* r = parse_usual(line)) return *r;
   try {

@@ -21,6 +21,8 @@ class RecordParser {
   /// The record of a line, as record_from_json reads it. It lives until the next call. Throws InputError
   /// that names the field that is missing or wrong.
   const Record& parse(std::string_view line);
+  /// The same, into `record`, which is not copied.
+  void parse_into(std::string_view line, Record& record);
   /// The same, or null if the line has not the usual form: keys in alphabetical order, no blanks, ASCII only,
   /// and no field that this program does not know.
   const Record* parse_usual(std::string_view line);

@@ -74,12 +74,8 @@ void parse(RecordParser& parser, const std::string& piece, Parsed& out) {
         found ? static_cast<std::size_t>(static_cast<const char*>(found) - piece.data()) : piece.size();
     ++out.lines;
     if (end > at) try {
-        const Record& r = parser.parse(std::string_view(piece).substr(at, end - at));
-        // Assigning to a record of an earlier piece reuses its memory.
-        if (n < out.records.size())
-          out.records[n] = r;
-        else
-          out.records.push_back(r);
+        if (n == out.records.size()) out.records.emplace_back();
+        parser.parse_into(std::string_view(piece).substr(at, end - at), out.records[n]);
         ++n;
       } catch (const std::exception& e) {
         out.fault = e.what();

@@ -92,7 +92,9 @@ TEST_F(RecordStream, AcceptsNoLineThatTheLibraryReadsOtherwise) {
   const std::string lines[] = {to_json(full_record()).dump(), to_json(plain).dump(),
                                to_json(Record()).dump()};
   std::mt19937 random(7);
-  constexpr std::string_view kBytes = "\"\\{}[],:0123456789.eE+-nulltrue \t\x01\x7f\xc3" "ax";
+  constexpr std::string_view kBytes =
+      "\"\\{}[],:0123456789.eE+-nulltrue \t\x01\x7f\xc3"
+      "ax";
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string line = lines[i % 3];

@@ -44,7 +44,7 @@ int run_history_command(const HistoryArguments& o) {
   prepare_folder(out);
   write_files({{out / "history.html", render_history_page(runs)}});
   link_pages(out);
-  for (const HistoryChange& c : last_changes(runs))
+  for (const HistoryChange& c : last_changes(runs).changes)
     fmt::print("{}: {}: {}: {:.4g} -> {:.4g}\n", c.worse ? "worse" : "better", c.key, c.figure, c.before,
                c.after);
   fmt::print("page: {}\n", fs::absolute(out / "history.html").string());

@@ -74,53 +74,57 @@ std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key) {
   return largest;
 }
 
-std::string accuracy(const Context& c) {
+/// The kernel and its peers, a row for each dtype. "" if no peer of its op was timed in this folder.
+static std::string beside_peers(const Context& c) {
   std::set<std::string> names;
   for (const KeyTally* k : c.keys)
     if (const auto at = c.timed.peers.find({k->info.op, k->info.dtype}); at != c.timed.peers.end())
       for (const auto& [peer, ulp] : at->second) names.insert(peer);
-  std::string out =
-      "<p><em>Ordinary rows</em> are logits and attention scores of real networks, and N(0, 1). "
-      "A right kernel may have a large error on other rows: x &minus; m is rounded once before "
-      "the exponential. error/bound of at most 1 means that every judged element, row sum and "
-      "ratio is within the error that is proved for the kernel's algorithm.</p>";
-  std::string table =
-      "<table class=\"sortable\"><thead><tr><th>key</th><th class=\"n\">max ULP, ordinary rows</th><th "
-      "class=\"n\">max ULP, all rows</th><th class=\"n\">p99 ULP, ordinary</th><th class=\"n\">correctly "
-      "rounded</th><th class=\"n\">error/bound</th><th class=\"n\">without the last rounding</th><th "
-      "class=\"n\">pass / records</th>";
-  if (!names.empty()) table += "<th class=\"n edge\">max ULP, timed rows</th>";
+  if (names.empty()) return "";
+  std::string table = "<table class=\"sortable\"><thead><tr><th>key</th><th class=\"n\">this kernel</th>";
   for (const std::string& peer : names) table += "<th class=\"n\">" + escape(peer) + "</th>";
   table += "</tr></thead><tbody>";
-  for (const KeyTally* tally : c.keys) {
-    const KeyTally& k = *tally;
-    table += fmt::format(
-        "<tr><th><code>{}</code>{}</th>", escape(k.info.dtype + "@" + k.info.backend),
-        k.info.not_run.empty() ? "" : "<small>not run: " + escape(shorten(k.info.not_run, 80)) + "</small>");
-    table += extreme_cell(k.ordinary, true) + extreme_cell(k.all(&Record::max_ulp), true) +
-             extreme_cell(k.ordinary_p99, false) + rounded_share_cell(k) + ratio_cell(k.bound, true) +
-             ratio_cell(k.excess, true) +
-             fmt::format("<td class=\"n\" data-v=\"{}\">{} / {}</td>", k.passed(), grouped(k.passed()),
-                         grouped(k.records()));
-    if (!names.empty()) {
-      std::string own = number_cell(ulp_of_timed_rows(c, k.info));
-      table += own.insert(own.find("class=\"n") + 8, " edge");
-      const auto measured = c.timed.peers.find({k.info.op, k.info.dtype});
-      for (const std::string& peer : names) {
-        std::optional<double> ulp;
-        if (measured != c.timed.peers.end())
-          if (const auto at = measured->second.find(peer); at != measured->second.end()) ulp = at->second;
-        table += number_cell(ulp);
-      }
+  for (const KeyTally* k : c.keys) {
+    table += fmt::format("<tr><th><code>{}</code></th>", escape(k->info.dtype + "@" + k->info.backend)) +
+             number_cell(ulp_of_timed_rows(c, k->info));
+    const auto measured = c.timed.peers.find({k->info.op, k->info.dtype});
+    for (const std::string& peer : names) {
+      std::optional<double> ulp;
+      if (measured != c.timed.peers.end())
+        if (const auto at = measured->second.find(peer); at != measured->second.end()) ulp = at->second;
+      table += number_cell(ulp);
     }
     table += "</tr>";
   }
-  out += scroll(table + "</tbody></table>");
-  if (!names.empty())
-    out +=
-        "<p>The last columns compare with peers on the same rows: those that <code>assay sweep</code> and "
-        "<code>peers.py</code> timed.</p>";
-  return out;
+  return "<h3>Beside its peers: max ULP on the same rows</h3><p>These are the rows that <code>assay "
+         "sweep</code> "
+         "and <code>peers.py</code> timed.</p>" +
+         scroll(table + "</tbody></table>");
+}
+
+std::string accuracy(const Context& c) {
+  std::string table =
+      open_table({"key", "#max ULP, ordinary rows", "#max ULP, all rows", "#p99 ULP, ordinary",
+                  "#correctly rounded", "#error/bound", "#without the last rounding", "#pass / records"}) +
+      "<tbody>";
+  for (const KeyTally* k : c.keys)
+    table += fmt::format("<tr><th><code>{}</code>{}</th>", escape(k->info.dtype + "@" + k->info.backend),
+                         k->info.not_run.empty()
+                             ? ""
+                             : "<small>not run: " + escape(shorten(k->info.not_run, 80)) + "</small>") +
+             extreme_cell(k->ordinary, true) + extreme_cell(k->all(&Record::max_ulp), true) +
+             extreme_cell(k->ordinary_p99, false) + rounded_share_cell(*k) + ratio_cell(k->bound, true) +
+             ratio_cell(k->excess, true) +
+             fmt::format("<td class=\"n\" data-v=\"{}\">{} / {}</td></tr>", k->passed(), grouped(k->passed()),
+                         grouped(k->records()));
+  return "<p><em>Ordinary rows</em> are logits and attention scores of real networks, and N(0, 1). A right "
+         "kernel "
+         "may have a large error on other rows: x &minus; m is rounded once before the exponential. "
+         "error/bound of "
+         "at most 1 means that every judged element, row sum and ratio is within the error that is proved "
+         "for the "
+         "kernel's algorithm.</p>" +
+         scroll(table + "</tbody></table>") + beside_peers(c);
 }
 
 std::string accesses(const Context& c) {
