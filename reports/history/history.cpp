@@ -19,13 +19,15 @@ std::string commit_in(const std::string& text) {
 
 std::optional<double> value(const Extreme& e) { return e.any() ? std::optional(e.value) : std::nullopt; }
 
-/// The last report before the newest that measured the figure.
+/// The last report before the newest that measured the figure. Times of another machine say nothing of this
+/// one.
 template <class Get>
 std::optional<std::pair<double, std::string>> before(const std::vector<HistoryRun>& runs,
-                                                     const std::string& key, const Get& figure) {
+                                                     const std::string& key, const Get& figure,
+                                                     bool same_machine) {
   for (std::size_t i = runs.size() - 1; i-- > 0;) {
     const auto at = runs[i].keys.find(key);
-    if (at == runs[i].keys.end()) continue;
+    if (at == runs[i].keys.end() || (same_machine && runs[i].machine != runs.back().machine)) continue;
     if (const std::optional<double> v = figure(at->second)) return std::make_pair(*v, runs[i].commit);
   }
   return std::nullopt;
@@ -65,9 +67,10 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
   std::vector<HistoryChange>& out = all.changes;
   if (runs.size() < 2) return all;
   for (const auto& [key, now] : runs.back().keys) {
-    const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse) {
+    const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse,
+                             bool same_machine = false) {
       const std::optional<double> after = figure(now);
-      const auto old = before(runs, key, figure);
+      const auto old = before(runs, key, figure, same_machine);
       if (!after || !old) return;
       ++all.compared;
       if (*after == old->first) return;
@@ -76,15 +79,15 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
       out.push_back({key, name, old->second, old->first, *after, (change > 0) == larger_is_worse});
     };
     compare(
-        "bad records", [](const HistoryPoint& p) { return std::optional(static_cast<double>(p.bad)); }, 0,
-        true);
+        "bad records",
+        [](const HistoryPoint& p) { return p.bad ? std::optional<double>(*p.bad) : std::nullopt; }, 0, true);
     compare(
         "max ULP, ordinary rows", [](const HistoryPoint& p) { return p.ulp; }, kErrorStep, true);
     compare(
         "error/bound without the last rounding", [](const HistoryPoint& p) { return p.excess; }, kErrorStep,
         true);
     compare(
-        "share of the copy", [](const HistoryPoint& p) { return p.share; }, kSpeedStep, false);
+        "share of the copy", [](const HistoryPoint& p) { return p.share; }, kSpeedStep, false, true);
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const HistoryChange& a, const HistoryChange& b) { return a.worse > b.worse; });

@@ -13,10 +13,10 @@ namespace assay {
 
 /// One key in one report. Empty where the report did not measure it.
 struct HistoryPoint {
-  std::optional<double> ulp;     // the largest on ordinary rows
-  std::optional<double> excess;  // error/bound without the last rounding
-  std::optional<double> share;   // of the copy: the median over row lengths of at least 1,000
-  std::int64_t bad = 0;          // records that must not be
+  std::optional<double> ulp;        // the largest on ordinary rows
+  std::optional<double> excess;     // error/bound without the last rounding
+  std::optional<double> share;      // of the copy: the median over row lengths of at least 1,000
+  std::optional<std::int64_t> bad;  // records that must not be
 };
 
 struct HistoryRun {
@@ -39,7 +39,7 @@ struct HistoryChanges {
   std::int64_t compared = 0;           // figures that the last report and one before it measured
 };
 /// A larger error by more than 1 %, or a lower share of the copy by more than 5 %, is a change; so is the
-/// opposite, and any other number of bad records.
+/// opposite, and any other number of bad records. Shares are compared with those of the same machine.
 HistoryChanges last_changes(const std::vector<HistoryRun>& runs);
 
 std::string render_history_page(const std::vector<HistoryRun>& runs);

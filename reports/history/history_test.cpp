@@ -71,6 +71,20 @@ TEST(History, SaysWhatGotWorseAndAgainstWhich) {
   }
 }
 
+TEST(History, ComparesOnlyWhatIsAlike) {
+  HistoryRun checked, elsewhere, swept;
+  checked.machine = swept.machine = "a machine", elsewhere.machine = "another";
+  checked.commit = "checked", elsewhere.commit = "elsewhere";
+  checked.keys["a/f32@cuda"] = {1.0, 0.5, 0.9, 5};
+  elsewhere.keys["a/f32@cuda"].share = 0.2;
+  swept.keys["a/f32@cuda"].share = 0.5;
+  const auto [c, compared] = last_changes({checked, elsewhere, swept});
+  ASSERT_EQ(c.size(), 1u) << "a sweep says nothing of bad records";
+  EXPECT_EQ(compared, 1);
+  EXPECT_EQ(c[0].figure + ", " + c[0].before_run, "share of the copy, checked");
+  EXPECT_EQ(last_changes({elsewhere, swept}).compared, 0);
+}
+
 TEST(History, CommandDrawsAPanelForEachKernel) {
   const fs::path folder = fs::temp_directory_path() / ("assay-history-" + std::to_string(getpid()));
   ReportData data = test_data::synthetic(1, {"host"});
