@@ -42,6 +42,11 @@ class ByName {
       c.check = check;
     }
   }
+  nlohmann::json schema() const {
+    return {{"type", "object"},
+            {"propertyNames", {{"enum", kCheckNames}}},
+            {"additionalProperties", fields::schema_of(CheckResult{})}};
+  }
 
  private:
   Checks& v_;

@@ -31,6 +31,7 @@ add_custom_target(bundle
     -DFOLDER=${PROJECT_BINARY_DIR}/assay-bundle
     -DPROGRAM=$<TARGET_FILE:assay_tests>
     -DDATA=${PROJECT_SOURCE_DIR}/reference/data
+    -DLICENSE=${PROJECT_SOURCE_DIR}/LICENSE
     -DSTRIP=${CMAKE_STRIP}
     -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
   DEPENDS assay_tests

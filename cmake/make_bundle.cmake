@@ -1,5 +1,5 @@
 # Assembles the bundle and checks its promises: size, libraries, that it starts.
-# Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DSTRIP= -P make_bundle.cmake
+# Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DLICENSE= -DSTRIP= -P make_bundle.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/bundle_limit.cmake)
 
@@ -53,6 +53,8 @@ foreach(words "assay;--help;Subcommands:" "assay_tests;--gtest_list_tests;Format
   endif()
 endforeach()
 
+file(COPY ${LICENSE} DESTINATION ${FOLDER}.new)
+
 set(bytes 0)
 file(GLOB_RECURSE files ${FOLDER}.new/*)
 foreach(file ${files})
@@ -69,3 +71,13 @@ file(RENAME ${FOLDER}.new ${FOLDER})
 math(EXPR tenths "${bytes} / 100000")
 string(REGEX REPLACE "(.)$" ".\\1" megabytes ${tenths})
 message(STATUS "${FOLDER}: ${megabytes} MB, needs glibc ${glibc} or newer and nothing else")
+
+# The same as one file. It unpacks into a folder of the bundle's name.
+get_filename_component(name ${FOLDER} NAME)
+get_filename_component(above ${FOLDER} DIRECTORY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E tar cJf ${name}.tar.xz ${name} WORKING_DIRECTORY ${above}
+  COMMAND_ERROR_IS_FATAL ANY)
+file(SIZE ${FOLDER}.tar.xz bytes)
+math(EXPR tenths "${bytes} / 100000")
+string(REGEX REPLACE "(.)$" ".\\1" megabytes ${tenths})
+message(STATUS "${FOLDER}.tar.xz: ${megabytes} MB")

@@ -12,6 +12,27 @@ install(FILES kernels/plugin.h kernels/adapter/adapter.h kernels/adapter/argumen
 file(GLOB tensors reference/data/*.npy)
 install(FILES ${tensors} DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/data)
 
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Debian looks for the license under this name.
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES reports/data/records.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/assay)
+# The command itself writes its completion and its manual page, so they have its options. Debian's zsh looks below /usr
+# in another folder than elsewhere.
+foreach(text "bash:bash-completion/completions/assay" "zsh:zsh/site-functions/_assay" "man:man/man1/assay.1")
+  string(REPLACE ":" ";" text ${text})
+  list(GET text 0 what)
+  list(GET text 1 file)
+  install(CODE "
+    set(file \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
+    if(\"\${CMAKE_INSTALL_PREFIX}\" MATCHES \"/usr/?$\")
+      string(REPLACE /zsh/site-functions/ /zsh/vendor-completions/ file \"\${file}\")
+    endif()
+    message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
+    execute_process(COMMAND \"$<TARGET_FILE:assay>\" completion ${what} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+    file(WRITE \"\$ENV{DESTDIR}\${file}\" \"\${text}\")
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
+endforeach()
+
 configure_package_config_file(cmake/assayConfig.cmake.in ${PROJECT_BINARY_DIR}/assayConfig.cmake
   INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/assayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -57,3 +78,25 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
   set_tests_properties(tutorial PROPERTIES LABELS long TIMEOUT 900
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;PATH=path_list_prepend:${no_make};assay_DIR=set:${PROJECT_BINARY_DIR}/package")
 endif()
+
+if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
+  # Runs the steps of the recipes for build servers.
+  add_test(NAME ci_recipes COMMAND ${PROJECT_SOURCE_DIR}/cmake/ci/try.sh $<TARGET_FILE:assay> ${PROJECT_BINARY_DIR}/ci)
+  set_tests_properties(ci_recipes PROPERTIES TIMEOUT 300)
+endif()
+
+# ./run package: a Debian package of what is installed.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # packing builds nothing: no tests
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME assay)
+set(CPACK_PACKAGE_CONTACT "The Assay authors <assay@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# A source file is compiled for the CPU by these, and for a GPU by nvcc.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libboost-context-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nvidia-cuda-toolkit, python3")
+include(CPack)

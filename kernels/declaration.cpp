@@ -8,6 +8,7 @@
 
 #include "kernels/declaration_words.hpp"
 #include "reference/error.hpp"
+#include "reference/nearest_word.hpp"
 
 namespace assay {
 namespace {
@@ -21,32 +22,15 @@ using Text = std::string_view;
 
 constexpr std::size_t kLongestDeclaration = 1 << 14;
 
-/// Number of single-character changes that turn one word into the other.
-std::size_t distance(Text a, Text b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t corner = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = corner + (a[i - 1] != b[j - 1]);
-      corner = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 /// Suggests what an unknown word may have meant: the nearest word if one is near, otherwise all words.
 S meant(Text word) {
-  if (word.size() < 32) {
-    const auto nearest = std::min_element(kWords.begin(), kWords.end(), [&](const Word& a, const Word& b) {
-      return distance(word, a.word) < distance(word, b.word);
-    });
-    if (distance(word, nearest->word) <= std::min<std::size_t>(2, word.size() / 2))
-      return S("is ") + nearest->word + " meant (" + nearest->values + ")?";
-  }
+  std::vector<S> known;
+  for (const Word& w : kWords) known.emplace_back(w.word);
+  if (const S nearest = nearest_word(word, known); !nearest.empty())
+    for (const Word& w : kWords)
+      if (w.word == nearest) return "is " + nearest + " meant (" + w.values + ")?";
   S all = "the words are ";
-  for (const Word& w : kWords) all += S(&w == kWords.data() ? "" : ", ") + w.word;
+  for (const S& w : known) all += (&w == known.data() ? "" : ", ") + w;
   return all;
 }
 

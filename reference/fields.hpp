@@ -69,6 +69,8 @@ template <class T>
 void write(nlohmann::json& j, const T& v);
 template <class T>
 void read(const nlohmann::json& j, T& v);
+template <class T>
+nlohmann::json schema_of(const T& v);  // fields_schema.hpp
 
 template <class T>
 bool is_default(const T& v) {
@@ -157,6 +159,7 @@ class Word {
   }
   bool is_default() const { return v_ == Chosen{}; }
   const Names& names() const { return names_; }
+  nlohmann::json schema() const { return {{"enum", names_}}; }
 
  private:
   Chosen& v_;
@@ -178,6 +181,9 @@ class FieldPair {
     fields::read(j.at(1), hi_);
   }
   bool is_default() const { return fields::is_default(lo_) && fields::is_default(hi_); }
+  nlohmann::json schema() const {
+    return {{"type", "array"}, {"items", fields::schema_of(lo_)}, {"minItems", 2}, {"maxItems", 2}};
+  }
 
  private:
   T &lo_, &hi_;

@@ -16,6 +16,28 @@ function(step what)
 endfunction()
 
 step(install ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+foreach(file bin/assay share/doc/assay/LICENSE share/doc/assay/copyright share/assay/records.schema.json
+  share/bash-completion/completions/assay share/zsh/site-functions/_assay share/man/man1/assay.1)
+  if(NOT EXISTS ${WORK}/prefix/${file})
+    message(FATAL_ERROR "outside_project: ${file} is not installed")
+  endif()
+endforeach()
+foreach(file share/bash-completion/completions/assay share/zsh/site-functions/_assay share/man/man1/assay.1)
+  file(READ ${WORK}/prefix/${file} text)
+  if(NOT text MATCHES "accept-limits|accept\\\\-limits")
+    message(FATAL_ERROR "outside_project: ${file} does not know the options of assay check")
+  endif()
+endforeach()
+# The installed command takes the installed tensors, and not those of the source tree: a damaged one is named.
+set(tensor ${WORK}/prefix/share/assay/data/gpt_logits_f32_24x32000.npy)
+file(RENAME ${tensor} ${tensor}.away)
+file(WRITE ${tensor} "damaged")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=ASSAY_DATA ${WORK}/prefix/bin/assay inputs --family gpt_logits
+  --V 33 --rows 1 --out ${WORK}/inputs RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(NOT status EQUAL 2 OR NOT text MATCHES "prefix/share/assay/data/gpt_logits_f32")
+  message(FATAL_ERROR "outside_project: an installed command reads other tensors than the installed ones: ${text}")
+endif()
+file(RENAME ${tensor}.away ${tensor})
 # Nothing of this build may help: no variable that names its folders, and no cache of kernels.
 set(ENV{ASSAY_DATA} "")
 set(ENV{ASSAY_WORKER} "")

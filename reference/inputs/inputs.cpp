@@ -8,6 +8,7 @@
 
 #include "reference/error.hpp"
 #include "reference/inputs/families.hpp"
+#include "reference/nearest_word.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay {
@@ -113,7 +114,10 @@ const Family* find_family(std::string_view name) {
 
 const Family& family_named(std::string_view name) {
   if (const Family* f = find_family(name)) return *f;
-  throw InputError("--family " + std::string(name) + ": unknown; assay list --families names them all");
+  std::vector<std::string> known;
+  for (const Family& f : all_families()) known.emplace_back(f.name);
+  throw InputError("--family " + std::string(name) + ": unknown; assay list --families names them all" +
+                   did_you_mean(name, known));
 }
 
 trait::Set traits_of(std::string_view name) {

@@ -4,24 +4,27 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "reference/environment_error.hpp"
 #include "reference/json_text.hpp"
+#include "reference/nearest_word.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
+#include "reports/terminal/usage.hpp"
 
 namespace assay {
 
-int run_assay(int argc, const char* const* argv) {
-  CLI::App app{
-      "assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure."};
+void add_commands(CLI::App& app, int& status) {
   app.name("assay");
+  app.description(
+      "assay decides whether a softmax kernel may be adopted: every verdict is backed by an MPFR enclosure.");
   app.set_version_flag("--version",
                        std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
   app.require_subcommand(1);
-  int status = kPassed;
   add_list_command(app, status);
   add_report_command(app, status);
   add_check_command(app, status);
@@ -37,14 +40,46 @@ int run_assay(int argc, const char* const* argv) {
   add_history_command(app, status);
   add_merge_command(app, status);
   add_adapter_command(app, status);
+  add_schema_command(app, status);
+  add_completion_command(app, status);
+  add_usage(app);
+}
+
+namespace {
+
+/// One line about an option that the command does not have; empty if every left-over word is something else.
+std::string unknown_option(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* o : command->get_options())
+    for (const std::string& word : o->get_lnames()) known.push_back("--" + word);
+  for (const std::string& word : command->remaining())
+    if (word.starts_with("--"))
+      return word + ": no such option of " + name + did_you_mean(word.substr(0, word.find('=')), known);
+  return {};
+}
+
+}  // namespace
+
+int run_assay(int argc, const char* const* argv) {
+  CLI::App app;
+  int status = kPassed;
+  add_commands(app, status);
   // A file that may grow no further is an error of its write, and no reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1) set_command_line({argv + 1, argv + argc});
   try {
-    const auto known = app.get_subcommands([](const CLI::App*) { return true; });
-    if (argc > 1 && argv[1][0] != '-' &&
-        std::none_of(known.begin(), known.end(), [&](const CLI::App* c) { return c->get_name() == argv[1]; }))
-      throw InputError(std::string(argv[1]) + ": no such command (assay --help)");
+    std::vector<std::string> known;
+    for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(c->get_name());
+    if (argc > 1 && argv[1][0] != '-' && std::find(known.begin(), known.end(), argv[1]) == known.end())
+      throw InputError(std::string(argv[1]) + ": no such command (assay --help)" +
+                       did_you_mean(argv[1], known));
     app.parse(argc, argv);
     flush_output();
   } catch (const CLI::CallForHelp&) {
@@ -54,7 +89,9 @@ int run_assay(int argc, const char* const* argv) {
     std::fprintf(stdout, "%s\n", v.what());
     return kPassed;
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "assay: %s (assay --help)\n", e.what());
+    // A mistyped option may be the required one.
+    const std::string option = unknown_option(app);
+    std::fprintf(stderr, "assay: %s (assay --help)\n", option.empty() ? e.what() : option.c_str());
     return kBadCall;
   } catch (const EnvironmentError& e) {
     std::fprintf(stderr, "assay: %s\n", e.what());

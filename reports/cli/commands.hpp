@@ -18,6 +18,9 @@ inline constexpr int kUndeclaredLimits = 4;
 
 /// Runs a whole command line. Called by main and by tests.
 int run_assay(int argc, const char* const* argv);
+/// Every command with its options and its help. run_assay parses with them; completion and the manual page
+/// are made from them.
+void add_commands(CLI::App& app, int& status);
 
 void add_list_command(CLI::App& app, int& status);
 void add_report_command(CLI::App& app, int& status);
@@ -40,5 +43,7 @@ void add_page_command(CLI::App& app, int& status);
 void add_history_command(CLI::App& app, int& status);
 void add_merge_command(CLI::App& app, int& status);
 void add_adapter_command(CLI::App& app, int& status);
+void add_schema_command(CLI::App& app, int& status);
+void add_completion_command(CLI::App& app, int& status);
 
 }  // namespace assay

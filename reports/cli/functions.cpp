@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "reference/error.hpp"
+#include "reference/nearest_word.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
@@ -37,9 +38,13 @@ std::vector<const functions::Function*> select(const FunctionsArguments& o) {
     if (wanted && (o.backend.empty() || o.backend == name(f.backend))) out.push_back(&f);
   }
   for (std::size_t i = 0; i < o.names.size(); ++i)
-    if (!used[i])
+    if (!used[i]) {
+      std::vector<std::string> known;
+      for (const functions::Function& f : functions::functions()) known.push_back(f.name);
       throw InputError("--function " + o.names[i] +
-                       ": no such function; assay functions --list names them all");
+                       ": no such function; assay functions --list names them all" +
+                       did_you_mean(o.names[i], known));
+    }
   if (out.empty()) throw InputError("--backend " + o.backend + ": none of these functions runs there");
   return out;
 }

@@ -18,6 +18,8 @@
 #include "reports/out/out_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/manifest.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
@@ -26,6 +28,7 @@ struct GradeArguments {
   std::string folder, logits, probs, values, indices, op, dtype;
   std::string out = "out/grade";
   GradeOptions grade;
+  AnswerOptions answer;
 };
 
 /// "bf16", or "f32:bf16" if the outputs have another type than the logits.
@@ -63,11 +66,12 @@ std::vector<Graded> one_file(GradeArguments& o) {
   if (!o.dtype.empty()) take_dtype(o.dtype, g);
   for (const std::string& file : {values, o.indices})
     if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored))
-      throw InputError(file + ": no such file");
+      throw InputError(file + ": no such file" + other_container(file));
   return {g};
 }
 
 int run_grade_command(GradeArguments& o) {
+  VerdictOutput answer(o.answer);
   if (!o.op.empty()) {
     const auto op = parse_op(o.op);
     if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
@@ -98,12 +102,13 @@ int run_grade_command(GradeArguments& o) {
   write_report(out.path(), data, {{"records.jsonl", lines_of(data.records)}});
   if (data.records.size() <= 3)
     for (const Record& r : data.records) fmt::print("{}", record_line(r));
-  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t missing = 0;
   for (const Record& r : data.records)
     if (r.status == Status::not_run && ++missing <= 3) fmt::print("not graded: {}\n", r.reason);
   if (missing > 3) fmt::print("and {} more\n", missing - 3);
-  return report_passed(data) ? kPassed : kFailed;
+  return answer.give(verdict_document("grade", data, report_passed(data) ? kPassed : kFailed), out.path(),
+                     {"records.jsonl", "summary.md", "index.html"});
 }
 
 }  // namespace
@@ -126,6 +131,7 @@ void add_grade_command(CLI::App& app, int& status) {
                 "the author's own promise: every element is within so many ulp of the exact value")
       ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--name", o->grade.name, "name of the outputs in records and page")->capture_default_str();
+  add_answer_options(*c, o->answer);
   add_threads(*c, o->grade.threads);
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(

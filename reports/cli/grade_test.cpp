@@ -226,7 +226,7 @@ TEST_F(Grade, BadFilesAreOneLineAndExit2) {
       {{"grade", "--logits", at("x.npy")}, "--probs"},
       {{"grade", "--logits", at("x.npy"), "--values", at("x.npy")}, "--op"},
       {{"grade"}, "a folder of assay inputs"},
-      {{"grade", at("none")}, "manifest.json"},
+      {{"grade", at("none")}, "none: no such folder"},
       {{"inputs", "--out", at("x.npy")}, "x.npy"},
       {{"inputs", "--out", at("in"), "--dtype", "f64"}, "--dtype f64"},
       {{"inputs", "--out", at("in"), "--family", "no_such"}, "no_such"},

@@ -50,14 +50,15 @@ int run_merge_command(const MergeArguments& o) {
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   fmt::print("{}: {} shards of assay {}: {} records, {} run, {} failed\n",
-             status == kPassed     ? "PASS"
-             : status == kFailed   ? "FAIL"
-             : m.passed == 0       ? "NOTHING JUDGED"
-                                   : "INCOMPLETE",
+             status == kPassed   ? "PASS"
+             : status == kFailed ? "FAIL"
+             : m.passed == 0     ? "NOTHING JUDGED"
+                                 : "INCOMPLETE",
              m.statuses.size(), m.verb, m.records, m.executed, m.failed);
   if (!m.first.empty()) fmt::print("the first: {}\n", m.first);
   for (std::size_t i = 0; i < m.statuses.size(); ++i)
-    if (m.statuses[i] > kFailed) fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
+    if (m.statuses[i] > kFailed)
+      fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
   for (const std::string& name : m.files) fmt::print("{}\n", (out / name).string());
   return status;
 }
@@ -67,7 +68,8 @@ int run_merge_command(const MergeArguments& o) {
 void add_merge_command(CLI::App& app, int& status) {
   auto o = std::make_shared<MergeArguments>();
   CLI::App* c = app.add_subcommand("merge", "put the parts of a run with --shard into one folder");
-  c->add_option("folders", o->folders, "the parts, or the folders that hold them: the --out of the parts")->required();
+  c->add_option("folders", o->folders, "the parts, or the folders that hold them: the --out of the parts")
+      ->required();
   add_out(*c, o->out, "folder for the records of the whole run, and what belongs to them")->required();
   c->callback([o, &status] { status = run_merge_command(*o); });
 }

@@ -71,16 +71,18 @@ CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& wha
 }
 
 CLI::Option* add_resume(CLI::App& command, bool& resume) {
-  return command.add_flag("--resume", resume,
-                          "go on with the run in --out that was interrupted: what it finished is not run again");
+  return command.add_flag(
+      "--resume", resume,
+      "go on with the run in --out that was interrupted: what it finished is not run again");
 }
 
 CLI::Option* add_shard(CLI::App& command, std::string& shard) {
-  return command.add_option(
-      "--shard", shard,
-      "INDEX/COUNT, as 0/4: this process does one part of the run, and writes to shard-0-of-4 in --out; assay "
-      "merge puts the parts together. Under an MPI or Slurm launcher it is read from OMPI_COMM_WORLD_RANK and "
-      "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
+  return command.add_option("--shard", shard,
+                            "INDEX/COUNT, as 0/4: this process does one part of the run, and writes to "
+                            "shard-0-of-4 in --out; assay "
+                            "merge puts the parts together. Under an MPI or Slurm launcher it is read from "
+                            "OMPI_COMM_WORLD_RANK and "
+                            "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
 }
 
 CLI::Option* add_family(CLI::App& command, std::string& family) {

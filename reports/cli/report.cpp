@@ -22,12 +22,15 @@
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/profile.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
 
 struct ReportArguments {
   Selection selection;
+  AnswerOptions answer;
   std::string out;
   std::string require;
   std::string compare;
@@ -52,6 +55,7 @@ std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& reco
 }
 
 int run_report_command(ReportArguments& o) {
+  VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
     throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
@@ -117,7 +121,7 @@ int run_report_command(ReportArguments& o) {
     for (const Record& r : data.records) fmt::print("{}", record_line(r));
   if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
   fmt::print("{}", lines_for_the_head(plan, data.records));
-  fmt::print("{}", render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   if (s.quick)
     fmt::print("This was a quick report, at {} of the {} row lengths. Without --quick it takes all.\n",
                quick_report_sizes().size(), report_sizes().size());
@@ -125,7 +129,13 @@ int run_report_command(ReportArguments& o) {
     fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
                failed);
   if (!declared) fmt::print("FAIL: a function is further off than declared (assay functions)\n");
-  return status;
+  VerdictDocument d = verdict_document("report", data, status);
+  if (failed > 0 || !declared) {
+    d.verdict = name(Verdict::fail);
+    d.reason += failed > 0 ? " A comparison failed while the oracle's speed was measured." : "";
+    d.reason += declared ? "" : " A function is further off than declared.";
+  }
+  return answer.give(std::move(d), out.path(), {"records.jsonl", "summary.md", "index.html"});
 }
 
 }  // namespace
@@ -156,6 +166,7 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_flag("--quick", s.quick, "8 row lengths and fewer rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
+  add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
   add_threads(*c, o->threads);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -16,6 +17,8 @@
 #include "reports/data/say.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
@@ -23,6 +26,7 @@ namespace {
 struct SelftestArguments {
   std::string key, out = "out/selftest", shard;
   bool quick = false, list = false, resume = false;
+  AnswerOptions answer;
   int threads = 0;
 };
 
@@ -31,7 +35,37 @@ void list() {
     fmt::print("{:<5} {:<6} {:<48} {}\n", m.id, name(m.kind), m.variant.key(), what_of(m.id));
 }
 
+/// For programs: one test case an entry.
+VerdictDocument document_of(const Selftest& s, int status) {
+  VerdictDocument d;
+  d.command = "selftest";
+  d.verdict = status == kPassed ? "PASS" : "FAIL";
+  d.exit_status = status;
+  d.reason = selftest_verdict(s);
+  d.seconds = s.seconds;
+  d.environment = s.environment;
+  const SelftestCounts n = count(s);
+  d.counts = {{"faults", n.faults},     {"killed", n.killed},          {"survived", n.survived},
+              {"cheats", n.cheats},     {"refused", n.cheats_refused}, {"right", n.right},
+              {"accepted", n.accepted}, {"not_run", n.not_run}};
+  for (const SelftestEntry& e : s.entries) {
+    VerdictCase c{.suite = e.mutant->variant.key(),
+                  .name = std::string(e.mutant->id) + " " + e.mutant->fault};
+    c.outcome = !e.ran ? CaseOutcome::skipped : e.as_expected() ? CaseOutcome::passed : CaseOutcome::failed;
+    if (c.outcome != CaseOutcome::passed) c.message = e.detail;
+    if (c.outcome == CaseOutcome::failed) {
+      c.bad = 1;
+      c.message =
+          std::string(e.refused ? "a right kernel was refused: " : "a planted fault survived: ") + e.detail;
+      c.reproduce = "assay selftest --key " + shell_quoted(e.mutant->fault);
+    }
+    d.cases.push_back(std::move(c));
+  }
+  return d;
+}
+
 int run_selftest_command(const SelftestArguments& o) {
+  VerdictOutput answer(o.answer);
   const Shard shard = fuzz::shard_of(o.shard);
   const OutFolder out(shard_folder(o.out, shard));
   Journal journal(out, o.resume);
@@ -62,8 +96,8 @@ int run_selftest_command(const SelftestArguments& o) {
   add_shard_file(files, out.path(), shard_end(shard, std::ssize(s.entries), status));
   write_files(files);
   journal.finish();
-  fmt::print("{}", render_selftest_terminal(s, std::filesystem::absolute(out / "selftest.html").string()));
-  return status;
+  print_verdict(render_selftest_terminal(s, std::filesystem::absolute(out / "selftest.html").string()));
+  return answer.give(document_of(s, status), out.path(), {"selftest.jsonl", "selftest.html"});
 }
 
 }  // namespace
@@ -76,6 +110,7 @@ void add_selftest_command(CLI::App& app, int& status) {
   add_out(*c, o->out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
   c->add_flag("--quick", o->quick, "fewer rows for the rules of other projects");
   add_threads(*c, o->threads, "host threads (one per core)");
+  add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
   c->add_flag("--list", o->list, "list the entries instead");

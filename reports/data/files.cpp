@@ -92,6 +92,7 @@ static std::string inflated(const fs::path& file) {
 std::string read_file(const fs::path& file) {
   if (file.extension() == ".gz" && !fs::is_directory(file)) return inflated(file);
   std::ifstream in(file, std::ios::binary);
+  if (std::error_code ignored; !fs::exists(file, ignored)) throw InputError(file.string() + ": no such file");
   if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
   std::ostringstream text;
   text << in.rdbuf();

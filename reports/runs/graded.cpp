@@ -80,8 +80,10 @@ Loaded load(const Graded& g, Op op) {
   const auto shaped = [&](const std::string& file, std::int64_t rows, std::int64_t columns,
                           std::int64_t want) {
     if (rows == l.logits.rows && columns == want) return;
-    refuse_file(file, fmt::format("is {} x {}, must be {} x {}: {} has {} rows of {}", rows, columns,
-                                  l.logits.rows, want, g.logits, l.logits.rows, l.logits.V));
+    const bool turned = rows == want && columns == l.logits.rows;
+    refuse_file(file, fmt::format("is {} x {}, must be {} x {}: {} has {} rows of {}{}", rows, columns,
+                                  l.logits.rows, want, g.logits, l.logits.rows, l.logits.V,
+                                  turned ? "; it is transposed: save numpy.ascontiguousarray(x.T)" : ""));
   };
   if (!g.indices.empty()) {
     l.indices = indices_of(read_stored(g.indices, "indices"));
@@ -160,7 +162,7 @@ class Grading {
         // The user's program wrote no outputs for this input.
         const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
         Record r = blank_record(v, g.name, options_.op, 0, 0, 0, g.seed);
-        r.reason = file + ": no such file";
+        r.reason = file + ": no such file" + other_container(file);
         r.reproduce = command_line(g, options_);
         keep(i, v, std::move(r));
         return;
@@ -205,6 +207,12 @@ std::filesystem::path beside(std::filesystem::path logits, const char* what) {
 }
 
 }  // namespace
+
+std::string other_container(const std::string& file) {
+  const std::filesystem::path npz = std::filesystem::path(file_of(file)).replace_extension(".npz");
+  if (std::error_code ignored; !std::filesystem::exists(npz, ignored)) return "";
+  return " (" + npz.filename().string() + " is there: write it with numpy.save, not numpy.savez)";
+}
 
 std::filesystem::path values_beside(const std::filesystem::path& logits, Op op) {
   return beside(logits, usual_name(op));

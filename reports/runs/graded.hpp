@@ -35,6 +35,9 @@ struct GradeOptions {
 std::filesystem::path values_beside(const std::filesystem::path& logits, Op op);
 std::filesystem::path indices_beside(const std::filesystem::path& logits);
 
+/// What to do about y.npz where y.npy is looked for, as the end of a message; empty if there is no y.npz.
+std::string other_container(const std::string& file);
+
 /// Judges all cases. Missing outputs become not_run records, and the report fails. Outputs that cannot be
 /// read, or whose shape does not fit their logits, throw InputError that names the file.
 ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options);

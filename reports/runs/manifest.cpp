@@ -39,6 +39,11 @@ std::string render_manifest(const Manifest& m, const std::string& folder) {
 
 Manifest read_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kManifest;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw InputError(folder.string() + ": no such folder (assay inputs --out FOLDER makes one)");
+  if (!std::filesystem::exists(file, ignored))
+    throw InputError(file.string() + ": no such file (assay inputs --out FOLDER writes it)");
   Manifest m;
   std::string field = "manifest";
   const auto fail = [&](const std::string& why) { throw InputError(file.string() + ": " + why); };

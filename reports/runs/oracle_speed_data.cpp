@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/device.hpp"
+#include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/inputs/inputs.hpp"
@@ -51,7 +52,8 @@ std::vector<OracleSpeed> measure_oracle_speed(const std::vector<std::string>& ke
   for (const std::string& key : keys) {
     const std::string full = key.find('@') != std::string::npos ? key : key + (gpu ? "@cuda" : "@host");
     const Variant* v = find_variant(full);
-    if (!v) throw InputError("--key " + key + ": no such key; assay list names them all");
+    if (!v)
+      throw InputError("--key " + key + ": no such key; assay list names them all" + did_you_mean_key(full));
     if (const std::string why = unavailable_reason(v->backend); !why.empty())
       throw InputError("--key " + full + ": " + why);
     if (v->op != Op::softmax) throw InputError("--key " + full + ": not a softmax");

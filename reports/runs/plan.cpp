@@ -12,6 +12,7 @@
 #include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/files/tensor_file.hpp"
 
@@ -44,7 +45,9 @@ std::vector<const Variant*> select_keys(const Selection& s) {
     if (wanted) keys.push_back(&v);
   }
   for (std::size_t i = 0; i < s.keys.size(); ++i)
-    if (!used[i]) throw InputError("--key " + s.keys[i] + ": no such key; assay list names them all");
+    if (!used[i])
+      throw InputError("--key " + s.keys[i] + ": no such key; assay list names them all" +
+                       did_you_mean_key(s.keys[i]));
   if (keys.empty()) throw InputError("no key is left by --key and --dtype");
   return keys;
 }

@@ -11,6 +11,7 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/nearest_word.hpp"
 #include "reference/parallel.hpp"
 #include "reports/data/environment.hpp"
 
@@ -76,8 +77,12 @@ Selftest run_selftest(const SelftestOptions& options) {
       s.entries.emplace_back();
       s.entries.back().mutant = &m;
     }
-  if (s.entries.empty())
-    throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all");
+  if (s.entries.empty()) {
+    std::vector<std::string> known;
+    for (const Mutant& m : mutants()) known.insert(known.end(), {m.fault, m.variant.key()});
+    throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all" +
+                     did_you_mean(options.name, known));
+  }
   std::vector<SelftestEntry> mine;
   for (std::size_t i = 0; i < s.entries.size(); ++i)
     if (i % static_cast<std::size_t>(options.parts) == static_cast<std::size_t>(options.part))

@@ -13,6 +13,7 @@
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/siblings.hpp"
+#include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reports/targets/python_candidates.hpp"
 
@@ -22,6 +23,10 @@ namespace {
 bool is_library(const std::string& word) {
   const std::string path = word.substr(0, word.find('#'));
   return path.ends_with(".so") || path.find(".so.") != std::string::npos;
+}
+
+bool holds_tensors(const std::string& word) {
+  return word.ends_with(".npy") || word.ends_with(".npz") || word.ends_with(".safetensors");
 }
 
 IsolationOptions isolation_of(const TargetOptions& options) {
@@ -56,7 +61,12 @@ std::string with_options(std::string words, const TargetOptions& options) {
 
 Target key_target(const std::string& word, const TargetOptions& options) {
   const Variant* v = find_candidate(word);
-  if (!v) throw InputError(word + ": no such key (assay list names them all), no .so and no source file");
+  if (!v && holds_tensors(word))
+    throw InputError(
+        word + ": holds tensors and no kernel: assay grade --logits x.npy --probs y.npy judges outputs");
+  if (!v)
+    throw InputError(word + ": no such key (assay list names them all), no .so and no source file" +
+                     did_you_mean_key(word));
   const auto make = [v, options] {
     return declared(isolated(*v, isolation_of(options)), options.source.declare);
   };

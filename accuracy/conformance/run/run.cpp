@@ -7,6 +7,7 @@
 #include "accuracy/conformance/run/second_look.hpp"
 #include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"
+#include "reference/nearest_word.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay::conformance {
@@ -14,8 +15,8 @@ namespace {
 
 bool wanted(const Narrowing& n, const ConformanceCase& c) {
   return (n.family.empty() || n.family == c.family) && (n.setup.empty() || n.setup == c.setup) &&
-         (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) && (!n.k || *n.k == c.k) &&
-         (!n.op || *n.op == c.op);
+         (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) &&
+         (!n.k || *n.k == c.k) && (!n.op || *n.op == c.op);
 }
 
 std::vector<Group> chosen_groups(const ConformanceOptions& options) {
@@ -24,8 +25,12 @@ std::vector<Group> chosen_groups(const ConformanceOptions& options) {
   for (const std::string& name : options.only)
     if (std::none_of(all.begin(), all.end(), [&](const Group& g) { return name == g.name; })) {
       std::string names;
-      for (const Group& g : all) names += (names.empty() ? "" : ", ") + std::string(g.name);
-      throw InputError("--only " + name + ": no such group; there are " + names);
+      std::vector<std::string> known;
+      for (const Group& g : all) {
+        names += (names.empty() ? "" : ", ") + std::string(g.name);
+        known.emplace_back(g.name);
+      }
+      throw InputError("--only " + name + ": no such group; there are " + names + did_you_mean(name, known));
     }
   const auto among = [](const std::vector<std::string>& names, const Group& g) {
     return std::find(names.begin(), names.end(), g.name) != names.end();

@@ -40,6 +40,8 @@
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/report.hpp"
 #include "reports/targets/check_targets.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
@@ -48,6 +50,7 @@ struct CheckArguments {
   TargetOptions targets;
   conformance::ConformanceOptions run;
   std::string op, out, require, shard;
+  AnswerOptions answer;
   bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false, resume = false;
   int device = 0;
 };
@@ -166,7 +169,31 @@ int status_of(const ReportData& data, const CheckArguments& o) {
   return kEnvironment;
 }
 
+/// For programs; with the limits that nobody declared, if they make the exit status 4.
+VerdictDocument document_of(const ReportData& data, int status) {
+  VerdictDocument d = verdict_document("check", data, status);
+  if (status == kUndeclaredLimits)
+    for (const auto& [key, contract] : data.contracts)
+      if (!contract.found.empty())
+        d.reason += fmt::format(" {}: right within limits that nobody declared; adopt with: --declare '{}'.",
+                                key, contract.found);
+  return d;
+}
+
+/// After a PASS: the command that goes on. Empty after another verdict, and if single cases were requested.
+std::string next_step(const ReportData& data, const std::vector<Target>& targets,
+                      const conformance::Narrowing& n) {
+  const bool single = !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.k || n.op;
+  if (verdict_of(data) != Verdict::pass || single) return "";
+  // Limits that nobody declared come first: a search would find what is outside them.
+  for (const auto& [key, contract] : data.contracts)
+    if (!contract.found.empty()) return "";
+  return fmt::format("next, search for an input that breaks it: assay fuzz {} --time 5m\n",
+                     targets.front().words);
+}
+
 int run_check_command(CheckArguments& o) {
+  VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
@@ -230,12 +257,14 @@ int run_check_command(CheckArguments& o) {
   journal.finish();
   if (targets.empty()) {
     fmt::print("shard {}/{}: none of the {} kernels belongs to it\n", shard.index, shard.count, named);
-    return status;
+    return answer.give(document_of(data, status), out.path(), {"records.jsonl", "contract.json"});
   }
   if (data.records.size() <= 3)
     for (const Record& r : data.records) fmt::print("{}", record_line(r));
-  fmt::print("{}", render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
-  return status;
+  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
+                next_step(data, targets, o.run.narrow));
+  return answer.give(document_of(data, status), out.path(),
+                     {"records.jsonl", "contract.json", "summary.md", "index.html"});
 }
 
 }  // namespace
@@ -278,6 +307,7 @@ void add_check_command(CLI::App& app, int& status) {
       ->take_last()  // overrides the one in a reproduce line
       ->check(unsaid(CLI::PositiveNumber));
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
   add_threads(*c, o->run.threads);

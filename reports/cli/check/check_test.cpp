@@ -77,6 +77,10 @@ TEST_F(CheckCommand, ARightKernelPasses) {
                             " of 4,096 row lengths to 4,096 were tried, and up to " + most + " rows";
   EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host; " + quick + "\n")) << out;
   EXPECT_NE(read_file(folder_ / "index.html").find(quick.substr(7)), std::string::npos);
+  // A pass proposes what to do next, as a command that can be run.
+  const std::string next =
+      "\nnext, search for an input that breaks it: assay fuzz safe_block/f32@host --time 5m\n";
+  EXPECT_TRUE(out.ends_with(next)) << out;
   EXPECT_TRUE(fs::exists(folder_ / "summary.md"));
   const auto all = records();
   EXPECT_GT(all.size(), 400u);
@@ -157,6 +161,7 @@ TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
       << out;
   const std::size_t at = out.find("assay check mutant");
   ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(out.find("next, search"), std::string::npos) << out;
   const auto all = records();
   std::istringstream in(out.substr(at, out.find('\n', at) - at));
   std::vector<std::string> words;

@@ -8,6 +8,7 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/device.hpp"
+#include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -29,7 +30,8 @@ struct LaunchArguments {
 int run_launch_command(const LaunchArguments& o) {
   choose_device(o.device);
   const Subject* const subject = find_subject(o.key);
-  if (!subject) throw InputError("--key " + o.key + ": no such key; assay list names them all");
+  if (!subject)
+    throw InputError("--key " + o.key + ": no such key; assay list names them all" + did_you_mean_key(o.key));
   const Variant& v = subject->variant;
   const std::string cannot = subject->missing.empty() ? unavailable_reason(v.backend) : subject->missing;
   if (!cannot.empty()) {

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Runs the steps of the recipes in this folder, as a build server would: try.sh ASSAY FOLDER [GPU].
+# ASSAY is the command, FOLDER is made empty. Steps called `install` and `proof` are only read by bash: they
+# install packages. With GPU the jobs for a GPU must pass, without they must end with status 3.
+set -uo pipefail
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+assay=$1 work=$2 gpu=${3:-}
+rm -rf -- "$work/project"
+mkdir -p -- "$work/project/kernels" "$work/bin" || exit 2
+ln -sf -- "$assay" "$work/bin/assay"
+cd -- "$work/project" || exit 2
+export PATH=$work/bin:$PATH XDG_CACHE_HOME=$work/cache GITHUB_STEP_SUMMARY=$work/project/step_summary.md
+# The kernel that is adopted: an example, under the name that the recipes use.
+sed 's/softmax_four_per_warp/softmax/g' "$here/../../kernels/adapter/examples/rows_of_a_warp.cu" >kernels/softmax.cu
+export KERNEL=kernels/softmax.cu ENTRY=softmax
+
+complain() {
+  printf 'try: %s\n' "$*" >&2
+  exit 1
+}
+
+# steps FILE: "name<TAB>file" of every step, whose commands then lie in that file. Of GitHub's form a step is a
+# `- name:` with `run: |`, of GitLab's a `script:` list under a job's name.
+steps() {
+  rm -f .step-*
+  awk -v file="$1" '
+    function begin(step) { gsub(/[^a-z]/, "_", step); n++; at = sprintf(".step-%02d-%s", n, step); printf "" > at }
+    /^ *- name: /      { name = $0; sub(/^ *- name: */, "", name) }
+    /^ *run: \|$/      { begin(name); depth = match($0, /r/); inside = "run"; next }
+    /^[a-z].*:$/       { job = $0; sub(/:$/, "", job) }
+    /^  script:$/      { begin(job); inside = "script"; next }
+    inside == "run"    { match($0, /^ */); if (RLENGTH < depth && NF) inside = ""; else { sub(/^ */, ""); print > at } }
+    inside == "script" { if ($0 !~ /^    - /) inside = ""; else { sub(/^    - /, ""); print > at } }' "$1"
+  ls .step-* 2>/dev/null
+}
+
+# run STEP WANTED: runs the commands of a step, which must end with this status.
+ran=0
+run() {
+  bash -e "$1" >"$1.log" 2>&1
+  local status=$?
+  [[ $status -eq $2 ]] || { cat "$1" "$1.log" >&2; complain "$file: $1 ended with $status, not $2"; }
+  ran=$((ran + 1))
+}
+
+# A check of one group takes a second.
+one_group() {
+  sed -i '/^assay check /s/ --out / --quick --only shapes --out /' "$1"
+}
+
+passed_junit() {
+  grep -q '<testsuites .* failures="0"' "$1" || complain "$file: $1 does not say that nothing failed"
+}
+
+without_gpu=3
+[[ -n $gpu ]] && without_gpu=0
+for file in "$here"/github/*.yml "$here"/gitlab-ci.yml; do
+  for step in $(steps "$file"); do
+    [[ -s $step ]] || complain "$file: $step has no command"
+    bash -n "$step" || complain "$file: $step is no shell"
+    case ${file##*/}:${step#.step-??-} in
+      *:install | *:proof | *:proofs_of_this_repository) ;;
+      cpu.yml:check | gitlab-ci.yml:softmax_on_the_*)
+        wanted=0
+        if grep -q 'require cuda' "$step"; then wanted=$without_gpu; else one_group "$step"; fi
+        rm -rf out check.xml
+        run "$step" "$wanted"
+        [[ $wanted -ne 0 ]] || passed_junit check.xml
+        ;;
+      gpu.yml:check)
+        rm -rf out check.xml
+        run "$step" "$without_gpu"
+        ;;
+      nightly.yml:check | nightly.yml:fuzz | gitlab-ci.yml:softmax_every_night)
+        # A night takes half an hour: a second here.
+        export TIME=1s WHERE="--host"
+        one_group "$step"
+        run "$step" 0
+        ;;
+      *:summary)
+        : >"$GITHUB_STEP_SUMMARY"
+        run "$step" 0
+        [[ $file == */gpu.yml ]] || grep -q '^# Softmax conformance check: PASS' "$GITHUB_STEP_SUMMARY" ||
+          complain "$file: the summary of the job does not begin with the verdict"
+        ;;
+      *) complain "$file: no rule for the step $step" ;;
+    esac
+  done
+done
+[[ $ran -ge 9 ]] || complain "only $ran steps ran"
+printf '%d steps ran\n' "$ran"
+cd / && rm -rf -- "$work/project"

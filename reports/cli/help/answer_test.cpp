@@ -1,0 +1,195 @@
+// --json and --junit: read back by parsers that this project did not write.
+#include "reports/terminal/answer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/property_tree/ptree.hpp>
+#include <boost/property_tree/xml_parser.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reference/files/npy.hpp"
+#include "reports/cli/command_test.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using boost::property_tree::ptree;
+
+/// What a build server sees in a JUnit file.
+struct JunitFile {
+  int tests = 0, failures = 0, skipped = 0;              // as the root element says
+  int found = 0, found_failures = 0, found_skipped = 0;  // as counted
+  std::map<std::string, std::string> failed;             // "classname name" and the text
+};
+
+JunitFile read_junit(const std::string& xml) {
+  std::istringstream in(xml);
+  ptree tree;
+  boost::property_tree::read_xml(in, tree);
+  const ptree& root = tree.get_child("testsuites");
+  JunitFile j;
+  j.tests = root.get<int>("<xmlattr>.tests");
+  j.failures = root.get<int>("<xmlattr>.failures");
+  j.skipped = root.get<int>("<xmlattr>.skipped");
+  for (const auto& [tag, suite] : root) {
+    if (tag != "testsuite") continue;
+    int of_suite = 0;
+    for (const auto& [inner, one] : suite) {
+      if (inner != "testcase") continue;
+      ++j.found, ++of_suite;
+      j.found_skipped += one.count("skipped") > 0;
+      if (const auto failure = one.get_child_optional("failure")) {
+        ++j.found_failures;
+        j.failed[one.get<std::string>("<xmlattr>.classname") + " " + one.get<std::string>("<xmlattr>.name")] =
+            failure->get<std::string>("<xmlattr>.message") + "\n" + failure->data();
+      }
+    }
+    EXPECT_EQ(suite.get<int>("<xmlattr>.tests"), of_suite);
+  }
+  return j;
+}
+
+class AnswerOfCommands : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Runs a command with --json and --junit, reads both, and checks that they say the same.
+  void run(const std::string& line, int status) {
+    const command_test::Outcome o =
+        command_test::call("assay " + line + " --json --junit " + at("junit.xml") + " --out " + at("out"));
+    EXPECT_EQ(o.status, status) << o.err;
+    ASSERT_TRUE(nlohmann::json::accept(o.out)) << o.out;  // nothing else is on standard output
+    json = nlohmann::json::parse(o.out);
+    text = o.err;
+    junit = read_junit(read_file(at("junit.xml")));
+    EXPECT_EQ(json["format"], "assay verdict 1");
+    EXPECT_EQ(json["command"], line.substr(0, line.find(' ')));
+    EXPECT_EQ(json["exit_status"], status);
+    EXPECT_FALSE(json["environment"]["assay"].get<std::string>().empty());
+    for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(file.get<std::string>())) << file;
+    EXPECT_EQ(junit.tests, junit.found);
+    EXPECT_EQ(junit.failures, junit.found_failures);
+    EXPECT_EQ(junit.skipped, junit.found_skipped);
+    // The JUnit file has one more case: the verdict, which fails with the run.
+    EXPECT_EQ(junit.failures, static_cast<int>(json["failures"].size()) + (status != kPassed));
+    EXPECT_EQ(junit.failed.count("assay " + line.substr(0, line.find(' ')) + " verdict"), status != kPassed);
+    int cases = 0;
+    for (const auto& k : json["kernels"])
+      cases += k["passed"].get<int>() + k["failed"].get<int>() + k["undecided"].get<int>() +
+               k["skipped"].get<int>();
+    EXPECT_EQ(junit.found, cases + 1);
+    if (std::system("xmllint --version > /dev/null 2>&1") == 0) {
+      EXPECT_EQ(std::system(("xmllint --noout " + at("junit.xml")).c_str()), 0);
+    }
+  }
+
+  fs::path folder_ = testing::TempDir() + "answer." + std::to_string(getpid());
+  nlohmann::json json;
+  JunitFile junit;
+  std::string text;
+};
+
+TEST_F(AnswerOfCommands, OfACheckThatPasses) {
+  run("check safe_block/f32@host --quick --only shapes --V 33", kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_EQ(json["failures"].size(), 0u);
+  ASSERT_EQ(json["kernels"].size(), 1u);
+  EXPECT_EQ(json["kernels"][0]["key"], "safe_block/f32@host");
+  EXPECT_GT(json["counts"]["passed"].get<int>(), 0);
+  EXPECT_EQ(json["counts"]["failed"], 0);
+  EXPECT_NE(text.find("PASS safe_block/f32@host"), text.npos) << text;  // for people, on standard error
+}
+
+TEST_F(AnswerOfCommands, OfACheckThatFailsNamesTheCommandThatRepeatsIt) {
+  run("check mutant.no_max/f32@host --quick --only shapes --V 33", kFailed);
+  EXPECT_EQ(json["verdict"], "FAIL");
+  ASSERT_GT(json["failures"].size(), 0u);
+  const auto& first = json["failures"][0];
+  EXPECT_TRUE(first["reproduce"].get<std::string>().starts_with("assay check mutant.no_max/f32@host "))
+      << first;
+  const std::string named = first["key"].get<std::string>() + " " + first["case"].get<std::string>();
+  ASSERT_EQ(junit.failed.count(named), 1u) << named;
+  EXPECT_NE(junit.failed[named].find(first["reproduce"].get<std::string>()), std::string::npos);
+  EXPECT_NE(junit.failed[named].find(first["message"].get<std::string>()), std::string::npos);
+}
+
+TEST_F(AnswerOfCommands, OfAReport) {
+  run("report --key safe_block/f32@host --family normal_1 --V 33", kPassed);
+  EXPECT_EQ(json["counts"]["planned"], 1);
+  EXPECT_EQ(junit.found, 2);
+}
+
+TEST_F(AnswerOfCommands, OfASelftest) {
+  run("selftest --key no_max --quick", kPassed);
+  EXPECT_GT(json["counts"]["killed"].get<int>(), 0);
+  EXPECT_EQ(json["counts"]["survived"], 0);
+}
+
+TEST_F(AnswerOfCommands, OfOutputsThatAreMissingOrWrong) {
+  Tensor x(Dtype::f32, 2, 33);
+  write_npy(at("x.npy"), x);
+  write_npy(at("y.npy"), x);  // zeros are no softmax
+  run("grade --logits " + at("x.npy") + " --probs " + at("y.npy"), kFailed);
+  EXPECT_EQ(json["failures"][0]["key"], "outputs/f32@plugin");
+  ASSERT_EQ(command_test::call("assay inputs --family normal_1 --V 33 --rows 1 --out " + at("in")).status,
+            kPassed);
+  run("grade " + at("in"), kFailed);
+  EXPECT_EQ(junit.skipped, 1);  // the case did not run, and the verdict fails for it
+}
+
+TEST_F(AnswerOfCommands, AnOldFileIsNotLeftBesideACallThatEndsEarly) {
+  std::ofstream(at("junit.xml")) << "<testsuites/>";
+  const command_test::Outcome o =
+      command_test::call("assay check safe_blok/f32@host --junit " + at("junit.xml") + " --out " + at("out"));
+  EXPECT_EQ(o.status, kBadCall);
+  EXPECT_FALSE(fs::exists(at("junit.xml")));
+  const std::string nowhere = at("none/junit.xml");
+  EXPECT_EQ(command_test::call("assay check safe_block/f32@host --junit " + nowhere).err,
+            "assay: --junit " + nowhere + ": no such folder: " + at("none") + "\n");
+}
+
+TEST(VerdictDocument, TextOfAnyKindIsValidInBothForms) {
+  VerdictDocument d;
+  d.command = "check";
+  d.verdict = "FAIL";
+  d.exit_status = 1;
+  VerdictCase c{.suite = "a<b>&\"'", .name = "]]> \x01\x1b[31m"};
+  c.outcome = CaseOutcome::failed;
+  c.message = "\xff\xfe no UTF-8, \xe2\x82\xac is";
+  d.cases = {c};
+  JunitFile j = read_junit(render_junit(d));
+  EXPECT_EQ(j.found, 2);
+  ASSERT_EQ(j.failed.count("a<b>&\"' ]]> ??[31m"), 1u) << render_junit(d);
+  EXPECT_NE(j.failed["a<b>&\"' ]]> ??[31m"].find("\xe2\x82\xac is"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::accept(render_verdict_json(d)));
+}
+
+TEST(VerdictDocument, AGroupThatFailsInOneRecordFails) {
+  ReportData data;
+  Record r;
+  r.key = "a/f32@host", r.group = "shapes", r.family = "normal_1", r.status = Status::pass;
+  data.records = {r, r, r};
+  data.records[1].status = Status::hung;
+  data.records[1].reason = "no end";
+  data.records[1].reproduce = "assay check a/f32@host --V 7";
+  data.records[2].status = Status::inconclusive;
+  const VerdictDocument d = verdict_document("check", data, 1);
+  ASSERT_EQ(d.cases.size(), 1u);
+  EXPECT_EQ(d.cases[0].outcome, CaseOutcome::failed);
+  EXPECT_EQ(d.cases[0].records, 3);
+  EXPECT_EQ(d.cases[0].bad, 2);
+  EXPECT_EQ(d.cases[0].message, "hung: no end");
+  EXPECT_EQ(d.cases[0].reproduce, "assay check a/f32@host --V 7");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,148 @@
+// What --help says: every command has exit statuses and examples, and the examples work.
+#include "reports/terminal/usage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "reference/files/npy.hpp"
+#include "reports/cli/command_test.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The whole of every command: "", "list", "sweep", "sweep page", ...
+std::set<std::string> commands(const CLI::App& app, const std::string& prefix = "") {
+  std::set<std::string> all = {prefix};
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; }))
+    all.merge(commands(*c, prefix.empty() ? c->get_name() : prefix + " " + c->get_name()));
+  return all;
+}
+
+/// The words of an example as a shell reads them, without "assay". A redirection ends it.
+std::vector<std::string> shell_words(const std::string& line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool quoted = false, any = false;
+  for (const char c : line + " ") {
+    if (c == '\'') {
+      quoted = !quoted, any = true;
+    } else if (c == ' ' && !quoted) {
+      if (any || !word.empty()) words.push_back(word);
+      word.clear(), any = false;
+    } else {
+      word += c;
+    }
+  }
+  EXPECT_EQ(words.front(), "assay") << line;
+  words.erase(words.begin());
+  if (const auto end = std::find(words.begin(), words.end(), ">"); end != words.end())
+    words.erase(end, words.end());
+  return words;
+}
+
+TEST(Usage, EveryCommandHasStatusesAndTwoExamples) {
+  CLI::App app;
+  int status = 0;
+  add_commands(app, status);
+  std::set<std::string> described;
+  for (const Usage& u : usages()) {
+    EXPECT_TRUE(described.insert(u.command).second) << u.command;
+    EXPECT_GE(u.examples.size(), 2u) << u.command;
+    EXPECT_GE(u.statuses.size(), 2u) << u.command;
+    for (const char* line : u.examples)
+      EXPECT_TRUE(std::string(line).starts_with(std::string("assay ") + u.command)) << line;
+  }
+  EXPECT_EQ(described, commands(app));
+}
+
+TEST(Usage, HelpEndsWithStatusesAndExamples) {
+  for (const Usage& u : usages()) {
+    const std::string help = command_test::call(std::string("assay ") + u.command + " --help").out;
+    EXPECT_NE(help.find("\nExit status:\n  0  "), help.npos) << help;
+    for (const char* line : u.examples)
+      EXPECT_NE(help.find(std::string("\n  ") + line + "\n"), help.npos) << line;
+  }
+}
+
+struct Parsed {};
+
+/// Throws Parsed before the command does anything, or what a call with wrong words throws.
+void parse(const std::string& line) {
+  CLI::App app;
+  int status = 0;
+  add_commands(app, status);
+  app.parse_complete_callback([] { throw Parsed(); });
+  std::vector<std::string> words = shell_words(line);
+  std::reverse(words.begin(), words.end());
+  app.parse(words);
+}
+
+TEST(Usage, EveryExampleIsACommand) {
+  for (const Usage& u : usages())
+    for (const char* line : u.examples) EXPECT_THROW(parse(line), Parsed) << line;
+  EXPECT_THROW(parse("assay report --famly x"), CLI::ParseError);
+}
+
+/// The softmax of x, correctly rounded.
+Tensor softmax_of(const Tensor& x) {
+  Tensor y(Dtype::f32, x.rows, x.V);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    double sum = 0;
+    const auto* in = reinterpret_cast<const float*>(x.row(r));
+    auto* out = reinterpret_cast<float*>(y.row(r));
+    for (std::int64_t j = 0; j < x.V; ++j) sum += std::exp(static_cast<double>(in[j]));
+    for (std::int64_t j = 0; j < x.V; ++j)
+      out[j] = static_cast<float>(std::exp(static_cast<double>(in[j])) / sum);
+  }
+  return y;
+}
+
+/// Works in an empty folder of its own, and goes back.
+class UsageRuns : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+
+ private:
+  fs::path before_ = fs::current_path(),
+           folder_ = testing::TempDir() + "usage_runs." + std::to_string(getpid());
+};
+
+TEST_F(UsageRuns, TheCheapExamplesPass) {
+  Tensor x(Dtype::f32, 2, 33);
+  for (int j = 0; j < 66; ++j) reinterpret_cast<float*>(x.bytes.data())[j] = static_cast<float>(j % 7) / 8;
+  write_npy("x.npy", x);
+  write_npy("y.npy", softmax_of(x));
+  for (const char* line :
+       {"assay list --families", "assay report --key safe_block/f32@host --family gpt_logits --V 4099",
+        "assay check safe_block/f32@host --only families --family normal_1 --V 33",
+        "assay inputs --out in --family normal_1 --V 33 --rows 4",
+        "assay inputs --out in16 --op topk --dtype f16 --family ties --V 1000",
+        "assay grade --logits x.npy --probs y.npy", "assay sweep accesses --metrics", "assay sweep rules",
+        "assay sweep launch --key safe_block/f32@host --V 1000 --rows 4", "assay functions --list",
+        "assay schema", "assay selftest --list", "assay selftest --key no_max --quick",
+        "assay fuzz safe_block/f32@host --evaluations 32"}) {
+    bool found = false;
+    for (const Usage& u : usages())
+      for (const char* example : u.examples) found = found || std::string(line) == example;
+    EXPECT_TRUE(found) << line << " is no example";
+    const command_test::Outcome o = command_test::call_words(shell_words(line));
+    EXPECT_EQ(o.status, kPassed) << line << "\n" << o.err << o.out;
+  }
+}
+
+}  // namespace
+}  // namespace assay

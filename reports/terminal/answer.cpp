@@ -1,0 +1,58 @@
+#include "reports/terminal/answer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "reference/error.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+
+namespace fs = std::filesystem;
+
+void add_answer_options(CLI::App& command, AnswerOptions& o) {
+  command.add_flag("--json", o.json,
+                   "print the verdict as one JSON object, and everything else to standard error");
+  command.add_option("--junit", o.junit,
+                     "also write the verdict to this file, as JUnit's XML for build servers");
+}
+
+VerdictOutput::VerdictOutput(const AnswerOptions& o) : options_(o) {
+  if (const fs::path file = o.junit; !file.empty()) {
+    std::error_code ignored;
+    const fs::path folder = file.parent_path();
+    if (!folder.empty() && !fs::is_directory(folder, ignored))
+      throw InputError("--junit " + o.junit + ": no such folder: " + folder.string());
+    if (fs::is_directory(file, ignored)) throw InputError("--junit " + o.junit + ": is a folder");
+    fs::remove(file, ignored);
+  }
+  if (!o.json) return;
+  std::fflush(stdout);
+  stdout_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (stdout_ >= 0) dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+VerdictOutput::~VerdictOutput() { restore(); }
+
+void VerdictOutput::restore() {
+  if (stdout_ < 0) return;
+  std::fflush(stdout);
+  dup2(stdout_, STDOUT_FILENO);
+  close(stdout_);
+  stdout_ = -1;
+}
+
+int VerdictOutput::give(VerdictDocument d, const fs::path& folder, const std::vector<std::string>& files) {
+  for (const std::string& file : files) d.files.push_back(folder / file);
+  if (!options_.junit.empty()) d.files.push_back(options_.junit);
+  if (!options_.junit.empty()) write_files({{options_.junit, render_junit(d)}});
+  restore();
+  if (options_.json) std::fputs(render_verdict_json(d).c_str(), stdout);
+  return d.exit_status;
+}
+
+}  // namespace assay

@@ -1,0 +1,44 @@
+// --json and --junit: the answer of a command for programs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/terminal/verdict_document.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace assay {
+
+struct AnswerOptions {
+  bool json = false;
+  std::string junit;  // a file; empty: none
+};
+
+void add_answer_options(CLI::App& command, AnswerOptions& o);
+
+/// Lives as long as the command works. With --json everything that is printed meanwhile goes to standard
+/// error, what a kernel prints included, so that standard output holds nothing but the answer.
+class VerdictOutput {
+ public:
+  /// Removes an older JUnit file: none is left if the command does not come to its end.
+  explicit VerdictOutput(const AnswerOptions& o);
+  ~VerdictOutput();
+  VerdictOutput(const VerdictOutput&) = delete;
+  VerdictOutput& operator=(const VerdictOutput&) = delete;
+
+  /// Writes the JUnit file, prints the JSON, and returns the document's exit status. `files`: what the
+  /// command has written in its folder.
+  int give(VerdictDocument d, const std::filesystem::path& folder, const std::vector<std::string>& files);
+
+ private:
+  void restore();
+
+  AnswerOptions options_;
+  int stdout_ = -1;  // a copy of standard output while it is diverted
+};
+
+}  // namespace assay

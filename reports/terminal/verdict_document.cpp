@@ -1,0 +1,201 @@
+#include "reports/terminal/verdict_document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/data/tally.hpp"
+
+namespace assay {
+namespace {
+
+const char* name(CaseOutcome o) {
+  return o == CaseOutcome::passed      ? "passed"
+         : o == CaseOutcome::failed    ? "failed"
+         : o == CaseOutcome::undecided ? "undecided"
+                                       : "skipped";
+}
+
+CaseOutcome outcome_of(Status s) {
+  switch (s) {
+    case Status::pass:
+      return CaseOutcome::passed;
+    case Status::fail:
+    case Status::crashed:
+    case Status::hung:
+      return CaseOutcome::failed;
+    case Status::inconclusive:
+      return CaseOutcome::undecided;
+    case Status::unsupported:
+    case Status::not_run:
+      break;
+  }
+  return CaseOutcome::skipped;
+}
+
+/// Of the outcomes of a group, the one that decides: a failure before all, then what was left undecided, then
+/// a pass.
+int weight(CaseOutcome o) {
+  return o == CaseOutcome::failed ? 3 : o == CaseOutcome::undecided ? 2 : o == CaseOutcome::passed ? 1 : 0;
+}
+
+void take(VerdictCase& c, const Record& r) {
+  const CaseOutcome o = outcome_of(r.status);
+  ++c.records;
+  c.bad += o == CaseOutcome::failed || o == CaseOutcome::undecided;
+  if (c.records > 1 && weight(o) <= weight(c.outcome)) return;
+  c.outcome = o;
+  c.message.clear();
+  c.reproduce.clear();
+  if (o == CaseOutcome::passed) return;
+  const CheckResult* const first = first_failed(r);
+  c.message = fmt::format("{}: {}", assay::name(r.status),
+                          first && !first->detail.empty() ? first->detail : r.reason);
+  c.reproduce = r.reproduce;
+}
+
+std::vector<VerdictCase> cases_of(const std::vector<Record>& records) {
+  std::vector<VerdictCase> out;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (const Record& r : records) {
+    const std::string words = (r.group.empty() ? "" : r.group + ": ") + r.family;
+    const auto [at, fresh] = known.try_emplace({r.key, words}, out.size());
+    if (fresh) out.push_back({.suite = r.key, .name = words, .records = 0});
+    take(out[at->second], r);
+  }
+  return out;
+}
+
+/// Only valid UTF-8 may stand in JSON and XML; what a kernel prints may be anything.
+std::string valid(const std::string& text) {
+  const nlohmann::json j = text;
+  return nlohmann::json::parse(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+std::string xml(const std::string& text) { return escape(valid(text)); }
+
+std::string element(const VerdictCase& c) {
+  std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\">", xml(c.suite), xml(c.name));
+  const std::string text =
+      xml(fmt::format("{}\n{} of {} records\n{}", c.message, c.bad, c.records, c.reproduce));
+  if (c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided)
+    out += fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", name(c.outcome),
+                       xml(shorten(c.message, 200)), text);
+  if (c.outcome == CaseOutcome::skipped)
+    out += fmt::format("<skipped message=\"{}\"/>", xml(shorten(c.message, 200)));
+  return out + "</testcase>\n";
+}
+
+struct Totals {
+  std::size_t tests = 0, failures = 0, skipped = 0;
+  std::string text() const {
+    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", tests, failures, skipped);
+  }
+};
+
+Totals totals(const std::vector<VerdictCase>& cases) {
+  Totals t{cases.size()};
+  for (const VerdictCase& c : cases) {
+    t.failures += c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided;
+    t.skipped += c.outcome == CaseOutcome::skipped;
+  }
+  return t;
+}
+
+std::string suite(const std::string& name, const std::vector<VerdictCase>& cases,
+                  const std::string& properties) {
+  std::string out =
+      fmt::format("  <testsuite name=\"{}\" {}>\n{}", xml(name), totals(cases).text(), properties);
+  for (const VerdictCase& c : cases) out += element(c);
+  return out + "  </testsuite>\n";
+}
+
+}  // namespace
+
+VerdictDocument verdict_document(std::string command, const ReportData& data, int exit_status) {
+  VerdictDocument d;
+  d.command = std::move(command);
+  d.verdict = name(verdict_of(data));
+  d.reason = verdict_reason(data);
+  d.exit_status = exit_status;
+  d.seconds = data.seconds;
+  d.environment = data.environment;
+  StatusCounts n;
+  for (const Record& r : data.records) ++n[r.status];
+  d.counts = {{"planned", data.planned},
+              {"run", data.executed},
+              {"passed", n[Status::pass]},
+              {"failed", n[Status::fail]},
+              {"crashed", n[Status::crashed]},
+              {"hung", n[Status::hung]},
+              {"inconclusive", n[Status::inconclusive]},
+              {"unsupported", n[Status::unsupported]},
+              {"not_run", n[Status::not_run]}};
+  d.cases = cases_of(data.records);
+  return d;
+}
+
+std::string render_verdict_json(const VerdictDocument& d) {
+  using nlohmann::ordered_json;
+  ordered_json j = {{"format", "assay verdict 1"},  {"command", d.command}, {"verdict", d.verdict},
+                    {"exit_status", d.exit_status}, {"reason", d.reason},   {"seconds", d.seconds}};
+  j["counts"] = ordered_json::object();
+  for (const auto& [word, n] : d.counts) j["counts"][word] = n;
+  j["kernels"] = ordered_json::array();
+  j["failures"] = ordered_json::array();
+  for (const VerdictCase& c : d.cases) {
+    auto kernel = std::find_if(j["kernels"].begin(), j["kernels"].end(),
+                               [&](const ordered_json& k) { return k["key"] == c.suite; });
+    if (kernel == j["kernels"].end()) {
+      j["kernels"].push_back(
+          {{"key", c.suite}, {"passed", 0}, {"failed", 0}, {"undecided", 0}, {"skipped", 0}});
+      kernel = j["kernels"].end() - 1;
+    }
+    (*kernel)[name(c.outcome)] = (*kernel)[name(c.outcome)].get<int>() + 1;
+    if (c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided)
+      j["failures"].push_back({{"key", c.suite},
+                               {"case", c.name},
+                               {"outcome", name(c.outcome)},
+                               {"records", c.records},
+                               {"bad", c.bad},
+                               {"message", c.message},
+                               {"reproduce", c.reproduce}});
+  }
+  j["files"] = ordered_json::array();
+  for (const auto& file : d.files) j["files"].push_back(std::filesystem::absolute(file).string());
+  j["environment"] = ordered_json::object();
+  for (const auto& [label, value] : d.environment) j["environment"][label] = value;
+  return j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string render_junit(const VerdictDocument& d) {
+  VerdictCase verdict{
+      .suite = "assay " + d.command, .name = "verdict", .message = d.verdict + ": " + d.reason};
+  if (d.exit_status != 0) verdict.outcome = CaseOutcome::failed, verdict.bad = 1;
+  std::string properties = "    <properties>\n";
+  for (const auto& [label, value] : d.environment)
+    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", xml(label), xml(value));
+  properties +=
+      fmt::format("      <property name=\"exit status\" value=\"{}\"/>\n    </properties>\n", d.exit_status);
+  std::string suites = suite(verdict.suite, {verdict}, properties);
+  std::vector<std::pair<std::string, std::vector<VerdictCase>>> by_suite;
+  for (const VerdictCase& c : d.cases) {
+    auto at =
+        std::find_if(by_suite.begin(), by_suite.end(), [&](const auto& s) { return s.first == c.suite; });
+    if (at == by_suite.end()) at = by_suite.insert(by_suite.end(), {c.suite, {}});
+    at->second.push_back(c);
+  }
+  for (const auto& [name, cases] : by_suite) suites += suite(name, cases, "");
+  std::vector<VerdictCase> all = d.cases;
+  all.push_back(verdict);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay {}\" {} "
+      "time=\"{:.3f}\">\n{}</testsuites>\n",
+      xml(d.command), totals(all).text(), d.seconds, suites);
+}
+
+}  // namespace assay
