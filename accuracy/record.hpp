@@ -65,6 +65,9 @@ struct CheckResult {
   FaultKind cause = FaultKind::none;  // of a launch that failed, what kind of fault it was
 };
 
+/// Where a record's kernel ran.
+enum class Where { in_process, sandbox, not_sandboxed };
+
 /// Whether a failing case fails as the only one of a fresh process, too.
 enum class Alone { not_tried, passes, fails };
 
@@ -95,6 +98,7 @@ struct Record : Figures {
   std::string variant;
   std::string dtype;
   std::string backend;
+  Where where = Where::in_process;  // not_sandboxed: in a process of its own, but free to do anything
   std::string op;
   std::string family;
   /// Of `assay check`: the group of cases (shapes, layout, ...) and what the case varies ("offset_6"). Empty,

@@ -19,6 +19,7 @@ inline constexpr std::array kCheckNames = {
     "race",    "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
+inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed"};
 inline constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
                                              "beyond_measured"};
 
@@ -80,6 +81,7 @@ void each_field(R& r, Visit& visit) {
   visit("variant", r.variant);
   visit("dtype", r.dtype);
   visit("backend", r.backend);
+  visit.if_set("where", Word(r.where, kWhereNames));
   visit("op", r.op);
   visit("family", r.family);
   visit.if_set("group", r.group);

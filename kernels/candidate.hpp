@@ -108,6 +108,8 @@ class Launcher {
   virtual std::string cannot(const LaunchOptions& options) const = 0;
   /// True if its kernels run on a GPU.
   virtual bool on_device() const = 0;
+  /// True if its kernels run in a sandbox.
+  virtual bool sandboxed() const { return false; }
   /// Discards the worker: the next launch is the first of a new process.
   virtual void restart() = 0;
   /// Everything since the last call of this function.

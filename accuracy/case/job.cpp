@@ -1,6 +1,7 @@
 #include "accuracy/case/job.hpp"
 
 #include "accuracy/reproduce.hpp"
+#include "kernels/candidate.hpp"
 
 namespace assay {
 
@@ -11,6 +12,7 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.variant = variant.variant;
   r.dtype = name(variant.dtype);
   r.backend = name(variant.backend);
+  if (variant.launcher) r.where = variant.launcher->sandboxed() ? Where::sandbox : Where::not_sandboxed;
   r.op = name(op);
   r.family = family;
   r.rows = rows;

@@ -2,6 +2,7 @@
 
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/launcher.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -25,5 +26,13 @@ Variant isolated(const Variant& registered, const IsolationOptions& options) {
   v.run = {};
   return v;
 }
+
+void want_sandbox(bool wants) { isolation::sandbox_wanted() = wants; }
+
+bool wants_sandbox() { return isolation::sandbox_wanted(); }
+
+std::vector<std::string> sandbox_of_programs() { return isolation::program_words(); }
+
+std::string why_not_sandboxed() { return isolation::why_not_sandboxed(isolation::widest_reach()); }
 
 }  // namespace assay

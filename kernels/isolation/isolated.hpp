@@ -2,7 +2,8 @@
 // judged all the same.
 //
 // The worker gets a problem and buffers that belong to this process. It gets no expected result and no bound.
-// It is no jail: a kernel can do to the machine whatever its user can.
+// Where bubblewrap works, the worker runs in a sandbox. Elsewhere a kernel can do to the machine whatever its
+// user can.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ struct IsolationOptions {
   /// its share of the device. After it the worker is ended, and the outcome is `hung`.
   double timeout_seconds = 20;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
+  bool sandbox = true;      // false: never under bubblewrap
 };
 
 /// Thrown when a shared object crashes or hangs while it is loaded: it exists, and that is what it does.
@@ -25,6 +27,17 @@ struct DiedAtLoad : InputError {
   DiedAtLoad(const std::string& what, Ended how) : InputError(what), ended(how) {}
   Ended ended;
 };
+
+/// False: no worker that is started from now on runs under bubblewrap.
+void want_sandbox(bool wants);
+bool wants_sandbox();
+/// Why a kernel that is started now would run without a sandbox: "bwrap is not installed". Empty if it would
+/// run in one.
+std::string why_not_sandboxed();
+
+/// The words in front of a program that runs a candidate's code on the host and is no worker. Empty without a
+/// sandbox.
+std::vector<std::string> sandbox_of_programs();
 
 /// The same variant, launched in a worker. Throws InputError if there is no worker or the worker does not
 /// know the key.

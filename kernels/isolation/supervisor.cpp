@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/environment_error.hpp"
 
@@ -20,12 +21,20 @@ Command command_of(const Subject& subject, const IsolationOptions& options) {
   return {{worker_executable(options.worker), "worker", std::to_string(kSocket)}};
 }
 
+/// A registered key says where it runs. Any other subject may use a GPU if there is one.
+Reach reach_of(const Subject& subject) {
+  const bool host =
+      subject.on_host || (!subject.plugin && !subject.name.ends_with(std::string("@") + name(Backend::cuda)));
+  return host ? Reach::host : widest_reach();
+}
+
 }  // namespace
 
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
     : subject_(std::move(subject)),
       options_(options),
-      spawner_(std::make_shared<Spawner>(command_of(subject_, options))) {}
+      sandboxed_(options.sandbox && why_not_sandboxed(reach_of(subject_)).empty()),
+      parent_(worker_parent(command_of(subject_, options), reach_of(subject_), sandboxed_)) {}
 
 void Supervisor::start() {
   if (process_) return;
@@ -46,7 +55,7 @@ std::unique_ptr<Process> Supervisor::new_process() {
       // The forking process may be gone by now. If it is not, the machine lacks something.
       if (subject_.warm->ready(patience)) throw;
     }
-  return std::make_unique<Process>(spawner_);
+  return std::make_unique<Process>(parent_);
 }
 
 void Supervisor::start_once() {
@@ -66,7 +75,7 @@ void Supervisor::start_once() {
   } catch (const Failure& f) {
     drop_worker();
     if (f.from_outside || f.ended == Ended::lost) throw;
-    throw InputError(spawner_->name() + ": can not be used as a worker: " + f.text);
+    throw InputError(parent_->name() + ": can not be used as a worker: " + f.text);
   } catch (const std::system_error& e) {
     drop_worker();
     // Errors such as EACCES are the caller's to fix. The ones listed here pass.

@@ -26,6 +26,7 @@ struct Subject {
   std::string name;        // a key, or the absolute path of a shared object
   std::string shown = {};  // its name in messages, if not `name`
   Command command = {};    // runs an interpreter as the worker; empty: assay itself
+  bool on_host = false;    // it uses no GPU
   /// Forks the workers if it can. Otherwise, and if null, `command` is run for each worker.
   std::shared_ptr<WarmProcess> warm = {};
   /// How many parallel workers are worth their start. 0: as many as there are threads.
@@ -63,6 +64,8 @@ class Supervisor {
   Disturbance disturbance();
   void be_patient(double times);
   int most_workers() const { return subject_.most_workers; }
+  /// True if the workers run in a sandbox.
+  bool sandboxed() const { return sandboxed_; }
 
  private:
   /// The worker did not answer and is gone.
@@ -109,7 +112,8 @@ class Supervisor {
 
   const Subject subject_;
   const IsolationOptions options_;
-  const std::shared_ptr<Spawner> spawner_;
+  const bool sandboxed_;
+  const std::shared_ptr<Parent> parent_;
   std::mutex mutex_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Process> process_;

@@ -16,6 +16,7 @@
 #include "kernels/adapter/entry/names.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
+#include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/python/embedded_worker.hpp"
 #include "reference/environment_error.hpp"
 
@@ -104,18 +105,21 @@ std::string stamp_of(const PythonCallable& c, const std::string& place) {
 
 /// The process that forks the workers of this command. Everybody who asks while it is in use gets the same
 /// one.
-std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each,
-                                                     const std::string& stamp) {
+std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each, const std::string& stamp,
+                                                     isolation::Reach reach, bool sandbox) {
   static std::mutex mutex;
   static std::map<std::vector<std::string>, std::weak_ptr<isolation::WarmProcess>> all;
   isolation::Command forks = each;
   forks.words.insert(forks.words.begin() + kStartWords, "forks");
   std::vector<std::string> key = forks.words;
   key.push_back(stamp);
+  key.push_back(sandbox && isolation::why_not_sandboxed(reach).empty() ? "sandbox" : "");
   const std::lock_guard<std::mutex> lock(mutex);
   std::erase_if(all, [](const auto& one) { return one.second.expired(); });
   std::shared_ptr<isolation::WarmProcess> warm = all[key].lock();
-  if (!warm) all[key] = warm = std::make_shared<isolation::WarmProcess>(forks);
+  if (!warm)
+    all[key] = warm =
+        std::make_shared<isolation::WarmProcess>(isolation::worker_parent(forks, reach, sandbox));
   return warm;
 }
 
@@ -138,7 +142,9 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   subject.command.words.insert(subject.command.words.end(), c.arguments.begin(), c.arguments.end());
   subject.first_times = kFirstTimes;
   subject.most_workers = kMostOnDevice;
-  const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place));
+  subject.on_host = c.host;
+  const isolation::Reach reach = c.host ? isolation::Reach::host : isolation::widest_reach();
+  const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place), reach, options.sandbox);
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
   std::string each;

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -17,7 +18,6 @@
 
 namespace assay {
 namespace {
-
 
 /// An interpreter that writes a line each time it is started.
 class Counted {
@@ -40,7 +40,12 @@ class Counted {
   const TestFolder folder_;
 };
 
-Variant state(const Counted& python, const std::string& function, const IsolationOptions& options = {}) {
+/// Without a sandbox: there the interpreter could not write its line, and its process ids are not those of
+/// this test.
+constexpr bool kSandbox = false;
+
+Variant state(const Counted& python, const std::string& function, IsolationOptions options = {}) {
+  options.sandbox = kSandbox;
   PythonCallable c = callable("states.py", function);
   c.interpreter = python.path();
   return load_python(c, options).at(0);
@@ -162,9 +167,8 @@ TEST(PythonWarm, AnImportThatMustNotBeForkedIsRepeatedInEachFork) {
     PythonCallable c = callable("target.py", "f");
     c.place = path;
     c.interpreter = python.path();
-    const Variant v = load_python(c).at(0);
-    EXPECT_TRUE(v.file.ends_with(std::string("; each worker imports it: ") + one.why + ")"))
-        << v.file;
+    const Variant v = load_python(c, {.sandbox = kSandbox}).at(0);
+    EXPECT_TRUE(v.file.ends_with(std::string("; each worker imports it: ") + one.why + ")")) << v.file;
     EXPECT_EQ(said(v), "threw an exception: ValueError: call 1") << one.why;
     v.launcher->restart();
     EXPECT_EQ(said(v), "threw an exception: ValueError: call 1") << one.why;
@@ -188,7 +192,8 @@ TEST(PythonWarm, AFrameworkIsImportedOnceEvenSo) {
   } all[] = {
       {"first.py", "'''It says what it is.'''\nimport os, numpy\n", "False"},
       {"through.py", "import helper\nimport os, numpy\n", "False"},
-      {"other.py", "import os, sys\nsys.path.insert(0, os.path.dirname(__file__) + '/own')\nimport numpy\n", "True"},
+      {"other.py", "import os, sys\nsys.path.insert(0, os.path.dirname(__file__) + '/own')\nimport numpy\n",
+       "True"},
   };
   for (const auto& one : all) {
     PythonCallable c = callable(one.file, "f");
@@ -197,7 +202,7 @@ TEST(PythonWarm, AFrameworkIsImportedOnceEvenSo) {
     std::ofstream(c.place) << one.head << "kept = open('/dev/zero')\nASSAY_TENSORS = 'dlpack'\n"
                            << "def f(x, out):\n    raise ValueError(numpy.importer == os.getpid())\n";
     const int before = python.starts();
-    EXPECT_EQ(said(load_python(c).at(0)),
+    EXPECT_EQ(said(load_python(c, {.sandbox = kSandbox}).at(0)),
               std::string("threw an exception: ValueError: ") + one.imported_by_the_worker)
         << one.head;
     EXPECT_EQ(python.starts(), before + 1);
@@ -214,7 +219,7 @@ TEST(PythonWarm, NumpyAndTorchAreForked) {
     c.interpreter = python.path();
     c.host = true;
     const int before = python.starts();
-    const Variant v = load_python(c).at(0);
+    const Variant v = load_python(c, {.sandbox = kSandbox}).at(0);
     for (int n = 0; n < 2; ++n) {
       v.launcher->restart();
       isolation::Trial t(3, 33);
@@ -232,7 +237,7 @@ TEST(PythonWarm, AnImportThatEndsItsProcessIsACrash) {
   c.place = folder.path() / "target.py";
   std::ofstream(c.place) << "import os\nos._exit(3)\n";
   try {
-    load_python(c);
+    load_python(c, {.sandbox = kSandbox});
     FAIL() << "it was loaded";
   } catch (const InputError& e) {
     EXPECT_STREQ(e.what(), "target.py:f: crashed while it was loaded: exited with status 3");
@@ -246,6 +251,21 @@ TEST(PythonWarm, FewWorkersShareAGpu) {
   };
   EXPECT_EQ(most("raw_rows.py"), 0);
   EXPECT_GT(most("device_rows.py"), 0);
+}
+
+/// What the process that forks calls its workers is a name of the sandbox.
+TEST(PythonWarm, ItForksInASandboxToo) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const std::string why = why_not_sandboxed();
+  if (!why.empty()) std::printf("it forks without a sandbox: %s\n", why.c_str());
+  const Variant v = load_python(callable("states.py", "counts")).at(0);
+  EXPECT_EQ(v.launcher->sandboxed(), why.empty());
+  EXPECT_EQ(v.file.find("a new interpreter"), std::string::npos) << v.file;
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 1");
+    EXPECT_EQ(said(v), "threw an exception: ValueError: call 2");
+    EXPECT_EQ(said(v, 5), "segmentation fault: a write at address 0x10, near a null pointer");
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/environment_error.hpp"
 
 namespace assay {
@@ -97,6 +98,18 @@ CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families) {
 
 CLI::Option* add_device(CLI::App& command, int& device) {
   return add_whole(command, "--device", device, "CUDA device ordinal")->capture_default_str();
+}
+
+void add_sandbox(CLI::App& command) {
+  command.add_flag_callback(
+      "--sandbox",
+      [] {
+        if (const std::string why = why_not_sandboxed(); !why.empty())
+          throw EnvironmentError("--sandbox: " + why);
+      },
+      "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
+  command.add_flag_callback(
+      "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user");
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {

@@ -76,6 +76,9 @@ CLI::Option* add_device(CLI::App& command, int& device);
 /// Throws InputError if there is no such device.
 void choose_device(int device);
 
+/// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap works.
+void add_sandbox(CLI::App& command);
+
 CLI::Option* add_require(CLI::App& command, std::string& require);
 /// Selects the device and checks --require: throws EnvironmentError if what is required is not available.
 void choose_machine(const std::string& require, int device);

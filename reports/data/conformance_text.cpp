@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "accuracy/verdict/behaves_like.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
@@ -106,13 +107,14 @@ std::string head_of(Verdict verdict, const std::string& key, const conformance::
 }
 
 std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick,
-                         const conformance::Contract* contract) {
+                         const std::string& unsandboxed, const conformance::Contract* contract) {
   const ReportData one = run_of(records);
   const Verdict verdict = verdict_of(one);
   const bool pass = verdict == Verdict::pass;
   std::string out =
       head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "");
   if (verdict == Verdict::not_judged) out += "  " + verdict_reason(one) + "\n";
+  if (!unsandboxed.empty()) out += "  not sandboxed: " + unsandboxed + "\n";
   out += counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
   const auto findings = conformance::diagnose(records);
@@ -163,8 +165,8 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
     for (const Record& r : data.records)
       if (r.key == k.key) its.push_back(r);
     const auto contract = data.contracts.find(k.key);
-    out +=
-        verdict_text(k.key, its, data.quick, contract == data.contracts.end() ? nullptr : &contract->second);
+    out += verdict_text(k.key, its, data.quick, not_sandboxed(data.environment),
+                        contract == data.contracts.end() ? nullptr : &contract->second);
   }
   if (data.keys.size() > 1) out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reports/build_info.hpp"
 
 namespace assay {
@@ -52,6 +53,22 @@ std::vector<std::pair<std::string, std::string>> environment() {
   else
     e.insert(e.end(), device.begin(), device.end());
   return e;
+}
+
+namespace {
+constexpr const char* kSandbox = "sandbox";
+constexpr const char* kNone = "none: ";
+}  // namespace
+
+std::pair<std::string, std::string> sandbox_of_workers() {
+  const std::string why = why_not_sandboxed();
+  return {kSandbox, why.empty() ? "bubblewrap" : kNone + why};
+}
+
+std::string not_sandboxed(const std::vector<std::pair<std::string, std::string>>& environment) {
+  for (const auto& [label, value] : environment)
+    if (label == kSandbox && value.starts_with(kNone)) return value.substr(std::string(kNone).size());
+  return {};
 }
 
 }  // namespace assay

@@ -10,4 +10,9 @@ namespace assay {
 /// Label and value pairs: version, commit, machine, compiler, flags, GPU.
 std::vector<std::pair<std::string, std::string>> environment();
 
+/// The pair that says whether kernels of workers run in a sandbox.
+std::pair<std::string, std::string> sandbox_of_workers();
+/// Why such kernels ran without a sandbox. Empty if they ran in one, or nothing is said of it.
+std::string not_sandboxed(const std::vector<std::pair<std::string, std::string>>& environment);
+
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reports/data/digest.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 
 namespace assay {
@@ -199,6 +200,8 @@ std::string render_summary_markdown(const Digest& d) {
     if (bad.size() > 100) out += fmt::format("\n{} more groups: see records.jsonl.\n", bad.size() - 100);
   }
 
+  if (const std::string why = not_sandboxed(d.about().environment); !why.empty())
+    out += "\nNot sandboxed: " + md(why) + ".\n";
   out += "\n## Environment\n\n| | |\n|---|---|\n";
   for (const auto& [label, value] : d.about().environment)
     out += fmt::format("| {} | {} |\n", md(label), md(value));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/page/parts.hpp"
@@ -174,6 +175,8 @@ Frame overview(const Context& c, const Digest& whole) {
     f.facts += "<p>This was a quick check: " + c.keys.front()->conformance.lengths_tried + ".</p>\n";
   if (const std::string line = resolution_line(c.keys); !line.empty())
     f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
+  if (const std::string why = not_sandboxed(c.data.environment); !why.empty())
+    f.facts += "<p>Not sandboxed: " + escape(why) + ".</p>\n";
   // What failed comes before the counts: it is what a failing page is opened for.
   f.facts = failures(c) + f.facts + counts(count(whole)) + reasons(c, whole);
   return f;

@@ -17,6 +17,8 @@ class Parent {
   virtual bool exited(pid_t pid) = 0;
   /// True if the worker has ended. Then `status` is as from waitpid, and the process id is free again.
   virtual bool reap(pid_t pid, int& status) = 0;
+  /// Why this parent has ended the worker itself. Empty if it has not. Call it before `reap`.
+  virtual std::string ended_it(pid_t) { return {}; }
   /// Its name in messages.
   virtual std::string name() const = 0;
 };

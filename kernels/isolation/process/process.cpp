@@ -141,7 +141,7 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
 }
 
 bool Process::killed() const {
-  if (!reaped_ || outlived_ || signal_ || !WIFSIGNALED(status_)) return false;
+  if (!reaped_ || outlived_ || signal_ || !ended_it_.empty() || !WIFSIGNALED(status_)) return false;
   const int by = WTERMSIG(status_);
   return by == SIGKILL || by == SIGTERM || by == SIGINT || by == SIGHUP;
 }
@@ -160,6 +160,13 @@ void Process::end() {
   // A process that hangs in the driver may take long to end; do not wait for ever.
   const auto last = Clock::now() + std::chrono::seconds(30);
   auto pause = std::chrono::microseconds(50);
+  const auto wait = [&] {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(5000));
+  };
+  while (!exited() && Clock::now() < last) wait();
+  ended_it_ = parent_->ended_it(pid_);
+  pause = std::chrono::microseconds(50);
   while (!parent_->reap(pid_, status_) && Clock::now() < last) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(5000));
@@ -177,6 +184,7 @@ std::string Process::death() {
     if (n <= 0) break;
     if (const Signal* s = as<Signal>(late, n, late.head.sequence)) signal_ = *s;
   }
+  if (!ended_it_.empty()) return ended_it_;
   if (WIFEXITED(status_)) {
     if (WEXITSTATUS(status_) == kSpeechless) return "closed the worker's file descriptors";
     return "exited with status " + std::to_string(WEXITSTATUS(status_));

@@ -75,6 +75,7 @@ class Process {
   int output_ = -1;
   int status_ = 0;
   bool reaped_ = false;
+  std::string ended_it_;   // why its parent has ended it
   bool outlived_ = false;  // it closed its end of the socket but ran on
   bool printing_ = true;   // its standard output is still open
   std::string printed_;    // the last few thousand bytes

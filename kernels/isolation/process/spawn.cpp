@@ -17,6 +17,7 @@
 
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/message.hpp"
+#include "kernels/isolation/shared/warden_message.hpp"
 #include "reference/error.hpp"
 
 extern char** environ;
@@ -37,6 +38,9 @@ int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
   posix_spawn_file_actions_adddup2(&files, output, 2);
   posix_spawn_file_actions_adddup2(&files, socket, kSocket);
   if (command.library >= 0) posix_spawn_file_actions_adddup2(&files, command.library, kLibrary);
+  if (command.warden >= 0) posix_spawn_file_actions_adddup2(&files, command.warden, kWarden);
+  if (command.executable >= 0)
+    posix_spawn_file_actions_adddup2(&files, command.executable, kWardenExecutable);
   sigset_t none, every;
   sigemptyset(&none);
   sigfillset(&every);
@@ -95,11 +99,26 @@ bool runnable(const std::string& path) {
   return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
+/// This executable, if it has the verb `worker`, or the `assay` beside it. Empty if there is none.
+std::string own_executable(const std::filesystem::path& self) {
+  if (has_worker_verb) return "/proc/self/exe";
+  for (const char* beside : {"assay", "reports/assay", "../reports/assay", "../bin/assay"})
+    if (runnable(self.parent_path() / beside)) return (self.parent_path() / beside).string();
+  return {};
+}
+
+std::filesystem::path this_executable() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored);
+}
+
 }  // namespace
 
-int Spawner::start(int socket, int output, pid_t& pid) {
-  return Starter::instance().start([&] { return spawn_here(command_, socket, output, pid); });
+int spawn(const Command& command, int socket, int output, pid_t& pid) {
+  return Starter::instance().start([&] { return spawn_here(command, socket, output, pid); });
 }
+
+int Spawner::start(int socket, int output, pid_t& pid) { return spawn(command_, socket, output, pid); }
 
 bool Spawner::exited(pid_t pid) {
   siginfo_t info{};
@@ -116,13 +135,14 @@ std::string worker_executable(const std::string& wanted) {
     if (!runnable(path)) throw InputError(path + ": not an executable file (it was to be the worker)");
     return path;
   }
-  if (has_worker_verb) return "/proc/self/exe";
-  std::error_code ignored;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path folder = self.parent_path();
-  for (const char* beside : {"assay", "reports/assay", "../reports/assay", "../bin/assay"})
-    if (runnable(folder / beside)) return (folder / beside).string();
+  const std::filesystem::path self = this_executable();
+  if (std::string own = own_executable(self); !own.empty()) return own;
   throw InputError("no `assay` executable beside " + self.string() + " to run kernels in: set ASSAY_WORKER");
+}
+
+std::string warden_executable(const std::string& worker) {
+  const std::string own = own_executable(this_executable());
+  return own.empty() ? worker : own;
 }
 
 }  // namespace assay::isolation

@@ -18,9 +18,19 @@ extern bool has_worker_verb;
 struct Command {
   std::vector<std::string> words;  // the path of the executable, then its arguments
   int library = -1;                // a descriptor that it gets as kLibrary, or -1
+  int warden = -1;                 // a descriptor that it gets as kWarden, or -1
+  int executable = -1;             // a descriptor that it gets as kWardenExecutable, or -1
 };
 
-/// Runs the command for every worker, with an empty standard input and no blocked or ignored signals.
+/// The executable to run as a sandbox's warden: this one, or the `assay` built beside it. `worker` if there
+/// is none.
+std::string warden_executable(const std::string& worker);
+
+/// Runs the command with an empty standard input and no blocked or ignored signals, in a process group of its
+/// own. Returns 0 or an errno.
+int spawn(const Command& command, int socket, int output, pid_t& pid);
+
+/// Runs the command for every worker.
 ///
 /// A worker asks the operating system to end it together with its parent, and there "parent" means the thread
 /// that started it. So one thread, which lives as long as the process, starts all workers.

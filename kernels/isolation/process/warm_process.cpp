@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "kernels/isolation/shared/warm_message.hpp"
@@ -36,6 +39,14 @@ Seen look_at(pid_t pid) {
   return seen;
 }
 
+/// What the process calls itself, in its own process namespace. 0 if there is no such process.
+pid_t innermost_name(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:")) return std::atoi(line.c_str() + line.find_last_of("\t ") + 1);
+  return 0;
+}
+
 }  // namespace
 
 void WarmProcess::give_up(const std::string& why) {
@@ -49,7 +60,7 @@ bool WarmProcess::ready(const Process::Patience& patience) {
   if (tried_) return process_ != nullptr;
   tried_ = true;
   try {
-    process_ = std::make_unique<Process>(std::make_shared<Spawner>(command_));
+    process_ = std::make_unique<Process>(parent_);
   } catch (const std::system_error& e) {
     give_up(e.what());
     return false;
@@ -88,8 +99,18 @@ const Answer* WarmProcess::ask(Request& request, const std::vector<int>& descrip
   return answer;
 }
 
-bool WarmProcess::is_worker(pid_t pid) const {
-  return pid > 1 && look_at(pid).parent == process_->pid() && getpgid(pid) == pid;
+/// The process that it has forked and calls by this name; 0 if there is none. A sandbox has process ids of
+/// its own.
+pid_t WarmProcess::worker_called(pid_t name) const {
+  const auto is_worker = [&](pid_t pid) {
+    return pid > 1 && look_at(pid).parent == process_->pid() && getpgid(pid) == pid &&
+           innermost_name(pid) == name;
+  };
+  if (is_worker(name)) return name;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored))
+    if (const pid_t pid = std::atoi(entry.path().filename().c_str()); is_worker(pid)) return pid;
+  return 0;
 }
 
 int WarmProcess::start(int socket, int output, pid_t& pid) {
@@ -98,21 +119,25 @@ int WarmProcess::start(int socket, int output, pid_t& pid) {
   const Forked* const forked = ask<Forked>(request, {socket, output});
   if (!forked) return EAGAIN;
   if (forked->error != 0) return forked->error;
-  // The pid that it names will get signals, so it must be one that it has forked.
-  if (!is_worker(forked->pid)) {
+  // The pid will get signals, so it must be one that it has forked.
+  const pid_t name = forked->pid;
+  pid = worker_called(name);
+  if (pid == 0) {
     give_up("the process that forks its workers named another");
     return EAGAIN;
   }
-  pid = forked->pid;
+  names_[pid] = name;
   return 0;
 }
 
 bool WarmProcess::ended(pid_t pid, bool keep, int& status) {
   Reap request;
-  request.pid = pid;
+  const auto name = names_.find(pid);
+  request.pid = name == names_.end() ? pid : name->second;
   request.keep = keep;
   if (const Reaped* const reaped = ask<Reaped>(request)) {
     status = reaped->status;
+    if (reaped->ended && !keep && name != names_.end()) names_.erase(name);
     return reaped->ended;
   }
   // The forking process is gone, and its workers end with it.

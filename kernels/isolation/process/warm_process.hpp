@@ -4,9 +4,11 @@
 // way.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/isolation/process/process.hpp"
@@ -15,7 +17,8 @@ namespace assay::isolation {
 
 class WarmProcess : public Parent {
  public:
-  explicit WarmProcess(const Command& command) : command_(command) {}
+  /// `parent` starts it. Its workers run where it runs.
+  explicit WarmProcess(std::shared_ptr<Parent> parent) : parent_(std::move(parent)) {}
 
   /// The first call starts it and gives it that long to load. False if workers must be started in another
   /// way.
@@ -29,22 +32,23 @@ class WarmProcess : public Parent {
   bool exited(pid_t pid) override;
   /// If a worker was lost together with this process, the status is that of an end by SIGKILL.
   bool reap(pid_t pid, int& status) override;
-  std::string name() const override { return command_.words[0]; }
+  std::string name() const override { return parent_->name(); }
 
  private:
   template <class Answer, class Request>
   const Answer* ask(Request& request, const std::vector<int>& descriptors = {});
   void give_up(const std::string& why);
-  bool is_worker(pid_t pid) const;
+  pid_t worker_called(pid_t name) const;
   bool ended(pid_t pid, bool keep, int& status);
 
-  const Command command_;
+  const std::shared_ptr<Parent> parent_;
   std::mutex mutex_;
   bool tried_ = false;
   std::string declines_, repeats_;
   std::unique_ptr<Process> process_;
   Anything answer_;
   std::uint32_t sequence_ = 0;
+  std::map<pid_t, pid_t> names_;  // how it calls its workers, which differs in a sandbox
 };
 
 }  // namespace assay::isolation

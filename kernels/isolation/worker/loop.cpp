@@ -14,6 +14,7 @@
 #include "kernels/isolation/shared/channel.hpp"
 #include "kernels/isolation/worker/bystanders.hpp"
 #include "kernels/isolation/worker/device.hpp"
+#include "kernels/isolation/worker/heap.hpp"
 #include "kernels/isolation/worker/last_words.hpp"
 #include "kernels/isolation/worker/memory.hpp"
 #include "kernels/isolation/worker/second_thread.hpp"
@@ -77,7 +78,10 @@ class Worker {
     // Count before the library is loaded: a thread that its constructors start is a bystander as well.
     second_.start();
     bystanders_.count();
-    kernels_ = open_(r, l);
+    {
+      const HeapWatch watch(r.plugin != 0);
+      kernels_ = open_(r, l);
+    }
     l.count = kernels_ ? static_cast<std::uint32_t>(kernels_->size()) : 0;
     return answer(l);
   }
@@ -104,7 +108,12 @@ class Worker {
                        return kernels_->run(r, slot, at, stream, device_number_);
                      });
     } else {
-      launch_on_host(r, d);
+      {
+        const HeapWatch watch(kernels_->foreign());
+        launch_on_host(r, d);
+      }
+      if (const std::string overrun = HeapWatch::overrun(); !overrun.empty() && d.fault[0].get().empty())
+        d.say(0, {overrun, FaultKind::own_memory_overrun});
       d.others = bystanders_.more();
     }
     return answer(d);

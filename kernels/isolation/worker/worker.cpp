@@ -10,6 +10,7 @@
 #include "kernels/isolation/process/spawn.hpp"
 #include "kernels/isolation/worker/loop.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
+#include "kernels/isolation/worker/warden.hpp"
 
 namespace assay {
 namespace isolation {
@@ -46,6 +47,7 @@ class RegisteredKernels : public WorkerKernels {
     const LaunchOutcome outcome = call_on_host(v, r.problem, b, r.schedule, r.max_blocks);
     return {outcome.fault, outcome.kind};
   }
+  bool foreign() const override { return false; }
   bool chooses() const override { return true; }
   void prepare(const Launch& r) const override {
     executor::choose_blocks(
@@ -79,6 +81,10 @@ bool is_worker_call(int argc, const char* const* argv) {
 
 int run_worker(int argc, const char* const* argv) {
   using namespace isolation;
+  if (argc > 2 && std::string_view(argv[2]) == "warden") {
+    guard_worker(argv + 3);
+    return serve(open_kernels);
+  }
   if (argc != 3 || std::string(argv[2]) != std::to_string(kSocket)) {
     std::fprintf(stderr, "assay: worker: is started by assay itself\n");
     return 2;

@@ -107,6 +107,7 @@ ReportData check(const std::vector<Target>& targets, const CheckArguments& o, co
   ReportData data;
   data.quick = o.quick;
   data.environment = environment();
+  data.environment.push_back(sandbox_of_workers());
   data.environment.emplace_back("seed", std::to_string(o.run.seed));
   for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
   data.families.push_back({kProbeFamily, kProbeWhy});
@@ -314,6 +315,7 @@ void add_check_command(CLI::App& app, int& status) {
   add_source_options(*c, o->targets.source);
   add_device(*c, o->device);
   c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
+  add_sandbox(*c);
   add_require(*c, o->require);
   c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run_check_command(*o); });

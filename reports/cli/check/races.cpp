@@ -9,7 +9,9 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
+#include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -42,8 +44,10 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
       sizes += fmt::format(" {}", V);
   // An endless loop uses up its CPU time. If the machine has too little CPU time for the kernel, nothing is
   // shown.
-  const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 '{}'{}",
-                                    kRaceSeconds, program, sizes));
+  std::string sandbox;
+  for (const std::string& word : sandbox_of_programs()) sandbox += shell_quoted(word) + " ";
+  const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 {}'{}'{}",
+                                    kRaceSeconds, sandbox, program, sizes));
   if (ran.status == kTimedOut) {
     Record r = bench.blank(c);
     decide(r, {Ended::lost, "time: the race checker got too little processor time", FaultKind::time});
@@ -153,11 +157,10 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
     bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
     return;
   }
-  const Ran ran =
-      shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
-            child_command(fmt::format("{} --only shapes --family constant --V {}", bench.options().target,
-                                      cases[0].V),
-                          bench.seed()));
+  const Ran ran = shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
+                        child_command(fmt::format("{} --only shapes --family constant --V {}",
+                                                  bench.options().target, cases[0].V),
+                                      bench.seed()));
   Record r = bench.blank(cases[0]);
   judge_watched(r, ran, Check::race, line_with(ran.output, {"data race"}));
   bench.emit(0, std::move(r));

@@ -38,7 +38,8 @@ static constexpr int kToolFound = 86;
 Ran shell(const std::string& command) {
   Ran ran;
   const TemporaryFolder folder;
-  FILE* out = popen(fmt::format("exec 2>&1; out={}; {}", shell_quoted(folder.path.string()), command).c_str(), "r");
+  FILE* out =
+      popen(fmt::format("exec 2>&1; out={}; {}", shell_quoted(folder.path.string()), command).c_str(), "r");
   if (!out) return ran;
   std::array<char, 4096> some;
   while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
@@ -55,9 +56,11 @@ std::string own_path() {
 }
 
 std::string child_command(const std::string& words, std::uint64_t seed) {
-  // --shared: this process holds the GPU's lock, and its child must not wait for it.
+  // --shared: this process holds the GPU's lock, and its child must not wait for it. --no-sandbox: the tool
+  // could not reach a worker in one.
   return fmt::format(
-      "timeout --foreground 600 {} check {} --quick --shared --threads 1 --timeout 120 --seed {} --out \"$out\"",
+      "timeout --foreground 600 {} check {} --quick --shared --no-sandbox --threads 1 --timeout 120 --seed "
+      "{} --out \"$out\"",
       shell_quoted(own_path()), words, seed);
 }
 
@@ -101,8 +104,8 @@ static bool launches_came_back(const Ran& ran) {
 }
 
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
-  Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}", tool,
-                              kToolFound, child));
+  Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
+                              tool, kToolFound, child));
   if (launches_came_back(ran)) ran.status = 0;
   // Equal values written by two threads are at most a warning, and no result can show such a hazard.
   const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||

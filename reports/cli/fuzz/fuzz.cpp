@@ -15,6 +15,7 @@
 #include "fuzz/search/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
@@ -94,8 +95,8 @@ Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesy
   return r;
 }
 
-/// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an interruption
-/// costs a second, or a fiftieth of the search.
+/// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an
+/// interruption costs a second, or a fiftieth of the search.
 class Checkpoints {
  public:
   Checkpoints(Journal& journal, std::string name) : journal_(journal), name_(std::move(name)) {}
@@ -268,7 +269,7 @@ int run_fuzz_command(const FuzzOptions& o) {
     judged += outcome.judged;
     if (first.empty()) first = outcome.first;
   }
-  const int status = found > 0                                           ? kFailed
+  const int status = found > 0                                     ? kFailed
                      : judged == all.size() - absent && judged > 0 ? kPassed
                      : absent == all.size()                        ? kEnvironment
                                                                    : kFailed;
@@ -287,6 +288,8 @@ int run_fuzz_command(const FuzzOptions& o) {
   else
     fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
                absent > 0 ? fmt::format(" ({} not run)", absent) : "");
+  if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
+    fmt::print("  not sandboxed: {}\n", why);
   return status;
 }
 
@@ -299,6 +302,7 @@ void add_candidate_options(CLI::App& command, CandidateOptions& o, const std::st
       ->capture_default_str()
       ->check(unsaid(CLI::Range(0.1, 1e5)));
   command.add_flag("--in-process", o.in_process, in_process);
+  add_sandbox(command);
 }
 
 std::vector<std::string> device_words(const FuzzOptions& o, int index, int devices) {
@@ -321,6 +325,7 @@ std::vector<std::string> device_words(const FuzzOptions& o, int index, int devic
   add("--jobs", "1");
   if (o.how.in_process) words.emplace_back("--in-process");
   if (o.resume) words.emplace_back("--resume");
+  if (!wants_sandbox()) words.emplace_back("--no-sandbox");
   return words;
 }
 

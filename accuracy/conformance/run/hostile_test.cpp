@@ -1,0 +1,207 @@
+// Candidates that nobody should trust: each gets the record that the head of its file expects, and leaves
+// nothing behind (kernels/isolation/hostile/).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "accuracy/conformance/conformance.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "reference/error.hpp"
+
+namespace assay::conformance {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// So many candidates there are at least, and so many that may run without a sandbox.
+constexpr int kAll = 29, kHarmless = 18;
+
+struct Expected {
+  std::string name;
+  std::string status;  // "pass", or as in a record; "refused": it can not be loaded
+  std::string cause;   // as in a record
+  std::string words;   // that the reason contains
+  bool only_in_a_sandbox = false;
+};
+
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + from.size();
+  return text.substr(begin, text.find(to, begin) - begin);
+}
+
+/// Reads the head of a candidate's file.
+Expected expected_of(const fs::path& file) {
+  std::ifstream in(file);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string head = text.substr(0, text.find("*/"));
+  Expected e;
+  e.name = file.stem().string();
+  const std::string line = between(head, "expects: ", "\n");
+  std::istringstream words(line.substr(0, line.find('"')));
+  words >> e.status >> e.cause;
+  e.words = between(line, "\"", "\"");
+  e.only_in_a_sandbox = head.find("only in a sandbox") != std::string::npos;
+  return e;
+}
+
+std::vector<Expected> candidates() {
+  std::vector<Expected> all;
+  for (const auto& entry : fs::directory_iterator(ASSAY_HOSTILE_SOURCES))
+    if (entry.path().extension() == ".c") all.push_back(expected_of(entry.path()));
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
+
+/// A file that the candidates know of, and may neither change nor keep open.
+class Trace {
+ public:
+  Trace() : path_(fs::temp_directory_path() / ("assay-hostile-trace-" + std::to_string(getpid()))) {
+    std::ofstream(path_) << kText;
+    setenv("ASSAY_HOSTILE_TRACE", path_.c_str(), 1);
+  }
+  ~Trace() {
+    unsetenv("ASSAY_HOSTILE_TRACE");
+    fs::remove(path_);
+  }
+  bool intact() const {
+    std::ifstream in(path_);
+    return std::string((std::istreambuf_iterator<char>(in)), {}) == kText;
+  }
+  /// True if no process holds a lock on it.
+  bool is_free() const {
+    const int file = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    const bool free = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    close(file);
+    return free;
+  }
+
+ private:
+  static constexpr const char* kText = "as it was\n";
+  const fs::path path_;
+};
+
+/// A socket of this process that has a name but no file.
+class Listener {
+ public:
+  Listener() : name_("assay-hostile-" + std::to_string(getpid())) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    name_.copy(at.sun_path + 1, sizeof at.sun_path - 2);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&at),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size())),
+              0);
+    EXPECT_EQ(listen(socket_, 1), 0);
+    setenv("ASSAY_HOSTILE_SOCKET", name_.c_str(), 1);
+  }
+  ~Listener() {
+    unsetenv("ASSAY_HOSTILE_SOCKET");
+    close(socket_);
+  }
+
+ private:
+  const int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const std::string name_;
+};
+
+/// The files that candidates have written outside their sandbox.
+std::vector<std::string> litter() {
+  std::vector<std::string> all;
+  const char* const home = getenv("HOME");
+  for (const char* const folder : {".", "/tmp", "/var/tmp", home ? home : "."}) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      if (entry.path().filename().string().starts_with("assay-hostile-") &&
+          entry.path().filename().string().find("trace") == std::string::npos)
+        all.push_back(entry.path().string());
+  }
+  return all;
+}
+
+/// One case in workers of its own. Empty if the library can not be loaded; then `refusal` says why.
+std::optional<Record> judged(const std::string& name, bool sandbox, std::string& refusal) {
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"shapes"};
+  o.narrow.V = 33;
+  o.narrow.rows = 2;
+  o.threads = 1;
+  try {
+    const auto made = load_plugin(std::string(ASSAY_FIXTURES) + "/hostile_" + name + ".so",
+                                  {.timeout_seconds = 0.3, .sandbox = sandbox});
+    return run_conformance([&] { return made.at(0); }, o).records.at(0);
+  } catch (const InputError& e) {
+    refusal = e.what();
+    return {};
+  }
+}
+
+void expect_record(const Expected& e, bool sandbox) {
+  SCOPED_TRACE(e.name + (sandbox ? "" : ", without a sandbox"));
+  std::string refusal;
+  const std::optional<Record> r = judged(e.name, sandbox, refusal);
+  ASSERT_EQ(e.status == "refused", !r) << refusal;
+  std::string reason = r ? r->reason : refusal;
+  if (r)
+    for (const CheckResult& c : r->checks)
+      if (c.failed > 0) reason += "; " + std::string(name(c.check)) + ": " + c.detail;
+  EXPECT_NE(reason.find(e.words), std::string::npos) << reason;
+  if (!r) return;
+  EXPECT_EQ(e.status, name(r->status)) << r->reason;
+  EXPECT_EQ(r->where, sandbox ? Where::sandbox : Where::not_sandboxed);
+  if (!e.cause.empty()) {
+    EXPECT_EQ(e.cause, name(cause_of(*r))) << r->reason;
+  }
+}
+
+#define ASSAY_NEEDS_HOSTILE()                                                  \
+  if (!fs::exists(std::string(ASSAY_FIXTURES) + "/hostile_kills_parent.so") || \
+      !fs::exists(ASSAY_HOSTILE_SOURCES))                                      \
+  GTEST_SKIP() << "the candidates are not on this machine"
+
+TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
+  ASSAY_NEEDS_HOSTILE();
+  const std::string why = why_not_sandboxed();
+  if (!why.empty())
+    std::printf("only candidates that are harmless without a sandbox are tried: %s\n", why.c_str());
+  const Trace trace;
+  const Listener listener;
+  setenv("ASSAY_WORKER_MEMORY", "256", 1);
+  ASSERT_EQ(litter(), std::vector<std::string>{});
+  int tried = 0;
+  for (const Expected& e : candidates()) {
+    ASSERT_NE(e.status, "") << e.name << ": its head expects nothing";
+    if (!why.empty() && e.only_in_a_sandbox) continue;
+    ++tried;
+    expect_record(e, why.empty());
+    EXPECT_TRUE(trace.intact()) << e.name;
+    EXPECT_TRUE(trace.is_free()) << e.name << " has left a process";
+    EXPECT_EQ(litter(), std::vector<std::string>{}) << e.name;
+  }
+  unsetenv("ASSAY_WORKER_MEMORY");
+  EXPECT_GE(tried, why.empty() ? kAll : kHarmless);
+}
+
+/// A run says that it was not sandboxed, and that is no secret of its records.
+TEST(Hostile, WithoutASandboxTheRecordSaysSo) {
+  ASSAY_NEEDS_HOSTILE();
+  for (const Expected& e : candidates())
+    if (e.name == "exits" || e.name == "writes_inputs") expect_record(e, false);
+}
+
+}  // namespace
+}  // namespace assay::conformance

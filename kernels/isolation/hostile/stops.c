@@ -1,0 +1,9 @@
+/* Stops its own process.
+ * expects: hung no_answer "its process was stopped by a signal" */
+#include "kernels/isolation/hostile/hostile.h"
+
+static void misbehave(const assay_call* c) {
+  (void)c;
+  raise(SIGSTOP);
+}
+CANDIDATE("stops")

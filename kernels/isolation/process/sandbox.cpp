@@ -1,0 +1,218 @@
+#include "kernels/isolation/process/sandbox.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "kernels/device.hpp"
+
+extern char** environ;
+
+namespace assay::isolation {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files that a worker writes go to this folder, which ends with it. It may hold this many bytes.
+constexpr const char* kScratch = "/dev/shm";
+constexpr const char* kScratchBytes = "1073741824";
+/// How long `bwrap` gets to show that it works.
+constexpr int kTrialMs = 10000;
+
+std::string found_on_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const std::string file = folder + "/" + program; !folder.empty() && access(file.c_str(), X_OK) == 0)
+      return file;
+  return {};
+}
+
+/// True if the path lies in the folder.
+bool inside(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+std::vector<std::string> words_of(const std::string& bwrap, Reach reach) {
+  std::vector<std::string> words = {bwrap,
+                                    "--die-with-parent",
+                                    "--new-session",
+                                    "--unshare-user-try",
+                                    "--unshare-net",
+                                    "--unshare-uts",
+                                    "--unshare-cgroup-try",
+                                    "--ro-bind",
+                                    "/",
+                                    "/"};
+  const auto add = [&](std::initializer_list<const char*> more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  // Sockets in /run reach programs outside, such as a container engine, although the files are read-only.
+  std::error_code ignored;
+  if (fs::is_directory("/run", ignored)) add({"--tmpfs", "/run"});
+  for (const std::string& place : {fs::current_path(ignored).string(),
+                                   fs::read_symlink("/proc/self/exe", ignored).parent_path().string()})
+    if (inside(place, "/run")) add({"--ro-bind", place.c_str(), place.c_str()});
+  add({"--dev", "/dev", "--size", kScratchBytes, "--tmpfs", kScratch});
+  if (reach == Reach::device) {
+    // The names of all device files of the driver begin like this.
+    for (const auto& entry : fs::directory_iterator("/dev", ignored))
+      if (entry.path().filename().string().starts_with("nvidia"))
+        add({"--dev-bind", entry.path().c_str(), entry.path().c_str()});
+    add({"--dev-bind-try", "/run/nvidia-persistenced", "/run/nvidia-persistenced"});
+  } else {
+    add({"--unshare-pid", "--unshare-ipc", "--proc", "/proc"});
+    // Settings of the whole machine, which root may write even without capabilities.
+    for (const char* const place : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
+                                    "/proc/acpi", "/proc/scsi", "/proc/mtrr"})
+      add({"--ro-bind-try", place, place});
+  }
+  if (fs::is_directory("/run", ignored)) add({"--remount-ro", "/run"});
+  add({"--remount-ro", "/dev", "--cap-drop", "ALL"});
+  add({"--setenv", "TMPDIR", kScratch});
+  return words;
+}
+
+/// A folder for what workers compile: all workers of this process find it there. It ends with this process.
+const std::string& compiled() {
+  static const struct Folder {
+    Folder() {
+      path = (fs::temp_directory_path() / "assay-compiled-XXXXXX").string();
+      if (!mkdtemp(path.data())) path.clear();
+    }
+    ~Folder() {
+      std::error_code ignored;
+      if (!path.empty()) fs::remove_all(path, ignored);
+    }
+    std::string path;
+  } folder;
+  return folder.path;
+}
+
+/// Where compilers that run in a worker keep what they have made: where this process says, or in a folder
+/// that ends with it.
+std::vector<std::string> words_of_compilers() {
+  std::vector<std::string> words;
+  for (const char* const name : {"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "NUMBA_CACHE_DIR",
+                                 "CUDA_CACHE_PATH", "XDG_CACHE_HOME"}) {
+    // The user's caches of other programs stay as they are.
+    const char* const own = std::string_view(name) == "XDG_CACHE_HOME" ? nullptr : std::getenv(name);
+    const std::string folder = own && *own ? own : compiled();
+    if (folder.empty()) continue;
+    std::error_code ignored;
+    fs::create_directories(folder, ignored);
+    words.insert(words.end(), {"--bind-try", folder, folder, "--setenv", name, folder});
+  }
+  return words;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Runs `true` in the sandbox. Returns why that fails, or empty.
+std::string trial(std::vector<std::string> words) {
+  words.insert(words.end(), {"--", "true"});
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return std::strerror(errno);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, out[1], 2);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, argv[0], &files, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  close(out[1]);
+  std::string said;
+  if (error == 0) {
+    char buffer[1024];
+    pollfd watched{out[0], POLLIN, 0};
+    ssize_t n = 1;
+    while (n > 0 && poll(&watched, 1, kTrialMs) > 0 && (n = read(out[0], buffer, sizeof buffer)) > 0)
+      said.append(buffer, static_cast<std::size_t>(n));
+    if (n > 0) kill(pid, SIGKILL);
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      said.clear();
+    else if (n > 0)
+      said = "bwrap does not answer";
+    else
+      said = said.empty() ? "bwrap fails" : first_line(said);
+  } else {
+    said = std::string("bwrap: ") + std::strerror(error);
+  }
+  close(out[0]);
+  return said;
+}
+
+struct Tried {
+  std::vector<std::string> words;
+  std::string why_not;
+};
+
+Tried tried_now(Reach reach) {
+  const std::string bwrap = found_on_path("bwrap");
+  if (bwrap.empty()) return {{}, "bwrap is not installed (Debian: apt-get install bubblewrap)"};
+  std::vector<std::string> words = words_of(bwrap, reach);
+  const std::string why = trial(words);
+  if (!why.empty()) words.clear();
+  return {std::move(words), why};
+}
+
+/// Tried once, at the first use.
+const Tried& tried(Reach reach) {
+  static std::mutex mutex;
+  static std::map<Reach, Tried> all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto known = all.find(reach);
+  return known != all.end() ? known->second : all.emplace(reach, tried_now(reach)).first->second;
+}
+
+}  // namespace
+
+std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
+  std::vector<std::string> words;
+  if (!sandbox_wanted() || tried(reach).words.empty()) return words;
+  words = tried(reach).words;
+  if (compiles)
+    for (std::string& word : words_of_compilers()) words.push_back(std::move(word));
+  // Else `bwrap` would be the first process, and the warden the second.
+  if (reach == Reach::host) words.push_back("--as-pid-1");
+  words.push_back("--");
+  return words;
+}
+
+std::vector<std::string> program_words() {
+  std::vector<std::string> words;
+  if (!sandbox_wanted() || tried(Reach::host).words.empty()) return words;
+  words = tried(Reach::host).words;
+  words.push_back("--");
+  return words;
+}
+
+Reach widest_reach() { return unavailable_reason(Backend::cuda).empty() ? Reach::device : Reach::host; }
+
+std::string why_not_sandboxed(Reach reach) {
+  return sandbox_wanted() ? tried(reach).why_not : "--no-sandbox";
+}
+
+std::atomic<bool>& sandbox_wanted() {
+  static std::atomic<bool> wanted{true};
+  return wanted;
+}
+
+}  // namespace assay::isolation

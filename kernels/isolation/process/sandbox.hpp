@@ -1,0 +1,31 @@
+// How a worker runs under bubblewrap: which namespaces, which files, which devices.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace assay::isolation {
+
+/// CUDA opens another process's memory only in the same process namespace. So a worker that uses a GPU keeps
+/// that of the host, and the warden ends what it has started.
+enum class Reach { host, device };
+
+/// The words in front of a program that runs a candidate's code on the host and is no worker. Its exit status
+/// is as from a shell. Empty if this machine can not run it.
+std::vector<std::string> program_words();
+
+/// The reach of a worker of which nobody knows whether it uses a GPU.
+Reach widest_reach();
+
+/// The words of `bwrap` in front of the command. Empty if this machine can not run it. `compiles`: workers of
+/// this process share a folder for what they compile.
+std::vector<std::string> sandbox_words(Reach reach, bool compiles);
+
+/// False: workers that are started from now on run without a sandbox.
+std::atomic<bool>& sandbox_wanted();
+
+/// Why workers of this reach run without a sandbox, in a few words. Empty if they run in one.
+std::string why_not_sandboxed(Reach reach);
+
+}  // namespace assay::isolation

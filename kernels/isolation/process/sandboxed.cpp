@@ -1,0 +1,185 @@
+#include "kernels/isolation/process/sandboxed.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "kernels/isolation/process/process.hpp"
+#include "kernels/isolation/shared/warden_message.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// How long a sandbox gets to start on a busy machine.
+constexpr int kStartMs = 30000;
+
+/// Reads one message, with the process id of its sender as this process sees it. Empty if there is none, or
+/// the other end is closed.
+std::optional<WardenMessage> heard(int warden, pid_t& sender, bool& closed) {
+  WardenMessage m;
+  iovec part{&m, sizeof m};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+  msghdr all{};
+  all.msg_iov = &part;
+  all.msg_iovlen = 1;
+  all.msg_control = control;
+  all.msg_controllen = sizeof control;
+  ssize_t n;
+  do n = recvmsg(warden, &all, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  while (n < 0 && errno == EINTR);
+  closed = n == 0 || (n < 0 && errno != EAGAIN);
+  if (n != sizeof m) return {};
+  for (cmsghdr* c = CMSG_FIRSTHDR(&all); c; c = CMSG_NXTHDR(&all, c))
+    if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+      ucred who;
+      std::memcpy(&who, CMSG_DATA(c), sizeof who);
+      sender = who.pid;
+    }
+  return m;
+}
+
+/// The same file under a number that has no meaning in the worker, or -1.
+int moved_away(int fd) {
+  if (fd < 0) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 10), error = errno;
+  close(fd);
+  errno = error;
+  return moved;
+}
+
+/// If memory runs out, the operating system should choose the worker.
+void offer_to_oom_killer(pid_t pid) {
+  if (std::FILE* const f = std::fopen(("/proc/" + std::to_string(pid) + "/oom_score_adj").c_str(), "w")) {
+    std::fputs("1000", f);
+    std::fclose(f);
+  }
+}
+
+}  // namespace
+
+SandboxSpawner::SandboxSpawner(std::vector<std::string> sandbox, std::string warden, Command command)
+    : warden_(std::move(warden)), command_(std::move(command)) {
+  whole_.words = std::move(sandbox);
+  whole_.words.insert(whole_.words.end(),
+                      {"/proc/self/fd/" + std::to_string(kWardenExecutable), "worker", "warden"});
+  if (command_.words[0] != warden_)
+    whole_.words.insert(whole_.words.end(), command_.words.begin(), command_.words.end());
+  whole_.library = command_.library;
+}
+
+SandboxSpawner::~SandboxSpawner() {
+  for (auto& [pid, one] : all_) finished(one);
+}
+
+int SandboxSpawner::start(int socket, int output, pid_t& pid) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return errno;
+  const int yes = 1;
+  setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
+  const int theirs = moved_away(pair[1]);
+  Command command = whole_;
+  command.warden = theirs;
+  Sandbox one;
+  one.warden = pair[0];
+  command.executable = moved_away(open(warden_.c_str(), O_PATH | O_CLOEXEC));
+  int error = theirs < 0               ? EMFILE
+              : command.executable < 0 ? errno
+                                       : spawn(command, socket, output, one.bwrap);
+  close(theirs);
+  close(command.executable);
+  if (error == 0) {
+    pollfd watched{one.warden, POLLIN, 0};
+    bool closed = false;
+    pid = 0;
+    if (poll(&watched, 1, kStartMs) > 0)
+      if (const auto m = heard(one.warden, pid, closed); !m || m->says != WardenSays::started) pid = 0;
+    if (pid > 0) {
+      offer_to_oom_killer(pid);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      all_[pid] = one;
+      return 0;
+    }
+    error = EAGAIN;
+    kill(one.bwrap, SIGKILL);
+    waitpid(one.bwrap, nullptr, 0);
+  }
+  close(one.warden);
+  return error;
+}
+
+void SandboxSpawner::listen(Sandbox& one) {
+  while (!one.ended) {
+    pid_t sender = 0;
+    bool closed = false;
+    const auto m = heard(one.warden, sender, closed);
+    if (!m && !closed) return;
+    if (!m) {
+      // Somebody has ended the sandbox from outside, and the worker with it.
+      one.ended = true;
+      one.status = SIGKILL;
+    } else if (m->says == WardenSays::ended) {
+      one.ended = true;
+      one.status = m->value;
+    } else if (m->says == WardenSays::processes) {
+      one.why = "ended by the sandbox: it started more than " + std::to_string(m->value) + " processes";
+    } else if (m->says == WardenSays::memory) {
+      one.why = "ended by the sandbox: it used more than " + std::to_string(m->value) + " MiB of memory";
+    }
+  }
+}
+
+bool SandboxSpawner::finished(Sandbox& one) {
+  if (one.warden >= 0) close(one.warden);
+  one.warden = -1;
+  // bwrap ends when the first process of the sandbox has ended, and that takes all others with it.
+  return waitpid(one.bwrap, nullptr, WNOHANG) != 0;
+}
+
+bool SandboxSpawner::exited(pid_t pid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = all_.find(pid);
+  if (at == all_.end()) return true;
+  listen(at->second);
+  return at->second.ended;
+}
+
+bool SandboxSpawner::reap(pid_t pid, int& status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = all_.find(pid);
+  if (at == all_.end()) return true;
+  Sandbox& one = at->second;
+  listen(one);
+  if (!one.ended || !finished(one)) return false;
+  status = one.status;
+  all_.erase(at);
+  return true;
+}
+
+std::string SandboxSpawner::ended_it(pid_t pid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = all_.find(pid);
+  if (at == all_.end()) return {};
+  listen(at->second);
+  return at->second.why;
+}
+
+std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox) {
+  // An interpreter may compile what it runs, and a driver what was compiled for another device.
+  const bool compiles = command.library >= 0 || reach == Reach::device;
+  std::vector<std::string> words = sandbox ? sandbox_words(reach, compiles) : std::vector<std::string>();
+  if (words.empty()) return std::make_shared<Spawner>(command);
+  return std::make_shared<SandboxSpawner>(std::move(words), warden_executable(command.words[0]), command);
+}
+
+}  // namespace assay::isolation

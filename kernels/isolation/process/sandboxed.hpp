@@ -1,0 +1,52 @@
+// Starts workers under bubblewrap, each in a sandbox of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/isolation/process/sandbox.hpp"
+#include "kernels/isolation/process/spawn.hpp"
+
+namespace assay::isolation {
+
+class SandboxSpawner : public Parent {
+ public:
+  /// `warden`: the executable whose verb `worker warden` is run. If `command` is its own worker, the worker
+  /// is not executed again.
+  SandboxSpawner(std::vector<std::string> sandbox, std::string warden, Command command);
+  ~SandboxSpawner() override;
+
+  int start(int socket, int output, pid_t& pid) override;
+  bool exited(pid_t pid) override;
+  /// When it returns true, nothing that the worker has started is left.
+  bool reap(pid_t pid, int& status) override;
+  std::string name() const override { return command_.words[0]; }
+  std::string ended_it(pid_t pid) override;
+
+ private:
+  struct Sandbox {
+    int warden = -1;
+    pid_t bwrap = -1;
+    bool ended = false;
+    int status = 0;
+    std::string why;  // why the warden ended it
+  };
+  static void listen(Sandbox& one);
+  static bool finished(Sandbox& one);
+
+  const std::string warden_;
+  const Command command_;
+  Command whole_;  // what is really run
+  std::mutex mutex_;
+  std::map<pid_t, Sandbox> all_;  // by the worker's process id
+};
+
+/// A parent of the command's workers: in a sandbox where one is wanted and works.
+std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox);
+
+}  // namespace assay::isolation

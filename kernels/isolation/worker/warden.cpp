@@ -1,0 +1,189 @@
+#include "kernels/isolation/worker/warden.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "kernels/isolation/shared/message.hpp"
+#include "kernels/isolation/shared/warden_message.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// No kernel needs more than this many processes. Threads do not count.
+constexpr int kMostProcesses = 256;
+/// The processes together may use this share of the machine's memory, or $ASSAY_WORKER_MEMORY MiB.
+constexpr double kMostMemory = 0.9;
+/// A file may have this many bytes.
+constexpr rlim_t kMostFile = rlim_t{1} << 30;
+constexpr int kTickMs = 50;
+
+bool say(WardenSays says, int value) {
+  const WardenMessage m{says, value};
+  return ::send(kWarden, &m, sizeof m, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof m);
+}
+
+void limit(int resource, rlim_t most) {
+  rlimit now{};
+  if (getrlimit(resource, &now) != 0) return;
+  now.rlim_cur = now.rlim_max = std::min(now.rlim_max, most);
+  setrlimit(resource, &now);
+}
+
+struct Use {
+  int processes = 0;
+  std::int64_t pages = 0;  // of their own
+};
+
+/// What the processes in this namespace use, but for this one. The shared memory of a launch is not theirs.
+Use use_now() {
+  Use use;
+  DIR* const all = opendir("/proc");
+  if (!all) return use;
+  while (const dirent* const entry = readdir(all)) {
+    if (!std::isdigit(static_cast<unsigned char>(entry->d_name[0])) || std::atoi(entry->d_name) == getpid())
+      continue;
+    ++use.processes;
+    long long size = 0, resident = 0, shared = 0;
+    if (std::FILE* const file = std::fopen((std::string("/proc/") + entry->d_name + "/statm").c_str(), "r")) {
+      if (std::fscanf(file, "%lld %lld %lld", &size, &resident, &shared) == 3)
+        use.pages += std::max(0LL, resident - shared);
+      std::fclose(file);
+    }
+  }
+  closedir(all);
+  return use;
+}
+
+/// In MiB.
+int most_memory() {
+  if (const char* const wanted = std::getenv("ASSAY_WORKER_MEMORY"); wanted && std::atoi(wanted) > 0)
+    return std::atoi(wanted);
+  return static_cast<int>(kMostMemory * static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<double>(sysconf(_SC_PAGESIZE)) / 0x1p20);
+}
+
+/// Ends all processes if they use too much.
+void watch(int most_memory) {
+  const Use use = use_now();
+  if (use.processes > kMostProcesses)
+    say(WardenSays::processes, kMostProcesses);
+  else if (use.pages * sysconf(_SC_PAGESIZE) >> 20 > most_memory)
+    say(WardenSays::memory, most_memory);
+  else
+    return;
+  // In one call, so that none can start another meanwhile.
+  kill(-1, SIGKILL);
+}
+
+/// Waits for the children that have ended, and reports the worker's end once.
+void reap(pid_t worker, bool& reported) {
+  for (;;) {
+    siginfo_t info{};
+    if (!reported && waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == worker) {
+      // Its process id stays in use: the supervisor may still send signals to it.
+      const int status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
+      reported = say(WardenSays::ended, status);
+      return;
+    }
+    info = {};
+    if (reported || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (info.si_pid != worker) waitpid(info.si_pid, nullptr, 0);
+  }
+}
+
+/// The parent of a process; 0 if there is none.
+int parent_of(int pid) {
+  std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
+  if (!file) return 0;
+  char text[512];
+  text[std::fread(text, 1, sizeof text - 1, file)] = 0;
+  std::fclose(file);
+  // The process name in brackets may hold any character.
+  const char* const name_end = std::strrchr(text, ')');
+  int parent = 0;
+  return name_end && std::sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/// Ends what the worker has started, where it shares a process namespace with others. The children of a
+/// process that has ended become children of this one.
+void end_children() {
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (waitpid(-1, nullptr, WNOHANG) >= 0 && std::chrono::steady_clock::now() < last)
+    if (DIR* const all = opendir("/proc")) {
+      while (const dirent* const entry = readdir(all))
+        if (const int pid = std::atoi(entry->d_name); pid > 0 && parent_of(pid) == getpid())
+          kill(pid, SIGKILL);
+      closedir(all);
+    }
+}
+
+[[noreturn]] void guard(pid_t worker, int children, bool own_namespace) {
+  bool reported = false;
+  const int memory = most_memory();
+  for (;;) {
+    pollfd watched[2] = {{kWarden, POLLIN, 0}, {children, POLLIN, 0}};
+    poll(watched, 2, kTickMs);
+    if (watched[0].revents) break;  // the supervisor has closed its end
+    signalfd_siginfo drained;
+    while (read(children, &drained, sizeof drained) > 0) continue;
+    reap(worker, reported);
+    if (own_namespace) watch(memory);
+  }
+  // The first process of a namespace takes all others with it.
+  if (!own_namespace) end_children();
+  _exit(0);
+}
+
+}  // namespace
+
+void guard_worker(const char* const* command) {
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_FSIZE, kMostFile);
+  sigset_t child, before;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &child, &before);
+  const bool own_namespace = getpid() == 1;
+  if (!own_namespace) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const pid_t worker = fork();
+  if (worker < 0) _exit(1);
+  if (worker > 0) {
+    setpgid(worker, worker);
+    // The kernel's processes may not look into this one.
+    prctl(PR_SET_DUMPABLE, 0);
+    const int children = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+    const int nothing = open("/dev/null", O_RDWR);
+    for (const int fd : {0, 1, 2}) dup2(nothing, fd);
+    for (const int fd : {kSocket, kLibrary, kWardenExecutable}) close(fd);
+    guard(worker, children, own_namespace);
+  }
+  setpgid(0, 0);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  const bool told = say(WardenSays::started, 0);
+  close(kWarden);
+  close(kWardenExecutable);
+  if (!told) _exit(1);
+  if (!command[0]) return;
+  execv(command[0], const_cast<char* const*>(command));
+  std::perror(command[0]);
+  _exit(127);
+}
+
+}  // namespace assay::isolation
