@@ -233,7 +233,7 @@ TEST(NearestClass, IsOfferedOnlyWhereItExplainsTheRowsThatAreWrong) {
     std::vector<double> values;
     for (std::int64_t j = 0; j < 33; ++j) values.push_back(toxic::exact(c, 0, static_cast<std::size_t>(j)));
     values.insert(values.end(), 33, output);
-    return nearest_class(v, c, v.op, toxic::Outputs(v, 2, 33, values)).words;
+    return nearest_class(v, c, v.op, toxic::MadeOutputs(v, 2, 33, values)).words;
   };
   EXPECT_EQ(words(1e20, NAN).find("would pass"), std::string::npos) << words(1e20, NAN);
   EXPECT_EQ(words(-1e20, 0).find("would pass"), std::string::npos) << words(-1e20, 0);

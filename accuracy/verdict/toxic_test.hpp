@@ -18,9 +18,9 @@
 
 namespace assay::toxic {
 
-class Outputs final : public WrittenRows {
+class MadeOutputs final : public WrittenRows {
  public:
-  Outputs(const Variant& v, std::int64_t rows, std::int64_t V, std::vector<double> values)
+  MadeOutputs(const Variant& v, std::int64_t rows, std::int64_t V, std::vector<double> values)
       : problem_(problem_of(v, v.op, rows, V, 0, V)), values_(std::move(values)) {
     for (double& p : values_) p = round_to(v.out(), p);
   }
@@ -58,7 +58,7 @@ struct Toxic {
 };
 
 /// All outputs of the variant's own op, rounded to its format.
-inline Outputs outputs_of(const Variant& v, const Case& c, Value of) {
+inline MadeOutputs outputs_of(const Variant& v, const Case& c, Value of) {
   const Problem p = problem_of(v, v.op, c.rows(), c.V(), 0, c.V());
   std::vector<double> values;
   for (std::int64_t row = 0; row < c.rows(); ++row)

@@ -51,13 +51,13 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
       // Long rows: only the classes whose bounds are weakest there.
       if (V > 11000 && *words && (V > 131072 || !std::string_view(words).starts_with("internals=bf16"))) continue;
       const Variant v = stranger(two_pass, words, t, t);
-      const toxic::Outputs right = outputs_of(v, c, exact);
+      const toxic::MadeOutputs right = outputs_of(v, c, exact);
       CheckOptions options;
       options.nearest = false;
       const Record r = judge_written(v, c, Op::softmax, 0, right, options);
       EXPECT_NE(r.status, Status::fail) << words << " V = " << V << ": " << r.reason;
       for (const Toxic& toxic : kToxic) {
-        const toxic::Outputs wrong = outputs_of(v, c, toxic.output);
+        const toxic::MadeOutputs wrong = outputs_of(v, c, toxic.output);
         // In a narrow format, or in a short row, it may be the right answer.
         if (wrong.values() == right.values()) continue;
         const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
@@ -87,7 +87,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
                             "internals=f16; exp=half; algorithm=safe; height=V/256+13"}) {
     const Variant v = stranger(two_pass, words);
     const bool judges = !std::string_view(words).starts_with("internals");
-    const toxic::Outputs right = outputs_of(v, c, exact);
+    const toxic::MadeOutputs right = outputs_of(v, c, exact);
     const Record r = judge_written(v, c, Op::softmax, 0, right, options);
     if (judges) {
       EXPECT_EQ(r.status, Status::pass) << words << ": " << r.reason;
@@ -95,7 +95,7 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
       EXPECT_TRUE(r.status == Status::inconclusive || r.status == Status::unsupported) << words << ": " << r.reason;
     }
     for (const Toxic& toxic : kToxic) {
-      const toxic::Outputs wrong = outputs_of(v, c, toxic.output);
+      const toxic::MadeOutputs wrong = outputs_of(v, c, toxic.output);
       if (wrong.values() == right.values()) continue;  // if there is one row, the next row is itself
       const Record w = judge_written(v, c, Op::softmax, 0, wrong, options);
       EXPECT_NE(w.status, Status::pass)
@@ -134,7 +134,7 @@ TEST(Verdict, UndeclaredOutputsAlonePassOnlyWhereTheyAreSharp) {
     const auto scaled = [&](double by) {
       std::vector<double> values;
       for (std::size_t j = 0; j < static_cast<std::size_t>(V); ++j) values.push_back(by * exact(c, 0, j));
-      return judge_written(v, c, Op::softmax, 0, toxic::Outputs(v, 1, V, std::move(values)));
+      return judge_written(v, c, Op::softmax, 0, toxic::MadeOutputs(v, 1, V, std::move(values)));
     };
     const Record right = scaled(1);
     EXPECT_EQ(right.status, Status::pass) << right.reason;
