@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -32,6 +33,9 @@ constexpr double kMostMemory = 0.9;
 /// A file may have this many bytes.
 constexpr rlim_t kMostFile = rlim_t{1} << 30;
 constexpr int kTickMs = 50;
+/// As many processes and threads can be started at all. This binds no root user, and it counts those of the sandbox
+/// alone only in a user namespace of its own.
+constexpr rlim_t kMostTasks = 4096;
 
 bool say(WardenSays says, int value) {
   const WardenMessage m{says, value};
@@ -45,20 +49,44 @@ void limit(int resource, rlim_t most) {
   setrlimit(resource, &now);
 }
 
+/// True if user 0 of this process is not that of the machine, or is no user of it.
+bool has_user_namespace() {
+  std::FILE* const file = std::fopen("/proc/self/uid_map", "r");
+  if (!file) return false;
+  long long inside = 0, outside = 0, count = 0;
+  const bool read = std::fscanf(file, "%lld %lld %lld", &inside, &outside, &count) == 3;
+  std::fclose(file);
+  return read && count < 0xffffffff;
+}
+
+/// What the warden has and the kernel must not have: the place before all others.
+void step_back() {
+  limit(RLIMIT_RTPRIO, 0);
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 struct Use {
   int processes = 0;
   std::int64_t pages = 0;  // of their own
 };
+
+bool is_another(const dirent& entry) {
+  return std::isdigit(static_cast<unsigned char>(entry.d_name[0])) && std::atoi(entry.d_name) != getpid();
+}
 
 /// What the processes in this namespace use, but for this one. The shared memory of a launch is not theirs.
 Use use_now() {
   Use use;
   DIR* const all = opendir("/proc");
   if (!all) return use;
-  while (const dirent* const entry = readdir(all)) {
-    if (!std::isdigit(static_cast<unsigned char>(entry->d_name[0])) || std::atoi(entry->d_name) == getpid())
-      continue;
-    ++use.processes;
+  // First the number alone: processes that start others take the processor from this one, and looking at
+  // each of thousands would take minutes.
+  while (const dirent* const entry = readdir(all))
+    if (is_another(*entry) && ++use.processes > kMostProcesses) break;
+  rewinddir(all);
+  for (const dirent* entry; use.processes <= kMostProcesses && (entry = readdir(all));) {
+    if (!is_another(*entry)) continue;
     long long size = 0, resident = 0, shared = 0;
     if (std::FILE* const file = std::fopen((std::string("/proc/") + entry->d_name + "/statm").c_str(), "r")) {
       if (std::fscanf(file, "%lld %lld %lld", &size, &resident, &shared) == 3)
@@ -165,16 +193,21 @@ void guard_worker(const char* const* command) {
   const pid_t worker = fork();
   if (worker < 0) _exit(1);
   if (worker > 0) {
-    setpgid(worker, worker);
     // The kernel's processes may not look into this one.
     prctl(PR_SET_DUMPABLE, 0);
+    // Before anything is opened, which would get one of these numbers.
+    for (const int fd : {kSocket, kLibrary, kWardenExecutable}) close(fd);
     const int children = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (children < 0) _exit(1);
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {0, 1, 2}) dup2(nothing, fd);
-    for (const int fd : {kSocket, kLibrary, kWardenExecutable}) close(fd);
     guard(worker, children, own_namespace);
   }
-  setpgid(0, 0);
+  // A session of its own is a scheduling group of its own on most machines: however many processes the kernel
+  // starts, together they get as much of the processor as the warden.
+  setsid();
+  step_back();
+  if (own_namespace && has_user_namespace()) limit(RLIMIT_NPROC, kMostTasks);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   const bool told = say(WardenSays::started, 0);
   close(kWarden);
