@@ -1,5 +1,5 @@
 # Checks that make_bundle.cmake enforces what cmake/BUILD.md promises of a bundle, and that the promise can
-# still be kept: this build's own program and the tensors must not exceed it.
+# still be kept: this build's own program, which is a seventh larger, and the tensors must fit.
 # cmake -DROOT= [-DPROGRAM= -DSTRIP=] -P bundle_promise.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${ROOT}/cmake/bundle_limit.cmake)
@@ -14,18 +14,20 @@ if(NOT promised EQUAL held OR NOT bundle_limit EQUAL "${promised}000000")
 endif()
 
 if(PROGRAM)
-  # This is less than in a bundle, where the program contains the libraries too.
+  # This program is compiled for speed, a bundle's for size: without CUDA they took 19.5 and 17.0 MB.
   set(copy ${PROGRAM}.stripped)
   execute_process(COMMAND ${STRIP} -o ${copy} ${PROGRAM} COMMAND_ERROR_IS_FATAL ANY)
-  file(SIZE ${copy} bytes)
+  file(SIZE ${copy} program)
   file(REMOVE ${copy})
+  set(data 0)
   file(GLOB tensors ${ROOT}/reference/data/*.npy)
   foreach(file ${tensors})
     file(SIZE ${file} size)
-    math(EXPR bytes "${bytes} + ${size}")
+    math(EXPR data "${data} + ${size}")
   endforeach()
-  message(STATUS "this build's program and the tensors: ${bytes} bytes of ${bundle_limit}")
-  if(bytes GREATER bundle_limit)
+  math(EXPR allowed "(${bundle_limit} - ${data}) * 115 / 100")
+  message(STATUS "this build's program: ${program} bytes of ${allowed}; the tensors: ${data}")
+  if(program GREATER allowed)
     message(FATAL_ERROR "no bundle of this can keep the promise")
   endif()
 endif()
