@@ -1,5 +1,5 @@
 /* Takes all the memory that it can get.
- * expects: crashed died "ended by the sandbox: it used more than 256 MiB of memory"
+ * expects: crashed died "ended by the sandbox: it used more than 1024 MiB of memory"
  * only in a sandbox */
 #include "kernels/isolation/hostile/hostile.h"
 
