@@ -96,7 +96,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# A source file is compiled for the CPU by these, and for a GPU by nvcc.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libboost-context-dev")
+# A source file is compiled for the CPU by the first two, and for a GPU by nvcc. The last is the sandbox.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libboost-context-dev, bubblewrap")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nvidia-cuda-toolkit, python3")
 include(CPack)

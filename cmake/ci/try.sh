@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the steps of the recipes in this folder, as a build server would: try.sh ASSAY FOLDER [GPU].
 # ASSAY is the command, FOLDER is made empty. Steps called `install` and `proof` are only read by bash: they
-# install packages. With GPU the jobs for a GPU must pass, without they must end with status 3.
+# install packages. With a GPU the jobs for one must pass, without they must end with status 3. GPU may be `yes`; without
+# the word the command itself is asked.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 assay=$1 work=$2 gpu=${3:-}
@@ -52,6 +53,11 @@ passed_junit() {
   grep -q '<testsuites .* failures="0"' "$1" || complain "$file: $1 does not say that nothing failed"
 }
 
+# Status 3 says that no GPU can run.
+if [[ -z $gpu ]]; then
+  assay check safe_block/f32@cuda --require cuda --quick --only shapes --out out >/dev/null 2>&1
+  [[ $? -eq 3 ]] || gpu=yes
+fi
 without_gpu=3
 [[ -n $gpu ]] && without_gpu=0
 for file in "$here"/github/*.yml "$here"/gitlab-ci.yml; do
@@ -62,12 +68,14 @@ for file in "$here"/github/*.yml "$here"/gitlab-ci.yml; do
       *:install | *:proof | *:proofs_of_this_repository) ;;
       cpu.yml:check | gitlab-ci.yml:softmax_on_the_*)
         wanted=0
-        if grep -q 'require cuda' "$step"; then wanted=$without_gpu; else one_group "$step"; fi
+        if grep -q 'require cuda' "$step"; then wanted=$without_gpu; fi
+        one_group "$step"
         rm -rf out check.xml
         run "$step" "$wanted"
         [[ $wanted -ne 0 ]] || passed_junit check.xml
         ;;
       gpu.yml:check)
+        one_group "$step"
         rm -rf out check.xml
         run "$step" "$without_gpu"
         ;;

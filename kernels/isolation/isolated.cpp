@@ -33,6 +33,10 @@ bool wants_sandbox() { return isolation::sandbox_wanted(); }
 
 std::vector<std::string> sandbox_of_programs() { return isolation::program_words(); }
 
-std::string why_not_sandboxed() { return isolation::why_not_sandboxed(isolation::widest_reach()); }
+std::string why_not_sandboxed() {
+  // With a GPU there are workers of both kinds.
+  const std::string why = isolation::why_not_sandboxed(isolation::Reach::host);
+  return !why.empty() ? why : isolation::why_not_sandboxed(isolation::widest_reach());
+}
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 
 #include "kernels/declaration.hpp"
 #include "kernels/isolation/launcher.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -95,6 +96,7 @@ std::vector<Variant> load_plugin(const std::string& text, const IsolationOptions
   if (!std::filesystem::is_regular_file(path, error)) throw InputError(path + ": not a file");
   // dlopen searches other folders for a name without a slash.
   const std::string absolute = std::filesystem::absolute(path).string();
+  isolation::sandbox_shows(absolute);
   auto supervisor =
       std::make_shared<isolation::Supervisor>(isolation::Subject{true, absolute, path}, options);
   std::vector<Variant> all = isolation::variants_of(supervisor, path);

@@ -17,6 +17,7 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/python/embedded_worker.hpp"
 #include "reference/environment_error.hpp"
 
@@ -132,6 +133,7 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
     if (!fs::exists(place, error)) throw InputError(place + ": no such file");
     if (!fs::is_regular_file(place, error)) throw InputError(place + ": not a file");
     place = fs::absolute(place).lexically_normal().string();
+    isolation::sandbox_shows(place);
   }
   const std::string python = interpreter_of(c);
   const char* const where = c.host ? "host" : unavailable_reason(Backend::cuda).empty() ? "gpu" : "none";

@@ -101,15 +101,17 @@ CLI::Option* add_device(CLI::App& command, int& device) {
 }
 
 void add_sandbox(CLI::App& command) {
-  command.add_flag_callback(
+  CLI::Option* const must = command.add_flag_callback(
       "--sandbox",
       [] {
         if (const std::string why = why_not_sandboxed(); !why.empty())
           throw EnvironmentError("--sandbox: " + why);
       },
       "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
-  command.add_flag_callback(
-      "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user");
+  command
+      .add_flag_callback(
+          "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user")
+      ->excludes(must);
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
@@ -21,6 +22,25 @@ void add_answer_options(CLI::App& command, AnswerOptions& o) {
                      "also write the verdict to this file, as JUnit's XML for build servers");
 }
 
+namespace {
+
+/// A JUnit file of an earlier run must not be read as the verdict of this one. Nothing else is removed.
+void remove_old(const fs::path& file, const std::string& name) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(file, error)))
+    throw InputError("--junit " + name + ": is no ordinary file");
+  std::string head(512, '\0');
+  std::ifstream in(file);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  if (!head.empty() && head.find("<testsuite") == std::string::npos)
+    throw InputError("--junit " + name + ": is a file of another kind, which stays as it is");
+  fs::remove(file, error);
+  if (error) throw InputError("--junit " + name + ": cannot be removed: " + error.message());
+}
+
+}  // namespace
+
 VerdictOutput::VerdictOutput(const AnswerOptions& o) : options_(o) {
   if (const fs::path file = o.junit; !file.empty()) {
     std::error_code ignored;
@@ -28,7 +48,7 @@ VerdictOutput::VerdictOutput(const AnswerOptions& o) : options_(o) {
     if (!folder.empty() && !fs::is_directory(folder, ignored))
       throw InputError("--junit " + o.junit + ": no such folder: " + folder.string());
     if (fs::is_directory(file, ignored)) throw InputError("--junit " + o.junit + ": is a folder");
-    fs::remove(file, ignored);
+    if (fs::exists(file, ignored)) remove_old(file, o.junit);
   }
   if (!o.json) return;
   std::fflush(stdout);

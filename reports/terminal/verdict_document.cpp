@@ -76,7 +76,14 @@ std::string valid(const std::string& text) {
       .get<std::string>();
 }
 
-std::string xml(const std::string& text) { return escape(valid(text)); }
+/// XML has no U+FFFE and no U+FFFF. Each is replaced by U+FFFD.
+std::string xml(const std::string& text) {
+  std::string out = escape(valid(text));
+  for (const char* const none : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
+    for (std::size_t at = 0; (at = out.find(none, at)) != std::string::npos; at += 3)
+      out.replace(at, 3, "\xef\xbf\xbd");
+  return out;
+}
 
 std::string element(const VerdictCase& c) {
   std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\">", xml(c.suite), xml(c.name));

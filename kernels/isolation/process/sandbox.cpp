@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -44,44 +45,14 @@ std::string found_on_path(const std::string& program) {
 /// True if the path lies in the folder.
 bool inside(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
 
-std::vector<std::string> words_of(const std::string& bwrap, Reach reach) {
-  std::vector<std::string> words = {bwrap,
-                                    "--die-with-parent",
-                                    "--new-session",
-                                    "--unshare-user-try",
-                                    "--unshare-net",
-                                    "--unshare-uts",
-                                    "--unshare-cgroup-try",
-                                    "--ro-bind",
-                                    "/",
-                                    "/"};
-  const auto add = [&](std::initializer_list<const char*> more) {
-    words.insert(words.end(), more.begin(), more.end());
-  };
-  // Sockets in /run reach programs outside, such as a container engine, although the files are read-only.
-  std::error_code ignored;
-  if (fs::is_directory("/run", ignored)) add({"--tmpfs", "/run"});
-  for (const std::string& place : {fs::current_path(ignored).string(),
-                                   fs::read_symlink("/proc/self/exe", ignored).parent_path().string()})
-    if (inside(place, "/run")) add({"--ro-bind", place.c_str(), place.c_str()});
-  add({"--dev", "/dev", "--size", kScratchBytes, "--tmpfs", kScratch});
-  if (reach == Reach::device) {
-    // The names of all device files of the driver begin like this.
-    for (const auto& entry : fs::directory_iterator("/dev", ignored))
-      if (entry.path().filename().string().starts_with("nvidia"))
-        add({"--dev-bind", entry.path().c_str(), entry.path().c_str()});
-    add({"--dev-bind-try", "/run/nvidia-persistenced", "/run/nvidia-persistenced"});
-  } else {
-    add({"--unshare-pid", "--unshare-ipc", "--proc", "/proc"});
-    // Settings of the whole machine, which root may write even without capabilities.
-    for (const char* const place : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
-                                    "/proc/acpi", "/proc/scsi", "/proc/mtrr"})
-      add({"--ro-bind-try", place, place});
-  }
-  if (fs::is_directory("/run", ignored)) add({"--remount-ro", "/run"});
-  add({"--remount-ro", "/dev", "--cap-drop", "ALL"});
-  add({"--setenv", "TMPDIR", kScratch});
-  return words;
+/// What workers load (sandbox_shows): folders, and files.
+struct Shown {
+  std::mutex mutex;
+  std::set<std::string> places;
+};
+Shown& shown() {
+  static Shown all;
+  return all;
 }
 
 /// A folder for what workers compile: all workers of this process find it there. It ends with this process.
@@ -108,12 +79,59 @@ std::vector<std::string> words_of_compilers() {
                                  "CUDA_CACHE_PATH", "XDG_CACHE_HOME"}) {
     // The user's caches of other programs stay as they are.
     const char* const own = std::string_view(name) == "XDG_CACHE_HOME" ? nullptr : std::getenv(name);
-    const std::string folder = own && *own ? own : compiled();
-    if (folder.empty()) continue;
     std::error_code ignored;
+    const std::string folder = own && *own ? fs::absolute(own, ignored).string() : compiled();
+    if (folder.empty()) continue;
     fs::create_directories(folder, ignored);
     words.insert(words.end(), {"--bind-try", folder, folder, "--setenv", name, folder});
   }
+  return words;
+}
+
+std::vector<std::string> words_of(const std::string& bwrap, Reach reach, bool compiles) {
+  std::vector<std::string> words = {bwrap,
+                                    "--die-with-parent",
+                                    "--new-session",
+                                    "--unshare-user-try",
+                                    "--unshare-net",
+                                    "--unshare-uts",
+                                    "--unshare-cgroup-try",
+                                    "--ro-bind",
+                                    "/",
+                                    "/"};
+  const auto add = [&](std::initializer_list<const char*> more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  // Sockets in /run reach programs outside, such as a container engine, although the files are read-only.
+  std::error_code ignored;
+  if (fs::is_directory("/run", ignored)) add({"--tmpfs", "/run"});
+  add({"--dev", "/dev", "--size", kScratchBytes, "--tmpfs", kScratch});
+  std::set<std::string> needed = {fs::current_path(ignored).string(),
+                                  fs::read_symlink("/proc/self/exe", ignored).parent_path().string()};
+  {
+    const std::lock_guard<std::mutex> lock(shown().mutex);
+    needed.insert(shown().places.begin(), shown().places.end());
+  }
+  for (const std::string& place : needed)
+    if (inside(place, "/run") || inside(place, kScratch)) add({"--ro-bind", place.c_str(), place.c_str()});
+  if (compiles)
+    for (std::string& word : words_of_compilers()) words.push_back(std::move(word));
+  if (reach == Reach::device) {
+    // The names of all device files of the driver begin like this.
+    for (const auto& entry : fs::directory_iterator("/dev", ignored))
+      if (entry.path().filename().string().starts_with("nvidia"))
+        add({"--dev-bind", entry.path().c_str(), entry.path().c_str()});
+    add({"--dev-bind-try", "/run/nvidia-persistenced", "/run/nvidia-persistenced"});
+  } else {
+    add({"--unshare-pid", "--unshare-ipc", "--proc", "/proc"});
+    // Settings of the whole machine, which root may write even without capabilities.
+    for (const char* const place : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
+                                    "/proc/acpi", "/proc/scsi", "/proc/mtrr"})
+      add({"--ro-bind-try", place, place});
+  }
+  if (fs::is_directory("/run", ignored)) add({"--remount-ro", "/run"});
+  add({"--remount-ro", "/dev", "--cap-drop", "ALL"});
+  add({"--setenv", "TMPDIR", kScratch});
   return words;
 }
 
@@ -160,17 +178,15 @@ std::string trial(std::vector<std::string> words) {
 }
 
 struct Tried {
-  std::vector<std::string> words;
+  std::string bwrap;  // empty if it does not work
   std::string why_not;
 };
 
 Tried tried_now(Reach reach) {
   const std::string bwrap = found_on_path("bwrap");
-  if (bwrap.empty()) return {{}, "bwrap is not installed (Debian: apt-get install bubblewrap)"};
-  std::vector<std::string> words = words_of(bwrap, reach);
-  const std::string why = trial(words);
-  if (!why.empty()) words.clear();
-  return {std::move(words), why};
+  if (bwrap.empty()) return {"", "bwrap is not installed (Debian: apt-get install bubblewrap)"};
+  const std::string why = trial(words_of(bwrap, reach, false));
+  return {why.empty() ? bwrap : "", why};
 }
 
 /// Tried once, at the first use.
@@ -184,12 +200,17 @@ const Tried& tried(Reach reach) {
 
 }  // namespace
 
+void sandbox_shows(const std::string& file) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(file, ignored), folder = whole.parent_path();
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  // Of a folder that must be empty only the file itself is shown.
+  shown().places.insert((folder == kScratch || folder == "/run" ? whole : folder).string());
+}
+
 std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
-  std::vector<std::string> words;
-  if (!sandbox_wanted() || tried(reach).words.empty()) return words;
-  words = tried(reach).words;
-  if (compiles)
-    for (std::string& word : words_of_compilers()) words.push_back(std::move(word));
+  if (!sandbox_wanted() || tried(reach).bwrap.empty()) return {};
+  std::vector<std::string> words = words_of(tried(reach).bwrap, reach, compiles);
   // Else `bwrap` would be the first process, and the warden the second.
   if (reach == Reach::host) words.push_back("--as-pid-1");
   words.push_back("--");
@@ -197,9 +218,8 @@ std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
 }
 
 std::vector<std::string> program_words() {
-  std::vector<std::string> words;
-  if (!sandbox_wanted() || tried(Reach::host).words.empty()) return words;
-  words = tried(Reach::host).words;
+  if (!sandbox_wanted() || tried(Reach::host).bwrap.empty()) return {};
+  std::vector<std::string> words = words_of(tried(Reach::host).bwrap, Reach::host, false);
   words.push_back("--");
   return words;
 }

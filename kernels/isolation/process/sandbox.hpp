@@ -22,6 +22,10 @@ Reach widest_reach();
 /// this process share a folder for what they compile.
 std::vector<std::string> sandbox_words(Reach reach, bool compiles);
 
+/// Workers that start from now on find the folder of this file, even in /run or /dev/shm, which are empty for them
+/// otherwise.
+void sandbox_shows(const std::string& file);
+
 /// False: workers that are started from now on run without a sandbox.
 std::atomic<bool>& sandbox_wanted();
 

@@ -74,6 +74,9 @@ class Table {
       if (all_[i].at == p) return all_[i].bytes;
     return SIZE_MAX;
   }
+  /// Around a fork: the child has only the thread that called it, and another could have held the lock.
+  void lock() { pthread_mutex_lock(&mutex_); }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
   /// The first block whose guards were written, and on which side, since the last call.
   bool overrun(std::size_t& bytes, bool& before) {
     const Lock lock(mutex_);
@@ -165,14 +168,15 @@ void* allocated(std::size_t bytes, std::size_t alignment, bool zeros) {
     return alignment == 0 ? __libc_malloc(bytes) : __libc_memalign(alignment, bytes);
   }
   const std::size_t front = std::max(kHeapGuard, alignment);
-  auto* const base =
-      static_cast<unsigned char*>(alignment == 0 ? __libc_malloc(front + bytes + kHeapGuard)
-                                                 : __libc_memalign(alignment, front + bytes + kHeapGuard));
+  const std::size_t whole = front + bytes + kHeapGuard;
+  // The C library's calloc does not touch pages that are zero already.
+  auto* const base = static_cast<unsigned char*>(zeros            ? __libc_calloc(1, whole)
+                                                 : alignment == 0 ? __libc_malloc(whole)
+                                                                  : __libc_memalign(alignment, whole));
   if (!base) return nullptr;
   const Block b{base + front, bytes, front};
   std::memset(b.at - kHeapGuard, kHeapPattern, kHeapGuard);
   std::memset(b.at + bytes, kHeapPattern, kHeapGuard);
-  if (zeros) std::memset(b.at, 0, bytes);
   if (guarded_blocks.put(b)) return b.at;
   __libc_free(base);
   return nullptr;
@@ -190,7 +194,11 @@ bool power_of_two(std::size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 }  // namespace
 
 HeapWatch::HeapWatch(bool wanted) : wanted_(wanted) {
-  if (wanted_) ++heap_watches;
+  if (!wanted_) return;
+  static const int registered = pthread_atfork([] { guarded_blocks.lock(); }, [] { guarded_blocks.unlock(); },
+                                               [] { guarded_blocks.unlock(); });
+  static_cast<void>(registered);
+  ++heap_watches;
 }
 HeapWatch::~HeapWatch() {
   if (wanted_) --heap_watches;

@@ -157,6 +157,17 @@ TEST_F(AnswerOfCommands, AnOldFileIsNotLeftBesideACallThatEndsEarly) {
             "assay: --junit " + nowhere + ": no such folder: " + at("none") + "\n");
 }
 
+TEST_F(AnswerOfCommands, AFileOfAnotherKindStaysAsItIs) {
+  std::ofstream(at("kernel.cu")) << "the only copy";
+  const command_test::Outcome o =
+      command_test::call("assay check safe_block/f32@host --quick --junit " + at("kernel.cu"));
+  EXPECT_EQ(o.status, kBadCall);
+  EXPECT_EQ(o.err, "assay: --junit " + at("kernel.cu") + ": is a file of another kind, which stays as it is\n");
+  EXPECT_EQ(read_file(at("kernel.cu")), "the only copy");
+  EXPECT_EQ(command_test::call("assay check safe_block/f32@host --junit /dev/null").status, kBadCall);
+  EXPECT_EQ(command_test::call("assay check safe_block/f32@host --sandbox --no-sandbox").status, kBadCall);
+}
+
 TEST(VerdictDocument, TextOfAnyKindIsValidInBothForms) {
   VerdictDocument d;
   d.command = "check";
@@ -164,8 +175,9 @@ TEST(VerdictDocument, TextOfAnyKindIsValidInBothForms) {
   d.exit_status = 1;
   VerdictCase c{.suite = "a<b>&\"'", .name = "]]> \x01\x1b[31m"};
   c.outcome = CaseOutcome::failed;
-  c.message = "\xff\xfe no UTF-8, \xe2\x82\xac is";
+  c.message = "\xff\xfe no UTF-8, \xef\xbf\xbf no XML, \xe2\x82\xac is";
   d.cases = {c};
+  EXPECT_EQ(render_junit(d).find("\xef\xbf\xbf"), std::string::npos) << "XML has no U+FFFF";
   JunitFile j = read_junit(render_junit(d));
   EXPECT_EQ(j.found, 2);
   ASSERT_EQ(j.failed.count("a<b>&\"' ]]> ??[31m"), 1u) << render_junit(d);
