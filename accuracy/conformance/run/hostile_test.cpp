@@ -58,8 +58,9 @@ Expected expected_of(const fs::path& file) {
 
 std::vector<Expected> candidates() {
   std::vector<Expected> all;
-  for (const auto& entry : fs::directory_iterator(ASSAY_HOSTILE_SOURCES))
-    if (entry.path().extension() == ".c") all.push_back(expected_of(entry.path()));
+  for (const char* const folder : {"hostile", "unusual"})
+    for (const auto& entry : fs::directory_iterator(fs::path(ASSAY_HOSTILE_SOURCES).parent_path() / folder))
+      if (entry.path().extension() == ".c") all.push_back(expected_of(entry.path()));
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return all;
 }
