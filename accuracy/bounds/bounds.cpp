@@ -38,11 +38,7 @@ struct ExpError {
 /// that table is in ulp, so it is at most twice as many u. The arguments of exp2_fma may be positive. There
 /// only the table of a swept device knows whether the order is kept, so it is not assumed.
 ExpError exp_error(Exp e, Backend backend, Dtype arithmetic) {
-  const char* name = e == Exp::accurate ? "expf"
-                     : e == Exp::fast   ? "__expf"
-                     : e == Exp::half   ? "hexp"
-                                        : "exp2f";
-  const DeclaredError& d = declared_error(name, e == Exp::half ? arithmetic : Dtype::f32, backend);
+  const DeclaredError& d = declared_error(function_of(e), e == Exp::half ? arithmetic : Dtype::f32, backend);
   // Whether a plugin's own exp keeps the order was never measured.
   return {d.k, 2 * d.slope, d.monotone && e != Exp::exp2_fma && backend != Backend::plugin};
 }

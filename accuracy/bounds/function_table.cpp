@@ -303,4 +303,8 @@ const DeclaredError& declared_error(std::string_view name, Dtype dtype, Backend 
                          assay::name(backend));
 }
 
+const char* function_of(Exp e) {
+  return e == Exp::accurate ? "expf" : e == Exp::fast ? "__expf" : e == Exp::half ? "hexp" : "exp2f";
+}
+
 }  // namespace assay

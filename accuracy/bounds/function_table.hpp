@@ -36,4 +36,7 @@ std::span<const DeclaredError> declared_errors();
 /// The table row of a function. Throws std::logic_error if the table has none.
 const DeclaredError& declared_error(std::string_view name, Dtype dtype, Backend backend);
 
+/// The function that a claim's exp is, by its name in the table.
+const char* function_of(Exp e);
+
 }  // namespace assay

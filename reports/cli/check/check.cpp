@@ -4,41 +4,29 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "accuracy/case/job.hpp"
 #include "accuracy/conformance/conformance.hpp"
-#include "accuracy/conformance/contract/contract.hpp"
-#include "accuracy/conformance/inputs.hpp"
-#include "accuracy/reproduce.hpp"
-#include "accuracy/verdict/behaves_like.hpp"
-#include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
-#include "kernels/device_lock.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
+#include "reports/cli/check/run_check.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/progress.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/conformance_text.hpp"
-#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/out/record_journal.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
-#include "reports/runs/report.hpp"
 #include "reports/targets/check_targets.hpp"
 #include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
@@ -54,121 +42,6 @@ struct CheckArguments {
   bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false, resume = false;
   int device = 0;
 };
-
-std::vector<conformance::Group> more_groups() {
-  return {properties_group(), races_group(), sanitize_group()};
-}
-
-/// Removes the sign in "got -nan": it has no meaning and differs between machines.
-void drop_sign_of_nan(std::string& text) {
-  const auto letter = [&](std::size_t i) {
-    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
-  };
-  for (std::size_t i = text.find("-nan"); i != text.npos; i = text.find("-nan", i + 1))
-    if (!letter(i - 1) && !letter(i + 4)) text.erase(i, 1);
-}
-
-/// Single cases give no contract, and a kernel of this project has declared its limits.
-bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
-  const conformance::Narrowing& n = o.narrow;
-  return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
-         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
-}
-
-/// The contract of each kernel, for programs: the same as the page's table. An empty object if single cases
-/// were requested.
-std::string contracts_of(const ReportData& data) {
-  nlohmann::json all = nlohmann::json::object();
-  for (const auto& [key, contract] : data.contracts) {
-    nlohmann::json axes = nlohmann::json::array();
-    for (const conformance::Axis& a : contract.axes)
-      axes.push_back(
-          {{"axis", a.name}, {"state", name(a.state)}, {"within", a.within}, {"outside", a.outside}});
-    all[key] = {{"within", contract.within()},
-                {"declare", contract.found},
-                {"outside", contract.outside},
-                {"axes", std::move(axes)}};
-  }
-  return all.dump(2) + "\n";
-}
-
-/// The record of a shared object that died while it was loaded.
-Record record_of_death(const Target& t) {
-  Record r = blank_record(t.variant, "load", t.variant.op, 0, 0, 0, 0);
-  r.group = "load";
-  r.status = t.died->ended == Ended::hung ? Status::hung : Status::crashed;
-  r.reason = t.died->what();
-  r.reproduce = reproduce({"check " + t.words});
-  return r;
-}
-
-ReportData check(const std::vector<Target>& targets, const CheckArguments& o, conformance::Keeper& keeper) {
-  const auto begin = std::chrono::steady_clock::now();
-  ReportData data;
-  data.quick = o.quick;
-  data.environment = environment();
-  data.environment.push_back(sandbox_of_workers());
-  data.environment.emplace_back("seed", std::to_string(o.run.seed));
-  for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
-  data.families.push_back({kProbeFamily, kProbeWhy});
-  for (const Target& t : targets) {
-    data.keys.push_back(key_info(t.variant));
-    if (t.died) {
-      data.records.push_back(record_of_death(t));
-      ++data.planned, ++data.executed;
-      continue;
-    }
-    conformance::ConformanceOptions options = o.run;
-    options.target = t.words;
-    options.keeper = &keeper;
-    options.hangs = std::make_shared<conformance::Hangs>();
-    options.tell = [](const std::string& words) { say("{}\n", words); };
-    Progress progress;
-    options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
-    conformance::ConformanceResult result;
-    if (shows_contract(t, options)) {
-      begin_races(t.variant, t.words, options.seed);
-      // The declarations of the kernel and of the command are promises, so no limits are searched for them.
-      conformance::ContractedResult within = run_within_contract(
-          t.make, options, declaration_of(t.variant),
-          [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
-      result = std::move(within.result);
-      for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
-      data.contracts[t.variant.key()] = std::move(within.contract);
-    } else {
-      result = conformance::run_conformance(t.make, options);
-    }
-    data.planned += result.planned;
-    data.executed += result.executed;
-    for (Record& r : result.records) {
-      for (std::string* const text : {&r.reason, &r.returned}) drop_sign_of_nan(*text);
-      for (std::string& text : r.evidence) drop_sign_of_nan(text);
-      for (CheckResult& c : r.checks) drop_sign_of_nan(c.detail);
-    }
-    data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
-                        std::make_move_iterator(result.records.end()));
-  }
-  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return data;
-}
-
-int status_of(const ReportData& data, const CheckArguments& o) {
-  switch (verdict_of(data)) {
-    case Verdict::pass: {
-      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
-                                       [](const auto& one) { return !one.second.found.empty(); });
-      return limited && !o.accept_limits ? kUndeclaredLimits : kPassed;
-    }
-    case Verdict::fail:
-    case Verdict::inconclusive:
-      return kFailed;
-    case Verdict::incomplete:
-    case Verdict::not_run:
-    case Verdict::not_judged:
-      break;
-  }
-  return kEnvironment;
-}
 
 /// For programs; with the limits that nobody declared, if they make the exit status 4.
 VerdictDocument document_of(const ReportData& data, int status) {
@@ -205,7 +78,7 @@ int run_check_command(CheckArguments& o) {
   o.run.extent = o.quick  ? conformance::Extent::quick
                  : o.full ? conformance::Extent::full
                           : conformance::Extent::normal;
-  o.run.more = more_groups();
+  o.run.more = groups_of_programs();
   o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
   seed_properties(o.run.seed);
   if (o.sanitize) o.run.also.push_back("sanitize");
@@ -231,18 +104,10 @@ int run_check_command(CheckArguments& o) {
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   RecordJournal keeper(journal);
-  // Two checks at once on one GPU would disturb each other.
-  std::optional<DeviceLock> lock;
-  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
-    return on_device(t.variant) && cannot_launch(t.variant).empty();
-  });
-  if (device && !o.shared)
-    lock.emplace(device_identity(), [] {
-      say("assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
-    });
-  const ReportData data = check(targets, o, keeper);
+  const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
+  const ReportData data = run_check(targets, o.run, o.quick, keeper);
   // A part without a kernel is finished, and has no verdict.
-  const int status = targets.empty() ? kPassed : status_of(data, o);
+  const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
   const ShardEnd end = shard_end(shard, std::ssize(data.records), status);
   const FileContent lines = lines_of(data.records);
   if (targets.empty()) {
@@ -281,7 +146,7 @@ void add_check_command(CLI::App& app, int& status) {
   std::string names;
   for (const conformance::Group& g : conformance::groups())
     names += (names.empty() ? "" : ", ") + std::string(g.name);
-  for (const conformance::Group& g : more_groups()) names += ", " + std::string(g.name);
+  for (const conformance::Group& g : groups_of_programs()) names += ", " + std::string(g.name);
   c->add_option("--only", o->run.only, "groups of cases: " + names);
   c->add_flag("--quick", o->quick, "fewer cases: seconds instead of a minute or two");
   c->add_flag("--full", o->full, "all cases");

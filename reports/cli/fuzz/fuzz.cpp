@@ -8,19 +8,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "accuracy/case/case.hpp"
-#include "accuracy/reproduce.hpp"
 #include "fuzz/search/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
-#include "reference/fields.hpp"
-#include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
+#include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -30,153 +27,6 @@
 
 namespace assay {
 namespace {
-
-/// Reads "30s", "5m", "1h", "500ms", or a number of seconds.
-double seconds_of(const std::string& text) {
-  char* end = nullptr;
-  const double n = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const double scale = unit.empty() || unit == "s" ? 1
-                       : unit == "ms"              ? 1e-3
-                       : unit == "m"               ? 60
-                       : unit == "h"               ? 3600
-                                                   : 0;
-  if (end == text.c_str() || scale == 0 || !(n > 0) || !(n * scale <= 1e7))
-    throw InputError("--time " + text + ": must be a time, as 30s, 5m or 1h");
-  return n * scale;
-}
-
-/// Progress: on a terminal one line that redraws itself, in a log a line every ten seconds.
-class CampaignProgress {
- public:
-  explicit CampaignProgress(std::string key) : key_(std::move(key)) {}
-  void operator()(const fuzz::SearchResult& r) {
-    if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
-    shown_ = r.seconds;
-    say("{}{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures{}",
-        terminal_ ? "\r" : "", key_, r.seconds, r.evaluations,
-        static_cast<double>(r.elements) / std::max(r.seconds, 1e-9), r.largest_share, r.failures.size(),
-        terminal_ ? "" : "\n");
-    drawn_ = true;
-  }
-  ~CampaignProgress() {
-    if (terminal_ && drawn_) say("\n");
-  }
-
- private:
-  std::string key_;
-  bool terminal_ = isatty(STDERR_FILENO) != 0, drawn_ = false;
-  double shown_ = 0;
-};
-
-/// The outcome of one candidate's campaign.
-struct Outcome {
-  bool judged = false;
-  std::size_t found = 0;
-  std::string first;    // the command that repeats the first finding
-  std::string records;  // lines of records.jsonl
-};
-
-template <IsA<Outcome> O, class Visit>
-void each_field(O& o, Visit& visit) {
-  visit("judged", o.judged);
-  visit("found", o.found);
-  visit("first", o.first);
-  visit("records", o.records);
-}
-
-/// The finding's record, with the command that repeats its case file.
-Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesystem::path& case_file) {
-  Repeat again;
-  again.words = "replay " + shell_quoted(case_file.string());
-  if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
-  Record r = f.record;
-  r.reproduce = reproduce(again);
-  return r;
-}
-
-/// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an
-/// interruption costs a second, or a fiftieth of the search.
-class Checkpoints {
- public:
-  Checkpoints(Journal& journal, std::string name) : journal_(journal), name_(std::move(name)) {}
-  /// True if it was kept.
-  bool operator()(const fuzz::SearchResult& r, const fuzz::Corpus& corpus) {
-    if (r.failures.size() == failures_ && r.seconds - kept_ < std::max(1.0, r.seconds / 50)) return false;
-    failures_ = r.failures.size();
-    kept_ = r.seconds;
-    journal_.add(name_, to_json(r, corpus));
-    return true;
-  }
-
- private:
-  Journal& journal_;
-  std::string name_;
-  std::size_t failures_ = 0;
-  double kept_ = -1e9;
-};
-
-/// Searches one candidate and writes its case files and its corpus.
-Outcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
-                 const OutFolder& out, const std::string& name, Journal& journal) {
-  const Variant& v = candidate.variant;
-  fuzz::CampaignOptions c;
-  c.search.on_device = &v;
-  c.search.evaluations = o.evaluations;
-  c.search.seconds = !o.time.empty() ? seconds_of(o.time) : o.evaluations > 0 ? 0 : 30;
-  c.search.seed = o.seed;
-  c.search.domain = fuzz::domain_of(v, op);
-  if (!o.sizes.empty()) {
-    c.search.domain.sizes = o.sizes;
-    c.search.domain.elements =
-        std::max<std::int64_t>(c.search.domain.elements, *std::max_element(o.sizes.begin(), o.sizes.end()));
-  }
-  const int cores = thread_count(0);
-  c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
-  c.shard = shard;
-  c.corpus = o.corpus;
-  c.name = candidate.unique_name();
-  c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
-  for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
-  CampaignProgress progress(v.key());
-  c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
-  Checkpoints keep(journal, name);
-  const auto write_corpus = [&](const std::string& text) {
-    if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, shard), text}});
-  };
-  c.search.learned = [&](const fuzz::SearchResult& r, const fuzz::Corpus& known) {
-    if (keep(r, known)) write_corpus(known.text());
-  };
-  c.at_once = [&](const fuzz::FuzzFinding& f) { write_files({{out / f.name, fuzz::text_of(f.file)}}); };
-  if (const std::optional<nlohmann::json> state = journal.take_last(name))
-    c.from = fuzz::checkpoint_from_json(*state);
-  std::string corpus;
-  fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
-  const fuzz::SearchResult& r = done.result;
-  write_corpus(corpus);
-  fmt::print(
-      "{}: {} genomes ({} passed, {} outside the domain, {} inconclusive), {} rows, {:.4g} elements in "
-      "{:.1f} s: "
-      "{:.3g} elements/s, {:.3g} genomes/s, {} judged by every check; largest share of a bound {:.3f} ({}); "
-      "corpus {}\n",
-      v.key(), r.evaluations, r.passed, r.unsupported, r.inconclusive, r.rows,
-      static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
-      static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
-      r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
-  Outcome outcome{r.passed > 0 || !r.failures.empty(), done.findings.size(), "", ""};
-  for (const fuzz::FuzzFinding& f : done.findings) {
-    const Record record = record_of(f, v, out / f.name);
-    if (outcome.first.empty()) outcome.first = record.reproduce;
-    write_files({{out / f.name, fuzz::text_of(f.file)}});
-    outcome.records += record_line(record);
-    fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
-               f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
-               f.file.detail, record.reproduce);
-  }
-  if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
-    fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
-  return outcome;
-}
 
 /// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
 /// files.
@@ -254,15 +104,7 @@ int run_fuzz_command(const FuzzOptions& o) {
       ++absent;
       continue;
     }
-    const std::string name = one.words + " as " + v.key();
-    Outcome outcome;
-    if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {
-      outcome = fields_from_json<Outcome>(*had);
-      fmt::print("{}: searched before: {} ways to fail\n", v.key(), outcome.found);
-    } else {
-      outcome = fuzz_one(one, op.value_or(v.op), o, shard, out, name, journal);
-      journal.add("end of " + name, fields_to_json(outcome));
-    }
+    const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, out.path(), journal);
     records += outcome.records;
     flush_output();
     found += outcome.found;

@@ -1,0 +1,156 @@
+#include "reports/cli/check/run_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/case/job.hpp"
+#include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/reproduce.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/declaration.hpp"
+#include "kernels/device.hpp"
+#include "reports/cli/check/groups.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/progress.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/say.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/runs/report.hpp"
+
+namespace assay {
+namespace {
+
+/// Removes the sign in "got -nan": it has no meaning and differs between machines.
+void drop_sign_of_nan(std::string& text) {
+  const auto letter = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  for (std::size_t i = text.find("-nan"); i != text.npos; i = text.find("-nan", i + 1))
+    if (!letter(i - 1) && !letter(i + 4)) text.erase(i, 1);
+}
+
+/// Single cases give no contract, and a kernel of this project has declared its limits.
+bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
+  const conformance::Narrowing& n = o.narrow;
+  return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
+         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
+}
+
+/// The record of a shared object that died while it was loaded.
+Record record_of_death(const Target& t) {
+  Record r = blank_record(t.variant, "load", t.variant.op, 0, 0, 0, 0);
+  r.group = "load";
+  r.status = t.died->ended == Ended::hung ? Status::hung : Status::crashed;
+  r.reason = t.died->what();
+  r.reproduce = reproduce({"check " + t.words});
+  return r;
+}
+
+}  // namespace
+
+std::vector<conformance::Group> groups_of_programs() {
+  return {properties_group(), races_group(), sanitize_group()};
+}
+
+std::string contracts_of(const ReportData& data) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [key, contract] : data.contracts) {
+    nlohmann::json axes = nlohmann::json::array();
+    for (const conformance::Axis& a : contract.axes)
+      axes.push_back(
+          {{"axis", a.name}, {"state", name(a.state)}, {"within", a.within}, {"outside", a.outside}});
+    all[key] = {{"within", contract.within()},
+                {"declare", contract.found},
+                {"outside", contract.outside},
+                {"axes", std::move(axes)}};
+  }
+  return all.dump(2) + "\n";
+}
+
+ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
+                     bool quick, conformance::Keeper& keeper) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReportData data;
+  data.quick = quick;
+  data.environment = environment();
+  data.environment.push_back(sandbox_of_workers());
+  data.environment.emplace_back("seed", std::to_string(run.seed));
+  for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
+  data.families.push_back({kProbeFamily, kProbeWhy});
+  for (const Target& t : targets) {
+    data.keys.push_back(key_info(t.variant));
+    if (t.died) {
+      data.records.push_back(record_of_death(t));
+      ++data.planned, ++data.executed;
+      continue;
+    }
+    conformance::ConformanceOptions options = run;
+    options.target = t.words;
+    options.keeper = &keeper;
+    options.hangs = std::make_shared<conformance::Hangs>();
+    options.tell = [](const std::string& words) { say("{}\n", words); };
+    Progress progress;
+    options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+    conformance::ConformanceResult result;
+    if (shows_contract(t, options)) {
+      begin_races(t.variant, t.words, options.seed);
+      // The declarations of the kernel and of the command are promises, so no limits are searched for them.
+      conformance::ContractedResult within = run_within_contract(
+          t.make, options, declaration_of(t.variant),
+          [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
+      result = std::move(within.result);
+      for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
+      data.contracts[t.variant.key()] = std::move(within.contract);
+    } else {
+      result = conformance::run_conformance(t.make, options);
+    }
+    data.planned += result.planned;
+    data.executed += result.executed;
+    for (Record& r : result.records) {
+      for (std::string* const text : {&r.reason, &r.returned}) drop_sign_of_nan(*text);
+      for (std::string& text : r.evidence) drop_sign_of_nan(text);
+      for (CheckResult& c : r.checks) drop_sign_of_nan(c.detail);
+    }
+    data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
+                        std::make_move_iterator(result.records.end()));
+  }
+  data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return data;
+}
+
+int status_of_check(const ReportData& data, bool accept_limits) {
+  switch (verdict_of(data)) {
+    case Verdict::pass: {
+      const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
+                                       [](const auto& one) { return !one.second.found.empty(); });
+      return limited && !accept_limits ? kUndeclaredLimits : kPassed;
+    }
+    case Verdict::fail:
+    case Verdict::inconclusive:
+      return kFailed;
+    case Verdict::incomplete:
+    case Verdict::not_run:
+    case Verdict::not_judged:
+      break;
+  }
+  return kEnvironment;
+}
+
+std::unique_ptr<DeviceLock> lock_device(const std::vector<Target>& targets) {
+  const bool device = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
+    return on_device(t.variant) && cannot_launch(t.variant).empty();
+  });
+  if (!device) return {};
+  return std::make_unique<DeviceLock>(device_identity(), [] {
+    say("assay: another check is running on this GPU: waiting for its end (--shared: do not wait)\n");
+  });
+}
+
+}  // namespace assay

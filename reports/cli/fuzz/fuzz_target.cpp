@@ -1,0 +1,193 @@
+#include "reports/cli/fuzz/fuzz_target.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "accuracy/reproduce.hpp"
+#include "fuzz/search/campaign.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/device.hpp"
+#include "reference/error.hpp"
+#include "reference/fields.hpp"
+#include "reference/parallel.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+
+namespace assay {
+
+double seconds_of(const std::string& text, const std::string& option) {
+  char* end = nullptr;
+  const double n = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "s" ? 1
+                       : unit == "ms"              ? 1e-3
+                       : unit == "m"               ? 60
+                       : unit == "h"               ? 3600
+                                                   : 0;
+  if (end == text.c_str() || scale == 0 || !(n > 0) || !(n * scale <= 1e7))
+    throw InputError(option + " " + text + ": must be a time, as 30s, 5m or 1h");
+  return n * scale;
+}
+
+namespace {
+
+/// Progress: on a terminal one line that redraws itself, in a log a line every ten seconds.
+class CampaignProgress {
+ public:
+  explicit CampaignProgress(std::string key) : key_(std::move(key)) {}
+  void operator()(const fuzz::SearchResult& r) {
+    if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
+    shown_ = r.seconds;
+    say("{}{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures{}",
+        terminal_ ? "\r" : "", key_, r.seconds, r.evaluations,
+        static_cast<double>(r.elements) / std::max(r.seconds, 1e-9), r.largest_share, r.failures.size(),
+        terminal_ ? "" : "\n");
+    drawn_ = true;
+  }
+  ~CampaignProgress() {
+    if (terminal_ && drawn_) say("\n");
+  }
+
+ private:
+  std::string key_;
+  bool terminal_ = isatty(STDERR_FILENO) != 0, drawn_ = false;
+  double shown_ = 0;
+};
+
+/// The finding's record, with the command that repeats its case file.
+Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesystem::path& case_file) {
+  Repeat again;
+  again.words = "replay " + shell_quoted(case_file.string());
+  if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
+  Record r = f.record;
+  r.reproduce = reproduce(again);
+  return r;
+}
+
+/// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an
+/// interruption costs a second, or a fiftieth of the search.
+class Checkpoints {
+ public:
+  Checkpoints(Journal& journal, std::string name) : journal_(journal), name_(std::move(name)) {}
+  /// True if it was kept.
+  bool operator()(const fuzz::SearchResult& r, const fuzz::Corpus& corpus) {
+    if (r.failures.size() == failures_ && r.seconds - kept_ < std::max(1.0, r.seconds / 50)) return false;
+    failures_ = r.failures.size();
+    kept_ = r.seconds;
+    journal_.add(name_, to_json(r, corpus));
+    return true;
+  }
+
+ private:
+  Journal& journal_;
+  std::string name_;
+  std::size_t failures_ = 0;
+  double kept_ = -1e9;
+};
+
+/// Searches one candidate and writes its case files and its corpus.
+FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
+                     const std::filesystem::path& out, const std::string& name, Journal& journal) {
+  const Variant& v = candidate.variant;
+  fuzz::CampaignOptions c;
+  c.search.on_device = &v;
+  c.search.evaluations = o.evaluations;
+  c.search.seconds = !o.time.empty() ? seconds_of(o.time) : o.evaluations > 0 ? 0 : 30;
+  c.search.seed = o.seed;
+  c.search.domain = fuzz::domain_of(v, op);
+  if (!o.sizes.empty()) {
+    c.search.domain.sizes = o.sizes;
+    c.search.domain.elements =
+        std::max<std::int64_t>(c.search.domain.elements, *std::max_element(o.sizes.begin(), o.sizes.end()));
+  }
+  const int cores = thread_count(0);
+  c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
+  c.shard = shard;
+  c.corpus = o.corpus;
+  c.name = candidate.unique_name();
+  c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
+  for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
+  CampaignProgress progress(v.key());
+  c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
+  Checkpoints keep(journal, name);
+  const auto write_corpus = [&](const std::string& text) {
+    if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, shard), text}});
+  };
+  c.search.learned = [&](const fuzz::SearchResult& r, const fuzz::Corpus& known) {
+    if (keep(r, known)) write_corpus(known.text());
+  };
+  c.at_once = [&](const fuzz::FuzzFinding& f) { write_files({{out / f.name, fuzz::text_of(f.file)}}); };
+  if (const std::optional<nlohmann::json> state = journal.take_last(name))
+    c.from = fuzz::checkpoint_from_json(*state);
+  std::string corpus;
+  fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
+  const fuzz::SearchResult& r = done.result;
+  write_corpus(corpus);
+  fmt::print(
+      "{}: {} genomes ({} passed, {} outside the domain, {} inconclusive), {} rows, {:.4g} elements in "
+      "{:.1f} s: "
+      "{:.3g} elements/s, {:.3g} genomes/s, {} judged by every check; largest share of a bound {:.3f} ({}); "
+      "corpus {}\n",
+      v.key(), r.evaluations, r.passed, r.unsupported, r.inconclusive, r.rows,
+      static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
+      static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
+      r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
+  FuzzOutcome outcome{.judged = r.passed > 0 || !r.failures.empty(),
+                      .found = done.findings.size(),
+                      .evaluations = r.evaluations,
+                      .passed = r.passed,
+                      .elements = r.elements,
+                      .largest_share = r.largest_share,
+                      .largest_check = r.largest_check,
+                      .seconds = r.seconds,
+                      .reason = r.reason,
+                      .corpus = corpus};
+  for (const fuzz::FuzzFinding& f : done.findings) {
+    const Record record = record_of(f, v, out / f.name);
+    if (outcome.first.empty()) outcome.first = record.reproduce;
+    write_files({{out / f.name, fuzz::text_of(f.file)}});
+    outcome.records += record_line(record);
+    fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
+               f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
+               f.file.detail, record.reproduce);
+  }
+  if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
+    fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
+  return outcome;
+}
+
+}  // namespace
+
+template <IsA<FuzzOutcome> O, class Visit>
+void each_field(O& o, Visit& visit) {
+  visit("judged", o.judged);
+  visit("found", o.found);
+  visit("first", o.first);
+  visit("records", o.records);
+  visit("evaluations", o.evaluations);
+  visit("passed", o.passed);
+  visit("elements", o.elements);
+  visit("largest_share", o.largest_share);
+  visit("largest_check", o.largest_check);
+  visit("seconds", o.seconds);
+  visit("reason", o.reason);
+  visit("corpus", o.corpus);
+}
+
+FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
+                        const std::filesystem::path& out, Journal& journal) {
+  const std::string name = target.words + " as " + target.variant.key();
+  if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {
+    FuzzOutcome outcome = fields_from_json<FuzzOutcome>(*had);
+    fmt::print("{}: searched before: {} ways to fail\n", target.variant.key(), outcome.found);
+    return outcome;
+  }
+  FuzzOutcome outcome = fuzz_one(target, op, o, shard, out, name, journal);
+  journal.add("end of " + name, fields_to_json(outcome));
+  return outcome;
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// The search of `assay fuzz` on one kernel: `assay adopt` runs it too.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "fuzz/search/shard.hpp"
+#include "reports/cli/fuzz/fuzz_options.hpp"
+#include "reports/out/journal.hpp"
+
+namespace assay {
+
+/// Reads "30s", "5m", "1h", "500ms", or a number of seconds. Throws InputError that names the option.
+double seconds_of(const std::string& text, const std::string& option = "--time");
+
+/// The outcome of one kernel's campaign.
+struct FuzzOutcome {
+  bool judged = false;
+  std::size_t found = 0;
+  std::string first = {};    // the command that repeats the first finding
+  std::string records = {};  // lines of records.jsonl
+  std::int64_t evaluations = 0, passed = 0, elements = 0;
+  double largest_share = 0;  // error / bound
+  std::string largest_check = {};
+  double seconds = 0;
+  std::string reason = {};  // of the first trial that neither passed nor failed
+  std::string corpus = {};  // what was learned, as text
+};
+
+/// Searches one kernel, prints what came out, and writes its case files into `out` and its corpus. Goes on
+/// with what the journal knows.
+FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& options, const fuzz::Shard& shard,
+                        const std::filesystem::path& out, Journal& journal);
+
+}  // namespace assay
