@@ -15,7 +15,7 @@ install(FILES ${tensors} DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/data)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Debian looks for the license under this name.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(FILES reports/data/records.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/assay)
+install(FILES reports/data/records.schema.json reports/adopt/certificate.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/assay)
 # The command itself writes its completion and its manual page, so they have its options. Debian's zsh looks below /usr
 # in another folder than elsewhere.
 foreach(text "bash:bash-completion/completions/assay" "zsh:zsh/site-functions/_assay" "man:man/man1/assay.1")

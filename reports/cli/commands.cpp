@@ -28,6 +28,8 @@ void add_commands(CLI::App& app, int& status) {
   add_list_command(app, status);
   add_report_command(app, status);
   add_check_command(app, status);
+  add_adopt_command(app, status);
+  add_verify_command(app, status);
   add_inputs_command(app, status);
   add_grade_command(app, status);
   add_sweep_command(app, status);

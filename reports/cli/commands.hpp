@@ -25,6 +25,8 @@ void add_commands(CLI::App& app, int& status);
 void add_list_command(CLI::App& app, int& status);
 void add_report_command(CLI::App& app, int& status);
 void add_check_command(CLI::App& app, int& status);
+void add_adopt_command(CLI::App& app, int& status);
+void add_verify_command(CLI::App& app, int& status);
 void add_inputs_command(CLI::App& app, int& status);
 void add_grade_command(CLI::App& app, int& status);
 void add_sweep_command(CLI::App& app, int& status);

@@ -18,6 +18,12 @@
 #include "reports/targets/python_candidates.hpp"
 
 namespace assay {
+
+std::filesystem::path path_in(const std::string& word) {
+  if (std::filesystem::exists(word)) return word;
+  return word.substr(0, word.find_last_of("#:"));
+}
+
 namespace {
 
 bool is_library(const std::string& word) {
@@ -81,6 +87,7 @@ std::vector<Target> plugin_targets(const std::string& word, const TargetOptions&
     };
     targets.push_back(
         {declared(v, options.source.declare), with_options(shell_quoted(v.origin), options), make});
+    targets.back().binary = path_in(word).string();
   }
   return targets;
 }
@@ -100,6 +107,7 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
       return v;
     };
     targets.push_back({declared(c.variant, more), with_timeout(c.variant.origin, options), make});
+    targets.back().binary = path_in(c.plugin).string();
   }
   return targets;
 }
@@ -119,12 +127,6 @@ std::vector<Target> python_targets(const std::string& word, const TargetOptions&
     targets.push_back({declared(v, options.source.declare), with_options(v.origin, options), make});
   }
   return targets;
-}
-
-/// The file that a word of the command line names: before "#name" or ":function".
-std::filesystem::path path_in(const std::string& word) {
-  if (std::filesystem::exists(word)) return word;
-  return word.substr(0, word.find_last_of("#:"));
 }
 
 std::string fit_for_a_name(std::string text) {
@@ -196,6 +198,14 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
   }
   tell_apart(targets);
   return targets;
+}
+
+Target with_declared(Target t, const std::string& words) {
+  if (words.empty()) return t;
+  t.variant = declared(std::move(t.variant), words);
+  t.make = [make = std::move(t.make), words] { return declared(make(), words); };
+  t.words += " --declare " + shell_quoted(words);
+  return t;
 }
 
 std::string Target::unique_name() const {

@@ -2,6 +2,7 @@
 // callable.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct Target {
   /// How its shared object died when it was loaded. `variant` then has only a name.
   std::optional<DiedAtLoad> died = {};
   std::string file = {};  // the word of the command line; empty for a registered key
+  std::string binary = {};  // the shared object; empty for a registered key and a Python callable
   /// A name that no kernel of another file has, for files that outlive the run: the key of a registered kernel,
   /// "softmax/f32@plugin+my.1a2b3c4d" of one in my.cu.
   std::string unique_name() const;
@@ -35,5 +37,11 @@ struct Target {
 /// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax".
 /// `dead`: what dies while it is loaded is a target too, so that the others can be judged; else that throws.
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
+
+/// The file that a word of the command line names: before "#name" or ":function".
+std::filesystem::path path_in(const std::string& word);
+
+/// The target with more declared, as a contract's limits that were found.
+Target with_declared(Target target, const std::string& words);
 
 }  // namespace assay

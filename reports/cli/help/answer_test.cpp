@@ -128,6 +128,20 @@ TEST_F(AnswerOfCommands, OfAReport) {
   EXPECT_EQ(junit.found, 2);
 }
 
+TEST_F(AnswerOfCommands, OfAnAdoptionAndItsVerification) {
+  run("adopt safe_block/f32@host --quick --only batch --evaluations 32", kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_EQ(junit.skipped, 1);  // the sweep: no GPU is asked for
+  fs::rename(at("out"), at("adopted"));
+  run("verify " + at("adopted/certificate.json"), kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_GT(json["counts"]["replayed"].get<int>(), 0);
+  EXPECT_EQ(json["counts"]["agreed"], json["counts"]["replayed"]);
+  EXPECT_EQ(json["counts"]["differences"], 0);
+  run("adopt mutant.no_max/f32@host --quick --only shapes --evaluations 32", kFailed);
+  EXPECT_EQ(json["verdict"], "FAIL");
+}
+
 TEST_F(AnswerOfCommands, OfASelftest) {
   run("selftest --key no_max --quick", kPassed);
   EXPECT_GT(json["counts"]["killed"].get<int>(), 0);

@@ -1,14 +1,16 @@
-// assay schema: the JSON Schema of the lines of records.jsonl.
+// assay schema: the JSON Schema of the lines of records.jsonl, and of certificate.json.
 #include "reports/cli/help/schema.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "accuracy/record_fields.hpp"
 #include "reference/fields_schema.hpp"
+#include "reports/adopt/certificate.hpp"
 #include "reports/cli/commands.hpp"
 
 namespace assay {
@@ -25,8 +27,10 @@ nlohmann::json records_schema() {
 
 void add_schema_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("schema", "the JSON Schema of the lines of records.jsonl");
-  c->callback([&status] {
-    fmt::print("{}\n", records_schema().dump(1));
+  auto certificate = std::make_shared<bool>(false);
+  c->add_flag("--certificate", *certificate, "the JSON Schema of certificate.json instead");
+  c->callback([certificate, &status] {
+    fmt::print("{}\n", (*certificate ? certificate_schema() : records_schema()).dump(1));
     status = kPassed;
   });
 }

@@ -1,5 +1,5 @@
-// The schema of records.jsonl: the file in the repository is what the fields of a record make, and real
-// records obey it.
+// The schemas of records.jsonl and certificate.json: the files in the repository are what the fields make,
+// and real records and certificates obey them.
 #include "reports/cli/help/schema.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "reports/adopt/certificate.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 
@@ -82,6 +83,15 @@ TEST(RecordsSchema, TheFileIsWhatTheFieldsMake) {
       << "a field of a record has changed: assay schema > reports/data/records.schema.json";
 }
 
+TEST(CertificateSchema, TheFileIsWhatTheFieldsMake) {
+  if (!fs::exists(ASSAY_SOURCE_DIR)) GTEST_SKIP() << "no source tree beside this binary";
+  const command_test::Outcome o = command_test::call("assay schema --certificate");
+  EXPECT_EQ(o.status, kPassed);
+  EXPECT_EQ(o.out, read_file(fs::path(ASSAY_SOURCE_DIR) / "reports/adopt/certificate.schema.json"))
+      << "a field of a certificate has changed: assay schema --certificate > "
+         "reports/adopt/certificate.schema.json";
+}
+
 class RecordsOfRuns : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
@@ -109,6 +119,19 @@ TEST_F(RecordsOfRuns, ObeyTheSchema) {
     seen += all.size();
   }
   EXPECT_GT(seen, 100u);
+}
+
+TEST_F(RecordsOfRuns, CertificatesObeyTheirSchema) {
+  const json schema = certificate_schema();
+  json last;
+  for (const char* kernel : {"safe_block/f32@host", "mutant.no_max/f32@host"}) {
+    command_test::call(std::string("assay adopt ") + kernel +
+                       " --quick --only batch --only shapes --evaluations 32 --out " + folder_.string());
+    last = json::parse(read_file(folder_ / "certificate.json"));
+    ASSERT_EQ(fault(schema, last, "certificate"), "") << kernel;
+  }
+  last.erase("verdict");
+  EXPECT_EQ(fault(schema, last, "certificate"), "certificate: lacks verdict");
 }
 
 TEST_F(RecordsOfRuns, AnotherRecordIsRefusedBySchema) {

@@ -76,6 +76,14 @@ TEST_F(Resume, ACheckThatWasInterrupted) {
   expect_resumes("check mutant.sum_skips_tail/f32@host --only batch --only shapes --V 257 --quick", 3,
                  SIGTERM, kFailed, "records.jsonl");
 }
+TEST_F(Resume, AnAdoptionThatWasInterrupted) {
+  const std::string line =
+      "adopt safe_block/f32@host --only batch --only repeat --quick --evaluations 64 --threads 1";
+  expect_resumes(line, 3, SIGTERM, kPassed, "check/records.jsonl");
+  EXPECT_EQ(lines("killed", "fuzz/records.jsonl"), lines("whole", "fuzz/records.jsonl"));
+  EXPECT_EQ(process_test::run({"verify", at("killed/certificate.json"), "--out", at("verify")}).status,
+            kPassed);
+}
 TEST_F(Resume, AFuzzThatWasKilledKeepsItsFinding) {
   const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 128 --jobs 1 --in-process";
   expect_resumes(line, 1, SIGKILL, kFailed, "records.jsonl");

@@ -1,0 +1,84 @@
+#include "reports/adopt/certificate.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reference/error.hpp"
+#include "reference/fields_schema.hpp"
+#include "reference/json_text.hpp"
+#include "reports/adopt/certificate_fields.hpp"
+#include "reports/adopt/sha256.hpp"
+
+namespace assay {
+namespace {
+
+constexpr const char* kCertificateFormat = "assay certificate";
+
+std::string dumped_members(const nlohmann::json& j, int indent) {
+  return j.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+const char* name(StepState s) { return kStepStates[static_cast<std::size_t>(s)]; }
+
+std::string hash_of_members(nlohmann::json members) {
+  members.erase("sha256");
+  return sha256_of(dumped_members(members, -1));
+}
+
+std::string render_certificate(const Certificate& c) {
+  // What a kernel printed may be no UTF-8. Read back, so that the hash is of what is written.
+  nlohmann::json j = nlohmann::json::parse(dumped_members(fields_to_json(c), -1));
+  j["format"] = kCertificateFormat;
+  const std::string hash = hash_of_members(j);
+  // For readers: the verdict first.
+  nlohmann::ordered_json out;
+  for (const char* first : {"format", "version", "verdict", "reason", "exit_status", "not_proved", "command",
+                            "made", "target", "files", "steps", "kernels"})
+    out[first] = j.at(first);
+  for (const auto& [member, value] : j.items()) out[member] = value;
+  out["sha256"] = hash;
+  return out.dump(1) + "\n";
+}
+
+Certificate certificate_from_text(const std::string& text, const std::string& file) {
+  try {
+    const nlohmann::json j = parse_json(text);
+    if (!j.is_object() || !j.contains("format") || j["format"] != kCertificateFormat)
+      throw InputError("is no certificate of assay adopt");
+    if (!j.contains("version") || !j["version"].is_number_integer()) throw InputError("has no version");
+    if (j["version"] != kCertificateVersion)
+      throw InputError(fmt::format("is of version {}, and this program reads version {}",
+                                   dumped_members(j["version"], -1), kCertificateVersion));
+    if (!j.contains("sha256") || !j["sha256"].is_string()) throw InputError("field sha256: is missing");
+    return fields_from_json<Certificate>(j);
+  } catch (const InputError& e) {
+    throw InputError(file + ": " + e.what());
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError(file + ": " + plain_words(e));
+  }
+}
+
+std::string changed_since(const std::string& text) {
+  const nlohmann::json j = parse_json(text);
+  if (hash_of_members(j) == j.at("sha256").get<std::string>()) return {};
+  return "it was changed after it was written: its own hash is of other contents";
+}
+
+nlohmann::json certificate_schema() {
+  using nlohmann::json;
+  json j = fields_schema(Certificate{});
+  j["properties"]["version"] = {{"const", kCertificateVersion}};
+  j["properties"]["format"] = {{"const", kCertificateFormat}};
+  j["properties"]["sha256"] = {{"type", "string"}};
+  j["required"].push_back("format");
+  j["required"].push_back("sha256");
+  j["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  j["title"] = fmt::format("certificate.json of assay adopt, version {}", kCertificateVersion);
+  j["description"] = "reports/adopt/CERTIFICATE.md says what the fields mean.";
+  return j;
+}
+
+}  // namespace assay

@@ -1,0 +1,135 @@
+// The certificate of `assay adopt`: which kernel was judged, what ran, what came out, and what was not
+// proved. CERTIFICATE.md in this folder says what the fields mean. `assay verify` reads it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// A change that a reader of older certificates would stumble over gives the next number.
+inline constexpr int kCertificateVersion = 1;
+
+/// A file that the verdict is about.
+struct CertifiedFile {
+  std::string role;         // "source", "binary"
+  std::string path;         // as it was named; of a key, the project's file that the binary was made from
+  std::string sha256 = {};  // empty: the file is not there, and the binary holds what was made from it
+};
+
+/// The words of the command line that name the kernel.
+struct CertifiedTarget {
+  std::string word, entry, nvcc_flags, declare, name, op, python;
+  std::vector<std::string> args, types;
+  bool host = false;
+  double timeout_seconds = 20;
+};
+
+struct CertifiedAxis {
+  std::string axis, state, within, outside;  // as in the contract of a check
+};
+
+/// One check over all records of a kernel.
+struct CertifiedCheck {
+  std::string name, verdict;  // verdict: pass, fail, undecided
+  std::int64_t judged = 0, failed = 0, undecided = 0;
+  double utilisation = 0;  // largest error / bound; 0 where the check is exact
+  /// How small an error it would have refused; empty for a check that compares exactly.
+  std::optional<double> resolution = {};
+};
+
+struct CertifiedKernel {
+  std::string key, op, claim;
+  std::string made_by;  // compiler and flags, where this program or the caller compiled it
+  std::string where;    // in_process, sandbox, not_sandboxed
+  bool on_host = false;
+  std::string verdict;             // of the check: "PASS"
+  std::string within, undeclared;  // the contract; its limits that nobody declared
+  std::vector<std::string> outside;
+  std::vector<CertifiedAxis> axes;
+  std::int64_t planned = 0, passed = 0, failed = 0, inconclusive = 0, unsupported = 0, not_run = 0;
+  std::optional<double> max_ulp, max_bound_ratio, resolution, resolution_sum;
+  std::vector<CertifiedCheck> checks;
+};
+
+/// How long one configuration took.
+struct CertifiedSpeed {
+  std::string key, verified;  // verified: were the outputs of the timed launches right?
+  std::int64_t rows = 0, V = 0;
+  int k = 0;
+  std::optional<double> median_us, gb_per_s, share_of_copy;
+};
+
+enum class StepState { not_run, passed, failed, undecided };
+
+/// A part of the adoption: check, fuzz, functions, sweep.
+struct CertifiedStep {
+  std::string name;
+  StepState state = StepState::not_run;
+  std::string words = {};                  // what came out; of a step that did not run, why
+  std::int64_t planned = 0, executed = 0;  // cases, genomes, functions, configurations
+  std::uint64_t seed = 0;
+  double seconds = 0;
+  std::string command = {};            // of the first failure: what repeats it
+  std::string data = {}, sha256 = {};  // what it wrote, and the hash of that
+  std::string corpus_sha256 = {};      // fuzz: of what the search learned
+};
+
+/// A case that `assay verify` may replay.
+struct CertifiedCase {
+  bool worst = false;  // always replayed
+  std::string key, group, setup, family, op;
+  std::int64_t V = 0, rows = 0;
+  int k = 0;
+  std::uint64_t seed = 0;
+  std::string status, check;  // check: the first that failed
+  std::int64_t rows_judged = 0;
+  std::optional<double> max_ulp, max_bound_ratio, resolution;
+  std::string reproduce;
+};
+
+struct CertifiedFact {
+  std::string label, value;
+};
+
+struct Certificate {
+  int version = kCertificateVersion;
+  std::string verdict, reason;  // "PASS"
+  int exit_status = 3;
+  std::string command, made;      // made: when, in UTC
+  std::string extent;             // quick, normal, full
+  std::vector<std::string> only;  // groups of the check, if not all ran
+  std::uint64_t seed = 1;
+  CertifiedTarget target;
+  std::vector<CertifiedFile> files;
+  std::vector<CertifiedFact> environment;
+  std::vector<CertifiedStep> steps;
+  std::vector<CertifiedKernel> kernels;
+  std::vector<CertifiedSpeed> speed;
+  std::vector<CertifiedCase> cases;
+  std::vector<std::string> not_proved;
+};
+
+const char* name(StepState s);
+
+/// The text of certificate.json. Its last member, sha256, is the hash of all the others.
+std::string render_certificate(const Certificate& c);
+
+/// Throws InputError, one line that names `file`, if the text is no whole certificate of this version.
+Certificate certificate_from_text(const std::string& text, const std::string& file);
+
+/// Empty, or how the text differs from what `assay adopt` wrote: its own hash is of other contents. The text
+/// must be a certificate.
+std::string changed_since(const std::string& text);
+
+/// The hash of a certificate's members without the member sha256.
+std::string hash_of_members(nlohmann::json members);
+
+/// The JSON Schema. certificate.schema.json holds it; `assay schema --certificate` prints it.
+nlohmann::json certificate_schema();
+
+}  // namespace assay

@@ -1,0 +1,156 @@
+// The fields of a certificate under their names in JSON, once for what writes, reads and describes them
+// (reference/fields.hpp).
+#pragma once
+
+#include <array>
+
+#include "reference/fields.hpp"
+#include "reports/adopt/certificate.hpp"
+
+namespace assay {
+
+inline constexpr std::array kStepStates = {"not_run", "passed", "failed", "undecided"};
+
+template <IsA<CertifiedFile> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("role", c.role);
+  visit("path", c.path);
+  visit("sha256", c.sha256);
+}
+
+template <IsA<CertifiedTarget> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("word", c.word);
+  visit.if_set("entry", c.entry);
+  visit.if_set("args", c.args);
+  visit.if_set("host", c.host);
+  visit.if_set("nvcc_flags", c.nvcc_flags);
+  visit.if_set("declare", c.declare);
+  visit.if_set("name", c.name);
+  visit.if_set("op", c.op);
+  visit.if_set("types", c.types);
+  visit.if_set("python", c.python);
+  visit("timeout", c.timeout_seconds);
+}
+
+template <IsA<CertifiedAxis> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("axis", c.axis);
+  visit("state", c.state);
+  visit("within", c.within);
+  visit("outside", c.outside);
+}
+
+template <IsA<CertifiedCheck> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("name", c.name);
+  visit("verdict", c.verdict);
+  visit("judged", c.judged);
+  visit("failed", c.failed);
+  visit("undecided", c.undecided);
+  visit("utilisation", c.utilisation);
+  visit("resolution", c.resolution);
+}
+
+template <IsA<CertifiedKernel> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("key", c.key);
+  visit("op", c.op);
+  visit("claim", c.claim);
+  visit("made_by", c.made_by);
+  visit("where", c.where);
+  visit("on_host", c.on_host);
+  visit("verdict", c.verdict);
+  visit("within", c.within);
+  visit("undeclared", c.undeclared);
+  visit("outside", c.outside);
+  visit("axes", c.axes);
+  visit("planned", c.planned);
+  visit("passed", c.passed);
+  visit("failed", c.failed);
+  visit("inconclusive", c.inconclusive);
+  visit("unsupported", c.unsupported);
+  visit("not_run", c.not_run);
+  visit("max_ulp", c.max_ulp);
+  visit("max_bound_ratio", c.max_bound_ratio);
+  visit("resolution", c.resolution);
+  visit("resolution_sum", c.resolution_sum);
+  visit("checks", c.checks);
+}
+
+template <IsA<CertifiedSpeed> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("key", c.key);
+  visit("rows", c.rows);
+  visit("V", c.V);
+  visit("k", c.k);
+  visit("verified", c.verified);
+  visit("median_us", c.median_us);
+  visit("gb_per_s", c.gb_per_s);
+  visit("share_of_copy", c.share_of_copy);
+}
+
+template <IsA<CertifiedStep> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("name", c.name);
+  visit("state", Word(c.state, kStepStates));
+  visit("words", c.words);
+  visit("planned", c.planned);
+  visit("executed", c.executed);
+  visit("seed", c.seed);
+  visit("seconds", c.seconds);
+  visit.if_set("command", c.command);
+  visit.if_set("data", c.data);
+  visit.if_set("sha256", c.sha256);
+  visit.if_set("corpus_sha256", c.corpus_sha256);
+}
+
+template <IsA<CertifiedCase> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("worst", c.worst);
+  visit("key", c.key);
+  visit("group", c.group);
+  visit("setup", c.setup);
+  visit("family", c.family);
+  visit("op", c.op);
+  visit("V", c.V);
+  visit("rows", c.rows);
+  visit("k", c.k);
+  visit("seed", c.seed);
+  visit("status", c.status);
+  visit("check", c.check);
+  visit("rows_judged", c.rows_judged);
+  visit("max_ulp", c.max_ulp);
+  visit("max_bound_ratio", c.max_bound_ratio);
+  visit("resolution", c.resolution);
+  visit("reproduce", c.reproduce);
+}
+
+template <IsA<CertifiedFact> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("label", c.label);
+  visit("value", c.value);
+}
+
+template <IsA<Certificate> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("version", c.version);
+  visit("verdict", c.verdict);
+  visit("reason", c.reason);
+  visit("exit_status", c.exit_status);
+  visit("command", c.command);
+  visit("made", c.made);
+  visit("extent", c.extent);
+  visit("only", c.only);
+  visit("seed", c.seed);
+  visit("target", c.target);
+  visit("files", c.files);
+  visit("environment", c.environment);
+  visit("steps", c.steps);
+  visit("kernels", c.kernels);
+  visit("speed", c.speed);
+  visit("cases", c.cases);
+  visit("not_proved", c.not_proved);
+}
+
+}  // namespace assay

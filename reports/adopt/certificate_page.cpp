@@ -1,0 +1,209 @@
+#include "reports/adopt/certificate_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/data/html.hpp"
+#include "reports/page/frame.hpp"
+
+namespace assay {
+namespace {
+
+std::string figure_html(const std::optional<double>& v) { return number(v); }
+
+std::string html_table(const std::vector<std::string>& heads,
+                       const std::vector<std::vector<std::string>>& rows) {
+  if (rows.empty()) return "<p class=\"mute\">None.</p>";
+  std::string out = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
+  for (const std::string& h : heads) out += "<th scope=\"col\">" + escape(h) + "</th>";
+  out += "</tr></thead><tbody>";
+  for (const std::vector<std::string>& row : rows) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += "<td class=\"wide\">" + cell + "</td>";
+    out += "</tr>";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string coded(const std::string& text) {
+  return text.empty() ? kDash : "<code>" + escape(text) + "</code>";
+}
+
+std::string state_html(const std::string& state) {
+  const char* const css = state == "passed" || state == "pass" || state == "PASS"   ? "good"
+                          : state == "failed" || state == "fail" || state == "FAIL" ? "bad"
+                                                                                    : "warn";
+  return fmt::format("<span class=\"{}\">{}</span>", css, escape(state));
+}
+
+std::string list_html(const std::vector<std::string>& all) {
+  std::string out = "<ul>";
+  for (const std::string& one : all) out += "<li>" + escape(one) + "</li>";
+  return out + "</ul>\n";
+}
+
+std::string judged_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedFile& f : c.files)
+    rows.push_back({escape(f.role), coded(f.path), f.sha256.empty() ? "in the binary" : coded(f.sha256)});
+  std::string out = html_table({"file", "path", "SHA-256"}, rows);
+  for (const CertifiedKernel& k : c.kernels)
+    out += fmt::format("<p>{}: op {}, judged as: {}. {}</p>\n", coded(k.key), escape(k.op), escape(k.claim),
+                       escape(k.made_by));
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const CertifiedFact& f : c.environment) facts.emplace_back(f.label, f.value);
+  return out + page::where_made(facts);
+}
+
+std::string steps_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedStep& s : c.steps)
+    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words), grouped(s.planned),
+                    grouped(s.executed), std::to_string(s.seed), number(s.seconds), coded(s.command),
+                    coded(s.data), coded(s.sha256), coded(s.corpus_sha256)});
+  return html_table({"step", "state", "what came out", "planned", "executed", "seed", "seconds",
+                     "repeat the first failure", "data", "SHA-256", "SHA-256 of the corpus"},
+                    rows);
+}
+
+std::string contract_html(const Certificate& c) {
+  std::string out;
+  for (const CertifiedKernel& k : c.kernels) {
+    out +=
+        fmt::format("<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
+                    k.within.empty()
+                        ? "No limits were searched: it has declared its own, or only a part of the check ran."
+                        : "Right within: " + escape(k.within));
+    if (!k.undeclared.empty())
+      out += "<p>Limits that nobody declared: " + coded("--declare '" + k.undeclared + "'") + "</p>\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const CertifiedAxis& a : k.axes)
+      rows.push_back({escape(a.axis), escape(a.state), escape(a.within), escape(a.outside)});
+    if (!rows.empty()) out += html_table({"axis", "state", "within", "outside"}, rows);
+  }
+  return out;
+}
+
+std::string checks_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedKernel& k : c.kernels)
+    for (const CertifiedCheck& one : k.checks)
+      rows.push_back({coded(k.key), escape(one.name), state_html(one.verdict), grouped(one.judged),
+                      grouped(one.failed), grouped(one.undecided),
+                      one.utilisation > 0 ? number(one.utilisation) : "exact", figure_html(one.resolution)});
+  return html_table({"kernel", "check", "verdict", "comparisons", "failed", "undecided",
+                     "largest error / bound", "resolution"},
+                    rows);
+}
+
+std::string accuracy_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedKernel& k : c.kernels)
+    rows.push_back({coded(k.key), state_html(k.verdict), grouped(k.passed), grouped(k.failed),
+                    grouped(k.inconclusive), grouped(k.unsupported), figure_html(k.max_ulp),
+                    figure_html(k.max_bound_ratio), figure_html(k.resolution),
+                    figure_html(k.resolution_sum)});
+  return html_table({"kernel", "verdict", "passed", "failed", "inconclusive", "unsupported", "max_ulp",
+                     "largest error / bound", "resolution", "resolution of a whole row"},
+                    rows);
+}
+
+std::string speed_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedSpeed& s : c.speed)
+    rows.push_back({coded(s.key), grouped(s.rows), grouped(s.V), s.k > 0 ? std::to_string(s.k) : kDash,
+                    escape(s.verified), figure_html(s.median_us), figure_html(s.gb_per_s),
+                    figure_html(s.share_of_copy)});
+  return html_table({"kernel", "rows", "V", "k", "outputs", "median, us", "GB/s", "share of a copy's speed"},
+                    rows);
+}
+
+std::string cases_html(const Certificate& c) {
+  std::vector<std::vector<std::string>> rows;
+  for (const CertifiedCase& k : c.cases)
+    rows.push_back({k.worst ? "yes" : "", escape(k.group), escape(k.family), grouped(k.V), grouped(k.rows),
+                    state_html(k.status), figure_html(k.max_ulp), figure_html(k.max_bound_ratio),
+                    coded(k.reproduce)});
+  return html_table({"one of the worst", "group", "family", "V", "rows", "status", "max_ulp", "error / bound",
+                     "the command that repeats it"},
+                    rows);
+}
+
+const char* colour_of(const Certificate& c) {
+  return c.verdict == "PASS" ? "#12703f" : c.verdict == "FAIL" ? "#b4211b" : "#8a5a00";
+}
+
+std::string kernel_names(const Certificate& c) {
+  std::string out;
+  for (const CertifiedKernel& k : c.kernels) out += (out.empty() ? "" : ", ") + k.key;
+  return out.empty() ? c.target.word : out;
+}
+
+}  // namespace
+
+std::string render_certificate_page(const Certificate& c) {
+  page::Frame f;
+  f.verdict = escape(c.verdict);
+  f.passed = c.verdict == "PASS";
+  f.subject = "certificate of " + escape(kernel_names(c));
+  f.heading = "Certificate of " + escape(kernel_names(c));
+  f.about = fmt::format(
+      "Made {} by <code>{}</code>. <code>certificate.json</code> beside this page holds the same for "
+      "programs; <code>assay verify certificate.json</code> replays a part of it.",
+      escape(c.made), escape(c.command));
+  f.sentence = escape(c.reason);
+  f.sections = {{"judged", "What was judged", judged_html(c)},
+                {"ran", "What ran", steps_html(c)},
+                {"not-proved", "What was not proved", list_html(c.not_proved)},
+                {"contract", "Contract", contract_html(c)},
+                {"checks", "Checks", checks_html(c)},
+                {"accuracy", "Accuracy", accuracy_html(c)},
+                {"speed", "Speed", speed_html(c)},
+                {"cases", "Cases that can be replayed", cases_html(c)}};
+  return page::framed(f);
+}
+
+std::string badge_words(const Certificate& c) {
+  std::optional<double> largest;
+  for (const CertifiedKernel& k : c.kernels)
+    if (k.max_ulp && (!largest || !(*k.max_ulp <= *largest))) largest = k.max_ulp;
+  return c.verdict == "PASS" && largest ? fmt::format("PASS, max_ulp {}", plain_number(*largest)) : c.verdict;
+}
+
+std::string render_badge(const Certificate& c) {
+  const std::string words = badge_words(c);
+  // Verdana's letters of 11 pixels are some 7 wide.
+  const std::size_t left = 46, right = 12 + 7 * words.size();
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"20\" role=\"img\" "
+      "aria-label=\"assay: {1}\">"
+      "<title>assay: {1}</title><rect width=\"{2}\" height=\"20\" fill=\"#444\"/>"
+      "<rect x=\"{2}\" width=\"{3}\" height=\"20\" fill=\"{4}\"/>"
+      "<g fill=\"#fff\" text-anchor=\"middle\" font-family=\"Verdana,DejaVu Sans,sans-serif\" "
+      "font-size=\"11\">"
+      "<text x=\"{5}\" y=\"14\">assay</text><text x=\"{6}\" y=\"14\">{1}</text></g></svg>\n",
+      left + right, escape(words), left, right, colour_of(c), left / 2, left + right / 2);
+}
+
+std::string badge_line(const Certificate& c, const std::string& folder) {
+  const std::string at = folder.empty() ? "" : folder + "/";
+  return fmt::format("[![assay: {}]({}badge.svg)]({}certificate.html)", badge_words(c), at, at);
+}
+
+std::string render_certificate_terminal(const Certificate& c) {
+  std::string out = fmt::format("{} {}\n  {}\n", c.verdict, kernel_names(c), c.reason);
+  for (const CertifiedStep& s : c.steps) {
+    out += fmt::format("  {:<10} {:<10} {}\n", s.name, name(s.state), s.words);
+    if (!s.command.empty()) out += fmt::format("  {:<21} {}\n", "", s.command);
+  }
+  for (const CertifiedKernel& k : c.kernels) {
+    if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
+    if (!k.undeclared.empty()) out += fmt::format("  adopt with: --declare '{}'\n", k.undeclared);
+  }
+  out += "  not proved:\n";
+  for (const std::string& open : c.not_proved) out += "    " + open + "\n";
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,277 @@
+#include "reports/adopt/conclude.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "accuracy/record_fields.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/candidate.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/html.hpp"
+#include "reports/data/key_conformance.hpp"
+#include "reports/data/summary.hpp"
+#include "reports/data/tally.hpp"
+
+namespace assay {
+namespace {
+
+/// Of these groups one case alone gives the record that it gives among all others. `streams` is left out: it
+/// waits for other launches. `big` takes minutes.
+constexpr std::array<std::string_view, 9> kReplayed = {"families", "shapes", "operands", "rows",     "layout",
+                                                       "repeat",   "calls",  "batch",    "schedules"};
+constexpr std::int64_t kMostElementsReplayed = std::int64_t{1} << 22;
+/// Of one kernel: cases that failed, and those with the largest error by each of two measures.
+constexpr std::size_t kMostFailed = 6, kMostOfMeasure = 3;
+constexpr std::size_t kCasesOfAll = 48, kFewestOthers = 8;
+
+bool is_bad(Status s) { return s == Status::fail || s == Status::crashed || s == Status::hung; }
+
+bool can_be_replayed(const Record& r) {
+  return std::find(kReplayed.begin(), kReplayed.end(), r.group) != kReplayed.end() &&
+         (r.status == Status::pass || is_bad(r.status)) && r.rows * r.V <= kMostElementsReplayed;
+}
+
+CertifiedCase case_of(const Record& r, bool worst) {
+  CertifiedCase c;
+  c.worst = worst;
+  c.key = r.key;
+  c.group = r.group;
+  c.setup = r.setup;
+  c.family = r.family;
+  c.op = r.op;
+  c.V = r.V;
+  c.rows = r.rows;
+  c.k = r.k;
+  c.seed = r.seed;
+  c.status = name(r.status);
+  if (const CheckResult* const failed = first_failed(r)) c.check = name(failed->check);
+  c.rows_judged = r.rows_judged;
+  c.max_ulp = r.max_ulp;
+  c.max_bound_ratio = r.max_bound_ratio;
+  c.resolution = r.resolution;
+  c.reproduce = r.reproduce;
+  return c;
+}
+
+void take_largest(std::optional<double>& largest, const std::optional<double>& v) {
+  if (v && (!largest || !(*v <= *largest))) largest = v;
+}
+
+std::optional<double> resolution_of_check(Check check, const CertifiedKernel& k) {
+  if (check == Check::element) return k.resolution;
+  if (check == Check::row_sum) return k.resolution_sum;
+  return {};
+}
+
+std::string verdict_of_kernel(const CertifiedKernel& k) {
+  return name(k.failed > 0         ? Verdict::fail
+              : k.inconclusive > 0 ? Verdict::inconclusive
+              : k.passed > 0       ? Verdict::pass
+                                   : Verdict::not_run);
+}
+
+/// The indices of the `most` records with the largest figure.
+std::vector<std::size_t> largest_of(const std::vector<const Record*>& records,
+                                    std::optional<double> Record::*figure, std::size_t most) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = 0; i < records.size(); ++i)
+    if (records[i]->status == Status::pass && records[i]->*figure && std::isfinite(*(records[i]->*figure)))
+      at.push_back(i);
+  std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
+    return *(records[a]->*figure) > *(records[b]->*figure);
+  });
+  at.resize(std::min(at.size(), most));
+  return at;
+}
+
+/// What a step counts.
+const char* counted_by(const std::string& step) {
+  return step == "check"       ? "cases"
+         : step == "fuzz"      ? "inputs"
+         : step == "functions" ? "functions"
+                               : "configurations";
+}
+
+}  // namespace
+
+CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
+  CertifiedKernel k;
+  k.key = v.key();
+  k.op = name(v.op);
+  k.claim = claimed_class(v);
+  k.made_by = v.file;
+  k.on_host = !on_device(v);
+  std::array<CheckResult, kChecks> checks{};
+  for (const Record& r : data.records) {
+    if (r.key != k.key) continue;
+    ++k.planned;
+    k.passed += r.status == Status::pass;
+    k.failed += is_bad(r.status);
+    k.inconclusive += r.status == Status::inconclusive;
+    k.unsupported += r.status == Status::unsupported;
+    k.not_run += r.status == Status::not_run;
+    if (k.where.empty() && r.rows_judged > 0) k.where = kWhereNames[static_cast<std::size_t>(r.where)];
+    if (!was_judged(r)) continue;
+    take_largest(k.max_ulp, r.max_ulp);
+    take_largest(k.max_bound_ratio, r.max_bound_ratio);
+    if (has_resolution(r)) {
+      take_largest(k.resolution, r.resolution);
+      take_largest(k.resolution_sum, r.resolution_sum);
+    }
+    for (const CheckResult& c : r.checks) {
+      CheckResult& all = checks[static_cast<std::size_t>(c.check)];
+      all.judged += c.judged;
+      all.failed += c.failed;
+      all.undecided += c.undecided;
+      if (!(c.utilisation <= all.utilisation)) all.utilisation = c.utilisation;
+    }
+  }
+  k.verdict = verdict_of_kernel(k);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const CheckResult& c = checks[i];
+    if (c.judged == 0 && c.failed == 0 && c.undecided == 0) continue;
+    const auto check = static_cast<Check>(i);
+    k.checks.push_back({name(check),
+                        c.failed > 0      ? "fail"
+                        : c.undecided > 0 ? "undecided"
+                                          : "pass",
+                        c.judged, c.failed, c.undecided, c.utilisation, resolution_of_check(check, k)});
+  }
+  if (const auto at = data.contracts.find(k.key); at != data.contracts.end()) {
+    k.within = at->second.within();
+    k.undeclared = at->second.found;
+    k.outside = at->second.outside;
+    for (const conformance::Axis& a : at->second.axes)
+      k.axes.push_back({a.name, name(a.state), a.within, a.outside});
+  }
+  return k;
+}
+
+std::vector<CertifiedCase> cases_to_replay(const std::vector<Record>& records) {
+  std::vector<std::string> keys;
+  std::map<std::string, std::vector<const Record*>> by_key;
+  for (const Record& r : records) {
+    if (!can_be_replayed(r)) continue;
+    if (!by_key.contains(r.key)) keys.push_back(r.key);
+    by_key[r.key].push_back(&r);
+  }
+  std::vector<CertifiedCase> worst, others;
+  for (const std::string& key : keys) {
+    const std::vector<const Record*>& all = by_key[key];
+    std::set<std::size_t> taken;
+    for (std::size_t i = 0; i < all.size() && taken.size() < kMostFailed; ++i)
+      if (is_bad(all[i]->status)) taken.insert(i);
+    for (const auto figure :
+         {&Record::max_bound_ratio, static_cast<std::optional<double> Record::*>(&Record::max_ulp)})
+      for (const std::size_t i : largest_of(all, figure, kMostOfMeasure)) taken.insert(i);
+    for (const std::size_t i : taken) worst.push_back(case_of(*all[i], true));
+    const std::size_t quota = std::max(kFewestOthers, kCasesOfAll / keys.size());
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!taken.contains(i)) rest.push_back(i);
+    const std::size_t n = std::min(quota, rest.size());
+    for (std::size_t j = 0; j < n; ++j) others.push_back(case_of(*all[rest[j * rest.size() / n]], false));
+  }
+  worst.insert(worst.end(), others.begin(), others.end());
+  return worst;
+}
+
+CertifiedStep check_step(const ReportData& data, std::uint64_t seed) {
+  CertifiedStep s{.name = "check"};
+  s.planned = data.planned;
+  s.executed = data.executed;
+  s.seed = seed;
+  s.seconds = data.seconds;
+  const Verdict verdict = verdict_of(data);
+  s.state = verdict == Verdict::pass           ? StepState::passed
+            : verdict == Verdict::fail         ? StepState::failed
+            : verdict == Verdict::inconclusive ? StepState::undecided
+                                               : StepState::not_run;
+  s.words = fmt::format("{}: {}", name(verdict), verdict_reason(data));
+  for (const Record& r : data.records)
+    if (is_bad(r.status) || (s.command.empty() && r.status == Status::inconclusive)) {
+      s.command = r.reproduce;
+      if (is_bad(r.status)) break;
+    }
+  return s;
+}
+
+std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data) {
+  std::vector<std::string> open;
+  if (!c.only.empty()) {
+    std::string groups;
+    for (const std::string& g : c.only) groups += (groups.empty() ? "" : ", ") + g;
+    open.push_back("only these groups of the check ran: " + groups);
+  }
+  if (c.extent == "quick") open.push_back("the check was quick: " + lengths_tried(data.records));
+  for (const GroupTally& g : tally_groups(data.records))
+    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
+      open.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
+  for (const CertifiedKernel& k : c.kernels) {
+    if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");
+    if (k.not_run > 0)
+      open.push_back(fmt::format("{}: {} cases of the check did not run", k.key, grouped(k.not_run)));
+    if (!k.undeclared.empty())
+      open.push_back(fmt::format("{}: nothing outside the limits that were found and nobody declared: {}",
+                                 k.key, k.undeclared));
+  }
+  if (const std::string why = not_sandboxed(data.environment); !why.empty())
+    open.push_back("what the kernel does besides its outputs: not sandboxed: " + why);
+  return open;
+}
+
+std::string failed_checks(const CertifiedKernel& k) {
+  std::string words;
+  for (const CertifiedCheck& one : k.checks)
+    if (one.verdict == "fail")
+      words += fmt::format("{}{} ({} of {} comparisons)", words.empty() ? "failed checks: " : ", ", one.name,
+                           grouped(one.failed), grouped(one.judged));
+  return words;
+}
+
+void conclude(Certificate& c, bool accept_limits) {
+  const auto find = [&](StepState state) {
+    return std::find_if(c.steps.begin(), c.steps.end(),
+                        [&](const CertifiedStep& s) { return s.state == state; });
+  };
+  const auto check =
+      std::find_if(c.steps.begin(), c.steps.end(), [](const CertifiedStep& s) { return s.name == "check"; });
+  std::int64_t passed = 0;
+  bool limited = false;
+  for (const CertifiedKernel& k : c.kernels) passed += k.passed, limited = limited || !k.undeclared.empty();
+  for (const CertifiedStep& s : c.steps)
+    if (s.state == StepState::not_run) c.not_proved.push_back(s.name + ": did not run: " + s.words);
+  c.not_proved.emplace_back("other inputs than those that ran: a verdict is no proof for all inputs");
+  const auto end = [&](const char* verdict, int status, const std::string& reason) {
+    c.verdict = verdict;
+    c.exit_status = status;
+    c.reason = reason;
+  };
+  if (const auto bad = find(StepState::failed); bad != c.steps.end()) {
+    std::string words = bad->name + ": " + bad->words;
+    if (bad == check)
+      for (const CertifiedKernel& k : c.kernels)
+        if (const std::string which = failed_checks(k); !which.empty())
+          words += "; " + (c.kernels.size() > 1 ? k.key + ": " : "") + which;
+    return end("FAIL", 1, words);
+  }
+  if (check == c.steps.end() || check->state == StepState::not_run)
+    return end("NOT RUN", 3, check == c.steps.end() ? "check: did not run" : "check: " + check->words);
+  if (const auto open = find(StepState::undecided); open != c.steps.end())
+    return end("INCONCLUSIVE", 1, open->name + ": " + open->words);
+  if (check->executed < 1 || passed < 1) return end("NOT RUN", 3, "no case was judged");
+  std::string words;
+  for (const CertifiedStep& s : c.steps)
+    if (s.state == StepState::passed)
+      words += fmt::format("{}{} ({} {})", words.empty() ? "" : ", ", s.name, grouped(s.executed),
+                           counted_by(s.name));
+  end("PASS", limited && !accept_limits ? 4 : 0, words);
+}
+
+}  // namespace assay

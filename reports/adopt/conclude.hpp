@@ -1,0 +1,35 @@
+// From what the steps gave to a certificate: the kernels, the cases that can be replayed, and the verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/record.hpp"
+#include "kernels/registry.hpp"
+#include "reports/adopt/certificate.hpp"
+#include "reports/data/report_data.hpp"
+
+namespace assay {
+
+/// What the check found of one kernel. `data` may hold others too.
+CertifiedKernel certified_kernel(const Variant& v, const ReportData& data);
+
+/// The cases that go into the certificate: of every kernel the worst ones, then others that are spread over
+/// all groups. The same for the same records.
+std::vector<CertifiedCase> cases_to_replay(const std::vector<Record>& records);
+
+/// The step of the check.
+CertifiedStep check_step(const ReportData& data, std::uint64_t seed);
+
+/// What the check left open: groups that could not run, inputs that were left out, no sandbox.
+std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data);
+
+/// "failed checks: element (12 of 3,000 comparisons), row_sum (...)"; empty if none failed.
+std::string failed_checks(const CertifiedKernel& k);
+
+/// Sets verdict, reason, exit status, and adds to `not_proved` each step that did not run. PASS only if the
+/// check passed, at least one case passed, and no other step failed or was left undecided.
+void conclude(Certificate& c, bool accept_limits);
+
+}  // namespace assay

@@ -1,0 +1,194 @@
+// From steps to the verdict of a certificate, and what a certificate is as a text.
+#include "reports/adopt/conclude.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "reference/error.hpp"
+#include "reports/adopt/certificate_page.hpp"
+#include "reports/adopt/replay.hpp"
+
+namespace assay {
+namespace {
+
+CertifiedStep step_of(const char* name, StepState state, std::int64_t executed = 10) {
+  return {.name = name, .state = state, .words = "words", .planned = 10, .executed = executed};
+}
+
+/// A certificate of a kernel of which every step passed.
+Certificate right_certificate() {
+  Certificate c;
+  c.steps = {step_of("check", StepState::passed), step_of("fuzz", StepState::passed),
+             step_of("functions", StepState::passed), step_of("sweep", StepState::passed)};
+  CertifiedKernel k;
+  k.key = "a/f32@host";
+  k.passed = 10;
+  k.max_ulp = 1.25;
+  c.kernels = {k};
+  CertifiedCase& one = c.cases.emplace_back();
+  one.worst = true;
+  one.key = k.key;
+  one.status = "pass";
+  one.max_ulp = 1.25;
+  return c;
+}
+
+TEST(Certificate, PassesOnlyIfEveryStepThatRanPassed) {
+  Certificate c = right_certificate();
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.exit_status, 0);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (const auto& [state, verdict, status] :
+         {std::tuple(StepState::failed, "FAIL", 1), std::tuple(StepState::undecided, "INCONCLUSIVE", 1)}) {
+      c = right_certificate();
+      c.steps[i].state = state;
+      conclude(c, true);
+      EXPECT_EQ(c.verdict, verdict) << i;
+      EXPECT_EQ(c.exit_status, status) << i;
+      EXPECT_TRUE(c.reason.starts_with(c.steps[i].name)) << c.reason;
+    }
+  }
+}
+
+TEST(Certificate, AStepThatDidNotRunIsNamedAndIsNoPass) {
+  Certificate c = right_certificate();
+  c.steps[3] = step_of("sweep", StepState::not_run, 0);
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.not_proved.at(0), "sweep: did not run: words");
+  EXPECT_EQ(c.reason.find("sweep"), std::string::npos) << c.reason;
+  c = right_certificate();
+  c.steps[0].state = StepState::not_run;
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(c.exit_status, 3);
+}
+
+TEST(Certificate, NothingThatRanIsNoPass) {
+  Certificate c;
+  conclude(c, true);
+  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(c.exit_status, 3);
+  c = right_certificate();
+  c.kernels[0].passed = 0;
+  conclude(c, true);
+  EXPECT_EQ(c.verdict, "NOT RUN");
+  c = right_certificate();
+  c.steps[0].executed = 0;
+  conclude(c, true);
+  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(check_step({}, 1).state, StepState::failed) << "a check of no case fails";
+}
+
+TEST(Certificate, LimitsThatNobodyDeclaredAreAStatusOfTheirOwn) {
+  Certificate c = right_certificate();
+  c.kernels[0].undeclared = "V_multiple=32";
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.exit_status, 4);
+  conclude(c, true);
+  EXPECT_EQ(c.exit_status, 0);
+}
+
+TEST(Certificate, IsReadAsItWasWritten) {
+  Certificate c = right_certificate();
+  c.kernels[0].max_bound_ratio = INFINITY;
+  c.kernels[0].outside = {"\xff no UTF-8", "two\nlines"};
+  c.target.args = {"N=rows", "block=256"};
+  conclude(c, false);
+  const std::string text = render_certificate(c);
+  EXPECT_EQ(changed_since(text), "");
+  const Certificate again = certificate_from_text(text, "c.json");
+  EXPECT_EQ(render_certificate(again), text);
+  EXPECT_EQ(again.kernels[0].max_bound_ratio, INFINITY);
+  EXPECT_EQ(again.target.args, c.target.args);
+  // White space and the order of members are no change; a figure is.
+  EXPECT_EQ(changed_since(nlohmann::json::parse(text).dump()), "");
+  nlohmann::json j = nlohmann::json::parse(text);
+  j["kernels"][0]["max_ulp"] = 1.0;
+  EXPECT_NE(changed_since(j.dump()), "");
+}
+
+TEST(Certificate, EveryBrokenTextIsOneLineThatNamesTheFile) {
+  Certificate c = right_certificate();
+  conclude(c, false);
+  const std::string text = render_certificate(c);
+  const auto refused = [](const std::string& bad) {
+    try {
+      certificate_from_text(bad, "c.json");
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was accepted");
+  };
+  for (std::size_t n = 0; n + 2 < text.size(); n += 37) {
+    const std::string why = refused(text.substr(0, n));
+    ASSERT_TRUE(why.starts_with("c.json: ")) << n << ": " << why;
+    ASSERT_EQ(why.find('\n'), why.npos) << why;
+  }
+  EXPECT_EQ(refused("[]"), "c.json: is no certificate of assay adopt");
+  EXPECT_EQ(refused("{\"format\": \"assay verdict 1\"}"), "c.json: is no certificate of assay adopt");
+  nlohmann::json j = nlohmann::json::parse(text);
+  for (const auto& [member, value] : j.items()) {
+    nlohmann::json less = j;
+    less.erase(member);
+    EXPECT_TRUE(refused(less.dump()).starts_with("c.json: ")) << member;
+    less[member] = nlohmann::json::object({{"another", "type"}});
+    EXPECT_TRUE(refused(less.dump()).starts_with("c.json: ")) << member;
+  }
+  j["version"] = 2;
+  EXPECT_EQ(refused(j.dump()), "c.json: is of version 2, and this program reads version 1");
+}
+
+TEST(Certificate, TheSampleHasTheWorstCasesAndIsTheSameForOneSeed) {
+  std::vector<CertifiedCase> all(100);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].worst = i < 5, all[i].V = static_cast<std::int64_t>(i);
+  const auto one = sample_of(all, 20, 1);
+  ASSERT_EQ(one.size(), 20u);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(one[i]->worst);
+  EXPECT_EQ(sample_of(all, 20, 1), one);
+  EXPECT_NE(sample_of(all, 20, 2), one);
+  EXPECT_EQ(sample_of(all, 1, 1).size(), 5u);
+  EXPECT_EQ(sample_of(all, 1000, 1).size(), 100u);
+  EXPECT_TRUE(sample_of({}, 20, 1).empty());
+}
+
+TEST(Certificate, HowACaseMayDiffer) {
+  CertifiedCase then = right_certificate().cases[0];
+  Record now;
+  now.status = Status::pass;
+  now.max_ulp = 1.25;
+  EXPECT_EQ(difference(then, now, Agreement::bits), "");
+  now.max_ulp = std::nextafter(1.25, 2);
+  EXPECT_NE(difference(then, now, Agreement::bits), "");
+  EXPECT_EQ(difference(then, now, Agreement::verdicts), "");
+  now.max_ulp = 2.5;
+  EXPECT_EQ(difference(then, now, Agreement::verdicts), "max_ulp was 1.25, and is 2.5");
+  now.max_ulp = NAN;
+  EXPECT_NE(difference(then, now, Agreement::verdicts), "");
+  now.max_ulp.reset();
+  EXPECT_NE(difference(then, now, Agreement::verdicts), "");
+  now.max_ulp = 1.25;
+  now.status = Status::fail;
+  EXPECT_EQ(difference(then, now, Agreement::verdicts), "it was pass, and is fail");
+}
+
+TEST(Certificate, TheBadgeSaysTheVerdictAndNeedsNoNetwork) {
+  Certificate c = right_certificate();
+  conclude(c, false);
+  EXPECT_EQ(badge_words(c), "PASS, max_ulp 1.25");
+  EXPECT_EQ(badge_line(c, ""), "[![assay: PASS, max_ulp 1.25](badge.svg)](certificate.html)");
+  std::string svg = render_badge(c);
+  EXPECT_NE(svg.find("PASS, max_ulp 1.25</text>"), svg.npos);
+  svg.erase(svg.find("http://www.w3.org/2000/svg"), 26);  // the name of the format
+  EXPECT_EQ(svg.find("http"), svg.npos);
+  c.steps[1].state = StepState::failed;
+  conclude(c, false);
+  EXPECT_EQ(badge_words(c), "FAIL");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,85 @@
+#include "reports/adopt/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+namespace assay {
+namespace {
+
+std::string figure_text(const std::optional<double>& v) { return v ? fmt::format("{}", *v) : "none"; }
+
+bool same_figure(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return *a == *b || (std::isnan(*a) && std::isnan(*b));
+}
+
+bool nearly_same(const std::optional<double>& a, const std::optional<double>& b) {
+  if (same_figure(a, b)) return true;
+  return a && b && std::abs(*a - *b) <= std::max(1.0, 0.05 * std::max(*a, *b));
+}
+
+}  // namespace
+
+std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
+                           bool rebuilt) {
+  for (const CertifiedFile& f : then) {
+    if (f.sha256.empty() || (rebuilt && f.role == "binary")) continue;
+    const auto at =
+        std::find_if(now.begin(), now.end(), [&](const CertifiedFile& n) { return n.role == f.role; });
+    if (at == now.end())
+      return fmt::format("{} {}: the certificate has its hash, and it is not there now", f.role, f.path);
+    if (at->sha256 != f.sha256)
+      return fmt::format("{} {}: its SHA-256 is {}, and in the certificate {}", f.role, at->path, at->sha256,
+                         f.sha256);
+  }
+  return {};
+}
+
+std::vector<const CertifiedCase*> sample_of(const std::vector<CertifiedCase>& cases, std::size_t count,
+                                            std::uint64_t seed) {
+  std::vector<const CertifiedCase*> rest;
+  std::size_t worst = 0;
+  for (const CertifiedCase& c : cases) {
+    worst += c.worst;
+    if (!c.worst) rest.push_back(&c);
+  }
+  // Not std::shuffle: its order differs between libraries.
+  std::mt19937_64 random(seed);
+  for (std::size_t i = rest.size(); i > 1; --i) std::swap(rest[i - 1], rest[random() % i]);
+  rest.resize(std::min(rest.size(), count > worst ? count - worst : 0));
+  const std::set<const CertifiedCase*> drawn(rest.begin(), rest.end());
+  std::vector<const CertifiedCase*> sample;
+  for (const CertifiedCase& c : cases)
+    if (c.worst || drawn.contains(&c)) sample.push_back(&c);
+  return sample;
+}
+
+std::string difference(const CertifiedCase& then, const Record& now, Agreement how) {
+  const CheckResult* const failed = first_failed(now);
+  const std::string check = failed ? name(failed->check) : "";
+  if (then.status != name(now.status))
+    return fmt::format("it was {}, and is {}", then.status, name(now.status));
+  if (then.check != check)
+    return fmt::format("the first check that failed was {}, and is {}",
+                       then.check.empty() ? "none" : then.check, check.empty() ? "none" : check);
+  if (then.rows_judged != now.rows_judged)
+    return fmt::format("rows judged were {}, and are {}", then.rows_judged, now.rows_judged);
+  const auto differs = [](const char* figure, const std::optional<double>& a,
+                          const std::optional<double>& b) {
+    return fmt::format("{} was {}, and is {}", figure, figure_text(a), figure_text(b));
+  };
+  if (how == Agreement::verdicts)
+    return nearly_same(then.max_ulp, now.max_ulp) ? "" : differs("max_ulp", then.max_ulp, now.max_ulp);
+  if (!same_figure(then.max_ulp, now.max_ulp)) return differs("max_ulp", then.max_ulp, now.max_ulp);
+  if (!same_figure(then.max_bound_ratio, now.max_bound_ratio))
+    return differs("max_bound_ratio", then.max_bound_ratio, now.max_bound_ratio);
+  if (!same_figure(then.resolution, now.resolution))
+    return differs("resolution", then.resolution, now.resolution);
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,29 @@
+// What `assay verify` compares: the bytes of the kernel's files, and cases that ran again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accuracy/record.hpp"
+#include "reports/adopt/certificate.hpp"
+
+namespace assay {
+
+/// Which file is another one: "binary libmine.so: its SHA-256 is 12ab..., and was 34cd...". Empty: none is.
+/// `now`: the same files as they are now. `rebuilt`: a binary may be another build of the same source.
+std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
+                           bool rebuilt);
+
+/// All of the worst cases, and as many others as are missing to `count`, drawn by the seed.
+std::vector<const CertifiedCase*> sample_of(const std::vector<CertifiedCase>& cases, std::size_t count,
+                                            std::uint64_t seed);
+
+/// How closely figures must agree. bits: they are equal. verdicts: status and failed check are equal, and
+/// max_ulp is within 1 ulp or a twentieth.
+enum class Agreement { bits, verdicts };
+
+/// Empty, or how the case that ran again differs: "max_ulp was 1.25, and is 1.5".
+std::string difference(const CertifiedCase& then, const Record& now, Agreement how);
+
+}  // namespace assay

@@ -1,0 +1,290 @@
+// assay adopt and assay verify as they are called: what passes, what fails and by which check, and every way
+// in which a certificate stops being true.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/process/process.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/adopt/certificate.hpp"
+#include "reports/adopt/sha256.hpp"
+#include "reports/cli/adopt/steps.hpp"
+#include "reports/cli/command_test.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using command_test::Outcome;
+using command_test::words_of;
+
+class Adopt : public testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  std::string certificate() const { return at("out/certificate.json"); }
+  nlohmann::json json() const { return nlohmann::json::parse(read_file(certificate())); }
+
+  /// Calls `assay adopt LINE` with --quick and few cases; other words may narrow or widen it.
+  Outcome adopt(const std::string& line) const {
+    std::vector<std::string> words = words_of("adopt " + line + " --quick --evaluations 64 --threads 1");
+    words.insert(words.end(), {"--out", at("out")});
+    return command_test::call_words(words);
+  }
+  Outcome verify(const std::string& more = "", const std::string& file = "") const {
+    std::vector<std::string> words = {"verify", file.empty() ? certificate() : file, "--out", at("verify")};
+    for (std::string& w : words_of(more)) words.push_back(std::move(w));
+    return command_test::call_words(words);
+  }
+  /// Changes the certificate and gives it the hash of its new contents, as somebody would who wants to
+  /// deceive.
+  std::string forged(const std::function<void(nlohmann::json&)>& change) const {
+    nlohmann::json j = json();
+    change(j);
+    j["sha256"] = hash_of_members(j);
+    std::ofstream(at("forged.json")) << j.dump(1);
+    return at("forged.json");
+  }
+  static nlohmann::json step(const nlohmann::json& j, const std::string& name) {
+    for (const auto& s : j["steps"])
+      if (s["name"] == name) return s;
+    return {};
+  }
+  /// Copies a shared object, which the test may change.
+  std::string plugin() const {
+    const fs::path from = std::string(ASSAY_FIXTURES) + "/fixture_declared.so";
+    if (!fs::exists(from)) return "";
+    fs::copy_file(from, at("mine.so"), fs::copy_options::overwrite_existing);
+    return at("mine.so");
+  }
+  TestFolder own_;
+};
+
+TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
+  const Outcome o = adopt("safe_block/f32@host --only shapes --only batch");
+  ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_TRUE(o.out.starts_with("PASS safe_block/f32@host\n")) << o.out;
+  const nlohmann::json j = json();
+  EXPECT_EQ(j["verdict"], "PASS");
+  EXPECT_EQ(step(j, "check")["state"], "passed");
+  EXPECT_GT(step(j, "check")["executed"].get<int>(), 100);
+  EXPECT_EQ(step(j, "check")["executed"], step(j, "check")["planned"]);
+  EXPECT_EQ(step(j, "check")["sha256"], sha256_of_file(at("out/check/records.jsonl")));
+  EXPECT_EQ(step(j, "fuzz")["state"], "passed");
+  EXPECT_EQ(step(j, "fuzz")["executed"], 64);
+  EXPECT_EQ(step(j, "fuzz")["corpus_sha256"].get<std::string>().size(), 64u);
+  EXPECT_EQ(step(j, "functions")["state"], "passed");
+  EXPECT_EQ(step(j, "functions")["executed"], 2);  // expf and x/y
+  EXPECT_EQ(step(j, "sweep")["state"], "not_run");
+  EXPECT_TRUE(j["speed"].empty());
+  const std::string open = j["not_proved"].dump();
+  for (const char* words : {"sweep: did not run", "only these groups", "the check was quick",
+                            "nothing is shown for a GPU", "no proof for all inputs"})
+    EXPECT_NE(open.find(words), open.npos) << words << " " << open;
+  ASSERT_EQ(j["files"].size(), 2u);
+  EXPECT_EQ(j["files"][0]["path"], "kernels/variants/safe/safe_block.cu");
+  EXPECT_EQ(j["files"][1]["sha256"], sha256_of_file(isolation::worker_executable("")));
+  EXPECT_FALSE(j["kernels"][0]["checks"].empty());
+  for (const auto& check : j["kernels"][0]["checks"]) EXPECT_EQ(check["verdict"], "pass") << check;
+  EXPECT_TRUE(j["kernels"][0]["max_ulp"].is_number());
+  EXPECT_TRUE(j["kernels"][0]["resolution"].is_number());
+  for (const char* file : {"out/certificate.html", "out/badge.svg", "out/badge.md", "out/check/index.html"})
+    EXPECT_TRUE(fs::exists(at(file))) << file;
+  EXPECT_NE(read_file(at("out/certificate.html")).find("PASS"), std::string::npos);
+  EXPECT_NE(o.out.find("badge: [![assay: PASS, max_ulp "), o.out.npos) << o.out;
+
+  const Outcome again = verify();
+  EXPECT_EQ(again.status, kPassed) << again.out << again.err;
+  EXPECT_NE(again.out.find("20 cases replayed, all as certified (figures equal bit for bit)"), again.out.npos)
+      << again.out;
+  EXPECT_EQ(read_records(at("verify/records.jsonl")).size(), 20u);
+  EXPECT_EQ(verify("--cases 5 --seed 7").status, kPassed);
+  // The same kernel of another type is another kernel.
+  const Outcome other = verify("safe_block/f16@host");
+  EXPECT_EQ(other.status, kFailed) << other.out;
+  EXPECT_NE(other.out.find("there is no kernel safe_block/f32@host"), other.out.npos) << other.out;
+}
+
+TEST_F(Adopt, AWrongKernelFailsAndTheCertificateSaysByWhichCheck) {
+  const Outcome o = adopt("mutant.no_max/f32@host --only shapes");
+  ASSERT_EQ(o.status, kFailed) << o.out << o.err;
+  EXPECT_TRUE(o.out.starts_with("FAIL mutant.no_max/f32@host\n  check: FAIL: ")) << o.out;
+  EXPECT_NE(o.out.find("assay check mutant.no_max/f32@host"), o.out.npos) << o.out;
+  EXPECT_NE(o.out.find("; failed checks: "), o.out.npos) << o.out;
+  EXPECT_NE(o.out.find("element ("), o.out.npos) << o.out;
+  const nlohmann::json j = json();
+  EXPECT_EQ(j["verdict"], "FAIL");
+  EXPECT_EQ(step(j, "check")["state"], "failed");
+  EXPECT_EQ(step(j, "fuzz")["state"], "not_run");
+  std::vector<std::string> failed;
+  for (const auto& check : j["kernels"][0]["checks"])
+    if (check["verdict"] == "fail") failed.push_back(check["name"]);
+  EXPECT_NE(std::find(failed.begin(), failed.end(), "element"), failed.end())
+      << testing::PrintToString(failed);
+  EXPECT_NE(read_file(at("out/badge.svg")).find("assay: FAIL"), std::string::npos);
+  // It is as certified, and that is no reason for a status of 0.
+  const Outcome again = verify();
+  EXPECT_EQ(again.status, kFailed) << again.out;
+  EXPECT_NE(again.out.find("all as certified"), again.out.npos) << again.out;
+  EXPECT_NE(again.out.find("the certificate says FAIL"), again.out.npos) << again.out;
+  // Nor is one that somebody made green.
+  const std::string green = forged([](nlohmann::json& c) { c["verdict"] = "PASS", c["exit_status"] = 0; });
+  const Outcome no = verify("", green);
+  EXPECT_EQ(no.status, kFailed);
+  EXPECT_NE(no.out.find("its verdict is PASS (exit status 0), and its steps make FAIL"), no.out.npos)
+      << no.out;
+}
+
+TEST_F(Adopt, AChangedBinaryIsNamed) {
+  const std::string mine = plugin();
+  if (mine.empty()) GTEST_SKIP();
+  const Outcome o = adopt(mine + " --only shapes");
+  ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_EQ(step(json(), "functions")["state"], "not_run");
+  EXPECT_EQ(json()["files"][0]["role"], "binary");
+  EXPECT_EQ(json()["files"][0]["sha256"], sha256_of_file(mine));
+  EXPECT_EQ(verify().status, kPassed);
+  fs::copy_file(mine, at("moved.so"));
+  EXPECT_EQ(verify(at("moved.so")).status, kPassed);  // the same bytes at another place
+  std::ofstream(mine, std::ios::app | std::ios::binary) << '\0';
+  const Outcome changed = verify();
+  EXPECT_EQ(changed.status, kFailed);
+  EXPECT_NE(changed.out.find("binary " + mine + ": its SHA-256 is "), changed.out.npos) << changed.out;
+  EXPECT_TRUE(read_records(at("verify/records.jsonl")).empty());
+  // Another build of the same source may have other bytes, if the caller says so.
+  const Outcome rebuilt = verify("--rebuilt");
+  EXPECT_EQ(rebuilt.status, kPassed) << rebuilt.out;
+  EXPECT_NE(rebuilt.out.find("statuses equal, figures within rounding"), rebuilt.out.npos) << rebuilt.out;
+  fs::remove(mine);
+  const Outcome gone = verify();
+  EXPECT_EQ(gone.status, kBadCall);
+  EXPECT_EQ(std::count(gone.err.begin(), gone.err.end(), '\n'), 1) << gone.err;
+}
+
+TEST_F(Adopt, ATamperedFigureIsNoticed) {
+  ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
+  nlohmann::json j = json();
+  ASSERT_EQ(j["cases"][0]["worst"], true);
+  j["cases"][0]["max_ulp"] = 0.25;
+  std::ofstream(at("tampered.json")) << j.dump(1);
+  const Outcome careless = verify("", at("tampered.json"));
+  EXPECT_EQ(careless.status, kFailed);
+  EXPECT_NE(careless.out.find("it was changed after it was written"), careless.out.npos) << careless.out;
+  // With a hash that fits, the case itself tells.
+  const Outcome careful = verify("", forged([](nlohmann::json& c) { c["cases"][0]["max_ulp"] = 0.25; }));
+  EXPECT_EQ(careful.status, kFailed);
+  EXPECT_NE(careful.out.find("max_ulp was 0.25, and is "), careful.out.npos) << careful.out;
+  const Outcome status = verify("", forged([](nlohmann::json& c) { c["cases"][0]["status"] = "fail"; }));
+  EXPECT_EQ(status.status, kFailed);
+  EXPECT_NE(status.out.find("it was fail, and is pass"), status.out.npos) << status.out;
+  const Outcome family = verify("", forged([](nlohmann::json& c) { c["cases"][0]["family"] = "nothing"; }));
+  EXPECT_EQ(family.status, kFailed);
+  EXPECT_NE(family.out.find("it can not be made again: "), family.out.npos) << family.out;
+}
+
+TEST_F(Adopt, ACertificateWithoutCasesVerifiesNothing) {
+  ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
+  const Outcome o = verify("", forged([](nlohmann::json& c) { c["cases"] = nlohmann::json::array(); }));
+  EXPECT_EQ(o.status, kFailed);
+  EXPECT_NE(o.out.find("no case that can be replayed"), o.out.npos) << o.out;
+}
+
+TEST_F(Adopt, AFileThatIsNoCertificateIsABadCall) {
+  ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
+  const std::string text = read_file(certificate());
+  nlohmann::json newer = json(), less = json();
+  newer["version"] = 99;
+  less.erase("cases");
+  for (const std::string& bad : {text.substr(0, text.size() / 2), std::string(), std::string("[]"),
+                                 newer.dump(), less.dump(), std::string("{}"), std::string("\0\xff", 2)}) {
+    std::ofstream(at("bad.json"), std::ios::binary) << bad;
+    const Outcome o = verify("", at("bad.json"));
+    EXPECT_EQ(o.status, kBadCall) << bad.substr(0, 40);
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+    EXPECT_NE(o.err.find("bad.json: "), o.err.npos) << o.err;
+    EXPECT_EQ(o.out, "");
+  }
+  EXPECT_EQ(verify("", at("nowhere.json")).status, kBadCall);
+}
+
+TEST_F(Adopt, WhatCannotRunHereIsNoPass) {
+  const std::string device = std::string(ASSAY_FIXTURES) + "/fixture_on_device.so";
+  if (!fs::exists(device)) GTEST_SKIP();
+  if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "a GPU is here";
+  const Outcome o = adopt(device + " --only shapes");
+  EXPECT_EQ(o.status, kEnvironment) << o.out;
+  EXPECT_TRUE(o.out.starts_with("NOT RUN ")) << o.out;
+  EXPECT_EQ(json()["verdict"], "NOT RUN");
+  EXPECT_TRUE(json()["cases"].empty());
+  EXPECT_EQ(verify().status, kEnvironment);
+}
+
+TEST_F(Adopt, BadCallsAreOneLineAndWriteNothing) {
+  for (const char* line :
+       {"no_such_key/f32@host", "safe_block/f32@host --only shades", "safe_block/f32@host --full",
+        "safe_block/f32@host --time soon", "safe_block/f32@host --budget 1x",
+        "safe_block/f32@host --op sotfmax", "/no/such.so", "/no/such.cu --entry f --host"}) {
+    const Outcome o = adopt(line);
+    EXPECT_EQ(o.status, kBadCall) << line;
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << line << ": " << o.err;
+    EXPECT_FALSE(fs::exists(certificate())) << line;
+  }
+}
+
+TEST_F(Adopt, ASourceFileIsHashedAndItsContractIsFound) {
+  const std::string file = at("by_four.cpp");
+  std::ofstream(file) << "#include <cmath>\n"
+                         "int softmax(const float* in, float* out, int rows, int V) {\n"
+                         "  if (V % 4 != 0) return 1;\n"
+                         "  for (int r = 0; r < rows; ++r) {\n"
+                         "    const float* x = in + (long)r * V;\n"
+                         "    float *y = out + (long)r * V, m = -INFINITY, d = 0;\n"
+                         "    for (int j = 0; j < V; ++j) m = fmaxf(m, x[j]);\n"
+                         "    for (int j = 0; j < V; ++j) d += expf(x[j] - m);\n"
+                         "    for (int j = 0; j < V; ++j) y[j] = expf(x[j] - m) / d;\n"
+                         "  }\n"
+                         "  return 0;\n"
+                         "}\n";
+  const Outcome o = adopt(file + " --entry softmax --host");
+  ASSERT_EQ(o.status, kUndeclaredLimits) << o.out << o.err;
+  const nlohmann::json j = json();
+  EXPECT_EQ(j["verdict"], "PASS");
+  EXPECT_EQ(j["kernels"][0]["undeclared"], "V_multiple=4");
+  EXPECT_EQ(j["target"]["entry"], "softmax");
+  ASSERT_EQ(j["files"].size(), 2u);
+  EXPECT_EQ(j["files"][0]["sha256"], sha256_of_file(file));
+  EXPECT_EQ(j["files"][1]["role"], "binary");
+  EXPECT_EQ(step(j, "fuzz")["state"], "passed") << "the search keeps to the limits that were found";
+  EXPECT_EQ(verify().status, kUndeclaredLimits);
+  std::ofstream(file, std::ios::app) << "// changed\n";
+  const Outcome changed = verify();
+  EXPECT_EQ(changed.status, kFailed);
+  EXPECT_NE(changed.out.find("source " + file + ": its SHA-256 is "), changed.out.npos) << changed.out;
+}
+
+TEST_F(Adopt, TheSweepGivesSpeedsOfKernelsThatCanBeTimed) {
+  const Variant* const v = find_variant("safe_block/f32@host");
+  ASSERT_NE(v, nullptr);
+  const OutFolder out(at("sweep"));
+  StepOptions o;
+  o.host_speed = true;
+  o.sweep_sizes = {64};
+  Certificate c;
+  sweep_step({{*v, v->key(), [v] { return *v; }}}, o, out, c);
+  ASSERT_EQ(c.steps.size(), 1u);
+  EXPECT_EQ(c.steps[0].state, StepState::passed) << c.steps[0].words;
+  EXPECT_GT(c.steps[0].executed, 0);
+  ASSERT_FALSE(c.speed.empty());
+  EXPECT_EQ(c.speed[0].verified, "pass");
+  EXPECT_GT(c.speed[0].median_us.value_or(0), 0);
+  EXPECT_EQ(c.steps[0].sha256, sha256_of_file(at("sweep/sweep/sweep.jsonl")));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,187 @@
+#include "reports/cli/adopt/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "accuracy/case/case.hpp"
+#include "kernels/candidate.hpp"
+#include "kernels/device.hpp"
+#include "reports/adopt/functions_used.hpp"
+#include "reports/adopt/sha256.hpp"
+#include "reports/cli/fuzz/fuzz_target.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/functions_report.hpp"
+#include "reports/data/html.hpp"
+#include "reports/data/say.hpp"
+#include "reports/sweep/engine.hpp"
+#include "reports/sweep/outcome.hpp"
+#include "reports/sweep_page/write_page.hpp"
+
+namespace assay {
+namespace {
+
+void add_words(std::string& all, const std::string& more) { all += (all.empty() ? "" : "; ") + more; }
+
+/// Empty, or why fuzz has no genomes for the kernel.
+std::string why_not_searched(const Variant& v) {
+  if (const std::string why = cannot_launch(v); !why.empty()) return v.key() + ": " + why;
+  if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty())
+    return v.key() + ": genomes are rows of logits: " + other;
+  return {};
+}
+
+/// Empty, or why no speed is measured.
+std::string why_not_timed(const Variant& v, bool host_too) {
+  if (v.backend == Backend::plugin) return v.key() + ": assay sweep times only the kernels of this program";
+  if (on_host(v.backend) && !host_too)
+    return v.key() + ": runs on the host executor, and the speed of that is not the kernel's";
+  const std::string why = unavailable_reason(v.backend);
+  return why.empty() ? "" : v.key() + ": " + why;
+}
+
+/// `absent`: which kernels the step says nothing of, and why.
+void finish_step(CertifiedStep step, const std::string& absent, Certificate& c) {
+  if (step.state == StepState::not_run)
+    step.words = absent.empty() ? step.words : absent;
+  else if (!absent.empty())
+    c.not_proved.push_back(step.name + ": " + absent);
+  c.steps.push_back(std::move(step));
+}
+
+}  // namespace
+
+void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+               Journal& journal, Certificate& c) {
+  CertifiedStep step{.name = "fuzz", .data = "fuzz/records.jsonl"};
+  step.seed = o.seed;
+  FuzzOptions f;
+  f.time = o.fuzz_time;
+  f.evaluations = o.evaluations;
+  f.seed = o.seed;
+  f.jobs = o.threads;
+  const std::filesystem::path folder = out / "fuzz";
+  prepare_folder(folder / "corpus");
+  std::string records, absent;
+  std::size_t found = 0, searched = 0, judged = 0;
+  Sha256 corpora;
+  for (const Target& t : targets) {
+    if (const std::string why = why_not_searched(t.variant); !why.empty()) {
+      add_words(absent, why);
+      continue;
+    }
+    const FuzzOutcome one = fuzz_target(t, t.variant.op, f, {}, folder, journal);
+    flush_output();
+    ++searched;
+    judged += one.judged;
+    found += one.found;
+    records += one.records;
+    if (step.command.empty()) step.command = one.first;
+    step.planned += o.evaluations > 0 ? o.evaluations : one.evaluations;
+    step.executed += one.evaluations;
+    step.seconds += one.seconds;
+    corpora.add(one.corpus);
+    write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name(), {}), one.corpus}});
+    add_words(step.words,
+              fmt::format("{}: {} inputs, {} passed, largest share of a bound {:.3f}{}", t.variant.key(),
+                          grouped(one.evaluations), grouped(one.passed), one.largest_share,
+                          one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
+  }
+  write_files({{folder / "records.jsonl", records}});
+  step.sha256 = sha256_of(records);
+  if (searched > 0) step.corpus_sha256 = corpora.hex();
+  step.state = found > 0           ? StepState::failed
+               : searched == 0     ? StepState::not_run
+               : judged < searched ? StepState::undecided
+                                   : StepState::passed;
+  if (judged < searched) add_words(step.words, "of a kernel nothing was judged");
+  finish_step(std::move(step), absent, c);
+}
+
+void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+                    Certificate& c) {
+  CertifiedStep step{.name = "functions"};
+  std::vector<const functions::Function*> all;
+  std::string none;
+  for (const Target& t : targets) {
+    const FunctionsUsed used = functions_used(t.variant);
+    if (used.all.empty()) add_words(none, t.variant.key() + ": " + used.why_none);
+    for (const functions::Function* f : used.all)
+      if (std::find(all.begin(), all.end(), f) == all.end()) all.push_back(f);
+  }
+  if (all.empty()) return finish_step(std::move(step), none, c);
+  FunctionsReport r;
+  r.environment = environment();
+  for (const functions::Function* f : all) {
+    say("function {}\n", f->id());
+    r.functions.push_back(measure(*f, {f->backend == Backend::cuda ? 1 : o.stride, o.threads}));
+    const FunctionResult& one = r.functions.back();
+    r.seconds += one.seconds;
+    ++step.planned;
+    step.executed += one.status != "not_run";
+    if (one.status == "not_run") add_words(none, f->id() + ": " + one.reason);
+    add_words(step.words,
+              fmt::format("{}: {}{}{}", f->id(), one.status, one.reason.empty() ? "" : ": " + one.reason,
+                          on_every_argument(one) ? ", every argument" : ", a sample"));
+  }
+  step.seconds = r.seconds;
+  const bool failed = std::any_of(r.functions.begin(), r.functions.end(),
+                                  [](const FunctionResult& f) { return f.status == "fail"; });
+  step.state = failed ? StepState::failed : step.executed == 0 ? StepState::not_run : StepState::passed;
+  const std::string text = render_functions_json(r);
+  prepare_folder(out / "functions");
+  write_files({{out / "functions" / "functions.json", text},
+               {out / "functions" / "functions.html", render_functions_page(r)}});
+  step.data = "functions/functions.json";
+  step.sha256 = sha256_of(text);
+  finish_step(std::move(step), none, c);
+}
+
+void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+                Certificate& c) {
+  CertifiedStep step{.name = "sweep"};
+  step.seed = o.seed;
+  SweepSelection selection;
+  selection.set = SweepSet::quick;
+  selection.host = o.host_speed;
+  selection.sizes = o.sweep_sizes;
+  if (o.host_speed) selection.rows = {4};
+  std::string absent;
+  for (const Target& t : targets) {
+    if (const std::string why = why_not_timed(t.variant, o.host_speed); !why.empty())
+      add_words(absent, why);
+    else
+      selection.keys.push_back(t.variant.key());
+  }
+  if (selection.keys.empty()) return finish_step(std::move(step), absent, c);
+  SweepOptions sweep;
+  sweep.seed = o.seed;
+  sweep.budget_seconds = o.sweep_seconds;
+  sweep.again = o.again;
+  const std::filesystem::path folder = out / "sweep";
+  prepare_folder(folder);
+  const SweepResult result = run_sweep(make_sweep_plan(selection), sweep, folder);
+  write_sweep_page(folder);
+  step.planned = result.planned;
+  step.executed = result.measured + result.once + result.had;
+  step.state = result.failed > 0    ? StepState::failed
+               : step.executed == 0 ? StepState::not_run
+                                    : StepState::passed;
+  add_words(step.words,
+            fmt::format("{} of {} configurations were timed, {} failed{}", step.executed, step.planned,
+                        result.failed, result.stopped.empty() ? "" : ": " + result.stopped));
+  for (const SweepRecord& r : result.records) {
+    if (std::find(selection.keys.begin(), selection.keys.end(), r.key) == selection.keys.end()) continue;
+    if (r.status == "failed" && step.command.empty()) step.command = r.reproduce;
+    if (!r.median_us) continue;
+    c.speed.push_back({r.key, r.verified, r.rows, r.V, r.k, r.median_us, r.gb_per_s, r.share_of_copy});
+  }
+  step.data = "sweep/sweep.jsonl";
+  step.sha256 = sha256_of_file(folder / "sweep.jsonl");
+  step.seconds = result.seconds.all;
+  finish_step(std::move(step), absent, c);
+}
+
+}  // namespace assay

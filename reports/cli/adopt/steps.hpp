@@ -1,0 +1,40 @@
+// The steps of `assay adopt` after the check. Each is what its own command does, on the kernels of the check.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/adopt/certificate.hpp"
+#include "reports/out/journal.hpp"
+#include "reports/out/out_folder.hpp"
+#include "reports/targets/check_targets.hpp"
+
+namespace assay {
+
+struct StepOptions {
+  std::string fuzz_time;         // as "30s"; empty: 30 s, or until the evaluations are made
+  std::int64_t evaluations = 0;  // of each kernel; 0: as many as there is time for
+  std::int64_t stride = 997;     // of the functions on the host
+  double sweep_seconds = 60;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  bool again = true;                           // the sweep measures what its folder has already
+  std::vector<std::int64_t> sweep_sizes = {};  // empty: those of assay sweep --quick
+  bool host_speed = false;                     // for tests: times host keys too
+};
+
+/// Each adds its step to the certificate. What a step could not show of one of several kernels goes to what
+/// was not proved.
+
+/// Searches each kernel for an input that breaks it. Writes into out/fuzz.
+void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+               Journal& journal, Certificate& c);
+/// Tests the functions that the kernels claim to use. Writes into out/functions.
+void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+                    Certificate& c);
+/// Times the kernels, where there is a GPU. Writes into out/sweep.
+void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+                Certificate& c);
+
+}  // namespace assay

@@ -1,0 +1,270 @@
+// assay verify: is a certificate still true? Compares the kernel's files, replays some of the cases, and
+// compares what comes out.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "accuracy/conformance/conformance.hpp"
+#include "kernels/candidate.hpp"
+#include "reference/error.hpp"
+#include "reports/adopt/certificate.hpp"
+#include "reports/adopt/conclude.hpp"
+#include "reports/adopt/replay.hpp"
+#include "reports/cli/adopt/judged_files.hpp"
+#include "reports/cli/check/run_check.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
+#include "reports/targets/check_targets.hpp"
+#include "reports/targets/python_candidates.hpp"
+#include "reports/terminal/answer.hpp"
+#include "reports/terminal/colour.hpp"
+
+namespace assay {
+namespace {
+
+struct VerifyArguments {
+  std::string certificate, kernel, out = "out/verify";
+  std::size_t cases = 20;
+  std::uint64_t seed = 1;
+  bool rebuilt = false;
+  int device = 0;
+  AnswerOptions answer;
+};
+
+/// How one case came out. Empty `difference`: as certified.
+struct Replayed {
+  const CertifiedCase* then = nullptr;
+  std::string difference;
+};
+
+/// What a verification finds.
+struct Verification {
+  std::vector<std::string> differences;  // of files, of the certificate itself, of kernels
+  std::vector<Replayed> cases;
+  std::vector<Record> records;
+  bool bits = false;  // the figures of at least one kernel were compared bit for bit
+};
+
+std::string fact(const std::vector<CertifiedFact>& facts, const std::string& label) {
+  for (const CertifiedFact& f : facts)
+    if (f.label == label) return f.value;
+  return {};
+}
+
+/// Of the machine, as far as it decides the bits that a kernel on the CPU computes.
+bool same_cpu(const Certificate& c) {
+  for (const auto& [label, value] : environment())
+    if (label == "CPU") return value == fact(c.environment, "CPU");
+  return false;
+}
+
+bool same_binary(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now) {
+  return std::any_of(then.begin(), then.end(), [](const CertifiedFile& f) { return f.role == "binary"; }) &&
+         differing_file(then, now, false).empty();
+}
+
+/// What a certificate says twice must agree, whoever wrote it.
+void check_itself(const Certificate& c, const std::string& text, Verification& v) {
+  if (std::string changed = changed_since(text); !changed.empty())
+    v.differences.push_back(std::move(changed));
+  Certificate again = c;
+  again.not_proved.clear();
+  conclude(again, c.exit_status == kPassed);
+  if (again.verdict != c.verdict || again.exit_status != c.exit_status)
+    v.differences.push_back(fmt::format("its verdict is {} (exit status {}), and its steps make {} ({})",
+                                        c.verdict, c.exit_status, again.verdict, again.exit_status));
+  if (c.verdict == "PASS")
+    for (const CertifiedCase& one : c.cases)
+      if (one.status != name(Status::pass))
+        v.differences.push_back(
+            fmt::format("its verdict is PASS, and a case of it is {}: {}", one.status, one.reproduce));
+}
+
+/// Runs one case again, alone.
+Record run_again(const CertifiedCase& c, const Certificate& from, const Variant& kernel,
+                 const std::string& words) {
+  conformance::ConformanceOptions o;
+  o.only = {c.group};
+  o.extent = from.extent == "quick"  ? conformance::Extent::quick
+             : from.extent == "full" ? conformance::Extent::full
+                                     : conformance::Extent::normal;
+  o.narrow = {c.family, c.setup, c.V, c.rows, {}, {}, parse_op(c.op)};
+  if (c.k > 0) o.narrow.k = c.k;
+  o.seed = c.seed;
+  o.threads = 1;
+  o.target = words;
+  o.patience = std::min(1.0, from.target.timeout_seconds / TargetOptions().timeout_seconds);
+  // One worker for all cases: that of `kernel`.
+  conformance::ConformanceResult result = conformance::run_conformance([&] { return kernel; }, o);
+  // A case without a setup has no word that tells it from those that have one.
+  const auto at = std::find_if(result.records.begin(), result.records.end(), [&](const Record& r) {
+    return r.setup == c.setup && r.family == c.family && r.V == c.V && r.rows == c.rows && r.k == c.k &&
+           r.op == c.op;
+  });
+  if (at == result.records.end()) throw InputError("no such case is planned");
+  return std::move(*at);
+}
+
+void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
+                  bool same_bytes, Verification& v) {
+  std::map<std::string, std::optional<Variant>> made;
+  std::map<std::string, std::string> words;
+  for (const Target& t : targets) {
+    for (const CertifiedKernel& k : c.kernels) {
+      if (k.key != t.variant.key()) continue;
+      const Target within = with_declared(t, k.undeclared);
+      made[k.key] = within.make();
+      words[k.key] = within.words;
+    }
+  }
+  for (const CertifiedCase* one : sample_of(c.cases, o.cases, o.seed)) {
+    Replayed r{one, ""};
+    const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),
+                                     [&](const CertifiedKernel& k) { return k.key == one->key; });
+    const auto at = made.find(one->key);
+    if (at == made.end() || kernel == c.kernels.end()) {
+      r.difference = "there is no kernel " + one->key + " now";
+    } else {
+      const bool bits = same_bytes && kernel->on_host && !is_python_callable(c.target.word);
+      v.bits = v.bits || bits;
+      try {
+        Record now = run_again(*one, c, *at->second, words[one->key]);
+        r.difference = difference(*one, now, bits ? Agreement::bits : Agreement::verdicts);
+        v.records.push_back(std::move(now));
+      } catch (const InputError& e) {
+        r.difference = std::string("it can not be made again: ") + e.what();
+      }
+    }
+    v.cases.push_back(std::move(r));
+  }
+}
+
+std::size_t agreed(const Verification& v) {
+  return static_cast<std::size_t>(
+      std::count_if(v.cases.begin(), v.cases.end(), [](const Replayed& r) { return r.difference.empty(); }));
+}
+
+int status_of_verification(const Verification& v, const Certificate& c) {
+  if (!v.differences.empty() || agreed(v) < v.cases.size() || v.cases.empty()) return kFailed;
+  return c.exit_status;
+}
+
+VerdictDocument document_of_verification(const Verification& v, const Certificate& c, double seconds) {
+  VerdictDocument d;
+  d.command = "verify";
+  d.exit_status = status_of_verification(v, c);
+  d.seconds = seconds;
+  d.environment = environment();
+  const auto replayed = static_cast<std::int64_t>(v.cases.size()),
+             same = static_cast<std::int64_t>(agreed(v));
+  d.counts = {
+      {"replayed", replayed}, {"agreed", same}, {"differences", std::ssize(v.differences) + replayed - same}};
+  const bool agrees = v.differences.empty() && same == replayed && replayed > 0;
+  d.verdict = d.exit_status == kPassed || d.exit_status == kUndeclaredLimits ? "PASS" : "FAIL";
+  if (!v.differences.empty())
+    d.reason = v.differences.front();
+  else if (replayed == 0)
+    d.reason = "the certificate has no case that can be replayed";
+  else if (!agrees)
+    d.reason = fmt::format("{} of {} cases differ", replayed - same, replayed);
+  else
+    d.reason = fmt::format("{} cases replayed, all as certified ({}); the certificate says {}: {}", replayed,
+                           v.bits ? "figures equal bit for bit" : "statuses equal, figures within rounding",
+                           c.verdict, c.reason);
+  for (const std::string& text : v.differences)
+    d.cases.push_back(
+        {.suite = "certificate", .name = text, .outcome = CaseOutcome::failed, .bad = 1, .message = text});
+  for (const Replayed& r : v.cases) {
+    VerdictCase one{.suite = r.then->key,
+                    .name = r.then->reproduce,
+                    .message = r.difference,
+                    .reproduce = r.then->reproduce};
+    if (!r.difference.empty()) one.outcome = CaseOutcome::failed, one.bad = 1;
+    d.cases.push_back(std::move(one));
+  }
+  return d;
+}
+
+void print_verification(const VerdictDocument& d, const Verification& v, const std::string& certificate) {
+  std::string text = fmt::format("{} {}: {}\n", d.verdict, certificate, d.reason);
+  for (std::size_t i = 1; i < v.differences.size(); ++i) text += "  " + v.differences[i] + "\n";
+  for (const Replayed& r : v.cases)
+    if (!r.difference.empty()) text += fmt::format("  {}\n    {}\n", r.difference, r.then->reproduce);
+  print_verdict(text);
+}
+
+int run_verify_command(const VerifyArguments& o) {
+  VerdictOutput answer(o.answer);
+  choose_device(o.device);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = read_file(o.certificate);
+  Certificate c = certificate_from_text(text, o.certificate);
+  const OutFolder out(o.out);
+  if (!o.kernel.empty()) c.target.word = o.kernel;
+  Verification v;
+  check_itself(c, text, v);
+  // The file that the word names, before anything of it is loaded or compiled.
+  std::vector<CertifiedFile> named = named_file(c.target.word), certified;
+  for (const CertifiedFile& f : c.files)
+    if (!named.empty() && f.role == named[0].role) certified.push_back(f);
+  std::string differs = differing_file(certified, named, o.rebuilt);
+  std::vector<Target> targets;
+  if (differs.empty()) {
+    try {
+      targets = resolve_targets(target_options(c.target));
+    } catch (const DiedAtLoad& died) {
+      v.differences.emplace_back(died.what());
+    }
+    const std::vector<CertifiedFile> now = judged_files(c.target.word, targets);
+    differs = differing_file(c.files, now, o.rebuilt);
+    for (const Target& t : targets)
+      if (const std::string why = cannot_launch(t.variant); !why.empty()) {
+        say("assay: {}: {}\n", t.variant.key(), why);
+        return kEnvironment;
+      }
+    if (differs.empty() && !targets.empty()) {
+      const std::unique_ptr<DeviceLock> lock = lock_device(targets);
+      replay_cases(c, o, targets, same_binary(c.files, now) && same_cpu(c), v);
+    }
+  }
+  if (!differs.empty()) v.differences.insert(v.differences.begin(), std::move(differs));
+  const VerdictDocument d = document_of_verification(
+      v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  write_files({{out / "records.jsonl", lines_of(v.records)}});
+  print_verification(d, v, o.certificate);
+  return answer.give(d, out.path(), {"records.jsonl"});
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, int& status) {
+  auto o = std::make_shared<VerifyArguments>();
+  CLI::App* c =
+      app.add_subcommand("verify", "is a certificate of assay adopt still true? replays a part of it");
+  c->add_option("certificate", o->certificate, "the certificate.json that assay adopt wrote")->required();
+  c->add_option("kernel", o->kernel,
+                "where the kernel is now: a key, PLUGIN.so, FILE.cu, FILE.py:FUNCTION (as certified)");
+  add_whole(*c, "--cases", o->cases, "how many cases to replay (20); the worst ones always are",
+            {.least = 1});
+  add_seed(*c, o->seed, "seed that draws the other cases");
+  c->add_flag(
+      "--rebuilt", o->rebuilt,
+      "the binary may be another build of the same source: verdicts must agree, and figures within rounding");
+  add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
+  add_answer_options(*c, o->answer);
+  add_device(*c, o->device);
+  add_sandbox(*c);
+  c->callback([o, &status] { status = run_verify_command(*o); });
+}
+
+}  // namespace assay
