@@ -53,8 +53,9 @@ __global__ void __launch_bounds__(kSelectThreads) softmax_of_few_slots(Rows<T> v
        row += warps) {
     T* const x = values.row(row);
     const float m = n > 0 ? to_float(x[0]) : 0.0f;
-    // All lanes meet in the reduction, so all have read the maximum before a slot is replaced.
     const float d = warp_reduce<Sum>(sum_of_slots<typename Form::Exp>(x, n, m, lane, 32));
+    // All lanes have read the maximum before a slot is replaced. The shuffles of the reduction order no memory.
+    __syncwarp();
     put_slots(x, n, Form(Normalizer{m, d}), lane, 32);
   }
 }
