@@ -181,7 +181,7 @@ TEST(Options, WhatIsRequiredIsCudaOrHostEverywhere) {
   for (const auto& [verb, help] : every_help()) {
     if (help.find("\n  --require ") == help.npos) continue;
     Words call = words_of(verb);
-    if (verb == "assay check") call.push_back("safe_block/f32@host");
+    if (verb == "assay check" || verb == "assay adopt") call.push_back("safe_block/f32@host");
     call.insert(call.end(), {"--require", "tpu"});
     EXPECT_EQ(refused(call), "assay: --require tpu: must be cuda or host\n") << verb;
   }

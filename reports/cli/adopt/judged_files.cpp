@@ -55,7 +55,9 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
   if (one.variant.backend != Backend::plugin) {
     files.push_back({"source", one.variant.file});
     const std::string worker = isolation::worker_executable("");  // this program, but for its tests
-    files.push_back({"binary", worker, sha256_of_file(worker)});
+    std::error_code unknown;
+    const std::filesystem::path path = std::filesystem::canonical(worker, unknown);  // of /proc/self/exe
+    files.push_back({"binary", unknown ? worker : path.string(), sha256_of_file(worker)});
   } else if (!one.binary.empty() && (files.empty() || files[0].role == "source")) {
     files.push_back({"binary", one.binary, sha256_of_file(one.binary)});
   }
