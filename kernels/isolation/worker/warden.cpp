@@ -33,8 +33,8 @@ constexpr double kMostMemory = 0.9;
 /// A file may have this many bytes.
 constexpr rlim_t kMostFile = rlim_t{1} << 30;
 constexpr int kTickMs = 50;
-/// As many processes and threads can be started at all. This binds no root user, and it counts those of the sandbox
-/// alone only in a user namespace of its own.
+/// The most processes and threads that the operating system starts for the sandbox. It holds for no root user, and
+/// only a user namespace counts those of the sandbox alone.
 constexpr rlim_t kMostTasks = 4096;
 
 bool say(WardenSays says, int value) {
@@ -49,7 +49,7 @@ void limit(int resource, rlim_t most) {
   setrlimit(resource, &now);
 }
 
-/// True if user 0 of this process is not that of the machine, or is no user of it.
+/// True in a user namespace of its own: the map of the machine's has all 2^32 - 1 users.
 bool has_user_namespace() {
   std::FILE* const file = std::fopen("/proc/self/uid_map", "r");
   if (!file) return false;
@@ -59,7 +59,7 @@ bool has_user_namespace() {
   return read && count < 0xffffffff;
 }
 
-/// What the warden has and the kernel must not have: the place before all others.
+/// Gives up the priority that the worker has from the warden, for good.
 void step_back() {
   limit(RLIMIT_RTPRIO, 0);
   const sched_param none{};
