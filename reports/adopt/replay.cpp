@@ -17,11 +17,6 @@ bool same_figure(const std::optional<double>& a, const std::optional<double>& b)
   return *a == *b || (std::isnan(*a) && std::isnan(*b));
 }
 
-bool nearly_same(const std::optional<double>& a, const std::optional<double>& b) {
-  if (same_figure(a, b)) return true;
-  return a && b && std::abs(*a - *b) <= std::max(1.0, 0.05 * std::max(*a, *b));
-}
-
 }  // namespace
 
 std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
@@ -73,7 +68,9 @@ std::string difference(const CertifiedCase& then, const Record& now, Agreement h
     return fmt::format("{} was {}, and is {}", figure, figure_text(a), figure_text(b));
   };
   if (how == Agreement::verdicts)
-    return nearly_same(then.max_ulp, now.max_ulp) ? "" : differs("max_ulp", then.max_ulp, now.max_ulp);
+    return then.max_ulp.has_value() == now.max_ulp.has_value()
+               ? ""
+               : differs("max_ulp", then.max_ulp, now.max_ulp);
   if (!same_figure(then.max_ulp, now.max_ulp)) return differs("max_ulp", then.max_ulp, now.max_ulp);
   if (!same_figure(then.max_bound_ratio, now.max_bound_ratio))
     return differs("max_bound_ratio", then.max_bound_ratio, now.max_bound_ratio);

@@ -19,8 +19,8 @@ std::string differing_file(const std::vector<CertifiedFile>& then, const std::ve
 std::vector<const CertifiedCase*> sample_of(const std::vector<CertifiedCase>& cases, std::size_t count,
                                             std::uint64_t seed);
 
-/// How closely figures must agree. bits: they are equal. verdicts: status and failed check are equal, and
-/// max_ulp is within 1 ulp or a twentieth.
+/// What must agree. bits: every figure. verdicts: status, failed check and the number of judged rows; the bounds
+/// of the verdict are all that limits a figure on another machine.
 enum class Agreement { bits, verdicts };
 
 /// Empty, or how the case that ran again differs: "max_ulp was 1.25, and is 1.5".

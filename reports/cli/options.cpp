@@ -118,6 +118,13 @@ CLI::Option* add_require(CLI::App& command, std::string& require) {
   return command.add_option("--require", require, "cuda: exit 3 at once if no GPU can run");
 }
 
+void add_machine(CLI::App& command, int& device, bool& shared, std::string& require) {
+  add_device(command, device);
+  command.add_flag("--shared", shared, "do not wait for another check on the same GPU to end");
+  add_sandbox(command);
+  add_require(command, require);
+}
+
 void choose_device(int device) {
   if (device == 0) return;
   if (const std::string why = select_device(device); !why.empty()) throw InputError("--device: " + why);

@@ -78,6 +78,8 @@ void choose_device(int device);
 
 /// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap works.
 void add_sandbox(CLI::App& command);
+/// --device, --shared, --sandbox, --no-sandbox and --require, of a command that judges kernels in workers.
+void add_machine(CLI::App& command, int& device, bool& shared, std::string& require);
 
 CLI::Option* add_require(CLI::App& command, std::string& require);
 /// Selects the device and checks --require: throws EnvironmentError if what is required is not available.

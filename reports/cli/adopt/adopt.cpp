@@ -207,10 +207,7 @@ void add_adopt_command(CLI::App& app, int& status) {
   add_resume(*c, o->resume);
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
-  add_device(*c, o->device);
-  c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
-  add_sandbox(*c);
-  add_require(*c, o->require);
+  add_machine(*c, o->device, o->shared, o->require);
   c->callback([o, &status] { status = run_adopt_command(*o); });
 }
 

@@ -161,7 +161,7 @@ TEST_F(Adopt, AChangedBinaryIsNamed) {
   // Another build of the same source may have other bytes, if the caller says so.
   const Outcome rebuilt = verify("--rebuilt");
   EXPECT_EQ(rebuilt.status, kPassed) << rebuilt.out;
-  EXPECT_NE(rebuilt.out.find("statuses equal, figures within rounding"), rebuilt.out.npos) << rebuilt.out;
+  EXPECT_NE(rebuilt.out.find("verdicts equal, figures not compared"), rebuilt.out.npos) << rebuilt.out;
   fs::remove(mine);
   const Outcome gone = verify();
   EXPECT_EQ(gone.status, kBadCall);

@@ -179,7 +179,7 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
     d.reason = fmt::format("{} of {} cases differ", replayed - same, replayed);
   else
     d.reason = fmt::format("{} cases replayed, all as certified ({}); the certificate says {}: {}", replayed,
-                           v.bits ? "figures equal bit for bit" : "statuses equal, figures within rounding",
+                           v.bits ? "figures equal bit for bit" : "verdicts equal, figures not compared",
                            c.verdict, c.reason);
   for (const std::string& text : v.differences)
     d.cases.push_back(
@@ -259,7 +259,7 @@ void add_verify_command(CLI::App& app, int& status) {
   add_seed(*c, o->seed, "seed that draws the other cases");
   c->add_flag(
       "--rebuilt", o->rebuilt,
-      "the binary may be another build of the same source: verdicts must agree, and figures within rounding");
+      "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
   add_answer_options(*c, o->answer);
   add_device(*c, o->device);

@@ -178,10 +178,7 @@ void add_check_command(CLI::App& app, int& status) {
   add_shard(*c, o->shard);
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
-  add_device(*c, o->device);
-  c->add_flag("--shared", o->shared, "do not wait for another check on the same GPU to end");
-  add_sandbox(*c);
-  add_require(*c, o->require);
+  add_machine(*c, o->device, o->shared, o->require);
   c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run_check_command(*o); });
 }
