@@ -101,17 +101,18 @@ CLI::Option* add_device(CLI::App& command, int& device) {
 }
 
 void add_sandbox(CLI::App& command) {
-  CLI::Option* const must = command.add_flag_callback(
+  command.add_flag_callback(
       "--sandbox",
-      [] {
+      [&command] {
+        // CLI11 looks at excludes() after this, and a machine with no sandbox would end the call first.
+        if (command.count("--no-sandbox") > 0)
+          throw InputError("--sandbox and --no-sandbox: give only one of them");
         if (const std::string why = why_not_sandboxed(); !why.empty())
           throw EnvironmentError("--sandbox: " + why);
       },
       "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
-  command
-      .add_flag_callback(
-          "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user")
-      ->excludes(must);
+  command.add_flag_callback(
+      "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user");
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {

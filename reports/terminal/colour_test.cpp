@@ -42,7 +42,7 @@ class Variable {
 
 TEST(Colour, IsForATerminalThatHasIt) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(terminal, 0);
+  if (terminal < 0) GTEST_SKIP() << "this machine has no pseudo-terminals";
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   {

@@ -179,7 +179,9 @@ TEST_F(AnswerOfCommands, AFileOfAnotherKindStaysAsItIs) {
   EXPECT_EQ(o.err, "assay: --junit " + at("kernel.cu") + ": is a file of another kind, which stays as it is\n");
   EXPECT_EQ(read_file(at("kernel.cu")), "the only copy");
   EXPECT_EQ(command_test::call("assay check safe_block/f32@host --junit /dev/null").status, kBadCall);
-  EXPECT_EQ(command_test::call("assay check safe_block/f32@host --sandbox --no-sandbox").status, kBadCall);
+  for (const char* const both : {"--sandbox --no-sandbox", "--no-sandbox --sandbox"})
+    EXPECT_EQ(command_test::call(std::string("assay check safe_block/f32@host ") + both).err,
+              "assay: --sandbox and --no-sandbox: give only one of them\n");
 }
 
 TEST(VerdictDocument, TextOfAnyKindIsValidInBothForms) {
