@@ -75,6 +75,20 @@ TEST(CountedVariants, CausalOnesReadUpToTheDiagonal) {
   }
 }
 
+TEST(CountedVariants, OnepassMovesEveryByteOnceWhateverTheAlignment) {
+  for (const char* key : {"onepass_fast/f16@host", "onepass/f32@host"}) {
+    const Variant* v = find_counted(key);
+    ASSERT_NE(v, nullptr);
+    const auto size = static_cast<std::int64_t>(size_of(v->dtype));
+    for (const std::int64_t V : {1, 5, 63, 100, 252, 511})
+      for (const std::int64_t rows : {1, 50}) {
+        const AccessCounts c = counts_of(*v, V, rows);
+        EXPECT_EQ(c.logits.loaded, rows * V * size) << key << ", V = " << V;
+        EXPECT_EQ(c.probs.stored, rows * V * size) << key << ", V = " << V;
+      }
+  }
+}
+
 TEST(CountedVariants, OnlineReadsEveryLogitTwiceWhateverTheAlignment) {
   const Variant* v = find_counted("online_block/f32@host");
   ASSERT_NE(v, nullptr);

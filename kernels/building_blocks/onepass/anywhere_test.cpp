@@ -71,6 +71,7 @@ void same_bits_anywhere() {
     ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 1, 1, true)), aligned) << V << ", in place";
     ASSERT_EQ((bits_of<Form, T>(V, 1, 0, 3, 2)), aligned) << V;
     ASSERT_EQ((bits_of<Form, T>(V, V > 10000 ? 3 : 70, 1, 0, 1)), aligned) << V << ", the last of many rows";
+    ASSERT_EQ((bits_of<Form, T>(V, V > 10000 ? 3 : 70, 0, 1, 1)), aligned) << V << ", the last, without gaps";
   }
 }
 TEST(OnepassAnywhere, SameBitsF32) { same_bits_anywhere<f32>(); }
@@ -100,6 +101,63 @@ TEST(OnepassAnywhere, NothingBesideTheRowIsTouched) {
       for (std::int64_t i = 2 * V; i < 2 * V + 32; ++i) ASSERT_EQ(bytes[i], 0x5a) << V << ", " << past;
     }
   }
+}
+
+// Rows without gaps go through shared memory, those of a block together. Each has the bits of a row that is
+// alone and aligned, and nothing beside them is touched.
+template <class T>
+void staged_rows(std::int64_t V, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  constexpr std::int64_t kGuard = 16;
+  const auto value = [V](std::int64_t r, std::int64_t j) {
+    return from_float<T>(static_cast<float>((r * V + j) * 7919 % 1009) / 100);
+  };
+  const auto softmax = [V](T* x, T* p, std::int64_t count, float* m, float* d) {
+    const Problem problem{.op = Op::softmax, .rows = count, .V = V, .in_pitch = V, .out_pitch = V};
+    const Buffers buffers{.logits = x, .probs = p, .m = m, .d = d};
+    run<Fast>(Call<T>(problem, buffers, Stream{}));
+  };
+  Memory<T> x(1, rows * V + kGuard, in), p(1, rows * V + kGuard, out), one(1, V, 0), of_one(1, V, 0);
+  std::memset(p.row(0) - out, 0x5a, static_cast<std::size_t>(out + rows * V + kGuard) * sizeof(T));
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < V; ++j) x.row(0)[r * V + j] = value(r, j);
+  std::vector<float> m(static_cast<std::size_t>(rows)), d(m);
+  softmax(x.row(0), p.row(0), rows, m.data(), d.data());
+  const auto bytes = static_cast<std::size_t>(V) * sizeof(T);
+  for (std::int64_t r = 0; r < rows; r += r < 40 || r > rows - 3 ? 1 : 13) {
+    float m_one = 0, d_one = 0;
+    for (std::int64_t j = 0; j < V; ++j) one.row(0)[j] = value(r, j);
+    softmax(one.row(0), of_one.row(0), 1, &m_one, &d_one);
+    ASSERT_EQ(std::memcmp(p.row(0) + r * V, of_one.row(0), bytes), 0) << r << " of " << rows << ", V = " << V;
+    ASSERT_EQ(m[static_cast<std::size_t>(r)], m_one) << r << ", V = " << V;
+    ASSERT_EQ(d[static_cast<std::size_t>(r)], d_one) << r << ", V = " << V;
+  }
+  const auto* const before = reinterpret_cast<const unsigned char*>(p.row(0) - out);
+  const auto* const after = reinterpret_cast<const unsigned char*>(p.row(0) + rows * V);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(out) * sizeof(T); ++i) ASSERT_EQ(before[i], 0x5a) << V;
+  for (std::size_t i = 0; i < kGuard * sizeof(T); ++i) ASSERT_EQ(after[i], 0x5a) << V << ", " << rows;
+}
+TEST(OnepassAnywhere, RowsWithoutGapsAreStaged) {
+  for (const std::int64_t V : {1, 2, 7, 63, 64, 129, 252, 257, 511})
+    for (const std::int64_t rows : {1, 5, 67})
+      for (std::int64_t past = 0; past < 8; past += rows == 67 ? 3 : 1) {
+        staged_rows<f16>(V, rows, past, past * 5 % 8);
+        if (past < 4 && V < 257) staged_rows<f32>(V, rows, past, past * 3 % 4);
+      }
+  staged_rows<bf16>(63, 300, 1, 1);
+}
+
+// A launch may begin while the kernel before it ends. In every rung, every thread waits for that end, also
+// one without a row.
+TEST(OnepassAnywhere, EveryThreadWaitsForTheKernelBefore) {
+  for (const std::int64_t V : kLengths)
+    for (const std::int64_t rows : {1, 3}) {
+      const std::int64_t launched = overlapping_threads, waited = waiting_threads;
+      bits_of<Fast, f32>(V, rows, 0, 0, 0);
+      bits_of<Fast, f16>(V, rows, 1, 1, 1);
+      bits_of<Fast, bf16>(V, rows, 0, 1, 1);
+      EXPECT_GT(overlapping_threads, launched) << V;
+      EXPECT_EQ(waiting_threads - waited, overlapping_threads - launched) << V << ", " << rows;
+    }
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(kMostThreads)
       kAgain && slice.count > tile ? (slice.count - 1) / tile * tile : 0;
   const int in_last = static_cast<int>(slice.count - last);
 
+  wait_for_previous();
   Held<T, kCount, kAnywhere<Form>> held;
   Normalizer n = identity();
   if constexpr (kAgain) {

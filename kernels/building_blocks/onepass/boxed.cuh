@@ -25,6 +25,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const Slice<T, int> slice(x, parts, team.rank, team.blocks);
   const int in_box = slice.count < room ? slice.count : room;
   const bool copied = !kAnywhere<Form> || reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+  wait_for_previous();
   if (copied && thread == 0) {
     arrived[0].expect(in_box * 16);
     if (in_box) copy_in(box, slice.from, in_box * 16, arrived[0]);

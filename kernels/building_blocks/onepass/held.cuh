@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/building_blocks/onepass/misaligned.cuh"
+#include "kernels/building_blocks/onepass/overlap.cuh"
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/building_blocks/row_write.cuh"
 

@@ -41,7 +41,7 @@ std::optional<Resident> resident_team(const RungOfTable& r) {
 template <class Form, class T>
 std::optional<Resident> resident(const RungOfTable& r) {
   const std::string_view rung = r.rung;
-  if (rung == "lanes") return resident_of(lanes_rung<Form, T, 2, 32>, r.threads, 0);
+  if (rung == "lanes") return resident_of(lanes_rung<Form, T, 2, 32, true>, r.threads, 0);
   if (rung == "warp") return resident_of(warp_rung<Form, T, 4>, r.threads, 0);
   if (rung == "block") return resident_team<Form, Alone, T>(r);
   if (rung == "cluster") return resident_team<Form, Cluster, T>(r);

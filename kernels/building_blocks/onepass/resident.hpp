@@ -25,7 +25,7 @@ struct RungOfTable {
 };
 
 inline constexpr RungOfTable kResident[] = {
-    {"lanes", 2, 256, 0, false, {36, 6}, {40, 6}, {40, 6}},
+    {"lanes", 2, 256, 0, false, {28, 8}, {32, 8}, {31, 8}},
     {"warp", 4, 256, 0, false, {39, 6}, {40, 6}, {48, 5}},
     {"block", 2, 512, 0, false, {32, 4}, {32, 4}, {32, 4}},
     {"block", 8, 512, 0, false, {64, 2}, {59, 2}, {59, 2}},

@@ -33,12 +33,14 @@ enum class Rung { lanes, warp, block, cluster, boxed, grid, stream };
 
 /// `count`: accesses a thread holds in registers. `threads`: those of a row in the rung `lanes`, else those
 /// of a block. `blocks`: blocks of a row. `room`: accesses that a block holds in shared memory. `again`: the
-/// row does not fit.
+/// row does not fit. `staged`: the rung `lanes` may take rows through shared memory. `overlaps`: the launch
+/// may begin while the kernel before it ends.
 struct Step {
   Rung rung;
   int count, threads, blocks = 1;
   bool again = false;
   int room = 0;
+  bool staged = false, overlaps = false;
 };
 
 inline constexpr int kMostRoom = 12288;  // accesses in a block's shared memory: 192 KiB
@@ -51,10 +53,11 @@ struct Gpu {
   bool grid = false;    // cooperative launches, and a place to meet
   int cluster_threads = kMostBlocks * kMostThreads;
   int room = kMostRoom;
+  bool overlaps = false;  // of launches
 };
 /// The executor has a stack for each thread of a cluster, so it gets few. With so little room, rows of usual
 /// lengths go through every rung.
-inline constexpr Gpu kHostExecutor{.most_blocks = 8, .cluster_threads = 1024, .room = 1024};
+inline constexpr Gpu kHostExecutor{.most_blocks = 8, .cluster_threads = 1024, .room = 1024, .overlaps = true};
 
 inline constexpr std::int64_t kMostHeld = std::int64_t{kMostThreads} * 8;  // accesses in a block's registers
 inline constexpr std::int64_t kHalfHeld = kMostHeld / 2;  // so that a multiprocessor holds two blocks
@@ -126,10 +129,13 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
   const std::int64_t accesses = ceil_div(V, kPerAccess<T>), whole = V / kPerAccess<T>;
   constexpr bool wide = sizeof(T) == 4;
   if (accesses <= 64) {
-    const int count = wide || accesses > 32 ? 2 : 1;
+    const int count = wide || accesses > 16 ? 2 : 1;
     int lanes = 4;
     while (lanes * count < accesses) lanes *= 2;
-    return {Rung::lanes, count, lanes};
+    // With few rows, the detour takes longer than what it saves.
+    Step s{Rung::lanes, count, lanes};
+    s.staged = rows >= std::int64_t{8} * gpu.multiprocessors;
+    return s;
   }
   // Where there are fewer rows than multiprocessors, more threads share a row, so that each waits for less.
   if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
@@ -192,6 +198,8 @@ Gpu gpu_for(Kernel kernel) {
       cudaFuncGetAttributes(&code, kernel) != cudaSuccess)
     return g;
   g.grid = cooperative != 0 && code.ptxVersion >= 70;
+  // Both came with compute capability 9.0. Older code would not wait for the kernel before it.
+  g.overlaps = clusters && code.ptxVersion >= 90;
   if (!clusters || code.ptxVersion < 90 ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16) !=
@@ -210,7 +218,7 @@ Gpu gpu_for(Kernel kernel) {
 }
 #endif
 
-/// The rows of one launch.
+/// The rows of one launch, at most 2^26: 32 bits count them.
 template <class T>
 struct Part {
   Rows<const T> logits;
@@ -224,7 +232,8 @@ struct Part {
 /// longer (H200).
 template <class T, class F>
 void in_parts(const Call<T>& c, int per_block, F launch_part) {
-  const std::int64_t rows = c.problem.rows, most = std::int64_t{c.blocks(per_block)} * per_block;
+  const std::int64_t rows = c.problem.rows,
+                     most = std::int64_t{std::min(c.blocks(per_block), 1u << 20)} * per_block;
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
     launch_part(Part<T>{{c.logits.row(first), count, c.logits.pitch},
@@ -236,9 +245,14 @@ void in_parts(const Call<T>& c, int per_block, F launch_part) {
 }
 
 template <class T, class... P, class... A>
-void launch_parts(const Call<T>& c, void (*kernel)(P...), int per_block, int threads, A... more) {
+void launch_parts(const Call<T>& c, const Step& s, void (*kernel)(P...), int per_block, int threads,
+                  A... more) {
   in_parts(c, per_block, [&](const Part<T>& p) {
-    launch(kernel, p.blocks, threads, 0, c.stream, p.logits, p.probs, p.m, p.d, c.V, more...);
+    if (s.overlaps)
+      launch_overlapping(kernel, p.blocks, 1, threads, 0, c.stream, p.logits, p.probs, p.m, p.d, c.V,
+                         more...);
+    else
+      launch(kernel, p.blocks, threads, 0, c.stream, p.logits, p.probs, p.m, p.d, c.V, more...);
   });
 }
 
@@ -249,8 +263,14 @@ void launch_parts_in_clusters(const Call<T>& c, void (*kernel)(P...), const Step
   if (s.room) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRoom * 16);
 #endif
   in_parts(c, 1, [&](const Part<T>& p) {
-    launch_clusters(kernel, p.blocks, s.blocks, s.threads, static_cast<std::size_t>(s.room) * 16, c.stream,
-                    p.logits, p.probs, p.m, p.d, c.V, Cluster::Where{s.blocks}, more...);
+    const auto room = static_cast<std::size_t>(s.room) * 16;
+    const Cluster::Where where{s.blocks};
+    if (s.overlaps)
+      launch_overlapping(kernel, p.blocks, s.blocks, s.threads, room, c.stream, p.logits, p.probs, p.m, p.d,
+                         c.V, where, more...);
+    else
+      launch_clusters(kernel, p.blocks, s.blocks, s.threads, room, c.stream, p.logits, p.probs, p.m, p.d, c.V,
+                      where, more...);
   });
 }
 
@@ -269,7 +289,7 @@ template <class Form, class T, int kCount, bool kAgain>
 void launch_team(const Call<T>& c, const Step& s) {
   if (s.rung == Rung::cluster)
     return launch_parts_in_clusters(c, block_rung<Form, Cluster, T, kCount, kAgain>, s);
-  launch_parts(c, block_rung<Form, Alone, T, kCount, kAgain>, 1, s.threads, Alone::Where{});
+  launch_parts(c, s, block_rung<Form, Alone, T, kCount, kAgain>, 1, s.threads, Alone::Where{});
 }
 
 #if defined(__CUDACC__)
@@ -283,25 +303,8 @@ void launch_in_grid(const Call<T>& c, const Step& s, MeetingPlace* place) {
 #endif
 
 template <class Form, class T>
-void launch_lanes(const Call<T>& c, const Step& s) {
-  constexpr int kCount = sizeof(T) == 4 ? 2 : 1;
-  const auto start = [&](auto kernel) { launch_parts(c, kernel, kLanesThreads / s.threads, kLanesThreads); };
-  if (s.count > kCount) return start(lanes_rung<Form, T, 2, 32>);
-  switch (s.threads) {
-    case 4:
-      return start(lanes_rung<Form, T, kCount, 4>);
-    case 8:
-      return start(lanes_rung<Form, T, kCount, 8>);
-    case 16:
-      return start(lanes_rung<Form, T, kCount, 16>);
-    default:
-      return start(lanes_rung<Form, T, kCount, 32>);
-  }
-}
-
-template <class Form, class T>
 void launch_warp(const Call<T>& c, const Step& s) {
-  const auto start = [&](auto kernel) { launch_parts(c, kernel, kWarpThreads / 32, kWarpThreads); };
+  const auto start = [&](auto kernel) { launch_parts(c, s, kernel, kWarpThreads / 32, kWarpThreads); };
   if constexpr (sizeof(T) == 4)
     if (s.count == 8) return start(warp_rung<Form, T, 8>);
   start(warp_rung<Form, T, 4>);
@@ -321,14 +324,18 @@ void run(const Call<T>& c) {
       s = step_for<T>(c.V, rows, gpu, one_value(Form::op));
     }
 #else
-  const Step s = step_for<T>(c.V, rows, kHostExecutor, one_value(Form::op));
+  constexpr Gpu gpu = kHostExecutor;
+  Step s = step_for<T>(c.V, rows, gpu, one_value(Form::op));
 #endif
+  s.overlaps = gpu.overlaps;
   if (s.rung == Rung::boxed) return launch_parts_in_clusters(c, boxed_rung<Form, Cluster, T, 8>, s, s.room);
   if constexpr (one_value(Form::op))
-    if (s.rung == Rung::stream) return launch_parts(c, stream_rung<Form, T>, 1, s.threads);
+    if (s.rung == Rung::stream) return launch_parts(c, s, stream_rung<Form, T>, 1, s.threads);
   switch (s.rung) {
     case Rung::lanes:
-      return launch_lanes<Form>(c, s);
+      return launch_lanes<Form>(
+          c, s.count, s.threads, s.staged,
+          [&](auto kernel, int per_block, int threads) { launch_parts(c, s, kernel, per_block, threads); });
     case Rung::warp:
       return launch_warp<Form>(c, s);
     default:

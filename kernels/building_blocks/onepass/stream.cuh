@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(kStreamThreads, kStreamBlocks)
   const T* const x = logits.row(team.row);
   const Parts<T> parts(x, V);
   const auto* const from = reinterpret_cast<const Access<T>*>(x + parts.head);
+  wait_for_previous();
   const Edge<T> edge(x, parts, 0, thread);
   Normalizer n = identity();
   Held<T, kStreamCount> tile;

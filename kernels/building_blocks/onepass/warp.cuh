@@ -14,6 +14,7 @@ __global__ void __launch_bounds__(kWarpThreads)
   constexpr int kWarps = kWarpThreads / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  wait_for_previous();
   if (row >= logits.count) return;
   const T* const x = logits.row(row);
   const Parts<T> parts(x, V, kAnywhere<Form>);

@@ -1,0 +1,50 @@
+// A launch that the GPU may start while the kernel before it in the stream still ends. Between two usual
+// launches a GPU is idle for about a microsecond: the last blocks of one end, then the first of the next are
+// started. Here the blocks are started as soon as there is room, and wait for that kernel's end before they
+// touch memory. (CUDA: programmatic dependent launch, compute capability 9.0. It also works where a stream is
+// captured into a graph.)
+#pragma once
+
+#include "kernels/building_blocks/backend.hpp"
+#if !defined(__CUDACC__)
+#include <atomic>
+#endif
+
+namespace assay::ASSAY_BACKEND::onepass {
+
+#if !defined(__CUDACC__)
+/// On the host, for a test: threads launched by launch_overlapping, and those that called wait_for_previous.
+inline std::atomic<std::int64_t> overlapping_threads{0}, waiting_threads{0};
+#endif
+
+/// Waits until the kernel before this one has ended and everything that it wrote can be seen. Every thread of
+/// a kernel that is launched by launch_overlapping calls it before it reads or writes memory.
+__device__ __forceinline__ void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif !defined(__CUDACC__)
+  waiting_threads.fetch_add(1, std::memory_order_relaxed);
+#endif
+}
+
+/// Launches clusters of `blocks` blocks each, or blocks, if that is 1. The executor runs one kernel after the
+/// other. Errors are those of cudaGetLastError.
+template <class... P, class... A>
+void launch_overlapping(void (*kernel)(P...), unsigned clusters, int blocks, int threads, std::size_t shared,
+                        const Stream& stream, A... arguments) {
+#if defined(__CUDACC__)
+  ClusterConfig c = cluster_config(clusters, blocks, threads, shared, stream.handle);
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1] = c.attribute;
+  c.config.attrs = attributes;
+  c.config.numAttrs = blocks == 1 ? 1 : 2;
+  (void)cudaLaunchKernelEx(&c.config, kernel, static_cast<P>(arguments)...);
+#else
+  overlapping_threads += std::int64_t{clusters} * blocks * threads;
+  launch_clusters(kernel, clusters, blocks, threads, shared, stream, arguments...);
+#endif
+}
+
+}  // namespace assay::ASSAY_BACKEND::onepass
