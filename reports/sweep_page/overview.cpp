@@ -179,7 +179,8 @@ std::string reading() {
          too_long_words() +
          ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a "
          "device-to-device copy, divided by the "
-         "kernel's time. It is the fastest of three: memcpy, and two kernels that only copy. The copy moves "
+         "kernel's time. It is the fastest of four: memcpy, two kernels that only copy, and one of these that is started while "
+         "the kernel before it ends, as <code>onepass</code> is. The copy moves "
          "the bytes that any kernel must move (every logit read once, every "
          "output written once). A kernel with 100 % is as fast as a copy.</dd><dt>Share of the "
          "read</dt><dd>The same with a pass that only reads. It is the ceiling of top-k and log-sum-exp, "

@@ -4,7 +4,7 @@
 //   no_exp     every exp is a multiplication
 //   no_merge   no exchange of (m, d) between threads, warps and blocks
 //   bare       neither, and no maximum and no sum: the rung only loads the row, holds it and stores it
-// `copy_us`: the fastest of cudaMemcpyAsync and four copy kernels. Cold caches: pairs of buffers in turn,
+// `copy_us`: the fastest of cudaMemcpyAsync and the copy kernels of the sweep. Cold caches: pairs of buffers in turn,
 // more than twice the L2. Prints a JSON line a shape. reports/publish/limits/measure.sh compiles and runs it.
 #include <algorithm>
 #include <cstdio>
@@ -104,7 +104,9 @@ void measure(const Pool& pool, const char* type, std::int64_t rows, std::int64_t
   };
   const auto memcpy_us = median_us(
       [&](int i) { cudaMemcpyAsync(to(i), from(i), bytes, cudaMemcpyDeviceToDevice, stream); }, guess);
-  const double copied = std::min({copy(true), copy(false), memcpy_us});
+  double copied = std::min({copy(true), copy(false), memcpy_us});
+  if (rig::launches_overlap())
+    copied = std::min(copied, median_us([&](int i) { rig::enqueue_overlapping_copy(stream, to(i), from(i), bytes); }, guess));
   using onepass::With;
   const double whole = time(onepass::Fast(Normalizer{0, 1})),
                no_exp = time(With<onepass::NoExp>(Normalizer{0, 1})),

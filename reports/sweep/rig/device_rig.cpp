@@ -126,13 +126,15 @@ class DeviceRig final : public Rig {
   }
 
   bool prepare_copy(std::size_t bytes, CopyBy by) override {
-    const std::size_t half = std::max<std::size_t>(1, bytes / 2);
-    const std::size_t stride = (half + 255) / 256 * 256;
+    if (by == CopyBy::overlapping && !rig::launches_overlap()) return false;
+    const std::size_t half = std::max<std::size_t>(1, bytes / 2), stride = (half + 255) / 256 * 256;
     if (!forget_and_take(2 * stride)) return false;
     work_ = [this, half, stride, by](std::int64_t set) {
       std::byte* const pair = base_ + static_cast<std::size_t>(set) * 2 * stride;
       if (by == CopyBy::memcpy)
         check_cuda(cudaMemcpyAsync(pair + stride, pair, half, cudaMemcpyDeviceToDevice, stream_), "copying");
+      else if (by == CopyBy::overlapping)
+        rig::enqueue_overlapping_copy(stream_, pair + stride, pair, half);
       else
         rig::enqueue_copy(stream_, pair + stride, pair, half, by == CopyBy::streaming);
     };

@@ -56,6 +56,17 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+constexpr int kOverlapping = 128;  // threads of a block, as in the streaming copy
+
+__global__ void __launch_bounds__(kOverlapping)
+    copy_after_waiting(const uint4* __restrict__ from, uint4* __restrict__ to, std::size_t n) {
+  const std::size_t at = std::size_t{blockIdx.x} * kOverlapping + threadIdx.x;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  if (at < n) __stcs(to + at, __ldcs(from + at));
+}
+
 __global__ void nothing() {}
 
 template <class Word>
@@ -104,6 +115,30 @@ void enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes, b
   else
     copy_all<kThreads, kLoads, false>
         <<<blocks_for(n, kThreads * kLoads), kThreads, 0, of(stream)>>>(in, out, n);
+}
+
+void enqueue_overlapping_copy(void* stream, void* to, const void* from, std::size_t bytes) {
+  const std::size_t n = (bytes + 15) / 16;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks_for(n, kOverlapping));
+  config.blockDim = dim3(kOverlapping);
+  config.stream = of(stream);
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  (void)cudaLaunchKernelEx(&config, copy_after_waiting, static_cast<const uint4*>(from),
+                           static_cast<uint4*>(to), n);
+}
+
+bool launches_overlap() {
+  int device = 0, major = 0;
+  cudaFuncAttributes code{};
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         cudaFuncGetAttributes(&code, copy_after_waiting) == cudaSuccess && major >= 9 &&
+         code.ptxVersion >= 90;
 }
 
 void enqueue_nothing(void* stream) { nothing<<<1, 1, 0, of(stream)>>>(); }

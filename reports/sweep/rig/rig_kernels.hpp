@@ -15,6 +15,12 @@ void enqueue_hold(void* stream, const unsigned* flag, unsigned ticket, std::uint
 /// kept in the caches; otherwise four accesses a thread.
 void enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes, bool streaming);
 
+/// The streaming copy, which the device may start while the kernel before it ends; it waits for that end
+/// before it touches memory. launches_overlap() says whether the current device and the compiled code can do
+/// this.
+void enqueue_overlapping_copy(void* stream, void* to, const void* from, std::size_t bytes);
+bool launches_overlap();
+
 /// Reads `bytes` (rounded up to 16) from a 16-byte aligned address. `sink` is almost never written.
 void enqueue_read(void* stream, const void* from, std::size_t bytes, unsigned* sink);
 
