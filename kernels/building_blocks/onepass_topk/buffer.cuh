@@ -32,14 +32,16 @@ struct Buffer {
     for (; mask && slot < kRoom; mask &= mask - 1) at[slot++] = of(__ffs(static_cast<int>(mask)) - 1);
     return room;
   }
-  /// push() for a whole warp, each lane with a candidate or none. There must be room.
-  __device__ __forceinline__ void push_lanes(bool has, Candidate c) {
+  /// push() for a whole warp, each lane with a candidate or none.
+  __device__ __forceinline__ bool push_lanes(bool has, Candidate c) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const unsigned lanes = __ballot_sync(kAllLanes, has);
     int first = 0;
     if (lane == 0 && lanes) first = atomicAdd(&count, __popc(lanes));
-    first = __shfl_sync(kAllLanes, first, 0);
-    if (has) at[first + __popc(lanes & ((1u << lane) - 1))] = c;
+    const int slot = __shfl_sync(kAllLanes, first, 0) + __popc(lanes & ((1u << lane) - 1));
+    if (!has) return true;
+    if (slot < kRoom) at[slot] = c;
+    return slot < kRoom;
   }
   __device__ __forceinline__ int size() const { return count < kRoom ? count : kRoom; }
 

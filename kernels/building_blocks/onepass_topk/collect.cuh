@@ -65,6 +65,9 @@ __device__ __forceinline__ float floor_after(float floor, float bound) {
   return bound == floor && bound != negative_infinity() ? next_above(bound) : floor;
 }
 
+/// Up to so many lanes of a warp with candidates are looked at one after the other.
+inline constexpr int kFewLanes = 8;
+
 /// A tile in a stage of the ring, as what candidates come from. A source has:
 ///   collect(floor, least, buffer)   the calling thread appends its part; false if something found no room
 ///   collect_first(floor, k, buffer) of those equal to `floor`, appends the first k and few more; false, and
@@ -82,10 +85,38 @@ struct TileSource {
   __device__ __forceinline__ bool collect(float floor, Candidate least,
                                           Buffer<kRoom, kThreads>& buffer) const {
     const bool room = collect_edge(tile, floor, least, buffer);
+    return collect_own(floor, least, buffer) && room;
+  }
+  /// The same without the edge.
+  template <int kRoom>
+  __device__ __forceinline__ bool collect_own(float floor, Candidate least,
+                                              Buffer<kRoom, kThreads>& buffer) const {
     const OwnOfTile<T, kThreads> own{tile, stage};
     unsigned mask = own.reaching(floor);
     if (least) mask = own.no_later(mask, least);
-    return buffer.push_each(mask, [&](int bit) { return own.at(bit); }) && room;
+    return buffer.push_each(mask, [&](int bit) { return own.at(bit); });
+  }
+
+  /// collect() with the calling thread's maximum. If few lanes of the warp have something, the warp looks at
+  /// the elements of one lane after the other, each lane at one element. All lanes must call it.
+  template <int kRoom>
+  __device__ __forceinline__ bool collect_some(float largest, float floor,
+                                               Buffer<kRoom, kThreads>& buffer) const {
+    bool room = collect_edge(tile, floor, 0, buffer);
+    unsigned lanes = __ballot_sync(kAllLanes, largest >= floor);
+    if (__popc(lanes) > kFewLanes) {
+      if (largest >= floor) room &= collect_own(floor, 0, buffer);
+      return room;
+    }
+    const unsigned lane = threadIdx.x % 32, j = lane % kPerAccess<T>;
+    for (; lanes; lanes &= lanes - 1) {
+      const unsigned of = threadIdx.x - lane + static_cast<unsigned>(__ffs(static_cast<int>(lanes))) - 1;
+      const unsigned access = of + lane / kPerAccess<T> * kThreads;
+      const bool there = lane < kTileCount * kPerAccess<T> && access < tile.size();
+      const float x = there ? to_float(reinterpret_cast<const T*>(stage + access)[j]) : quiet_nan();
+      room &= buffer.push_lanes(x >= floor, candidate(x, tile.column(access) + j));
+    }
+    return room;
   }
 
   /// Access i of a warp's lanes is a run of columns, and run i x kWarps + warp follows the run before it. So

@@ -37,8 +37,13 @@ inline std::int64_t topk_multiprocessors() {
   return 4;
 #endif
 }
-/// Threads of a block where it does not share a row.
-constexpr int topk_threads(int k) { return k <= kFew ? kFewThreads : kSelectThreads; }
+/// Threads of a block where it does not share a row, for logits of so many bytes.
+constexpr int topk_threads(std::size_t bytes, int k) {
+  return k > kFew ? kSelectThreads : k <= kLeastK && bytes == 4 ? kLeastThreads : kFewThreads;
+}
+/// Their least number for T.
+template <class T>
+inline constexpr int kFewestThreads = topk_threads(sizeof(T), 1);
 /// Blocks that the GPU holds at a time.
 inline std::int64_t topk_slots(int threads) {
   return topk_multiprocessors() * (kBackend == Backend::cuda ? 1024 / threads : 1);
@@ -55,18 +60,19 @@ inline std::int64_t topk_accesses(const Problem& p) {
 }
 /// Parts of a row. Each has a whole tile at least, so that none is empty.
 inline int topk_parts(const Problem& p) {
-  const int threads = topk_threads(p.k);
+  const int threads = topk_threads(static_cast<std::size_t>(size_of(p.in)), p.k);
   return static_cast<int>(std::max<std::int64_t>(
       1,
       std::min({topk_slots(threads) / std::max<std::int64_t>(p.rows, 1),
                 topk_accesses(p) / (threads * kTileCount) - 1, kMostParts, kMostLeft / std::max(p.k, 1)})));
 }
-/// Blocks that share a row, or 1. `most`: largest cluster.
-inline int topk_sharing_blocks(const Problem& p, int most) {
+/// Blocks of `threads` threads that share a row, or 1: so many that each has one tile, if that is possible.
+/// `most`: largest cluster.
+inline int topk_sharing_blocks(const Problem& p, int threads, int most) {
   const std::int64_t accesses = topk_accesses(p);
   int blocks = 1;
-  while (2 * blocks <= most && 2 * blocks * p.rows <= 2 * topk_multiprocessors() &&
-         2 * blocks * kLeastShared <= accesses)
+  while (accesses > blocks * threads * kTileCount && 2 * blocks <= most &&
+         2 * blocks * p.rows <= 2 * topk_multiprocessors() && 2 * blocks * kLeastShared <= accesses)
     blocks *= 2;
   return accesses <= blocks * kMostShared ? blocks : 1;
 }
@@ -77,7 +83,7 @@ constexpr std::int64_t topk_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   // The elements of a tile, the edge, a merge for each tile; then lanes, warps, lanes, of a block and of the
   // parts.
-  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewThreads>) + 2 * (5 + 5);
+  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
 }
 
 /// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
@@ -164,14 +170,24 @@ void launch_sharing(const Call<T>& c, const Selected<T>& to, int blocks) {
                     c.stream, pieces, to, c.m, c.d, first);
   }
 }
-/// The k best, k up to kStreamK.
+/// False if nobody can share these rows.
+template <class Form, class T, int kRoom, int kThreads>
+bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
+  const int most = largest_cluster<kRoom, kThreads>(topk_sharing<Form, T, kRoom, kThreads>);
+  const int blocks = topk_sharing_blocks(c.problem, kThreads, most);
+  if (blocks > 1) launch_sharing<Form, T, kRoom, kThreads>(c, to, blocks);
+  return blocks > 1;
+}
+/// The k best, k up to kStreamK. A row that is short for a cluster gets blocks of half the threads.
 template <class Form, class T, int kRoom, int kThreads>
 void launch_best(const Call<T>& c, const Selected<T>& to) {
-  constexpr int kSharing = kThreadsSharing<kRoom>;
-  const int blocks = topk_sharing_blocks(
-      c.problem, largest_cluster<kRoom, kSharing>(topk_sharing<Form, T, kRoom, kSharing>));
-  if (blocks > 1) return launch_sharing<Form, T, kRoom>(c, to, blocks);
-  launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
+  constexpr int kSharing = kThreadsSharing<kRoom>, kHalf = kSharing / 2;
+  bool shared = false;
+  if constexpr (kRoom == kSmallRoom)
+    if (topk_accesses(c.problem) <= 8 * kHalf * kTileCount)
+      shared = shared_by_clusters<Form, T, kRoom, kHalf>(c, to);
+  if (!shared) shared = shared_by_clusters<Form, T, kRoom, kSharing>(c, to);
+  if (!shared) launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
 }
 
 template <class T>
@@ -191,7 +207,7 @@ void launch_radix(const Call<T>& c) {
   auto* const m = static_cast<float*>(c.buffers.workspace);
   float* const d = m + c.problem.rows;
   void* const place = d + c.problem.rows;
-  launch_topk<Form, T, kSmallRoom, kFewThreads>(c, without_k(c.problem), Selected<T>{}, m, d, place);
+  launch_topk<Form, T, kSmallRoom, kFewestThreads<T>>(c, without_k(c.problem), Selected<T>{}, m, d, place);
   launch(topk_radix<Form, T>, std::min<unsigned>(c.blocks(), kMostRadixBlocks), kRadixThreads, 0, c.stream,
          c.logits, selected(c), m, d, c.m, c.d, c.V,
          RadixPlace{static_cast<RankedColumn*>(place), radix_room(c.problem)});
@@ -252,6 +268,8 @@ struct TopkLadder {
       launch_rounds<Form>(c);
     else if (c.k > kStreamK)
       launch_radix<Form>(c);
+    else if (c.k <= kLeastK)
+      launch_best<Form, T, kSmallRoom, kFewestThreads<T>>(c, selected(c));
     else if (c.k <= kFew)
       launch_best<Form, T, kSmallRoom, kFewThreads>(c, selected(c));
     else

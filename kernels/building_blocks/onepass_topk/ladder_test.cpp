@@ -127,7 +127,7 @@ TEST(OnepassTopk, IsRightWhateverTheOrderOfTheElements) {
 
 TEST(OnepassTopk, ManyRowsAreInOnePart) {
   const Launch<f32> l(kFillings[0].of, 5, 12289, 5, 0);
-  EXPECT_EQ(topk_sharing_blocks(l.problem, 8), 1);
+  EXPECT_EQ(topk_sharing_blocks(l.problem, 128, 8), 1);
   EXPECT_EQ(topk_parts(l.problem), 1);
 }
 
@@ -135,7 +135,10 @@ TEST(OnepassTopk, ManyRowsAreInOnePart) {
 template <class T>
 void launch_in_parts(const Launch<T>& l) {
   const Call<T> c(l.problem, l.buffers, Stream{});
-  if (c.k <= kFew)
+  if (c.k <= kLeastK)
+    launch_topk<Accurate, T, kSmallRoom, kFewestThreads<T>>(c, c.problem, selected(c), c.m, c.d,
+                                                            c.buffers.workspace);
+  else if (c.k <= kFew)
     launch_topk<Accurate, T, kSmallRoom, kFewThreads>(c, c.problem, selected(c), c.m, c.d,
                                                       c.buffers.workspace);
   else
@@ -148,7 +151,7 @@ void expect_shared_and_in_parts(std::int64_t rows, std::int64_t V, int k, std::s
   for (const Filling& f : kFillings) {
     Launch<T> shared(f.of, rows, V, k, offset), parts(f.of, rows, V, k, offset);
     const int most = k <= kFew ? 8 : 2;
-    EXPECT_EQ(topk_sharing_blocks(shared.problem, most), most / static_cast<int>(rows)) << V;
+    EXPECT_EQ(topk_sharing_blocks(shared.problem, 1024 / most, most), most / static_cast<int>(rows)) << V;
     EXPECT_GT(topk_parts(parts.problem), 1);
     TopkLadder<Accurate>::run(Call<T>(shared.problem, shared.buffers, Stream{}));
     launch_in_parts(parts);
@@ -172,11 +175,33 @@ TEST(OnepassTopk, SharesFewLongRows) {
   expect_shared_and_in_parts<bf16>(1, 66000, 256, 0);
 }
 
+TEST(OnepassTopk, SharesShorterRowsByBlocksOfHalfTheThreads) {
+  for (const Filling& f : kFillings) {
+    Launch<f32> l(f.of, 2, 6000, 30, 3);
+    ASSERT_LE(topk_accesses(l.problem), 8 * 64 * kTileCount);
+    ASSERT_EQ(topk_sharing_blocks(l.problem, 64, 16), 2);
+    TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
+    l.expect_order(f.name);
+  }
+}
+
+TEST(OnepassTopk, AsManyBlocksShareARowAsHaveOneTileEach) {
+  Problem p;
+  p.in = Dtype::f32;
+  p.rows = 1;
+  p.V = 8000;  // 1998 whole accesses at least
+  EXPECT_EQ(topk_sharing_blocks(p, 256, 16), 2);
+  EXPECT_EQ(topk_sharing_blocks(p, 512, 16), 1);
+  p.V = 16000;
+  EXPECT_EQ(topk_sharing_blocks(p, 256, 16), 4);
+  EXPECT_EQ(topk_sharing_blocks(p, 512, 16), 2);
+}
+
 TEST(OnepassTopk, SharesRowsInSeveralLaunches) {
   Launch<f32> l(kFillings[0].of, 3, 20000, 7, 1);
   Stream one_row;
   one_row.max_blocks = 1;
-  ASSERT_EQ(topk_sharing_blocks(l.problem, 8), 2);
+  ASSERT_EQ(topk_sharing_blocks(l.problem, 128, 8), 2);
   TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, one_row));
   l.expect_order("a launch a row");
   for (int r = 0; r < 3; ++r) EXPECT_GT(l.m[static_cast<std::size_t>(r)], 3.0f);
@@ -189,7 +214,7 @@ TEST(OnepassTopk, SharesOnlyFewLongRows) {
   const auto blocks = [&](std::int64_t rows, std::int64_t V) {
     p.rows = rows;
     p.V = V;
-    return topk_sharing_blocks(p, 16);
+    return topk_sharing_blocks(p, 128, 16);
   };
   EXPECT_EQ(blocks(9, 131072), 1);
   EXPECT_EQ(blocks(1, 4000), 1);
@@ -206,7 +231,7 @@ TEST(OnepassTopk, SharesOnlyFewLongRows) {
 TEST(OnepassTopk, FewerNumbersThanKInARowThatIsShared) {
   const auto only = [](std::int64_t i, std::mt19937&) { return i % 9000 == 77 ? 1.0f : kNan; };
   Launch<f32> l(only, 1, 40000, 20, 2);
-  ASSERT_GT(topk_sharing_blocks(l.problem, 8), 1);
+  ASSERT_GT(topk_sharing_blocks(l.problem, 128, 8), 1);
   TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
   l.expect_order("five numbers");
 }

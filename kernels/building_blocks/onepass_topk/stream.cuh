@@ -86,15 +86,14 @@ __device__ __forceinline__ void select_piece(const Pieces<T>& pieces, std::int64
   if (thread == 0) buffer.count = 0;
   __syncthreads();  // the buffer is empty; the ring has been started
   float floor = wanted ? negative_infinity() : quiet_nan();
-  for (Tile<T, kThreads> tile(pieces, piece, 0);; tile.at += tile.kAccesses) {
+  for (Tile<T, kThreads> tile(pieces, piece);; tile.at += tile.kAccesses) {
     const Access<T>* const stage = ring.wait(tile);
     const float largest = fold_tile<E>(tile, stage, running);
     const TileSource<T, kThreads> source{tile, stage};
     const float bound =
         wanted && tile.bounded() ? groups_bound<T>(running.maxima, k, buffer.bound) : negative_infinity();
     floor = higher(floor, bound);
-    const bool room =
-        largest >= floor ? source.collect(floor, 0, buffer) : collect_edge(tile, floor, 0, buffer);
+    const bool room = source.collect_some(largest, floor, buffer);
     if (tile.last()) {
       const Normalizer own = merge_lanes<E>(running.n);
       if (thread % 32 == 0) shared.warps[thread / 32] = own;

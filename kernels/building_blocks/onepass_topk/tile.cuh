@@ -41,7 +41,8 @@ struct Tile {
   unsigned columns, head, accesses;
   unsigned begin, end, at;  // of the piece; of the tile
 
-  __device__ __forceinline__ Tile(const Pieces<T>& p, std::int64_t piece, unsigned turn)
+  /// The first tile of a piece.
+  __device__ __forceinline__ Tile(const Pieces<T>& p, std::int64_t piece)
       : x(p.logits.row(p.row(piece))), columns(static_cast<unsigned>(p.V)) {
     const Parts<T> parts(x, p.V);
     head = static_cast<unsigned>(parts.head);
@@ -54,7 +55,7 @@ struct Tile {
       begin = min(part * whole, accesses);
       end = min(begin + whole, accesses);
     }
-    at = begin + turn * kAccesses;
+    at = begin;
   }
   __device__ __forceinline__ bool first() const { return at == begin; }
   __device__ __forceinline__ bool last() const { return end - at <= kAccesses; }
@@ -81,17 +82,18 @@ struct Tile {
   }
 };
 
-/// The stages. Tile number n of a block lies in stage n mod kStages. Without bulk copies, on the host and on
-/// older GPUs, each thread copies what it will read itself.
+/// The stages. Tile number n of a block lies in stage n mod kStages. On GPUs before compute capability 9.0,
+/// which have no bulk copies, each thread copies what it will read itself.
 template <class T, int kThreads>
 struct Ring {
   using Tile = onepass::Tile<T, kThreads>;
+  /// What one thread knows of the tiles to be copied next: `left` accesses of piece `piece`, at `from`; null
+  /// if there are no more. The tiles of a piece follow each other, so that a copy needs no more than this.
   struct Shared {
-#if defined(__CUDACC__)
     Barrier arrived[kStages];
-#endif
-    std::int64_t piece;  // of the next tile to be copied, and which of its tiles that is
-    unsigned turn, copied;
+    std::int64_t piece;
+    const Access<T>* from;
+    unsigned left, copied;
   };
   Access<T>* const stages;
   Shared& shared;
@@ -99,27 +101,25 @@ struct Ring {
 
   __device__ __forceinline__ Ring(Access<T>* s, Shared& sh) : stages(s), shared(sh) {}
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   /// One thread; the others see it after a barrier.
   __device__ __forceinline__ void start(const Pieces<T>& pieces) {
     for (Barrier& b : shared.arrived) b.start();
-    shared.piece = blockIdx.x;
-    shared.turn = shared.copied = 0;
+    shared.copied = 0;
+    begin(pieces, blockIdx.x);
     for (int i = 0; i < kStages; ++i) copy_next(pieces);
   }
   /// One thread, when all threads are done with the stage.
   __device__ __forceinline__ void copy_next(const Pieces<T>& pieces) {
-    if (shared.piece >= pieces.count()) return;
-    const Tile tile(pieces, shared.piece, shared.turn);
-    const unsigned stage = shared.copied++ % kStages;
-    const int bytes = static_cast<int>(tile.size()) * 16;
+    const Access<T>* const from = shared.from;
+    if (!from) return;
+    const unsigned left = shared.left, some = min(left, Tile::kAccesses), stage = shared.copied++ % kStages;
+    const int bytes = static_cast<int>(some) * 16;
     shared.arrived[stage].expect(bytes);
-    if (bytes) copy_in(stages + stage * Tile::kAccesses, tile.from(), bytes, shared.arrived[stage]);
-    ++shared.turn;
-    if (tile.last()) {
-      shared.piece += gridDim.x;
-      shared.turn = 0;
-    }
+    if (bytes) copy_in(stages + stage * Tile::kAccesses, from, bytes, shared.arrived[stage]);
+    if (some == left) return begin(pieces, shared.piece + gridDim.x);
+    shared.from = from + some;
+    shared.left = left - some;
   }
   __device__ __forceinline__ const Access<T>* wait(const Tile&) const {
     shared.arrived[used % kStages].wait(used / kStages % 2);
@@ -134,6 +134,16 @@ struct Ring {
   }
 #endif
   __device__ __forceinline__ void leave() { ++used; }
+
+ private:
+  __device__ __forceinline__ void begin(const Pieces<T>& pieces, std::int64_t piece) {
+    shared.piece = piece;
+    shared.from = nullptr;
+    if (piece >= pieces.count()) return;
+    const Tile tile(pieces, piece);
+    shared.from = tile.from();
+    shared.left = tile.end - tile.at;
+  }
 };
 
 }  // namespace assay::ASSAY_BACKEND::onepass
