@@ -35,6 +35,7 @@ enum class Check {
   indices,     // top-k: in range, distinct, -1 past the last element
   order,       // top-k: the right elements in the right order
   gather,      // top-k of logits: values are the logits at the indices, bit for bit
+  kept,        // min_p, top_p: exactly 0 outside the set, no gap in a set of top_p
   repeat,      // same bits under another schedule, poison and grid
   claim,       // the claim is possible: no sum of V terms is more than V additions high
   late_write,  // no output changed after the stream said that the launch was over
@@ -49,8 +50,8 @@ enum class Check {
 };
 inline constexpr int kChecks = static_cast<int>(Check::synccheck) + 1;
 /// The checks whose outcome depends on how long the paths of the sum are taken to be.
-inline constexpr Check kOfTheSum[] = {Check::element, Check::coherence, Check::row_sum,   Check::monotone,
-                                      Check::range,   Check::argmax,    Check::normalizer};
+inline constexpr Check kOfTheSum[] = {Check::element, Check::coherence, Check::row_sum,    Check::monotone,
+                                      Check::range,   Check::argmax,    Check::normalizer, Check::kept};
 const char* name(Check c);
 std::optional<Check> parse_check(std::string_view s);
 
@@ -119,6 +120,9 @@ struct Record : Figures {
   std::optional<double> resolution, resolution_sum;
   std::int64_t rows_judged = 0;
   std::int64_t rows_outside = 0;  // rows outside the declared domain
+  /// Of min_p and top_p: judged elements that either set may have, because the claim's errors reach the
+  /// threshold.
+  std::int64_t open = 0;
   std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case
   /// The smallest and the largest maximum of the judged rows, where a row has one that is a number; +inf is
   /// one.

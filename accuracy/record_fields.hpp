@@ -13,10 +13,10 @@ namespace assay {
 inline constexpr std::array kStatusNames = {"pass",    "fail",    "inconclusive", "unsupported",
                                             "not_run", "crashed", "hung"};
 inline constexpr std::array kCheckNames = {
-    "launch",  "guard",    "inputs",    "written",    "special",    "element", "coherence",
-    "row_sum", "monotone", "range",     "argmax",     "normalizer", "indices", "order",
-    "gather",  "repeat",   "claim",     "late_write", "max_ulp",    "batch",   "property",
-    "race",    "memcheck", "racecheck", "initcheck",  "synccheck"};
+    "launch",   "guard",    "inputs",   "written",   "special",    "element",  "coherence",
+    "row_sum",  "monotone", "range",    "argmax",    "normalizer", "indices",  "order",
+    "gather",   "kept",     "repeat",   "claim",     "late_write", "max_ulp",  "batch",
+    "property", "race",     "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
 inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed"};
@@ -100,6 +100,7 @@ void each_field(R& r, Visit& visit) {
   visit.if_set("resolution_sum", r.resolution_sum);
   visit("rows_judged", r.rows_judged);
   visit("rows_outside", r.rows_outside);
+  visit.if_set("open", r.open);
   visit.if_set("escalated", r.escalated);
   // For the words about failing cases of assay check, whose records have a group.
   if (!r.group.empty()) visit.if_set("maxima", FieldPair(r.lowest_maximum, r.highest_maximum));

@@ -201,7 +201,7 @@ TEST(Record, WhatIsEmptyStaysEmpty) {
   for (const char* field :
        {"max_ulp", "p99_ulp", "mean_ulp", "correctly_rounded", "max_bound_ratio", "worst"})
     EXPECT_TRUE(j.at(field).is_null()) << field;
-  for (const char* field : {"group", "setup", "maxima", "resolution", "resolution_sum", "escalated",
+  for (const char* field : {"group", "setup", "maxima", "resolution", "resolution_sum", "open", "escalated",
                             "nearest", "alone", "at_first", "wants", "evidence"})
     EXPECT_FALSE(j.contains(field)) << field;
   nlohmann::json old = j;

@@ -67,7 +67,7 @@ Repeat repeat_of(const Variant& variant, const std::string& family, Op op, std::
   r.V = V;
   r.rows = rows;
   r.seed = seed;
-  if (selects(op)) r.k = k;
+  if (has_k(op)) r.k = k;
   if (op != variant.op) r.op = op;
   return r;
 }

@@ -182,7 +182,7 @@ class RowText {
 std::string explain(const Variant& v, Op op, const Trial& t, const Record& record) {
   std::string s =
       fmt::format("{}: {} of {} rows x {} {}{}\n", v.key(), assay::name(op), t.logits.rows, t.logits.V,
-                  assay::name(t.logits.dtype), selects(op) ? fmt::format(", k = {}", t.k) : "");
+                  assay::name(t.logits.dtype), has_k(op) ? ", " + words_of_k(op, t.k) : "");
   s += fmt::format("judged as {}\n", claimed_class(v));
   if (t.pitch_gap || t.first || t.max_blocks || t.schedule)
     s += fmt::format(

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "accuracy/case/job.hpp"
 
 namespace assay::fuzz {
 
 Trial trial_of(const Genome& g, const Variant& variant, Op op) {
   const Genome in = in_range(g);
+  // A genome numbers the thresholds from 1 on.
+  const std::vector<int> those = keeps_a_set(op) ? thresholds(op, true) : std::vector<int>{0};
+  const int threshold = those[static_cast<std::size_t>(std::max(in.k, 1) - 1) % those.size()];
   return {.logits = tensor_of(in, variant.dtype),
-          .k = selects(op) ? in.k : 0,
+          .k = selects(op) ? in.k : threshold,
           .pitch_gap = in.pitch_gap,
           .first = in.first,
           .max_blocks = in.max_blocks,

@@ -172,6 +172,7 @@ std::string declared_value(std::string_view text, std::string_view word) {
 void refuse_idle_words(const Variant& v) {
   if (v.claim.causal != Causal::no && v.op != Op::softmax)
     refuse("causal", S("is judged only for a softmax; the operation is ") + name(v.op));
+  if (v.claim.epsilon > 0 && keeps_a_set(v.op)) refuse("epsilon", S("is not judged for ") + name(v.op));
   if (v.claim.select == Select::probs && v.op == Op::topk_softmax)
     refuse("select",
            "probs is not judged for topk_softmax: which elements it takes is decided by the logits");

@@ -65,7 +65,9 @@ typedef enum assay_op {
   ASSAY_TOPK = 4,
   ASSAY_SOFTMAX_TOPK = 5,
   ASSAY_SOFTMAX_BACKWARD = 6, /* y in `logits`, dy in `gradients`: dx = y (dy - sum y dy) */
-  ASSAY_TOPK_SOFTMAX = 7      /* the softmax of the k largest logits alone: the k values add up to 1 */
+  ASSAY_TOPK_SOFTMAX = 7,     /* the softmax of the k largest logits alone: the k values add up to 1 */
+  ASSAY_MIN_P = 8,            /* the softmax of the elements with p >= threshold x largest p; 0 elsewhere */
+  ASSAY_TOP_P = 9             /* that of the fewest largest whose p add up to threshold; 0 elsewhere */
 } assay_op;
 
 /* One call. A tensor that the op does not have is NULL. */
@@ -73,7 +75,7 @@ typedef struct assay_call {
   uint32_t struct_size;
   int32_t op;                  /* assay_op */
   const assay_tensor* logits;  /* rows x V, strides {pitch, 1} */
-  const assay_tensor* values;  /* softmax, log_softmax: rows x V; lse: rows x 1; ops of top-k: rows x k */
+  const assay_tensor* values;  /* rows x V; lse: rows x 1; ops of top-k: rows x k; normalizer: NULL */
   const assay_tensor* indices; /* ops of top-k: rows x k, int32, or int64 if V > 2^31 - 1 */
   const assay_tensor* m;       /* f32[rows]: row maximum; NULL if not wanted */
   const assay_tensor* d;       /* f32[rows]: sum of exp(x - m); NULL if not wanted */
@@ -89,7 +91,7 @@ typedef struct assay_call {
   const assay_tensor* temperatures; /* f32[rows] */
   const assay_tensor* gradients;    /* for a backward pass: rows x V, strides as the logits' */
   float temperature;                /* 1 without the operand */
-  int32_t reserved;                 /* 0 */
+  float threshold;                  /* of min_p and top_p; else 0 */
 } assay_call;
 
 /* One kernel at one pair of types. */

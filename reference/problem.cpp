@@ -6,6 +6,14 @@
 
 namespace assay {
 
+std::string words_of_k(Op op, int k) {
+  if (selects(op)) return "k = " + std::to_string(k);
+  if (!keeps_a_set(op)) return {};
+  std::string digits = std::to_string(kMillion + k).substr(1);
+  while (digits.size() > 1 && digits.back() == '0') digits.pop_back();
+  return "threshold " + (k == kMillion ? "1" : "0." + digits);
+}
+
 std::string names_of_ops_from_logits() {
   std::vector<std::string> names;
   for (const Op op : kOps)
@@ -26,6 +34,8 @@ std::string invalid_reason(const Problem& p) {
            std::to_string(p.out_pitch);
   if (p.rows > 0 && p.in_pitch > most / p.rows) return "rows x pitch exceeds 2^46 elements";
   if (selects(p.op) && p.k < 1) return "k must be 1 or more, got " + std::to_string(p.k);
+  if (keeps_a_set(p.op) && (p.k < 1 || p.k > kMillion))
+    return "the threshold must be 1 to 1000000 millionths, got " + std::to_string(p.k);
   if (!std::isfinite(p.scale)) return "scale must be finite";
   if (!(p.temperature > 0) || !std::isfinite(p.temperature)) return "temperature must be positive and finite";
   return {};

@@ -14,11 +14,25 @@ namespace assay {
 
 /// softmax_topk: the softmax of the row at its k largest elements. topk_softmax: the softmax of the k largest
 /// elements alone, as a router has it: its k values add up to 1.
-enum class Op { softmax, log_softmax, lse, normalizer, topk, softmax_topk, softmax_backward, topk_softmax };
+/// min_p and top_p: the softmax of a set of the row's largest elements, 0 elsewhere, as a sampler has it.
+/// min_p keeps the elements whose probability is at least threshold() times the largest one. top_p keeps the
+/// fewest largest elements whose probabilities add up to threshold(), of equal ones the smaller index first.
+enum class Op {
+  softmax,
+  log_softmax,
+  lse,
+  normalizer,
+  topk,
+  softmax_topk,
+  softmax_backward,
+  topk_softmax,
+  min_p,
+  top_p
+};
 
-inline constexpr Op kOps[] = {Op::softmax,          Op::log_softmax, Op::lse,
-                              Op::normalizer,       Op::topk,        Op::softmax_topk,
-                              Op::softmax_backward, Op::topk_softmax};
+inline constexpr Op kOps[] = {
+    Op::softmax,      Op::log_softmax,      Op::lse,          Op::normalizer, Op::topk,
+    Op::softmax_topk, Op::softmax_backward, Op::topk_softmax, Op::min_p,      Op::top_p};
 
 constexpr const char* name(Op op) {
   switch (op) {
@@ -38,6 +52,10 @@ constexpr const char* name(Op op) {
       return "softmax_backward";
     case Op::topk_softmax:
       return "topk_softmax";
+    case Op::min_p:
+      return "min_p";
+    case Op::top_p:
+      return "top_p";
   }
   return "?";
 }
@@ -49,9 +67,17 @@ inline std::optional<Op> parse_op(std::string_view s) {
 }
 
 constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk || op == Op::topk_softmax; }
+/// True if the op keeps a set of the row's elements.
+constexpr bool keeps_a_set(Op op) { return op == Op::min_p || op == Op::top_p; }
+/// The threshold of min_p and top_p is a whole number of millionths, from 1 on. It takes the place of k.
+inline constexpr int kMillion = 1000000;
+/// True if a problem of this op has a k, or a threshold.
+constexpr bool has_k(Op op) { return selects(op) || keeps_a_set(op); }
+/// The k of a problem where nothing else is said: the paper's 5, a min_p of 0.05, a top_p of 0.9.
+constexpr int usual_k(Op op) { return op == Op::min_p ? 50000 : op == Op::top_p ? 900000 : 5; }
 /// True if the values are probabilities.
 constexpr bool probabilities(Op op) {
-  return op == Op::softmax || op == Op::softmax_topk || op == Op::topk_softmax;
+  return op == Op::softmax || op == Op::softmax_topk || op == Op::topk_softmax || keeps_a_set(op);
 }
 /// True if the op takes a file of logits and gives values for them.
 constexpr bool from_logits(Op op) { return op != Op::normalizer && op != Op::softmax_backward; }
@@ -59,10 +85,9 @@ constexpr bool from_logits(Op op) { return op != Op::normalizer && op != Op::sof
 constexpr bool one_value(Op op) { return op == Op::lse; }
 
 /// Logits are rows x V in `in`; rows start `in_pitch` elements apart. Values are written per row, `out_pitch`
-/// elements apart: V for softmax and log_softmax, one for lse, k for topk (logits), softmax_topk and
-/// topk_softmax (probabilities).
-/// softmax_backward reads y, the output of a softmax, in place of the logits, and dy from the gradients. It
-/// writes V values, dx = y (dy - sum y dy).
+/// elements apart: V for softmax, log_softmax, min_p and top_p, one for lse, k for topk (logits),
+/// softmax_topk and topk_softmax (probabilities). softmax_backward reads y, the output of a softmax, in place
+/// of the logits, and dy from the gradients. It writes V values, dx = y (dy - sum y dy).
 struct Problem {
   Op op = Op::softmax;
   Dtype in = Dtype::f32;
@@ -71,11 +96,14 @@ struct Problem {
   std::int64_t V = 0;
   std::int64_t in_pitch = 0;
   std::int64_t out_pitch = 0;
-  int k = 0;
+  int k = 0;                 // of min_p and top_p: the threshold in millionths
   Operands operands = {};    // what the launch reads besides the logits
   float scale = 1.0f;        // value of operand::scale
   float temperature = 1.0f;  // value of operand::temperature
 
+  constexpr float threshold() const {
+    return keeps_a_set(op) ? static_cast<float>(static_cast<double>(k) / kMillion) : 0.0f;
+  }
   /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const {
     if (selects(op)) return k;
@@ -86,6 +114,8 @@ struct Problem {
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }
 };
 
+/// The k or the threshold of an op in words: "k = 5", "threshold 0.05"; empty if it has neither.
+std::string words_of_k(Op op, int k);
 /// The ops for which from_logits() is true, for messages: "softmax, log_softmax or lse".
 std::string names_of_ops_from_logits();
 

@@ -4,6 +4,17 @@
 #include "kernels/candidate.hpp"
 
 namespace assay {
+namespace {
+
+/// A threshold that is left out is the usual one.
+int k_of(Op op, int k) { return !has_k(op) ? 0 : keeps_a_set(op) && k <= 0 ? usual_k(op) : k; }
+
+}  // namespace
+
+std::vector<int> thresholds(Op op, bool more) {
+  if (!more) return {usual_k(op)};
+  return {1, usual_k(op), op == Op::min_p ? 200000 : 500000, 999000, kMillion};
+}
 
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
                     std::int64_t rows, int k, std::uint64_t seed) {
@@ -17,9 +28,9 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.family = family;
   r.rows = rows;
   r.V = V;
-  r.k = selects(op) ? k : 0;
+  r.k = k_of(op, k);
   r.seed = seed;
-  r.reproduce = reproduce(repeat_of(variant, family, op, V, rows, k, seed));
+  r.reproduce = reproduce(repeat_of(variant, family, op, V, rows, r.k, seed));
   return r;
 }
 
@@ -31,7 +42,7 @@ Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_
   p.out = variant.out();
   p.rows = rows;
   p.V = V;
-  p.k = selects(op) ? k : 0;
+  p.k = k_of(op, k);
   p.operands = variant.operands;
   p.in_pitch = pitch;
   p.out_pitch = p.out_columns() == V ? pitch : p.out_columns();

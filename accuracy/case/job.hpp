@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
@@ -14,6 +15,10 @@ namespace assay {
 /// where V is the row length.
 Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
                    std::int64_t pitch);
+
+/// The thresholds, in millionths, with which op min_p or top_p is tried: the usual one; if `more`, also those
+/// that keep nearly nothing, half and nearly everything, and 1.
+std::vector<int> thresholds(Op op, bool more);
 
 /// A record with its identity and reproduce line (repeat_of) filled in, status not_run.
 Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,

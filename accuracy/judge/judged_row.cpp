@@ -37,6 +37,7 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
                         const RoundedShift* f32_shift) {
   PreparedRow row;
   if (op == Op::topk) return row;
+  if (keeps_a_set(op)) row.threshold = static_cast<double>(Problem{.op = op, .k = k}.threshold());
   if (op != Op::topk_softmax) {
     prepare_sum(row, terms, truth, f32_shift);
     row.outside = outside_domain(claim, row.truth(truth), row.bounds ? row.bounds->b : 0);
@@ -76,6 +77,8 @@ void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out,
     judge_topk(c, op, got);
   else if (op == Op::log_softmax || op == Op::lse)
     judge_logs(c, op, got);
+  else if (keeps_a_set(op))
+    judge_kept(c, op, prepared.threshold, got);
   else if (op == Op::softmax && bounds)
     judge_probabilities(c, got);
   else if (op == Op::softmax)

@@ -18,6 +18,7 @@ struct PreparedRow {
   /// selected.
   std::optional<RowTruth> own_truth;
   std::optional<Terms> own_terms;  // those of the selected elements' shorter sum
+  double threshold = 0;            // of min_p and top_p
   std::string outside;  // why the claim says nothing about the row; else empty
 
   const Terms& terms(const Terms& plain) const { return own_terms ? *own_terms : plain; }
@@ -25,7 +26,7 @@ struct PreparedRow {
   const RoundedShift& shift() const { return cached ? *cached : own_shift; }
 };
 
-/// `k`: of an op that selects. `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is
+/// `k`: of an op that has one. `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is
 /// already known; may be null.
 PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op, int k,
                         const RoundedShift* f32_shift = nullptr);

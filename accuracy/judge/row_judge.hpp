@@ -34,6 +34,7 @@ struct RowOutput {
 /// Statistics over the judged elements of a record.
 struct ErrorStatistics : ElementErrors {
   Resolution resolution;
+  std::int64_t open = 0;  // elements of which the enclosures do not tell whether they are in the set
   WorstElement worst;  // largest ulp error, or the first failing element
   bool worst_failed = false;
 
@@ -81,6 +82,9 @@ void judge_normalizer(const RowContext& c, const RowOutput& got);
 /// Judges the indices and the order of top-k on any row; also the values of op topk, and the probabilities of
 /// the other two. `selected`: for op topk_softmax, the row of the selected elements, with its own bounds.
 void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected = nullptr);
+
+/// Judges op min_p or top_p on any row: `c` is the whole row.
+void judge_kept(const RowContext& c, Op op, double threshold, const RowOutput& got);
 
 /// The outputs in words: "NaN x1024", "0 x3, NaN x1". For rows that are not judged element by element.
 std::string describe_values(std::span<const double> values);

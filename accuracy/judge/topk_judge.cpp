@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accuracy/judge/kept_set.hpp"
 #include "accuracy/judge/row_judge.hpp"
 #include "accuracy/judge/selected_row.hpp"
 
@@ -44,13 +45,7 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
 void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
-  // A kept exp was rescaled at most twice.
-  const double kept = c.terms.kept ? 2 * (c.terms.exp_constant + lam(c.terms.u)) : 0;
-  const auto own = [&](std::size_t i) {
-    if (std::isinf(t.d[i]) || std::isinf(c.shift->f[i])) return 0.0;
-    return c.terms.eps(c.shift->f[i]) + std::fabs(c.shift->delta[i]) + lam(c.terms.D_own) + kept +
-           (c.terms.kept ? std::fabs(t.d[i]) * c.terms.kept_slope() : 0);
-  };
+  const auto own = [&](std::size_t i) { return exp_error(c.terms, t, *c.shift, i) + lam(c.terms.D_own); };
   // Relative to the computed sum, which is off by up to e^b in both directions. An approximate quotient may
   // be off by two more smallest subnormals.
   const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;

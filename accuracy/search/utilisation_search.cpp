@@ -54,8 +54,9 @@ class RowEvaluator {
     for (std::size_t r = 0; r < rows.size(); ++r)
       for (std::int64_t j = 0; j < V_; ++j)
         logits.set(static_cast<std::int64_t>(r), j, rows[r][static_cast<std::size_t>(j)]);
-    GuardedLaunch run(variant_, problem_of(variant_, variant_.op, logits.rows, V_, kSearchK, V_), logits,
-                      plain_layout());
+    GuardedLaunch run(
+        variant_, problem_of(variant_, variant_.op, logits.rows, V_, selects(variant_.op) ? kSearchK : 0, V_),
+        logits, plain_layout());
     if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
       out[0].violation = "launch: " + outcome.fault;
       return out;

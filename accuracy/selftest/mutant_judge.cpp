@@ -44,7 +44,8 @@ void judge_right(MutantVerdict& v, const Variant& variant, MutantInputs& inputs)
     for (const std::int64_t V : inputs.sizes_of_right_kernels()) {
       if (!applies(family, variant.dtype, V)) continue;
       const std::int64_t rows = std::max<std::int64_t>(3, report_rows(family, variant.dtype, V, false));
-      const int k = std::min(v.mutant->expect.k, std::max(1, variant.max_k));
+      const int k = keeps_a_set(variant.op) ? v.mutant->expect.k
+                                            : std::min(v.mutant->expect.k, std::max(1, variant.max_k));
       take(v, check_case(variant, inputs.of(family.name, variant.dtype, V, rows), variant.op, k));
     }
 }

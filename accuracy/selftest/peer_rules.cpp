@@ -75,6 +75,25 @@ constexpr Rule kRules[] = {
      "oneDNN, tests/benchdnn/softmax/softmax.cpp and utils/compare.cpp", benchdnn},
 };
 
+/// The elements that min_p or top_p keeps; for other ops all.
+std::vector<bool> kept_of(Op op, const std::vector<double>& x, double m, int k) {
+  std::vector<bool> kept(x.size(), !keeps_a_set(op));
+  const double threshold = static_cast<double>(k) / kMillion;
+  if (op == Op::min_p)
+    for (std::size_t j = 0; j < x.size(); ++j) kept[j] = std::exp(x[j] - m) >= threshold;
+  if (op != Op::top_p) return kept;
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
+  double all = 0, before = 0;
+  for (const double v : x) all += std::exp(v - m);
+  for (const std::size_t j : order) {
+    kept[j] = before < threshold * all;
+    before += std::exp(x[j] - m);
+  }
+  return kept;
+}
+
 double rounded(Dtype t, double x) { return decode(t, encode(t, x)); }
 
 }  // namespace
@@ -96,9 +115,14 @@ std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
       std::ranges::sort(summed, std::greater());
       summed.resize(std::min(summed.size(), static_cast<std::size_t>(k)));
     }
+    const std::vector<bool> kept = kept_of(op, x, m, k);
+    if (keeps_a_set(op))
+      for (std::size_t j = 0; j < x.size(); ++j)
+        if (!kept[j]) summed[j] = -std::numeric_limits<double>::infinity();
     for (const double v : summed) s += std::exp(v - m);
     const auto value = [&](std::size_t j) {
-      const double y = op == Op::topk          ? x[j]
+      const double y = !kept[j]                ? 0
+                       : op == Op::topk        ? x[j]
                        : op == Op::lse         ? m + std::log(s)
                        : op == Op::log_softmax ? x[j] - m - std::log(s)
                                                : std::exp(x[j] - m) / s;

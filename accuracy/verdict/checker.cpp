@@ -22,6 +22,7 @@ namespace {
 
 void fill_statistics(Record& r, Judgement& j) {
   ErrorStatistics& s = j.statistics;
+  r.open = s.open;
   double ratio = 0;
   bool any_bound = false;
   for (Check c : {Check::element, Check::coherence, Check::row_sum, Check::normalizer})

@@ -189,7 +189,7 @@ Domain domain_of(const Variant& variant, Op op) {
       variant.limits.dense || variant.limits.alignment > static_cast<std::int64_t>(size_of(variant.dtype));
   d.finite = variant.limits.finite;
   d.k_up_to_V = variant.limits.k_up_to_V;
-  d.max_k = selects(op) ? variant.max_k : 0;
+  d.max_k = selects(op) ? variant.max_k : keeps_a_set(op) ? static_cast<int>(thresholds(op, true).size()) : 0;
   return d;
 }
 

@@ -142,6 +142,7 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
   }
   if (v.op == ASSAY_SOFTMAX_BACKWARD) call.gradients = &gradients.tensor;
   call.scale = 1;
+  call.threshold = v.op == ASSAY_MIN_P || v.op == ASSAY_TOP_P ? 0.5f : 0;
   const Neutral operands(v, rows, V, call);
   call.k = static_cast<std::int32_t>(k);
   std::vector<unsigned char> workspace(v.workspace_bytes ? v.workspace_bytes(&call) + 256 : 256);

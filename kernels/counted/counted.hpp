@@ -32,6 +32,12 @@ struct AccessCounts {
 const std::vector<Variant>& counted_variants();
 const Variant* find_counted(std::string_view key);
 
+/// A k or a threshold with which an op takes few elements of a row of normal logits: what a claim of accesses
+/// is for. 0 for ops that have neither.
+constexpr int k_of_few(Op op) {
+  return selects(op) ? 5 : op == Op::min_p ? 900000 : op == Op::top_p ? 10000 : 0;
+}
+
 /// Launches a counted variant once on `logits` (dense rows in its dtype). Throws std::runtime_error with the
 /// executor's text if the launch fails.
 AccessCounts count_accesses(const Variant& counted, const Problem& problem,

@@ -30,6 +30,7 @@ const std::vector<PythonRole>& python_roles() {
                                               {"out", {}},
                                               {"indices", {}},
                                               {"k", {}},
+                                              {"threshold", {}},
                                               {"rows", {}},
                                               {"V", {}},
                                               {"stream", {}}};

@@ -38,7 +38,7 @@ TEST(PythonArguments, EverythingElseIsOneLine) {
         refusal_of_arguments({one}),
         std::string("--arg '") + one +
             "': neither a role (mask_keep, mask_drop, bias, bias_row, lengths, scale, temperature, "
-            "temperatures, in, out, indices, k, rows, V, stream) nor a value (a number, None, True, False)")
+            "temperatures, in, out, indices, k, threshold, rows, V, stream) nor a value (a number, None, True, False)")
         << one;
   EXPECT_EQ(refusal_of_arguments({"mask=mask_keep:f64"}),
             "--arg 'mask=mask_keep:f64': of mask_keep the types are bool, u8, i32, f16, bf16, f32");

@@ -11,7 +11,9 @@
 namespace assay {
 namespace {
 
-bool has_values(const Variant& v) { return v.op != Op::topk; }
+bool has_special_values(const Variant& v) { return v.op != Op::topk; }
+/// Sets have properties of their own: their values depend on what is kept.
+bool has_values(const Variant& v) { return v.op != Op::topk && !keeps_a_set(v.op); }
 bool is_softmax(const Variant& v) { return v.op == Op::softmax; }
 bool has_normalizer(const Variant& v) { return v.does(Op::normalizer); }
 
@@ -228,7 +230,11 @@ std::vector<VariantProperty> value_properties() {
        normalizer_of_every_prefix,
        20,
        {"a prefix of nothing but -inf", "1 <= d <= j", "masked", "ascending", "mixed", "inside the domain"}},
-      {"special_rows_follow_the_policy", has_values, special_rows, 30, {"all_neg_inf", "NaN", "+inf alone"}},
+      {"special_rows_follow_the_policy",
+       has_special_values,
+       special_rows,
+       30,
+       {"all_neg_inf", "NaN", "+inf alone"}},
   };
 }
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "accuracy/case/case.hpp"
+#include "accuracy/case/job.hpp"
 
 namespace assay {
 
@@ -21,8 +22,8 @@ void showValue(const Key& key, std::ostream& os) { os << key.variant->key(); }
 const std::vector<VariantProperty>& variant_properties() {
   static const std::vector<VariantProperty> all = [] {
     std::vector<VariantProperty> p;
-    for (const auto& some :
-         {value_properties(), invariance_properties(), batch_properties(), topk_properties()})
+    for (const auto& some : {value_properties(), invariance_properties(), batch_properties(),
+                             topk_properties(), set_properties()})
       p.insert(p.end(), some.begin(), some.end());
     return p;
   }();
@@ -81,12 +82,22 @@ rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format) {
 }
 
 int largest_k(const Variant& variant, const Row& row) {
+  if (!selects(variant.op)) return 0;
   const auto V = static_cast<int>(row.logits.size());
   // More than twice V shows nothing new. Kernels select up to 256 in one way, more in another.
   return std::min(variant.max_k, variant.limits.k_up_to_V ? V : std::max(256, 2 * V));
 }
 
 int draw_k(const Variant& variant, const Row& row) {
+  if (keeps_a_set(variant.op)) {
+    const rc::Gen<int> threshold = [op = variant.op](const rc::Random& random, int) {
+      Draw draw{random};
+      const std::vector<int> usual = thresholds(op, true);
+      return rc::shrinkable::just(draw.one_in(2) ? usual[draw.below(usual.size())]
+                                                 : 1 + static_cast<int>(draw.below(kMillion)));
+    };
+    return *threshold;
+  }
   const int most = largest_k(variant, row);
   if (most == 0) return 0;
   const rc::Gen<int> k = [most](const rc::Random& random, int) {

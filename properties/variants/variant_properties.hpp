@@ -26,6 +26,7 @@ std::vector<VariantProperty> value_properties();       // one row: bound, order,
 std::vector<VariantProperty> invariance_properties();  // a row and a changed one: shift, order, -inf, split
 std::vector<VariantProperty> batch_properties();       // a row among others, in place, under other schedules
 std::vector<VariantProperty> topk_properties();        // selection
+std::vector<VariantProperty> set_properties();         // min_p, top_p
 
 /// Draws the key together with the case, so the coverage is over all keys. Every key must appear.
 Outcome outcome_of(const VariantProperty& property, const std::vector<const Variant*>& keys,

@@ -30,7 +30,7 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRun
   p.out = variant.out();
   p.rows = logits.rows;
   p.V = logits.V;
-  p.k = selects(op) ? options.k : 0;
+  p.k = has_k(op) ? options.k : 0;
   p.operands = variant.operands;
   const std::int64_t gap = variant.limits.dense ? 0 : options.gap;
   p.in_pitch = p.V + gap;
@@ -79,7 +79,7 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRun
 bool same_row(const Answer& a, std::int64_t row_of_a, const Answer& b, std::int64_t row_of_b) {
   for (std::int64_t j = 0; j < a.problem.out_columns(); ++j)
     if (!same_value(a.problem.out, a.bits_at(row_of_a, j), b.bits_at(row_of_b, j))) return false;
-  for (std::int64_t r = 0; r < a.problem.k; ++r)
+  for (std::int64_t r = 0; selects(a.problem.op) && r < a.problem.k; ++r)
     if (a.index(row_of_a, r) != b.index(row_of_b, r)) return false;
   const auto i = static_cast<std::size_t>(row_of_a), j = static_cast<std::size_t>(row_of_b);
   if (a.m.empty()) return true;

@@ -77,6 +77,11 @@ int run_grade_command(GradeArguments& o) {
     if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
     o.grade.op = *op;
   }
+  if (keeps_a_set(o.grade.op) && o.folder.empty() && (o.grade.k < 1 || o.grade.k > kMillion))
+    throw InputError(
+        fmt::format("--k: --op {} needs its threshold in millionths, 1 to 1000000", name(o.grade.op)));
+  if (!keeps_a_set(o.grade.op) && o.grade.k != 0)
+    throw InputError("--k: the files say the k of top-k; it is the threshold of --op min_p and --op top_p");
   if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
     throw InputError("--max-ulp: must be a finite number");
   if (o.folder.empty() == o.logits.empty())
@@ -95,6 +100,7 @@ int run_grade_command(GradeArguments& o) {
     if (!o.op.empty() && m.op != o.grade.op)
       throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));
     o.grade.op = m.op;
+    if (keeps_a_set(m.op)) o.grade.k = m.k;
     cases = outputs_of(m, o.folder);
   }
   const ReportData data = grade(cases, o.grade);
@@ -123,6 +129,7 @@ void add_grade_command(CLI::App& app, int& status) {
   c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
   c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
   c->add_option("--op", o->op, names_of_ops_from_logits() + " (by the files given)");
+  add_whole(*c, "--k", o->grade.k, "threshold of min_p and top_p, in millionths: 900000 for 0.9");
   c->add_option("--dtype", o->dtype,
                 "dtype of the logits, or of logits:outputs as f32:bf16; bf16 is read from arrays of uint16, "
                 "int16 or V2");

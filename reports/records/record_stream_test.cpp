@@ -34,6 +34,7 @@ Record full_record() {
   r.group = "shapes", r.setup = "offset_6", r.reason = "why \"<>\n", r.k = 5, r.seed = 0xffffffffffffffff;
   r.wants = FaultKind::memory, r.status = Status::inconclusive;
   r.resolution = 1e-5, r.resolution_sum = INFINITY, r.weak_share = 0.25, r.escalated = 3, r.rows_outside = 2;
+  r.open = 4;
   r.lowest_maximum = -INFINITY, r.highest_maximum = 1.5;
   r.returned = "NaN x3", r.behaves_like = "safe", r.nearest = Nearest::other_class, r.alone = Alone::fails;
   r.at_first = "killed", r.evidence = {"one", "two, \\ and \"three\""};

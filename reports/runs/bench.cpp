@@ -35,7 +35,7 @@ void bench_executor(const Variant& v) {
   p.in = p.out = v.dtype;
   p.rows = rows;
   p.V = V;
-  p.k = selects(v.op) ? 5 : 0;
+  p.k = has_k(v.op) ? usual_k(v.op) : 0;
   GuardedLaunch launch(v, p, logits, plain_layout());
   launch.run();
   const double s = median_seconds([&] { launch.run(); });

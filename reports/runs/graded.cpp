@@ -133,6 +133,7 @@ std::string command_line(const Graded& g, const GradeOptions& o) {
   // A case's line may have --dtype already; this one also gives the outputs' type.
   if (g.out_dtype) again.words += fmt::format(" --dtype {}:{}", name(*g.dtype), name(*g.out_dtype));
   if (o.op != Op::softmax) again.op = o.op;
+  if (keeps_a_set(o.op)) again.k = o.k;
   if (g.dtype == Dtype::bf16 && !g.out_dtype) again.dtype = g.dtype;
   again.declare = o.declaration;
   again.max_ulp = o.max_ulp;
@@ -167,7 +168,8 @@ class Grading {
         keep(i, v, std::move(r));
         return;
       }
-    const Loaded l = load(g, options_.op);
+    Loaded l = load(g, options_.op);
+    if (keeps_a_set(options_.op)) l.k = options_.k;
     const Variant v = variant_of(options_, l.logits.dtype, l.values ? l.values->dtype : l.logits.dtype, l.k);
     const std::int64_t rows = l.logits.rows, V = l.logits.V;
     const std::int64_t most = std::max<std::int64_t>(1, kSlice / std::max<std::int64_t>(1, V));

@@ -17,7 +17,7 @@ std::string render_manifest(const Manifest& m, const std::string& folder) {
   ordered_json j;
   j["format"] = "assay inputs 1";
   j["op"] = name(m.op);
-  if (selects(m.op)) j["k"] = m.k;
+  if (has_k(m.op)) j["k"] = m.k;
   j["seed"] = m.seed;
   j["grade"] = "assay grade " + shell_quoted(folder);
   j["bf16"] = "files of dtype bf16, logits and outputs, hold its bits as uint16";
@@ -64,7 +64,7 @@ Manifest read_manifest(const std::filesystem::path& folder) {
     const auto known = parse_op(op);
     if (!known || *known == Op::normalizer) fail("op '" + op + "' is unknown");
     m.op = *known;
-    if (selects(m.op)) m.k = get(j, "k").get<int>();
+    if (has_k(m.op)) m.k = get(j, "k").get<int>();
     m.seed = get(j, "seed").get<std::uint64_t>();
     for (const auto& c : get(j, "cases")) {
       Manifest::Entry e;

@@ -68,6 +68,8 @@ std::vector<const Family*> select_families(const Selection& s) {
 /// winners.
 std::vector<int> ks_for(const Selection& s, const Variant& v, const std::string& family, std::int64_t V) {
   if (s.k) return {*s.k};
+  if (const Op op = s.op ? *parse_op(*s.op) : v.op; keeps_a_set(op))
+    return thresholds(op, V == 2 || V == 33 || V == 4099);
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
   std::vector<int> ks = {kDefaultK};

@@ -80,7 +80,7 @@ std::string render_selftest_json_lines(const Selftest& s) {
                         {"op", name(m.variant.op)},
                         {"family", m.expect.family},
                         {"V", m.expect.V},
-                        {"k", selects(m.variant.op) ? m.expect.k : 0},
+                        {"k", has_k(m.variant.op) ? m.expect.k : 0},
                         {"group", m.expect.group},
                         {"named_check", m.expect.check},
                         {"outcome", outcome(v)},

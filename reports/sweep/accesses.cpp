@@ -9,12 +9,6 @@
 #include "reference/inputs/inputs.hpp"
 
 namespace assay {
-namespace {
-
-constexpr int kTopK = 5;
-
-}  // namespace
-
 Problem problem_of_point(const Variant& v, const AccessPoint& a) {
   Problem p;
   p.op = v.op;
@@ -42,7 +36,7 @@ std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::s
     if (v.claim.causal != Causal::no) continue;
     for (const std::int64_t length : V)
       if ((v.limits.max_V == 0 || length <= v.limits.max_V) && length % v.limits.V_multiple == 0)
-        out.push_back({v.key(), rows, length, selects(v.op) ? kTopK : 0});
+        out.push_back({v.key(), rows, length, k_of_few(v.op)});
   }
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!used[i]) throw InputError("--key " + keys[i] + ": no such key; assay list names them all");

@@ -177,10 +177,14 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
       s.k.empty() ? std::vector<std::int64_t>{5, 1, 10, 15, 30, 64, 128, 256} : s.k;
   std::vector<SweepJob> jobs;
   for (const Subject* one : subjects_of(s, missing)) {
-    const bool fused = selects(one->variant.op);
+    const Op op = one->variant.op;
+    const bool fused = selects(op);
+    const std::vector<std::int64_t> ks_of_one = fused || (keeps_a_set(op) && !s.k.empty()) ? ks
+                                                : keeps_a_set(op) ? std::vector<std::int64_t>{usual_k(op)}
+                                                                  : std::vector<std::int64_t>{0};
     for (const std::int64_t V : sizes)
       for (const std::int64_t r : rows)
-        for (const std::int64_t k : fused ? ks : std::vector<std::int64_t>{0}) {
+        for (const std::int64_t k : ks_of_one) {
           if (fused && s.k.empty() && (k > one->variant.max_k || k > V)) continue;
           // A filter may name a value that the set does not have. So an axis with a filter is not compared
           // with the set: a typical value takes its place.

@@ -32,8 +32,9 @@ Trials::Trials(const Variant& variant, const std::vector<Record>& records) : var
     if (r.status != Status::pass && !fails(r)) continue;
     // A launch that was refused for its address, or for empty slots, says nothing about the number of rows or
     // logits.
-    if (no && (cause_of(r) == FaultKind::misaligned || r.k > r.V)) continue;
-    Known& known = known_[{r.rows, r.V, static_cast<int>(r.k)}];
+    const int k = selects(variant.op) ? r.k : 0;
+    if (no && (cause_of(r) == FaultKind::misaligned || k > r.V)) continue;
+    Known& known = known_[{r.rows, r.V, k}];
     // A size that was both accepted and refused was not refused for its size.
     if (known.answer == Answer::taken) continue;
     known = no ? Known{Answer::refused, what_it_said(r)} : Known{Answer::taken};

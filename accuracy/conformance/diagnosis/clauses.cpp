@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "reference/formats.hpp"
+#include "reference/problem.hpp"
 
 namespace assay::conformance {
 
@@ -235,6 +236,12 @@ void Clauses::rows(const std::set<std::int64_t>& bad, const std::set<std::int64_
 void Clauses::selected(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all) {
   if (all.size() < 2) return;
   const double which = log2_of(all.size());
+  if (const auto op = parse_op(bad_.front()->op); op && keeps_a_set(*op)) {
+    for (const std::int64_t k : bad)
+      add(Pattern::k, "case with " + words_of_k(*op, static_cast<int>(k)), 4 + which, k,
+          [k](const Record& r) { return r.k == k; });
+    return;
+  }
   add(Pattern::k, "case with k = V", 5, 0, [](const Record& r) { return r.k == r.V; });
   add(Pattern::k, "case with k above V", 5, 0, [](const Record& r) { return r.k > r.V; });
   for (const std::int64_t k : bad) {

@@ -12,6 +12,7 @@
 
 #include "accuracy/conformance/diagnosis/likely_cause.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
+#include "reference/problem.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -60,7 +61,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
       return fmt::format(
           "one case: {} {}{}", first.family,
           first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup,
-          first.k > 0 ? fmt::format(", k = {}", first.k) : std::string());
+          first.k > 0 ? ", " + words_of_k(*parse_op(first.op), first.k) : std::string());
     std::string s = "no simple rule";
     if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
     return s;

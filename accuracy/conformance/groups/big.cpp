@@ -264,7 +264,9 @@ std::vector<Unit> plan_big(const Planning& p) {
   if (device && p.extent == Extent::quick && !p.named) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
     // Only the finite logits of the long row have an order.
-    const int k = family == kFewFinite ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits)) : k_of(p, V);
+    const int k = family == kFewFinite && selects(op_of(p))
+                      ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits))
+                      : k_of(p, V);
     units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
   };
   const bool long_asked = p.narrow.family == kFewFinite;

@@ -2,6 +2,7 @@
 // sizes and at random ones.
 #include <algorithm>
 
+#include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/family_units.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
@@ -25,6 +26,10 @@ constexpr int kFew = 256;
 /// The k to try: 1, 5, every element, as many as the variant can select, and some in between.
 std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64_t V) {
   if (p.narrow.k) return {*p.narrow.k};
+  if (const Op op = op_of(p); keeps_a_set(op)) {
+    const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
+    return thresholds(op, is(2) || is(33) || is(1025) || is(4099));
+  }
   const int most = p.variant.max_k, few = std::min(most, kFew);
   std::vector<int> ks = {std::min(5, most)};
   if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))

@@ -95,7 +95,7 @@ std::vector<Unit> family_units(std::span<const Variant* const> variants, const F
           for (const Variant* v : takers) {
             const Op op = lists.op.value_or(v->op);
             const std::int64_t its = rows_of_family(*v, name, V, rows);
-            for (const int k : selects(op) ? lists.ks(*v, name, V) : std::vector<int>{0})
+            for (const int k : has_k(op) ? lists.ks(*v, name, V) : std::vector<int>{0})
               by_rows[its].cases.push_back({name, V, its, op, k, {}, v});
           }
           for (auto& [its, u] : by_rows) {

@@ -219,6 +219,11 @@ void RoleReader::settle_op() {
     lse_->role = Role::out;
     s_.op = Op::lse;
   } else if (op_) {
+    if (keeps_a_set(*op_))
+      throw InputError(
+          std::string("--op ") + name(*op_) +
+          ": no parameter of a launcher can be the threshold: a plugin (kernels/plugin.h) or a Python "
+          "callable takes it");
     s_.op = *op_;
   } else if (backward_) {
     const std::string f = lower(s_.function);

@@ -41,7 +41,8 @@ class PluginCall {
     call.workspace = at[5];
     call.scale = p.scale;
     call.temperature = p.temperature;
-    call.k = p.k;
+    call.k = selects(p.op) ? p.k : 0;
+    call.threshold = p.threshold();
     const Operands& o = p.operands;
     call.mask = matrix(6, o.has(operand::any_mask), p.V, p.in_pitch, type_of(o.mask));
     call.bias = matrix(7, o.has(operand::any_bias), p.V, p.in_pitch, type_of(o.bias));
@@ -89,6 +90,7 @@ static_assert(static_cast<int>(Op::softmax) == ASSAY_SOFTMAX &&
               static_cast<int>(Op::topk) == ASSAY_TOPK &&
               static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK &&
               static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD &&
-              static_cast<int>(Op::topk_softmax) == ASSAY_TOPK_SOFTMAX);
+              static_cast<int>(Op::topk_softmax) == ASSAY_TOPK_SOFTMAX &&
+              static_cast<int>(Op::min_p) == ASSAY_MIN_P && static_cast<int>(Op::top_p) == ASSAY_TOP_P);
 
 }  // namespace assay::isolation

@@ -42,15 +42,17 @@ class Call(ctypes.Structure):
         ("temperatures", ctypes.POINTER(Tensor)),
         ("gradients", ctypes.POINTER(Tensor)),
         ("temperature", ctypes.c_float),
-        ("reserved", ctypes.c_int32),
+        ("threshold", ctypes.c_float),
     ]
 
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Call))
 HOST, CUDA = 1, 2
 SOCKET = 3  # the supervisor's; an import has opened the descriptors above it
-OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk", "softmax_backward", "topk_softmax"]
+OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk", "softmax_backward", "topk_softmax",
+       "min_p", "top_p"]
 SELECTING = ("topk", "softmax_topk", "topk_softmax")
+KEEPING = ("min_p", "top_p")
 
 
 class Variant(ctypes.Structure):

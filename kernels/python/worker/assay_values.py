@@ -86,7 +86,7 @@ class Roles:
         self.signature = Signature(function)
         self.all = self.signature.all
         selects = op in assay_abi.SELECTING
-        self.firsts = ["in", "k"] if selects else ["in"]
+        self.firsts = ["in", "k"] if selects else ["in", "threshold"] if op in assay_abi.KEEPING else ["in"]
         self.outputs = ["out", "indices"] if selects else ["out"]
         for text in arguments:
             self.take(text)
@@ -148,7 +148,7 @@ class Roles:
             if not self.has(role) and free:
                 (named or free)[0].role = role
             elif not self.has(role) and not self.signature.more:
-                raise Refused("no parameter is left for " + ("k" if role == "k" else "the logits"))
+                raise Refused("no parameter is left for " + {"in": "the logits", "k": "k"}.get(role, "the threshold"))
         free = [p for p in self.all if not p.role and p.required()]
         wanted = [role for role in self.outputs if not self.has(role)]
         if len(free) == len(wanted):
@@ -181,11 +181,13 @@ class Roles:
                 self.refuse_op(p, p.role)
             if p.role in ("k", "indices") and len(self.outputs) == 1:
                 raise Refused(f"{self.op} has no {p.role}: --arg {p.name}=... says what {p.name} is")
+            if p.role == "threshold" and "threshold" not in self.firsts:
+                raise Refused(f"{self.op} has no threshold: --arg {p.name}=... says what {p.name} is")
             for q in self.all[:i]:
                 self.check_two(q, p)
 
     def check_two(self, q, p):
-        if p.role == q.role and p.role in OPERANDS + ("in", "k", "out", "indices"):
+        if p.role == q.role and p.role in OPERANDS + ("in", "k", "threshold", "out", "indices"):
             raise Refused(f"{q.name} already is the {p.role}: --arg {p.name}=... says what {p.name} is")
         if any(p.role != q.role and p.role in pair and q.role in pair for pair in RIVALS):
             raise Refused(f"{q.name} is {q.role} and {p.name} is {p.role}: a call has one of them")
@@ -211,7 +213,7 @@ class Values:
         skipped = None
         for p in self.all:
             by_place = p.kind == inspect.Parameter.POSITIONAL_ONLY or (
-                p.kind in BY_PLACE and (p.required() or p.role in ("in", "k")))
+                p.kind in BY_PLACE and (p.required() or p.role in ("in", "k", "threshold")))
             if p.role and by_place and not skipped:
                 self.positional.append(p)
             elif p.role and p.kind == inspect.Parameter.POSITIONAL_ONLY:

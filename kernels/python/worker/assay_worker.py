@@ -53,7 +53,7 @@ class Kernel:
         """The value of each role in this call."""
         f = self.framework
         all_of = dict(zip(("out", "indices"), outs), stream=call.stream, k=call.k, scale=call.scale,
-                      temperature=call.temperature, rows=logits.shape[0], V=logits.shape[1])
+                      temperature=call.temperature, threshold=call.threshold, rows=logits.shape[0], V=logits.shape[1])
         all_of["in"] = f.wrap(logits)
         for role, bools in self.values.buffers():
             pointer = call.mask if role in assay_values.MASKS else getattr(call, role.replace("_row", ""))

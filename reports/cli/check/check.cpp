@@ -162,7 +162,7 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_option("--family", n.family, "only cases with this input family");
   add_whole(*c, "--V", n.V, "only cases of this row length, even if no group has it");
   add_whole(*c, "--rows", n.rows, "only cases of this many rows");
-  add_whole(*c, "--k", n.k, "k of top-k");
+  add_whole(*c, "--k", n.k, "k of top-k; threshold of min_p and top_p, in millionths: 900000 for 0.9");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
   add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it");
   c->add_option("--setup", n.setup, "only cases with this setup, as in their records: offset_6");

@@ -49,7 +49,7 @@ int run_launch_command(const LaunchArguments& o) {
   rig->poison();
   rig->run_alone(o.launches);
   fmt::print("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
-             selects(v.op) ? fmt::format(" k={}", o.k) : "", o.launches, rig->cold());
+             has_k(v.op) ? fmt::format(" k={}", p.k) : "", o.launches, rig->cold());
   return kPassed;
 }
 
