@@ -61,12 +61,12 @@ __global__ void __launch_bounds__(kMostThreads)
     const bool vector = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
     const Form form(n);
     const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-    held.store(to + last * kPerAccess<T>, in_last, thread, threads, vector, outputs);
+    held.template store<sizeof(T) == 2>(to + last * kPerAccess<T>, in_last, thread, threads, vector, outputs);
     edge.store(p, outputs);
     if constexpr (kAgain) {
       for (Index at = last - tile; at >= 0; at -= tile) {
         held.load(slice.from + at, tile, thread, threads);
-        held.store(to + at * kPerAccess<T>, tile, thread, threads, vector, outputs);
+        held.template store<sizeof(T) == 2>(to + at * kPerAccess<T>, tile, thread, threads, vector, outputs);
       }
     }
   }

@@ -92,23 +92,20 @@ struct Held {
   }
 
   /// Stores f of each chunk; f(Chunk&) replaces the logits by the outputs. `vector`: `to` is a multiple of 16
-  /// bytes.
-  template <class F>
+  /// bytes. kApart: one loop for that and one for other addresses. It is up to 5 % faster (f16, V = 2016),
+  /// but 1 % slower for f32 in a cluster of blocks of 512 threads.
+  template <bool kApart = true, class F>
   __device__ __forceinline__ void store(T* to, int end, int thread, int threads, bool vector, F f) const {
     if constexpr (kAnywhere)
       if (!vector) return store_together(to, end, thread, threads, f);
+    if (kApart && vector) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int at = thread + i * threads;
-      if (at >= end) continue;
-      auto c = as_floats(part[i]);
-      f(c);
-      if (vector) {
-        store_last(reinterpret_cast<Access<T>*>(to) + at, as_elements<T>(c));
-      } else {
+      for (int i = 0; i < kCount; ++i)
+        if (thread + i * threads < end) put(to, thread + i * threads, i, true, f);
+    } else {
 #pragma unroll
-        for (int j = 0; j < kPerAccess<T>; ++j) to[at * kPerAccess<T> + j] = from_float<T>(c.x[j]);
-      }
+      for (int i = 0; i < kCount; ++i)
+        if (thread + i * threads < end) put(to, thread + i * threads, i, !kApart && vector, f);
     }
   }
 
@@ -126,6 +123,15 @@ struct Held {
   }
 
  private:
+  /// Stores f of part i as access `at`.
+  template <class F>
+  __device__ __forceinline__ void put(T* to, int at, int i, bool vector, F f) const {
+    auto c = as_floats(part[i]);
+    f(c);
+    if (vector) return store_last(reinterpret_cast<Access<T>*>(to) + at, as_elements<T>(c));
+#pragma unroll
+    for (int j = 0; j < kPerAccess<T>; ++j) to[at * kPerAccess<T> + j] = from_float<T>(c.x[j]);
+  }
   __device__ __forceinline__ static const T* as_elements_at(const Access<T>* p) {
     return reinterpret_cast<const T*>(p);
   }

@@ -35,6 +35,7 @@ template <class Form, class Team, class T>
 std::optional<Resident> resident_team(const RungOfTable& r) {
   if (r.again) return resident_of(block_rung<Form, Team, T, 8, true>, r.threads, 0);
   if (r.count == 2) return resident_of(block_rung<Form, Team, T, 2, false>, r.threads, 0);
+  if (r.count == 4) return resident_of(block_rung<Form, Team, T, 4, false>, r.threads, 0);
   return resident_of(block_rung<Form, Team, T, 8, false>, r.threads, 0);
 }
 
