@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what keeps kernels from their goals: onepass_fast with a stage left out (left_out.cu), onepass_topk
-# with other blocks or without a stage (topk.cu), and the lists of the sized top-k kernels (lists.cu). Never
-# part of a test.
+# with other blocks or without a stage (topk.cu), the lists of the sized top-k kernels (lists.cu), and
+# onepass_fast by every step that holds a row (steps.cu). Never part of a test.
 #   reports/publish/limits/measure.sh OUT [ARCHITECTURE [PROGRAM...]]     # OUT gets PROGRAM.jsonl; default: all
 set -euo pipefail
 if [[ $# -lt 1 ]]; then
@@ -11,11 +11,11 @@ fi
 out=$1 architecture=${2:-90}
 shift $(($# < 2 ? $# : 2))
 programs=("$@")
-if [[ ${#programs[@]} -eq 0 ]]; then programs=(left_out topk lists); fi
+if [[ ${#programs[@]} -eq 0 ]]; then programs=(left_out topk lists steps); fi
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 for program in "${programs[@]}"; do
   if [[ ! -e $here/$program.cu ]]; then
-    echo "measure.sh: no program $program: left_out, topk or lists" >&2
+    echo "measure.sh: no program $program: left_out, topk, lists or steps" >&2
     exit 2
   fi
 done
