@@ -19,6 +19,7 @@ template <class Form, class Team, class T, int kCount, bool kAgain>
 __global__ void __launch_bounds__(kMostThreads)
     block_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V,
                typename Team::Where where) {
+  constexpr bool kApart = sizeof(T) == 2;
   using E = typename Form::Exp;
   using Index = std::conditional_t<kAgain, std::int64_t, int>;
   ASSAY_SHARED(typename Team::Shared, shared, 1);
@@ -61,12 +62,12 @@ __global__ void __launch_bounds__(kMostThreads)
     const bool vector = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
     const Form form(n);
     const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-    held.template store<sizeof(T) == 2>(to + last * kPerAccess<T>, in_last, thread, threads, vector, outputs);
+    held.template store<kApart>(to + last * kPerAccess<T>, in_last, thread, threads, vector, outputs);
     edge.store(p, outputs);
     if constexpr (kAgain) {
       for (Index at = last - tile; at >= 0; at -= tile) {
         held.load(slice.from + at, tile, thread, threads);
-        held.template store<sizeof(T) == 2>(to + at * kPerAccess<T>, tile, thread, threads, vector, outputs);
+        held.template store<kApart>(to + at * kPerAccess<T>, tile, thread, threads, vector, outputs);
       }
     }
   }

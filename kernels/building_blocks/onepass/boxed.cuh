@@ -12,6 +12,7 @@ __global__ void __launch_bounds__(kMostThreads)
     boxed_rung(Rows<const T> logits, Rows<T> probs, float* m, float* d, std::int64_t V,
                typename Team::Where where, int room) {
   using E = typename Form::Exp;
+  constexpr bool kApart = sizeof(T) == 2;
   constexpr int kAtOnce = 2;  // accesses that a thread takes out of shared memory at a time
   ASSAY_SHARED(typename Team::Shared, shared, 1);
   ASSAY_SHARED(Barrier, arrived, 1);
@@ -65,11 +66,11 @@ __global__ void __launch_bounds__(kMostThreads)
     // The box first: on an H200, f32, V = 524,288, this is 3 % faster than the registers first.
     for (int at = 0; at < in_box; at += threads * kAtOnce) {
       part.load_shared(box + at, in_box - at, thread, threads);
-      part.store(to + static_cast<std::int64_t>(at) * kPerAccess<T>, in_box - at, thread, threads, vector,
-                 outputs);
+      part.template store<kApart>(to + static_cast<std::int64_t>(at) * kPerAccess<T>, in_box - at, thread,
+                                  threads, vector, outputs);
     }
-    held.store(to + static_cast<std::int64_t>(in_box) * kPerAccess<T>, slice.count - in_box, thread, threads,
-               vector, outputs);
+    held.template store<kApart>(to + static_cast<std::int64_t>(in_box) * kPerAccess<T>, slice.count - in_box,
+                                thread, threads, vector, outputs);
     edge.store(p, outputs);
   }
   if (m && team.rank == 0 && thread == 0) store_normalizer(m, d, team.row, n);

@@ -3,12 +3,12 @@
 //
 //   rung     who holds a row                         accesses (16 bytes) of the row
 //   lanes    4 to 32 lanes of a warp                 up to 64
-//   warp     a warp                                  up to 128 with the last, partial one; f32: 256
+//   warp     a warp                                  up to 128; f32: 256
 //   block    a block of up to 512 threads            up to 4096 (1024, 8192, where there are no clusters);
 //                                                    few rows: from 65 on
 //   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 65,536; few rows: from 512 on
 //   boxed    such a cluster, shared memory too       up to 327,680
-//   grid     all blocks of the GPU                   few rows: more than 65,536
+//   grid     all blocks of the GPU                   few rows: more than 49,152
 //   again    one block, or the largest cluster       any: what does not fit is read twice
 //   stream   a block that reads it and keeps nothing  only lse: from 4097 on, if the rows fill the GPU
 //
@@ -75,11 +75,11 @@ constexpr Step block_step(Rung rung, std::int64_t slice, int blocks, int count) 
 constexpr std::int64_t held_by(int threads, int blocks, const Gpu& gpu) {
   return std::int64_t{std::min(threads, gpu.cluster_threads / blocks)} * 8;
 }
-/// Accesses a thread holds of a slice of a cluster. Measured on an H100 and an H200: with few rows, more
-/// threads with fewer accesses are faster, until there are more than 256 to 384 of them.
+/// Accesses a thread holds of a slice of a cluster that has one of few rows. Measured on an H100 and an H200:
+/// fewer accesses a thread are faster, as long as a block does not get more than 200 to 400 threads for that.
 template <class T>
 constexpr int held_of_slice(std::int64_t slice) {
-  if constexpr (sizeof(T) == 4) return slice < 256 ? 2 : slice <= 1024 ? 4 : 8;
+  if constexpr (sizeof(T) == 4) return slice <= 384 ? 2 : slice <= 768 ? 4 : 8;
   return slice < 512 ? 2 : slice <= 1536 ? 4 : 8;
 }
 /// A slice of a cluster. Two blocks on a multiprocessor, if that is possible: one loads while the other
@@ -115,10 +115,10 @@ constexpr Step grid_step(std::int64_t accesses, std::int64_t rows, const Gpu& gp
   return block_step(Rung::grid, slice, blocks, slice <= 2 * threads ? 2 : slice <= 4 * threads ? 4 : 8);
 }
 /// True if that is faster than clusters: the grid exchanges (m, d) more slowly, but has more blocks for a
-/// row. The registers of the largest cluster hold 65,536 accesses.
+/// row. Measured: clusters of 16 are faster up to 37,984 accesses, the grid from 64,512 on.
 constexpr bool better_in_grid(std::int64_t accesses, std::int64_t rows, const Gpu& gpu) {
   if (!gpu.grid || rows > kMostTeams || 16 * rows > 2 * gpu.multiprocessors ||
-      accesses <= (gpu.most_blocks == kMostBlocks ? 65536 : 32767))
+      accesses <= (gpu.most_blocks == kMostBlocks ? 49152 : 32767))
     return false;
   const std::int64_t room = gpu.most_blocks ? gpu.room : 0;
   return slice_of(accesses, static_cast<int>(gpu.multiprocessors / rows)) <= kMostHeld + room;
@@ -152,8 +152,8 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
   }
   // Where there are fewer rows than multiprocessors, more threads share a row, so that each waits for less.
   if (rows < gpu.multiprocessors && whole <= 1024) return block_step(Rung::block, whole, 1, 2);
-  if (wide && whole > 128 && whole <= 256) return {Rung::warp, 8, 32};
-  if (wide ? whole <= 128 : accesses <= 128) return {Rung::warp, 4, 32};
+  if (whole <= 128) return {Rung::warp, 4, 32};
+  if (wide && whole <= 256) return {Rung::warp, 8, 32};
   if (keeps_nothing && whole > kHalfHeld && rows >= std::int64_t{kStreamBlocks} * gpu.multiprocessors)
     return {Rung::stream, kStreamCount, kStreamThreads};
   // Few rows leave most of a GPU without work, so each gets several blocks, of at least 256 accesses.
@@ -166,7 +166,7 @@ constexpr Step step_for(std::int64_t V, std::int64_t rows, const Gpu& gpu, bool 
   // In 16-bit types, eight blocks of 256 threads are faster than four of 512.
   if (!wide && blocks == 4 && gpu.most_blocks >= 8 && whole > 2 * kHalfHeld) blocks = 8;
   if (blocks > 1) return cluster_step<T>(slice_of(whole, blocks), blocks, free >= 2, gpu);
-  return block_step(Rung::block, whole, 1, whole <= 128 ? 2 : whole <= (wide ? 512 : 2048) ? 4 : 8);
+  return block_step(Rung::block, whole, 1, whole <= (wide ? 512 : 1024) ? 4 : 8);
 }
 
 /// Largest number of additions on a path from a term to the sum, over all GPUs and numbers of rows. A test
