@@ -3,7 +3,7 @@
 
     reports/publish/write_goals.py path/to/assay [DIR]
 
-DIR (default: reports/published/h100) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl,
+DIR (default: reports/published/h200) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl,
 left_out.jsonl and split.jsonl; all but the first also as .gz. Replaces the text between the two lines `goals: begin` and
 `goals: end`. `assay sweep rules` names the row lengths V. Never part of a test.
 """
@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "sweep", "peer"))
 from peer_records import rules_of
 
 PAGE = os.path.join(HERE, "..", "sweep", "PERFORMANCE.md")
+OF_TWO_GPUS = os.path.join(HERE, "..", "published", "h100")
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
 
@@ -239,7 +240,9 @@ def lists(folder):
 
 
 def splits(folder):
-    """The best of each way to split rows over several GPUs (assay sweep split)."""
+    """The best of each way to split rows over several GPUs (assay sweep split), from the folder or the one of two GPUs."""
+    if not read(folder, "split.jsonl", True):
+        folder = OF_TWO_GPUS
     best = {}
     share = lambda r: min(s["share_of_alone"] for s in r["shares"])
     for r in read(folder, "split.jsonl", True):
@@ -249,7 +252,8 @@ def splits(folder):
                 best[at] = r
     if not best:
         return []
-    out = ["Rows split over the GPUs of one host (`assay sweep split`, `reports/publish/split.sh`): the best of each way, as a share "
+    gpu = next(iter(best.values()))["gpu"]
+    out = [f"Rows split over the GPUs of one host ({gpu}; `assay sweep split`, `reports/publish/split.sh`): the best of each way, as a share "
            "of what one GPU takes alone for its part of the columns. On one GPU nobody is waited for: that is the limit of the way.",
            "", "| GPUs | V | exchange of (m, d) | dtype | time, us | share | rows at a time x depth |", "|---|---|---|---|---|---|---|"]
     order = lambda k: (-k[0], k[1], k[2], DTYPES.index(k[3]))
@@ -265,7 +269,7 @@ def main():
     if not 1 <= len(words) <= 2 or any(w.startswith("-") for w in words):
         sys.exit("usage: write_goals.py path/to/assay [DIR]")
     rules = rules_of(words[0])
-    folder = words[1] if len(words) == 2 else os.path.join(HERE, "..", "published", "h100")
+    folder = words[1] if len(words) == 2 else os.path.join(HERE, "..", "published", "h200")
     t = Times(folder)
     text = open(PAGE, encoding="utf-8").read()
     if BEGIN not in text or END not in text:
