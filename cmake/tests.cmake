@@ -54,7 +54,11 @@ if(ASSAY_SANITIZE)
   gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*" ${discovery} LABELS sanitizer-full)
 else()
   include(cmake/long_tests.cmake)
-  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*:${ASSAY_LONG_TESTS}" ${discovery})
+  # These take all memory of a GPU, or look how long something takes on it: on a machine with a GPU no other
+  # test may run beside them.
+  set(alone "DeviceIsolation.*:PythonDevice.*")
+  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*:${alone}:${ASSAY_LONG_TESTS}" ${discovery})
+  gtest_discover_tests(assay_tests TEST_FILTER "${alone}" ${discovery} RUN_SERIAL TRUE)
   gtest_discover_tests(assay_tests TEST_FILTER "${ASSAY_LONG_TESTS}" ${discovery} LABELS long)
   add_test(NAME long_tests_exist COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:assay_tests> "-DPATTERNS=${ASSAY_LONG_TESTS}"
     -P ${PROJECT_SOURCE_DIR}/cmake/long_tests_exist.cmake)
