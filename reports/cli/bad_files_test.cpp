@@ -48,5 +48,16 @@ TEST(BadFiles, AreRefusedInOnePlainLine) {
   }
 }
 
+TEST(BadFiles, AManifestWithAThresholdThatIsNoneIsRefused) {
+  const TestFolder own;
+  std::ofstream(own.path() / "manifest.json")
+      << R"({"format": "assay inputs 1", "op": "top_p", "k": 1000001, "seed": 1, "cases": []})"
+      << "\n";
+  const auto o = command_test::call_words({"grade", own.path().string()});
+  EXPECT_EQ(o.status, kBadCall);
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  EXPECT_NE(o.err.find("k 1000001: the threshold in millionths is 1 to 1000000"), std::string::npos) << o.err;
+}
+
 }  // namespace
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -163,6 +164,36 @@ TEST(Options, ANumberThatDoesNotFitItsOptionIsNotWrapped) {
             "assay: --k 4294967297: must be a whole number from 0 to 2147483647\n");
   EXPECT_EQ(refused({"report", "--V", "9223372036854775808"}),
             "assay: --V 9223372036854775808: must be a whole number from 0 to 9223372036854775807\n");
+}
+
+TEST(Options, AKThatNoProblemCanHaveIsOneLineForEveryVerb) {
+  const std::string folder = testing::TempDir() + "no_such_k";
+  std::filesystem::remove_all(folder);
+  const auto calls = [&](const std::string& variant) {
+    const std::string key = variant + "/f32@host";
+    return std::vector<Words>{{"check", key, "--quick", "--out", folder},
+                              {"report", "--key", key, "--V", "33", "--out", folder},
+                              {"sweep", "--host", "--key", key, "--V", "33", "--rows", "1", "--out", folder},
+                              {"sweep", "launch", "--key", key, "--V", "33", "--rows", "1"}};
+  };
+  const auto said_of = [](Words call, const std::string& k) {
+    call.insert(call.end(), {"--k", k});
+    return refused(call);
+  };
+  for (const std::string variant : {"onepass_min_p", "onepass_top_p"})
+    for (const std::string k : {"0", "1000001"}) {
+      std::vector<Words> all = calls(variant);
+      all.push_back({"inputs", "--op", variant.substr(8), "--out", folder});
+      for (const Words& call : all)
+        EXPECT_EQ(said_of(call, k), "assay: --k " + k + ": the threshold in millionths is 1 to 1000000\n")
+            << testing::PrintToString(call);
+    }
+  for (const Words& call : calls("topk_block")) {
+    const std::string said = said_of(call, "0");
+    EXPECT_TRUE(said.starts_with("assay: --k 0: must be 1 to ")) << testing::PrintToString(call) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST(Options, EveryVerbWithAnEmptyOutSaysSo) {

@@ -9,6 +9,7 @@
 
 #include "reference/error.hpp"
 #include "reference/files/npy.hpp"
+#include "reference/k_range.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
@@ -31,9 +32,7 @@ int run_inputs_command(const InputsArguments& o) {
   Manifest m;
   const auto op = parse_op(o.op);
   if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
-  if (o.k && *o.k < 1) throw InputError("--k: must be 1 or more");
-  if (o.k && keeps_a_set(*op) && *o.k > kMillion)
-    throw InputError("--k: the threshold in millionths is 1 to 1000000");
+  if (o.k) require_k(*op, *o.k);
   if (o.rows && *o.rows < 1) throw InputError("--rows: must be 1 or more");
   m.op = *op;
   m.k = o.k.value_or(usual_k(*op));

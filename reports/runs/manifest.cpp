@@ -7,6 +7,7 @@
 #include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reference/json_text.hpp"
+#include "reference/k_range.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -65,6 +66,8 @@ Manifest read_manifest(const std::filesystem::path& folder) {
     if (!known || *known == Op::normalizer) fail("op '" + op + "' is unknown");
     m.op = *known;
     if (has_k(m.op)) m.k = get(j, "k").get<int>();
+    if (const std::string why = has_k(m.op) ? why_not_k(m.op, m.k) : ""; !why.empty())
+      fail(fmt::format("k {}: {}", m.k, why));
     m.seed = get(j, "seed").get<std::uint64_t>();
     for (const auto& c : get(j, "cases")) {
       Manifest::Entry e;

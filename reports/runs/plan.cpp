@@ -15,6 +15,7 @@
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/files/tensor_file.hpp"
+#include "reference/k_range.hpp"
 
 namespace assay {
 namespace {
@@ -111,6 +112,7 @@ conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
 void check_problems(const conformance::Unit& u, const Selection& s) {
   bool any_k = false;
   for (const conformance::ConformanceCase& c : u.cases) {
+    if (s.k) require_k(c.op, *s.k);
     const Problem p = problem_of(*c.variant, c.op, c.rows, c.V, c.k, s.pitch.value_or(c.V));
     if (const std::string why = invalid_reason(p); !why.empty())
       throw InputError((s.pitch ? "--pitch: " : "") + why);
@@ -139,8 +141,6 @@ void count_units(Plan& plan) {
 Plan make_plan(const Selection& s) {
   Plan plan;
   if (s.op && !parse_op(*s.op)) throw InputError("--op " + *s.op + ": unknown operation");
-  if (s.k && (*s.k < 1 || *s.k > 1 << 20))
-    throw InputError(fmt::format("--k {}: must be 1 to 1048576", *s.k));
   if (s.rows && (*s.rows < 1 || *s.rows > 1 << 24))
     throw InputError(fmt::format("--rows {}: must be 1 to 16777216", *s.rows));
   if (s.quick && s.full) throw InputError("--quick and --full: take one of them");

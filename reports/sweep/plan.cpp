@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "reference/error.hpp"
+#include "reference/k_range.hpp"
 #include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
@@ -170,7 +171,6 @@ std::vector<const Subject*> subjects_of(const SweepSelection& s, std::vector<std
 std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::string>* missing) {
   require_range("--V", s.sizes, 1, std::int64_t{1} << 26);
   require_range("--rows", s.rows, 1, std::int64_t{1} << 24);
-  require_range("--k", s.k, 1, 1 << 20);
   const Sizes sizes = s.sizes.empty() ? all_sizes() : s.sizes;
   const Sizes rows = s.rows.empty() ? Sizes{4000, 10, 1, 32, 32768} : s.rows;
   const std::vector<std::int64_t> ks =
@@ -179,6 +179,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
   for (const Subject* one : subjects_of(s, missing)) {
     const Op op = one->variant.op;
     const bool fused = selects(op);
+    for (const std::int64_t k : s.k) require_k(op, k);
     const std::vector<std::int64_t> ks_of_one = fused || (keeps_a_set(op) && !s.k.empty()) ? ks
                                                 : keeps_a_set(op) ? std::vector<std::int64_t>{usual_k(op)}
                                                                   : std::vector<std::int64_t>{0};

@@ -14,6 +14,7 @@
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/k_range.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -87,6 +88,8 @@ int run_check_command(CheckArguments& o) {
   const std::size_t named = o.targets.words.size();
   keep_shard(o.targets.words, shard);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
+  if (o.run.narrow.k)
+    for (const Target& t : targets) require_k(o.run.narrow.op.value_or(t.variant.op), *o.run.narrow.k);
   // The key identifies a record's kernel.
   std::set<std::string> keys;
   for (const Target& t : targets)

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/device.hpp"
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
+#include "reference/k_range.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/say.hpp"
@@ -23,7 +25,8 @@ namespace {
 struct LaunchArguments {
   std::string key, family = "normal_1";
   std::int64_t V = 0, rows = 0, launches = 1;
-  int k = 5, device = 0;
+  std::optional<int> k;
+  int device = 0;
   std::uint64_t seed = 1;
 };
 
@@ -39,9 +42,11 @@ int run_launch_command(const LaunchArguments& o) {
     return kEnvironment;
   }
   if (o.V < 1 || o.rows < 1 || o.launches < 1) throw InputError("--V, --rows, --launches: must be 1 or more");
-  if (selects(v.op) && (o.k < 1 || o.k > v.max_k))
-    throw InputError(fmt::format("--k {}: must be 1 to {}", o.k, v.max_k));
-  const Problem p = problem_of(v, v.op, o.rows, o.V, o.k, o.V);
+  const int k = o.k.value_or(usual_k(v.op));
+  if (selects(v.op) && (k < 1 || k > v.max_k))
+    throw InputError(fmt::format("--k {}: must be 1 to {}", k, v.max_k));
+  require_k(v.op, k);
+  const Problem p = problem_of(v, v.op, o.rows, o.V, k, o.V);
   if (const std::string why = beyond_limits(v, p); !why.empty()) throw InputError(o.key + ": " + why);
   SweepInputs inputs(o.family, o.seed);
   const auto rig = v.backend == Backend::cuda ? make_device_rig() : make_host_rig();
@@ -49,7 +54,10 @@ int run_launch_command(const LaunchArguments& o) {
   rig->poison();
   rig->run_alone(o.launches);
   fmt::print("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
-             has_k(v.op) ? fmt::format(" k={}", p.k) : "", o.launches, rig->cold());
+             selects(v.op)       ? fmt::format(" k={}", p.k)
+             : keeps_a_set(v.op) ? " " + words_of_k(v.op, p.k)
+                                 : std::string(),
+             o.launches, rig->cold());
   return kPassed;
 }
 
@@ -62,7 +70,7 @@ void add_sweep_launch(CLI::App& sweep, int& status) {
   c->add_option("--key", o->key, "variant/dtype@backend")->required();
   add_whole(*c, "--V", o->V, "row length")->required();
   add_whole(*c, "--rows", o->rows, "rows")->required();
-  add_whole(*c, "--k", o->k, "k of top-k")->capture_default_str();
+  add_whole(*c, "--k", o->k, "k of top-k (5); threshold of min_p and top_p in millionths (50000, 900000)");
   add_whole(*c, "--launches", o->launches, "number of launches")->capture_default_str();
   add_family(*c, o->family);
   add_seed(*c, o->seed);
