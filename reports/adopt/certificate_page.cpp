@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reference/problem.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/frame.hpp"
 
@@ -111,10 +112,16 @@ std::string accuracy_html(const Certificate& c) {
 
 std::string speed_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
+  const auto k_of = [&](const CertifiedSpeed& s) -> std::string {
+    const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),
+                                     [&](const CertifiedKernel& k) { return k.key == s.key; });
+    const auto op = kernel == c.kernels.end() ? std::nullopt : parse_op(kernel->op);
+    if (op && keeps_a_set(*op)) return words_of_k(*op, s.k);
+    return s.k > 0 ? std::to_string(s.k) : kDash;
+  };
   for (const CertifiedSpeed& s : c.speed)
-    rows.push_back({coded(s.key), grouped(s.rows), grouped(s.V), s.k > 0 ? std::to_string(s.k) : kDash,
-                    escape(s.verified), figure_html(s.median_us), figure_html(s.gb_per_s),
-                    figure_html(s.share_of_copy)});
+    rows.push_back({coded(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
+                    figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy)});
   return html_table({"kernel", "rows", "V", "k", "outputs", "median, us", "GB/s", "share of a copy's speed"},
                     rows);
 }

@@ -55,7 +55,7 @@ HistoryRun history_run(const std::string& folder, const Digest* digest,
     if (r.role == "ceiling") continue;
     if (run.commit.empty()) run.commit = r.commit;
     if (run.machine.empty()) run.machine = r.gpu;
-    const std::optional<double>& s = r.op == "lse" || r.k > 0 ? r.share_of_read : r.share_of_copy;
+    const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
     if (r.V >= 1000 && r.verified != "fail" && s && std::isfinite(*s)) shares[r.key].push_back(*s);
   }
   for (auto& [key, all] : shares) run.keys[key].share = quantile(all, 0.5);

@@ -54,6 +54,31 @@ TEST(Page, HasEverySectionAndPictures) {
   EXPECT_NE(html.find("0x1."), std::string::npos);
 }
 
+TEST(Page, AThresholdIsNoK) {
+  ReportData data = synthetic(1, {"host"});
+  for (KeyInfo& k : data.keys)
+    if (k.variant == "safe_block") k.op = "top_p";
+  InFolder in_folder;
+  for (const std::int64_t V : {1000, 4000}) {
+    SweepRecord r;
+    r.key = "safe_block/f32@host", r.op = "top_p", r.dtype = "f32", r.backend = "host", r.V = V, r.rows = 10;
+    r.k = 900000, r.status = "measured", r.verified = "pass", r.median_us = 1;
+    r.share_of_copy = 0.7, r.share_of_read = 0.4;
+    in_folder.sweep.push_back(r);
+    AccessRecord a;
+    a.key = r.key, a.source = "host counters", a.rows = 10, a.V = V, a.k = r.k;
+    in_folder.accesses.push_back(a);
+  }
+  std::string html;
+  for (const auto& [name, text] : render_pages(data, in_folder))
+    if (name == "kernels/safe_block.html") html = text;
+  EXPECT_NE(html.find("10 rows, threshold 0.9"), std::string::npos);
+  EXPECT_NE(html.find("70.0% of the copy"), std::string::npos);
+  EXPECT_NE(html.find(">threshold</th>"), std::string::npos);
+  EXPECT_EQ(html.find("900000"), std::string::npos);
+  EXPECT_EQ(html.find("900,000"), std::string::npos);
+}
+
 TEST(Page, AsksTheNetworkForNothing) {
   const auto pages = render_pages(synthetic());
   std::set<std::string> names;

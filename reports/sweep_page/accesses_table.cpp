@@ -75,7 +75,7 @@ std::string gpu_cell(const AccessRecord* a, double claim) {
                      word.empty() ? "" : "<small>" + word + "</small>");
 }
 
-std::string table(const std::map<Kernel, Counted>& kernels) {
+std::string table(const Context& c, const std::map<Kernel, Counted>& kernels) {
   std::set<std::int64_t> sizes;
   for (const auto& [name, k] : kernels)
     for (const auto& [V, a] : k.gpu) sizes.insert(V);
@@ -89,7 +89,7 @@ std::string table(const std::map<Kernel, Counted>& kernels) {
     const bool claims = a.claimed_loads && a.claimed_stores;
     const double claim = claims ? *a.claimed_loads + *a.claimed_stores : NAN;
     out += fmt::format("<tr><th>{}{}</th><td class=\"n\">{}</td>", escape(name.first),
-                       name.second > 0 ? fmt::format(", k = {}", name.second) : "",
+                       c.behind_name(name.first, name.second),
                        claims ? fmt::format("{} + {}", *a.claimed_loads, *a.claimed_stores) : kDash) +
            host_cell(k, claim);
     for (const std::int64_t V : sizes) out += gpu_cell(k.gpu.contains(V) ? k.gpu.at(V) : nullptr, claim);
@@ -106,7 +106,7 @@ std::string access_table(const Context& c) {
   for (const AccessRecord& a : c.accesses) (a.source == "ncu" ? gpu : host) = true;
   for (const char* d : kDtypeOrder)
     if (const auto kernels = counted(c, d); !kernels.empty())
-      tables += "<div" + chosen_by(d) + "><h3>" + d + "</h3>" + table(kernels) + "</div>";
+      tables += "<div" + chosen_by(d) + "><h3>" + d + "</h3>" + table(c, kernels) + "</div>";
   if (tables.empty()) return missing("measured accesses", "assay sweep accesses");
   return "<p>Loads + stores per element of the row. The host executor counts every element that a kernel "
          "touches in logits, outputs and workspace, so its counts are exact. A GPU's counters say what "
@@ -134,7 +134,7 @@ std::string spill_table(const Context& c) {
     if (!keys.contains(a->key)) continue;
     const SweepRecord* r = c.at(variant, dtype, a->rows, V, k);
     body += fmt::format("<tr><th>{}{} <b class=\"{}\">{}</b></th>", escape(variant),
-                        k > 0 ? fmt::format(", k = {}", k) : "", page::dtype_class(dtype), escape(dtype)) +
+                        c.behind_name(variant, k), page::dtype_class(dtype), escape(dtype)) +
             page::count_cell(V) + page::count_cell(std::llround(*a->registers)) +
             fmt::format("<td class=\"n{}\">{}</td>", a->local_bytes.value_or(0) > 0 ? " off" : "",
                         number(a->local_bytes)) +

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "kernels/registry.hpp"
 #include "reference/problem.hpp"
 #include "reports/data/html.hpp"
 
@@ -38,9 +39,9 @@ std::string dtype_of(std::string_view key) {
   return std::string(key.substr(slash + 1, key.find('@', slash) - slash - 1));
 }
 
-bool reads_only(const SweepRecord& r) {
-  const std::optional<Op> op = parse_op(r.op);
-  return r.op == "read" || (op && (selects(*op) || one_value(*op)));
+std::string Context::behind_name(std::string_view variant, int k) const {
+  const auto op = ops.find(variant);
+  return assay::behind_name(op == ops.end() ? "" : op->second, k);
 }
 
 double share(const SweepRecord& r) {
@@ -60,8 +61,11 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     return std::any_of(records.begin(), records.end(),
                        [&](const SweepRecord& r) { return r.backend == backend && was_timed(r); });
   };
-  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {}, {}};
+  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {},
+            {},      {}};
   c.family = most_frequent(records, &SweepRecord::family, c.backend);
+  for (const SweepRecord& r : records) c.ops.try_emplace(variant_of(r.key), r.op);
+  for (const Variant& v : registry()) c.ops.try_emplace(v.variant, name(v.op));
   std::set<std::pair<bool, std::string>> names;
   for (const SweepRecord& r : records) {
     if (!was_timed(r) || r.backend != c.backend || r.family != c.family) continue;

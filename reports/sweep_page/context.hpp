@@ -39,6 +39,11 @@ struct Context {
   using Place = std::tuple<std::string, std::string, std::int64_t, int, std::int64_t>;  // V is last
   std::map<Place, const SweepRecord*, std::less<>> index;
 
+  /// Of a variant, its op's name: also of one whose accesses were counted and which was not timed.
+  std::map<std::string, std::string, std::less<>> ops;
+  /// What stands behind the variant's name: ", k = 5", ", threshold 0.9"; empty if k is 0.
+  std::string behind_name(std::string_view variant, int k) const;
+
   std::vector<SplitRecord> splits;  // right ones: rows split over several GPUs
   /// The fastest one of this exchange, "nccl", "peers" or "held"; null if there is none.
   const SplitRecord* split(std::string_view exchange, int gpus, std::string_view dtype, std::int64_t rows,
@@ -51,8 +56,6 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
 /// "online_block" of "online_block/f32@cuda".
 std::string variant_of(std::string_view key);
 std::string dtype_of(std::string_view key);
-/// True for log-sum-exp and top-k: they write almost nothing, so their ceiling is a read, not a copy.
-bool reads_only(const SweepRecord& r);
 /// Share of that ceiling; NaN if the ceiling was not measured.
 double share(const SweepRecord& r);
 double elements_per_second(const SweepRecord& r);

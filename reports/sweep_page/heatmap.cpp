@@ -85,8 +85,7 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
       kWidth, height, escape(variant), escape(dtype), values);
   for (std::size_t i = 0; i < kShades.size(); ++i)
     if (!paths[i].empty()) svg += fmt::format("<path class=\"{}\" d=\"{}\"/>", kShades[i].css, paths[i]);
-  return figure(variant + (k > 0 ? fmt::format(", k = {}", k) : ""), "", svg + text + "</svg>",
-                chosen_by(dtype));
+  return figure(variant + c.behind_name(variant, k), "", svg + text + "</svg>", chosen_by(dtype));
 }
 
 }  // namespace

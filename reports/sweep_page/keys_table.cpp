@@ -80,7 +80,7 @@ std::string every_key(const Context& c) {
       if (k != 0 && k != 5 && keys.contains({variant, 5})) continue;
       body += fmt::format(
           "<tr><th>{}{}{}{}</th><td>{}</td>", legend_sample(look(variant).marker, look(variant).css, ""),
-          escape(variant), k > 0 ? fmt::format(", k = {}", k) : "",
+          escape(variant), behind_name(row.any->op, k),
           row.any->role == "peer" ? " <span class=\"mute\">(peer)</span>" : "",
           row.wrong > 0        ? fmt::format("<span class=\"bad\">{} wrong</span>", row.wrong)
           : row.not_judged > 0 ? fmt::format("<span class=\"warn\">{} not judged</span>", row.not_judged)

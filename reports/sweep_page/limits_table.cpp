@@ -47,7 +47,7 @@ std::string limits_table(const Context& c) {
         const auto& [dtype, size, variant, k] = place;
         if (dtype != d || size != V) continue;
         const SweepRecord* r = c.at(variant, dtype, a->rows, V, k);
-        body += fmt::format("<tr><th>{}{}</th>", escape(variant), k > 0 ? fmt::format(", k = {}", k) : "") +
+        body += fmt::format("<tr><th>{}{}</th>", escape(variant), c.behind_name(variant, k)) +
                 (r ? share_cell(share(*r), duration(*r->median_us), 0, describe(*r)) : share_cell(NAN)) +
                 share_cell(r ? own_share(*r).value_or(NAN) : NAN) + share_cell(a->dram_share.value_or(NAN)) +
                 share_cell(a->issue_share.value_or(NAN)) + share_cell(a->occupancy.value_or(NAN)) +

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "reports/data/html.hpp"
 #include "reports/page/test_html.hpp"
@@ -352,6 +353,33 @@ TEST(SweepPage, StaysSmallWithTheWholePublishedSet) {
   const std::string html = sweep_page(records({"f32", "f16", "bf16"}, {4000, 10, 1, 32, 32768}), accesses());
   EXPECT_LT(html.size(), 5'000'000u);
   EXPECT_EQ(unbalanced(html), "");
+}
+
+TEST(SweepPage, AThresholdIsNoK) {
+  constexpr sweep_test_data::Kernel kTopP = {"onepass_top_p", "variant", "top_p", 2, 1, 0.9, 1 << 21};
+  std::vector<SweepRecord> all = records();
+  std::vector<AccessRecord> counted = accesses();
+  std::mt19937 random(1);
+  for (const std::int64_t rows : {4000, 10, 1})
+    for (const std::int64_t V : {1024, 4096, 32768}) {
+      SweepRecord r = sweep_test_data::record(kTopP, "f32", rows, V, 0, random);
+      r.k = 900000;
+      all.push_back(r);
+      AccessRecord a = counted.back();
+      a.key = r.key, a.source = "ncu", a.rows = rows, a.V = V, a.k = r.k, a.registers = 32, a.local_bytes = 1;
+      counted.push_back(a);
+    }
+  const std::string html = sweep_page(all, counted);
+  EXPECT_EQ(html.find("k = 900"), std::string::npos);
+  for (const char* id : {"keys", "heat", "accesses", "limits", "spills"})
+    EXPECT_NE(section(html, id).find("threshold 0.9"), std::string::npos) << id;
+  EXPECT_NE(section(html, "keys").find("k = 5"), std::string::npos);
+  EXPECT_NE(sweep_page({}, counted).find("threshold 0.9"), std::string::npos) << "the registry knows the op";
+  // It writes a row of values, as softmax does: what it can reach is the speed of a copy.
+  EXPECT_FALSE(reads_only(all.back()));
+  EXPECT_EQ(speed::share(all.back()), all.back().share_of_copy);
+  EXPECT_NE(speed::describe(all.back()).find(", threshold 0.9: "), std::string::npos);
+  EXPECT_NE(speed::describe(all.back()).find("of the copy"), std::string::npos);
 }
 
 TEST(SweepPage, NumbersAreCutNotRoundedUp) {

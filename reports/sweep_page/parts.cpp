@@ -137,7 +137,7 @@ std::string share_cell(double share, std::string_view note, double good, std::st
 std::string describe(const SweepRecord& r) {
   std::string out =
       fmt::format("{} {}, V = {}, {} rows", variant_of(r.key), r.dtype, grouped(r.V), grouped(r.rows));
-  if (r.k > 0) out += fmt::format(", k = {}", r.k);
+  out += behind_name(r.op, r.k);
   out += ": " + duration(r.median_us.value_or(NAN));
   if (r.gb_per_s) out += fmt::format(", {} GB/s", plain_number(*r.gb_per_s));
   if (std::isfinite(share(r)))

@@ -45,8 +45,8 @@ std::string draw(const Context& c, const std::vector<std::string>& variants, con
     plot.line(envelope, "ln best");
     plot.line(points, line_css(v));
     plot.points(points, look(v).marker, look(v).css);
-    out += figure(fmt::format("{}{}", v, k > 0 ? fmt::format(", k = {}", k) : ""),
-                  fmt::format("{}, {} rows", dtype, grouped(rows)), plot.str(), chosen_by(dtype, rows));
+    out += figure(v + c.behind_name(v, k), fmt::format("{}, {} rows", dtype, grouped(rows)), plot.str(),
+                  chosen_by(dtype, rows));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "reference/problem.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/page/parts.hpp"
@@ -25,8 +26,6 @@ Name parts_of(const std::string& key) {
   if (slash == std::string::npos || at == std::string::npos) return {key, "", ""};
   return {key.substr(0, slash), key.substr(slash + 1, at - slash - 1), key.substr(at + 1)};
 }
-
-bool reads_only(const SweepRecord& r) { return r.op == "lse" || r.k > 0; }
 
 /// Of the copy; of the read for kernels that write almost nothing. Empty if that was not measured, or if the
 /// outputs were wrong.
@@ -128,9 +127,12 @@ std::string accuracy(const Context& c) {
 }
 
 std::string accesses(const Context& c) {
-  std::string table = open_table({"key", "counted by", "#rows", "#V", "#k", "#claimed loads", "#loads",
-                                  "#claimed stores", "#stores", "#memory reads", "#memory writes"}) +
-                      "<tbody>";
+  const std::optional<Op> op = c.keys.empty() ? std::nullopt : parse_op(c.keys.front()->info.op);
+  const bool keeps = op && keeps_a_set(*op);
+  std::string table =
+      open_table({"key", "counted by", "#rows", "#V", keeps ? "#threshold" : "#k", "#claimed loads", "#loads",
+                  "#claimed stores", "#stores", "#memory reads", "#memory writes"}) +
+      "<tbody>";
   bool any = false;
   const auto claim = [](const std::optional<int>& v) {
     return number_cell(v ? std::optional<double>(*v) : std::nullopt);
@@ -143,8 +145,9 @@ std::string accesses(const Context& c) {
     any = true;
     table += fmt::format("<tr><th><code>{}</code></th><td>{}</td>", escape(n.dtype + "@" + n.backend),
                          a.source == "ncu" ? "the GPU's counters" : "the host executor") +
-             count_cell(a.rows) + count_cell(a.V) + count_cell(a.k) + claim(a.claimed_loads) +
-             number_cell(a.loads) + claim(a.claimed_stores) + number_cell(a.stores) +
+             count_cell(a.rows) + count_cell(a.V) +
+             (keeps ? number_cell(a.k / static_cast<double>(kMillion)) : count_cell(a.k)) +
+             claim(a.claimed_loads) + number_cell(a.loads) + claim(a.claimed_stores) + number_cell(a.stores) +
              number_cell(a.dram_read) + number_cell(a.dram_write) + "</tr>";
   }
   std::string out = "<p>Accesses to global memory per element, loads + stores. The kernel claims ";
@@ -189,7 +192,7 @@ std::string speed(const Context& c) {
     plot.line(points, "ln " + dtype_class(dtype));
     plot.points(points, dtype_marker(dtype), dtype_class(dtype));
     figures += fmt::format("<figure><figcaption>{} {}, {} rows{}</figcaption>{}</figure>", escape(backend),
-                           escape(dtype), grouped(rows), k > 0 ? fmt::format(", k = {}", k) : "", plot.str());
+                           escape(dtype), grouped(rows), behind_name(records.front()->op, k), plot.str());
   }
   return "<p>1 is the speed of a copy on the same machine, of the bytes that any kernel must move. For "
          "kernels that write almost nothing it is the speed of a read.</p><div class=\"panels\">" +

@@ -20,7 +20,7 @@ struct AccessRecord {
   std::optional<int> claimed_loads, claimed_stores;  // accesses per element that the variant claims
   std::string source;                                // "host counters" or "ncu"
   std::int64_t rows = 0, V = 0;
-  int k = 0;  // 0 without top-k
+  int k = 0;  // of top-k; of min_p and top_p the threshold in millionths; else 0
 
   /// Elements loaded and stored from logits, outputs and workspace, per element of the row.
   std::optional<double> loads, stores;

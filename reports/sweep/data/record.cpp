@@ -8,6 +8,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/json_text.hpp"
+#include "reference/problem.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -85,6 +86,17 @@ std::string identity(const SweepRecord& r) {
   if (r.family != "normal_1") s += " family=" + r.family;
   if (r.seed != 1) s += fmt::format(" seed={}", r.seed);
   return s;
+}
+
+bool reads_only(const SweepRecord& r) {
+  const std::optional<Op> op = parse_op(r.op);
+  return r.op == "read" || (op && (selects(*op) || one_value(*op)));
+}
+
+std::string behind_name(std::string_view op, int k) {
+  if (k <= 0) return {};
+  const std::optional<Op> known = parse_op(op);
+  return known && has_k(*known) ? ", " + words_of_k(*known, k) : fmt::format(", k = {}", k);
 }
 
 json to_json(const SweepRecord& r) {

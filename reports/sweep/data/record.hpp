@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay {
@@ -20,7 +21,7 @@ struct SweepRecord {
   std::string op;                // an Op's name, or copy, memcpy, read, empty
   std::string dtype;
   std::int64_t rows = 0, V = 0;
-  int k = 0;  // 0 without top-k
+  int k = 0;  // of top-k; of min_p and top_p the threshold in millionths; else 0
   /// measured, unsupported, not_run, failed, or once: a single sample, because the launch takes too long or
   /// needs too much memory.
   std::string status = "not_run";
@@ -61,6 +62,11 @@ struct SweepRecord {
 /// The name of the configuration, such as "online_block/f32@cuda V=4032 rows=4000". k, family and seed are
 /// added if they differ from 0, normal_1 and 1. Two records with the same name are of the same configuration.
 std::string identity(const SweepRecord& r);
+
+/// True for log-sum-exp and top-k: they write almost nothing, so their ceiling is a read, not a copy.
+bool reads_only(const SweepRecord& r);
+/// What stands behind a kernel's name: ", k = 5", ", threshold 0.9"; empty if the op has neither.
+std::string behind_name(std::string_view op, int k);
 
 nlohmann::json to_json(const SweepRecord& r);
 /// Throws InputError that names the field if one is missing or has the wrong type.
