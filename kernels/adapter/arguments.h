@@ -46,7 +46,7 @@ struct Arguments {
   void *out = nullptr, *indices = nullptr, *m = nullptr, *d = nullptr, *workspace = nullptr;
   uint64_t workspace_bytes = 0;
   void* stream = nullptr;
-  float scale = 1, temperature = 1;
+  float scale = 1, temperature = 1, threshold = 0;
   const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
 };
 
@@ -107,7 +107,9 @@ A value_of(Part part, const Arguments& a) {
                                                       : a.in_pitch;
     return number<A>(n, kParts[static_cast<int>(part)]);
   } else {
-    return static_cast<A>(part == Part::temperature ? a.temperature : a.scale);
+    return static_cast<A>(part == Part::temperature ? a.temperature
+                          : part == Part::threshold ? a.threshold
+                                                    : a.scale);
   }
 }
 /// The same with the part's number. The adapter comes behind the user's file, whose macros could change any
@@ -156,6 +158,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   a.stream = c.stream;
   a.scale = c.scale;
   a.temperature = c.temperature;
+  a.threshold = c.threshold;
   const auto data_of = [](const assay_tensor* t) -> const void* { return t ? t->data : nullptr; };
   a.mask = data_of(c.mask);
   a.bias = data_of(c.bias);

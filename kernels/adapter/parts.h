@@ -10,7 +10,8 @@
  * bias           is added to the logits; a bias_row is added to every row
  * lengths        how many elements of each row count
  * temperature    divides the logits: one number, or one for each row
- * gradients      in a backward pass, the gradients of the softmax's results */
+ * gradients      in a backward pass, the gradients of the softmax's results
+ * threshold      of min_p and top_p: the probability threshold */
 #ifndef ASSAY_PARTS_H
 #define ASSAY_PARTS_H
 
@@ -18,6 +19,6 @@
   part(none) part(in) part(out) part(inout) part(indices) part(rows) part(V) part(k) part(in_pitch)  \
       part(out_pitch) part(pitch) part(stream) part(workspace) part(workspace_bytes) part(m) part(d) \
           part(scale) part(mask_keep) part(mask_drop) part(bias) part(bias_row) part(lengths)          \
-              part(temperature) part(gradients)
+              part(temperature) part(gradients) part(threshold)
 
 #endif

@@ -7,9 +7,11 @@
 // The launcher's type says what its parameters are. Of the pointers, the one to const is the logits; then
 // come the results, m and d. The integers are the number of rows, the row length V, k (if there are indices),
 // and then the pitches of input and output. A cudaStream_t is the stream. A void* followed by a size_t is the
-// workspace. Another order is given by name, and so are the op and a declaration:
+// workspace. A float is the scale, of min_p and top_p the threshold. Another order is given by name, and so
+// are the op and a declaration:
 //
 //   ASSAY_VARIANT(my_lse, lse<float>, assay::order("out in V rows stream"), assay::op("lse"))
+//   ASSAY_VARIANT(nucleus, launch_top_p, assay::op("top_p"), assay::order("in out rows V threshold stream"))
 //   ASSAY_VARIANT(my_fast, fast<__half>, assay::declare("exp=fast; height=V/256+13"))
 //   ASSAY_VARIANT(mine, launch, assay::workspace([](int64_t rows, int64_t V, int64_t k) -> uint64_t { return
 //   8 * rows; }))
@@ -49,9 +51,10 @@ struct Workspace {
   uint64_t (*bytes)(int64_t rows, int64_t V, int64_t k);
 };
 /// The launcher's parameters in order. The words are: in out inout indices rows V k in_pitch out_pitch pitch
-/// stream workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature.
+/// stream workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature
+/// threshold.
 constexpr Order order(const char* roles) { return {roles}; }
-/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax.
+/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax, min_p, top_p.
 constexpr OpName op(const char* name) { return {name}; }
 /// What the author promises, in the words of `assay check --help`.
 constexpr Declaration declare(const char* text) { return {text}; }
@@ -150,6 +153,15 @@ struct Launcher {
     index_bytes(std::index_sequence_for<A...>());
     if (error.empty() && !has(Part::in) && !has(Part::inout)) error = "no parameter is the logits";
     if (error.empty() && (!has(Part::rows) || !has(Part::V))) error = "rows or V is not among the parameters";
+    if (error.empty() && extras.op && named_op() < 0)
+      error = std::string("op: '") + extras.op + "' is none that a launcher can have";
+    const bool keeps = op() == ASSAY_MIN_P || op() == ASSAY_TOP_P;
+    if (error.empty() && keeps && !has(Part::threshold))
+      error = std::string(extras.op) + ", and no parameter is the threshold";
+    if (error.empty() && !threshold_is_a_float(std::index_sequence_for<A...>()))
+      error = "the threshold is a float by value";
+    if (error.empty() && !keeps && has(Part::threshold))
+      error = "a threshold, and neither assay::op(\"min_p\") nor assay::op(\"top_p\")";
     if (error.empty() && has(Part::workspace) && !extras.workspace)
       error = "a workspace, and no assay::workspace(...)";
   }
@@ -174,13 +186,19 @@ struct Launcher {
     (look(pointed_at<A>.name, parts[i++]), ...);
     return found;
   }
-  int32_t op() const {
+  /// Of assay::op. -1 if nothing is said, or no op's name.
+  int32_t named_op() const {
     // In the order of plugin.h. A backward pass is not declared in this way.
     constexpr const char* kNames[] = {"softmax", "log_softmax",  "lse", "normalizer",
-                                      "topk",    "softmax_topk", "",    "topk_softmax"};
+                                      "topk",    "softmax_topk", "",    "topk_softmax",
+                                      "min_p",   "top_p"};
     if (extras.op)
-      for (int i = 0; i < 8; ++i)
+      for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i)
         if (*kNames[i] && std::strcmp(extras.op, kNames[i]) == 0) return i;
+    return -1;
+  }
+  int32_t op() const {
+    if (const int32_t named = named_op(); named >= 0) return named;
     if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
     return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
   }
@@ -233,6 +251,10 @@ struct Launcher {
     }
   }
   template <std::size_t... i>
+  bool threshold_is_a_float(std::index_sequence<i...>) const {
+    return (... && (parts[i] != Part::threshold || std::is_floating_point_v<A>));
+  }
+  template <std::size_t... i>
   void out_bytes(std::index_sequence<i...>) {
     const auto look = [&](int bytes, Part p) {
       if (p == Part::out || p == Part::inout) needs.out_bytes = bytes;
@@ -278,7 +300,7 @@ struct Launcher {
       else if (integer)
         p = numbers < 5 ? integers[numbers] : Part::none, ++numbers;
       else
-        p = Part::scale;
+        p = named_op() == ASSAY_MIN_P || named_op() == ASSAY_TOP_P ? Part::threshold : Part::scale;
       after_workspace = p == Part::workspace;
       if (p == Part::none && error.empty())
         error =

@@ -44,6 +44,26 @@ TEST(AssayVariant, ReadsRolesFromTypes) {
             "exp=fast; max_V=64; dense=yes");
 }
 
+void sampler(const float*, float*, int, int, float, void*) {}
+
+TEST(AssayVariant, AFloatOfMinPAndTopPIsTheThreshold) {
+  using assay_adapter::describe;
+  for (const auto& [word, op] : {std::pair("min_p", ASSAY_MIN_P), std::pair("top_p", ASSAY_TOP_P)}) {
+    EXPECT_EQ(parts(describe(sampler, assay::op(word))), "in out rows V threshold stream");
+    EXPECT_EQ(describe(sampler, assay::op(word)).op(), op);
+    EXPECT_EQ(parts(describe(sampler, assay::op(word), assay::order("in out V rows threshold stream"))),
+              "in out V rows threshold stream");
+    EXPECT_NE(describe(usual, assay::op(word)).error.find("no parameter is the threshold"),
+              std::string::npos);
+  }
+  EXPECT_EQ(parts(describe(sampler)), "in out rows V scale stream");
+  EXPECT_NE(describe(sampler, assay::order("in out rows V threshold stream")).error.find("assay::op"),
+            std::string::npos);
+  EXPECT_NE(describe(usual, assay::op("top-p")).error.find("'top-p'"), std::string::npos);
+  const assay::Order wrong = assay::order("in out rows threshold V stream");
+  EXPECT_EQ(describe(sampler, assay::op("top_p"), wrong).error, "the threshold is a float by value");
+}
+
 TEST(AssayVariant, TakesAnOrder) {
   using assay_adapter::describe;
   EXPECT_EQ(parts(describe(llm, assay::order("out, in V rows"))), "out in V rows");
@@ -71,6 +91,11 @@ void with_stats(const float* in, float* out, float* m, float* d, int rows, int V
   for (int i = 0; i < rows * V; ++i) out[i] = in[i];
   for (int r = 0; r < rows; ++r) m[r] = in[r], d[r] = 7;
 }
+float seen_threshold;
+void with_threshold(const float*, float*, int, int, float threshold) { seen_threshold = threshold; }
+struct WithThreshold {
+  static auto make() { return assay_adapter::describe(with_threshold, assay::op("top_p")); }
+};
 struct WithStats {
   static auto make() { return assay_adapter::describe(with_stats); }
 };
@@ -105,6 +130,14 @@ struct Call {
     call.scale = 1;
   }
 };
+
+TEST(AssayVariant, TheThresholdReachesTheLauncher) {
+  Call c(2, 3);
+  c.call.threshold = 0.9f;
+  c.call.k = 900000;
+  EXPECT_EQ(assay_adapter::Registration<WithThreshold>::run(&c.call), 0);
+  EXPECT_EQ(seen_threshold, 0.9f);
+}
 
 TEST(AssayVariant, CutsNothingShort) {
   Call c(2, 3);

@@ -54,8 +54,8 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
       ->group(group);
   command
       .add_option("--arg", o.args,
-                  "NAME=ROLE or NAME=VALUE for a parameter: N=rows, n=rows*V, B=rows/V, block=256, "
-                  "tmp='workspace(rows * 4)'; rows=1 if a call has one row; for a Python callable "
+                  "NAME=ROLE or NAME=VALUE for a parameter: N=rows, n=rows*V, B=rows/V, p=threshold, "
+                  "block=256, tmp='workspace(rows * 4)'; rows=1 if a call has one row; for a Python callable "
                   "mask=mask_keep:bool, bias=bias:f32, dim=-1")
       ->group(group)
       ->allow_extra_args(false);

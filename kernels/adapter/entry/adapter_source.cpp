@@ -72,8 +72,8 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
   set("stream", s.has(Role::stream) || file.host);
   set("takes_stream", s.has(Role::stream));
   set("pitches", s.has(Role::in_pitch) &&
-                     (s.has(Role::out_pitch) ||
-                      !(s.op == Op::softmax || s.op == Op::log_softmax || s.op == Op::softmax_backward)));
+                     (s.has(Role::out_pitch) || !(s.op == Op::softmax || s.op == Op::log_softmax ||
+                                                  s.op == Op::softmax_backward || keeps_a_set(s.op))));
   set("one_pitch", s.has(Role::pitch));
   set("scale", s.has(Role::scale));
   set("m", s.has(Role::m));

@@ -162,6 +162,10 @@ const List& temperatures_names() {
   static const List all = {"temperatures", "temps"};
   return all;
 }
+const List& threshold_names() {
+  static const List all = {"threshold", "minp", "topp", "minpthreshold", "toppthreshold"};
+  return all;
+}
 const List& mask_names() {
   static const List all = {"mask",        "attnmask", "attentionmask", "attrmask",      "masks",
                            "paddingmask", "padmask",  "inputmask",     "keymask",       "maskdata",
@@ -261,6 +265,7 @@ bool may_be_count(std::string_view name) {
 }
 bool is_scale(std::string_view name) { return is_one_of(name, scale_names()); }
 bool is_temperature(std::string_view name) { return is_one_of(name, temperature_names()); }
+bool is_threshold(std::string_view name) { return is_one_of(name, threshold_names()); }
 bool is_mask(std::string_view name) { return is_one_of(name, mask_names()); }
 Role operand_role(const Parameter& p, std::string_view name) {
   const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;

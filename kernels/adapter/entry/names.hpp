@@ -31,6 +31,8 @@ bool is_count(std::string_view name);
 bool may_be_count(std::string_view name);
 bool is_scale(std::string_view name);
 bool is_temperature(std::string_view name);
+/// The threshold of min_p and top_p: threshold, min_p, top_p.
+bool is_threshold(std::string_view name);
 /// A mask. Its name does not say of which kind.
 bool is_mask(std::string_view name);
 /// The role of a const pointer whose name and type say bias, bias_row, lengths or temperature; else none.

@@ -23,7 +23,12 @@ std::vector<const Parameter*> RoleReader::undecided(bool pointers) const {
 void RoleReader::need(Role r, const char* what) {
   if (s_.has(r)) return;
   const bool number = r == Role::k;
-  const std::vector<const Parameter*> all = undecided(!number);
+  std::vector<const Parameter*> all = undecided(!number);
+  if (r == Role::threshold) {
+    all.clear();
+    for (const Parameter& p : s_.parameters)
+      if (p.role == Role::none && is_number(p)) all.push_back(&p);
+  }
   if (all.size() > 1 && backward_ && (r == Role::in || r == Role::gradients))
     ask_entry(s_, all, {Role::in, Role::gradients}, "what the softmax wrote, and which the gradients");
   if (all.size() > 1 && r == Role::in && !s_.has(Role::out) && s_.op != Op::normalizer)
@@ -51,6 +56,10 @@ void RoleReader::check() {
     refuse(*p, "is the number of rows, and --arg rows=1 says that a call has one: --arg " + handle(*p) +
                    "=1 as well");
   if (selects(s_.op) && s_.fixed_k == 0) need(Role::k, "the k of top-k");
+  if (keeps_a_set(s_.op)) need(Role::threshold, "the threshold");
+  if (const Parameter* p = s_.find(Role::threshold); p && !keeps_a_set(s_.op))
+    refuse(*p, std::string(name(s_.op)) + " has no threshold: --op min_p and --op top_p have; --arg " +
+                   handle(*p) + "=VALUE gives it a value");
   for (const Parameter& p : s_.parameters) {
     if (p.scalar == Scalar::none && p.role != Role::literal)
       throw InputError(
@@ -67,7 +76,7 @@ void RoleReader::check() {
         throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
     if (p.role == Role::literal) continue;
     if ((is_operand(p.role) || p.role == Role::scale) &&
-        (selects(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
+        (selects(s_.op) || keeps_a_set(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
       refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
                     name(s_.op) +
                     (p.pointers > 0 ? std::string()
@@ -142,7 +151,8 @@ std::string RoleReader::roles(const Parameter& p) const {
            "--arg " +
            handle(p) + "='workspace(rows * V * 4)'";
   if (p.is_integer() && s_.causal) return "rows, V, in_pitch, out_pitch, pitch, workspace_bytes)";
-  return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)" : "scale, temperature)";
+  return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)"
+                        : "scale, temperature, threshold)";
 }
 
 Dtype RoleReader::dtype_of(const Parameter& p) const {

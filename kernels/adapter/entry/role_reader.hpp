@@ -77,6 +77,8 @@ class RoleReader {
   void one_reading_left_backward();
   void one_reading_left();
   void settle_op();
+  /// min_p or top_p, as the names of the function and of the threshold say.
+  Op op_of_threshold(const Parameter& p) const;
   /// A bool that would change what softmax computes is off. A parameter that nobody named takes its default.
   void switches();
 

@@ -168,6 +168,8 @@ void RoleReader::from_name(Parameter& p) {
     p.role = Role::scale;
   } else if (is_number(p) && is_temperature(n)) {
     p.role = Role::temperature;
+  } else if (is_number(p) && is_threshold(n)) {
+    p.role = Role::threshold;
   }
 }
 
@@ -219,11 +221,6 @@ void RoleReader::settle_op() {
     lse_->role = Role::out;
     s_.op = Op::lse;
   } else if (op_) {
-    if (keeps_a_set(*op_))
-      throw InputError(
-          std::string("--op ") + name(*op_) +
-          ": no parameter of a launcher can be the threshold: a plugin (kernels/plugin.h) or a Python "
-          "callable takes it");
     s_.op = *op_;
   } else if (backward_) {
     const std::string f = lower(s_.function);
@@ -233,6 +230,8 @@ void RoleReader::settle_op() {
                          "': only the backward pass of softmax can be judged; if it is that, --op "
                          "softmax_backward says so");
     s_.op = Op::softmax_backward;
+  } else if (const Parameter* p = s_.find(Role::threshold)) {
+    s_.op = op_of_threshold(*p);
   } else {
     const std::string f = lower(s_.function);
     const auto says = [&](const char* a, const char* b) {
@@ -252,6 +251,18 @@ void RoleReader::settle_op() {
   if (const Parameter* p = s_.find(Role::indices); p && !selects(s_.op))
     refuse(*p, std::string(name(s_.op)) + " has no indices: --arg " + handle(*p) +
                    "=... says what it is, or --op softmax_topk");
+}
+
+Op RoleReader::op_of_threshold(const Parameter& p) const {
+  for (const std::string& said : {lower(s_.function), plain_name(p)}) {
+    const auto says = [&](const char* a, const char* b) {
+      return said.find(a) != said.npos || said.find(b) != said.npos;
+    };
+    const bool min_p = says("min_p", "minp"), top_p = says("top_p", "topp") || says("nucleus", "nucleus");
+    if (min_p != top_p) return min_p ? Op::min_p : Op::top_p;
+  }
+  refuse(p, "the threshold of which op? --op min_p or --op top_p; if of neither, --arg " + handle(p) +
+                "=VALUE gives it a value");
 }
 
 void RoleReader::switches() {

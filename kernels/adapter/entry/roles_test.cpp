@@ -26,6 +26,46 @@ TEST(EntryRoles, NamesOfRowsAndColumnsDecideInAnyOrder) {
       }
 }
 
+TEST(EntryRoles, TheThresholdOfASampler) {
+  const auto op_of = [](const char* entry, std::vector<EntryArgument> arguments = {}) {
+    return parse_entry(entry, arguments).op;
+  };
+  constexpr const char* kMinP = "void f(const float* x, float* y, int rows, int V, float min_p)";
+  constexpr const char* kTopP = "void nucleus(const float* x, float* y, int rows, int V, double threshold)";
+  constexpr const char* kNoName = "void f(const float* x, float* y, int rows, int V, float p)";
+  EXPECT_EQ(read(kMinP), "in out rows V threshold");
+  EXPECT_EQ(op_of(kMinP), Op::min_p);
+  EXPECT_EQ(read(kTopP), "in out rows V threshold");
+  EXPECT_EQ(op_of(kTopP), Op::top_p);
+  EXPECT_EQ(op_of("void topP(const float* x, float* y, int rows, int V, float p)", {{"p", "threshold"}}),
+            Op::top_p);
+  EXPECT_EQ(read(kNoName, {{"p", "threshold"}}, Op::min_p), "in out rows V threshold");
+  // Where names do not say it, one line asks.
+  const auto says = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(read(kNoName, {{"p", "threshold"}}), "--op min_p or --op top_p");
+  says(read(kNoName, {}, Op::top_p), "--arg p=threshold says so");
+  says(read(kNoName), "threshold)");
+  says(read(kMinP, {}, Op::softmax), "--arg min_p=VALUE");
+  says(read("void f(const float* x, float* y, int rows, int V)", {}, Op::top_p), "--arg NAME=threshold");
+  says(read("void f(const float* x, float* y, int rows, int V, float min_p, float top_p)", {}, Op::top_p),
+       "threshold already is 'min_p'");
+  EXPECT_EQ(read("void f(const float* x, float* y, int rows, int V, float min_p, float top_p)",
+                 {{"min_p", "0"}}, Op::top_p),
+            "in out rows V 0 threshold");
+  says(read("void f(const float* x, float* y, int rows, int V, int p)", {{"p", "threshold"}}, Op::top_p),
+       "threshold is a float");
+  says(read("void f(const float* x, float* y, float* p, int rows, int V)", {{"p", "threshold"}}, Op::top_p),
+       "which is a number");
+  says(read("void f(const float* x, float* y, int rows, int V, float top_p, float temperature)"),
+       "--arg temperature=1");
+  EXPECT_EQ(parse_entry(kMinP).limits(), "dense=yes; max_V=2147483647");
+  const char* const kPitched =
+      "void top_p(const float* x, float* y, int rows, int V, int x_stride, int y_stride, float p)";
+  EXPECT_EQ(parse_entry(kPitched, {{"p", "threshold"}}).limits(), "max_V=2147483647");
+}
+
 TEST(EntryRoles, ABackwardPassReadsWhatTheSoftmaxWroteAndTheGradients) {
   const char* const kEntries[] = {
       "void softmax_backward(float* dx, const float* dy, const float* y, int rows, int V)",

@@ -211,7 +211,7 @@ std::string EntrySignature::limits() const {
   if (one_row) {
     // Each row is a call of its own, so the rows may lie anywhere.
   } else if (!has(Role::in_pitch) ||
-             (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax))) {
+             (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax || keeps_a_set(op)))) {
     add("dense=yes");
   }
   if (const Parameter* V = find(Role::V)) {
@@ -229,7 +229,7 @@ std::string EntrySignature::limits() const {
 
 Operands EntrySignature::operands() const {
   Operands o;
-  if (selects(op) || op == Op::normalizer || op == Op::softmax_backward) return o;
+  if (selects(op) || keeps_a_set(op) || op == Op::normalizer || op == Op::softmax_backward) return o;
   const auto real = [](Scalar s) {
     return s == Scalar::f16 ? Dtype::f16 : s == Scalar::bf16 ? Dtype::bf16 : Dtype::f32;
   };

@@ -127,6 +127,9 @@ void check_role_type(const EntrySignature& s, const Parameter& p) {
       one_of({Scalar::f32, Scalar::f64}, "a float, or a pointer to float, one for each row");
       if (p.pointers > 0 && p.scalar != Scalar::f32) refuse(p, "temperatures are floats");
       break;
+    case Role::threshold:
+      one_of({Scalar::f32, Scalar::f64}, "a float");
+      break;
     case Role::bias:
     case Role::bias_row:
       one_of({Scalar::f16, Scalar::bf16, Scalar::f32}, "a pointer to half, bfloat16 or float");
