@@ -37,7 +37,8 @@ std::string peers(const Selftest& s) {
       "those that such tests draw, {} rows of 1024 from N(0, 1), or for benchdnn its own filling. <i>Our "
       "inputs</i>: the row on which the fault is found here. Outputs are zero before the launch. A rule sees "
       "only values. So a kernel that destroys memory, inputs, indices or the sums beside the outputs passes "
-      "every rule.</p>",
+      "every rule. A rule may also refuse a right kernel: benchdnn trusts no outputs of which fewer than 8 a "
+      "row are not 0, and top_p may keep fewer.</p>",
       n.compared, s.peer_rows);
   std::string table =
       open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
