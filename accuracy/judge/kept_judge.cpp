@@ -33,9 +33,9 @@ class KeptJudge {
   /// True if the set is right. Then `seen` is the set.
   bool judge(Seen& seen) {
     bool right = true;
-    double sum = 0;  // of what is certainly kept: a lower bound of the divisor
+    double most = 0;  // the divisor, if all open elements are kept: the quotients are smallest then
     for (std::size_t j = 0; j < members_.size(); ++j) {
-      if (members_[j] == Member::kept) sum += q_.row.lo[j];
+      if (members_[j] != Member::dropped) most += q_.row.hi[j];
       if (members_[j] == Member::dropped)
         right &= require(!not_zero_[j], j, "is outside the set and must be 0");
     }
@@ -44,22 +44,25 @@ class KeptJudge {
         right &= require(not_zero_[j] || may_vanish(j, 1), j, "is in the set and must not be 0");
     seen.kept.assign(members_.size(), false);
     bool ended = false, any = false;
+    double sum = 0, hidden = 0;  // at least, of what the outputs show; at most, of what may be kept beside it
     const bool in_order = q_.op == Op::top_p && q_.row.slack.empty();
     for (const std::int32_t column : rank_) {
       const auto j = static_cast<std::size_t>(column);
       const bool open = members_[j] == Member::open;
       seen.kept[j] = members_[j] == Member::kept || (open && not_zero_[j]);
       any = any || seen.kept[j];
+      if (seen.kept[j]) sum += q_.row.lo[j];
       if (!open) continue;
       if (not_zero_[j]) {
         // The set of top_p has no gaps.
         right &= require(!in_order || !ended, j, "is kept, one that ranks before it is not");
-      } else if (may_vanish(j, sum)) {
-        seen.lost += q_.row.hi[j] / sum;
+      } else if (may_vanish(j, most)) {
+        hidden += q_.row.hi[j];
       } else {
         ended = true;
       }
     }
+    if (sum > 0) seen.lost = hidden / sum;
     return require(any, static_cast<std::size_t>(q_.row.argmax), "is left out like all others") && right;
   }
 
@@ -71,7 +74,7 @@ class KeptJudge {
                       j, q_.row.x[j], q_.row.lo[j], what, got_.values[j]);
     return holds;
   }
-  /// True if a right output of an element that is kept may be 0.
+  /// True if a right output of an element that is kept may be 0. `sum`: at most, that of the set.
   bool may_vanish(std::size_t j, double sum) const {
     const double least = q_.row.lo[j] * std::exp(-q_.bounds.A[j]);
     return least <= (q_.bounds.w + 0.5 * min_subnormal(c_.out)) * std::min(1.0, sum);

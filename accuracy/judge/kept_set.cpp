@@ -61,8 +61,8 @@ std::vector<Member> members_of_top_p(const SetQuestion& q, const std::vector<std
   const double up = std::exp(common), down = std::exp(-common);
   // The errors of the additions of a part. The part may be the sum up to the element, less the element.
   const double added = std::expm1(t.h * lam(t.u));
-  // Each exp may be off by its subnormal part, too.
-  const double vanished = (2 * q.bounds.eta_s + min_subnormal(t.arithmetic)) * up;
+  // Each exp may be off by its subnormal part, too, or each quotient by its own.
+  const double vanished = (2 * q.bounds.eta_s + t.w_quotient + min_subnormal(t.arithmetic)) * up;
   // Logits that a kernel computes itself may change places if they are closer than this.
   const double apart =
       q.row.slack.empty() ? 0 : 2.02 * *std::max_element(q.row.slack.begin(), q.row.slack.end());
@@ -158,8 +158,8 @@ RowTruth kept_truth(const RowTruth& row, const std::vector<bool>& kept) {
     t.hi[i] = std::min(1.0, row.hi[i] / lo * (1 + 0x1p-51));
     t.weighted_distance += 0.5 * (t.lo[i] + t.hi[i]) * std::fabs(t.d[i]);
   }
-  // The first of the row's maxima need not be in the set. No maximum is, perhaps, if the kernel computes its
-  // logits itself.
+  // The first of the row's maxima need not be in the set. If the kernel computes its logits itself, perhaps
+  // none of the maxima is.
   t.argmax = t.order.front();
   const auto top = static_cast<std::size_t>(t.argmax);
   if (const double off = t.d[top]; off != 0) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "accuracy/judge/judged_row.hpp"
@@ -30,17 +31,16 @@ struct Sample {
   int k;
   Tier tier = Tier::fast;
   double slack = 0;  // of every logit, if the kernel computes them itself
+  Dtype out = Dtype::f32;
 
   RowTruth truth() const {
     OracleOptions options;
     options.tier = tier;
-    RowTruth t = row_truth(Dtype::f32, x.data(), static_cast<std::int64_t>(x.size()), Dtype::f32, options);
+    RowTruth t = row_truth(Dtype::f32, x.data(), static_cast<std::int64_t>(x.size()), out, options);
     if (slack > 0) t.slack.assign(x.size(), slack);
     return t;
   }
-  Terms terms() const {
-    return terms_of(claim, Backend::host, Dtype::f32, static_cast<std::int64_t>(x.size()));
-  }
+  Terms terms() const { return terms_of(claim, Backend::host, out, static_cast<std::int64_t>(x.size())); }
   std::vector<Member> sets() const {
     const RowTruth t = truth();
     const PreparedRow p = prepare_row(claim, terms(), t, op, k);
@@ -62,13 +62,13 @@ struct Sample {
     const RowTruth t = truth();
     const PreparedRow p = prepare_row(claim, terms(), t, op, k);
     std::vector<std::uint64_t> bits;
-    for (const double g : y) bits.push_back(encode(Dtype::f32, g));
+    for (const double g : y) bits.push_back(encode(out, g));
     RowOutput got;
     got.values = y;
     got.bits = bits;
     Tally tally;
     ErrorStatistics s;
-    judge_row(claim, terms(), Dtype::f32, Dtype::f32, {&t, 0}, p, op, got, tally, s);
+    judge_row(claim, terms(), out, out, {&t, 0}, p, op, got, tally, s);
     if (open) *open = s.open;
     for (const CheckResult& c : tally.results())
       if (c.failed > 0) return name(c.check);
@@ -158,6 +158,55 @@ TEST(KeptSet, SubnormalExpsLeaveMoreOpen) {
   s.claim.exp = Exp::half;
   s.claim.internals = Internals::f16;
   EXPECT_EQ(shown(s.sets()), "kok-");
+}
+
+Sample flushing(std::vector<float> x, Op op, int k) {
+  Sample s{.x = std::move(x), .op = op, .k = k, .out = Dtype::f16};
+  s.claim.exp = Exp::half;
+  s.claim.internals = Internals::f16;
+  s.claim.ftz = true;
+  s.claim.height = [](std::int64_t) { return std::int64_t{12}; };
+  return s;
+}
+/// 20,000 equal elements, and one that is a little larger. Whether the others reach it is open. All together,
+/// each is 5e-5, which f16 arithmetic that flushes subnormal results makes 0.
+TEST(KeptSet, WhatIsKeptMayVanishBesideAllThatMayBeKept) {
+  std::vector<float> x(20000, -1e-4f);
+  x[0] = 0;
+  const Sample s = flushing(x, Op::min_p, kMillion);
+  EXPECT_EQ(s.judge(std::vector<double>(x.size(), 0.0)), "");
+  std::vector<double> alone(x.size(), 0.0);
+  alone[0] = 1;
+  EXPECT_EQ(s.judge(alone), "");
+  alone[0] = 1.5;
+  EXPECT_NE(s.judge(alone), "");
+}
+
+/// Four elements of 0.1 and 12,000 of 5e-5 each. A kernel that adds up quotients flushes these to 0, never
+/// reaches 0.5, and keeps the whole row.
+TEST(KeptSet, QuotientsMayVanishFromTheSumOfTopP) {
+  std::vector<float> x(12004, std::log(5e-4f));
+  std::fill(x.begin(), x.begin() + 4, 0.0f);
+  const Sample s = flushing(x, Op::top_p, 500000);
+  std::vector<double> whole(x.size(), 0.0);
+  std::fill(whole.begin(), whole.begin() + 4, round_to(Dtype::f16, 0.1));
+  EXPECT_EQ(s.judge(whole), "");
+  whole[3] = 0;
+  EXPECT_EQ(s.judge(whole), "kept");
+}
+
+/// Small elements behind one that reaches the threshold, or does not: all of them are open, and a kernel
+/// keeps the first ones.
+TEST(KeptSet, ASetOfTopPHasNoGaps) {
+  Sample s{.x = {1, -8, -8.5f, -9}, .op = Op::top_p, .k = 0};
+  s.k = static_cast<int>(std::lround(s.truth().lo[0] * kMillion));
+  s.claim.exp = Exp::half;
+  s.claim.internals = Internals::f16;
+  ASSERT_EQ(shown(s.sets()), "kooo");
+  EXPECT_EQ(s.judge(s.softmax_of({true, false, false, false})), "");
+  EXPECT_EQ(s.judge(s.softmax_of({true, true, true, false})), "");
+  EXPECT_EQ(s.judge(s.softmax_of({true, false, true, false})), "kept");
+  EXPECT_EQ(s.judge(s.softmax_of({true, true, false, true})), "kept");
 }
 
 /// A row whose logits the kernel computes: two of them are so close that either may rank first.

@@ -108,6 +108,9 @@ struct TileSource {
       if (largest >= floor) room &= collect_own(floor, 0, buffer);
       return room;
     }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    __syncwarp();  // what other lanes have stored into the stage can be read; later GPUs copy in bulk
+#endif
     const unsigned lane = threadIdx.x % 32, j = lane % kPerAccess<T>;
     for (; lanes; lanes &= lanes - 1) {
       const unsigned of = threadIdx.x - lane + static_cast<unsigned>(__ffs(static_cast<int>(lanes))) - 1;

@@ -83,7 +83,7 @@ struct Tile {
 };
 
 /// The stages. Tile number n of a block lies in stage n mod kStages. On GPUs before compute capability 9.0,
-/// which have no bulk copies, each thread copies what it will read itself.
+/// which have no bulk copies, each thread copies its own accesses.
 template <class T, int kThreads>
 struct Ring {
   using Tile = onepass::Tile<T, kThreads>;
