@@ -76,7 +76,7 @@ constexpr std::int64_t held_by(int threads, int blocks, const Gpu& gpu) {
   return std::int64_t{std::min(threads, gpu.cluster_threads / blocks)} * 8;
 }
 /// Accesses a thread holds of a slice of a cluster that has one of few rows. Measured on an H100 and an H200:
-/// fewer accesses a thread are faster, as long as a block does not get more than 200 to 400 threads for that.
+/// fewer accesses a thread are faster, as long as a block then has at most 200 to 400 threads.
 template <class T>
 constexpr int held_of_slice(std::int64_t slice) {
   if constexpr (sizeof(T) == 4) return slice <= 384 ? 2 : slice <= 768 ? 4 : 8;
