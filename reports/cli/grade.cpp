@@ -12,11 +12,11 @@
 #include "reference/files/tensor_file.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/runs/manifest.hpp"
 #include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
@@ -105,7 +105,7 @@ int run_grade_command(GradeArguments& o) {
   }
   const ReportData data = grade(cases, o.grade);
   const OutFolder out(o.out);
-  write_report(out.path(), data, {{"records.jsonl", lines_of(data.records)}});
+  write_report(out.path(), data, {{"records.jsonl", lines_of(data.records, data.environment)}});
   if (data.records.size() <= 3)
     for (const Record& r : data.records) fmt::print("{}", record_line(r));
   print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));

@@ -20,6 +20,7 @@
 #include "reports/out/record_journal.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/profile.hpp"
 #include "reports/terminal/answer.hpp"
@@ -111,7 +112,8 @@ int run_report_command(ReportArguments& o) {
   const bool passed = shard.count > 1 ? nothing_failed : report_passed(data);
   const int status = passed && failed == 0 && declared ? kPassed : kFailed;
 
-  std::vector<std::pair<std::string, FileContent>> more = {{"records.jsonl", lines_of(data.records)}};
+  std::vector<std::pair<std::string, FileContent>> more = {
+      {"records.jsonl", lines_of(data.records, data.environment)}};
   if (shard.count > 1)
     more.emplace_back(kShardFile, shard_text(shard_end(shard, std::ssize(data.records), status)));
   write_report(out.path(), data, more);

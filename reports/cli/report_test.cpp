@@ -19,6 +19,7 @@
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case_test.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/runs/utilisation.hpp"
 
 namespace assay {
@@ -29,6 +30,14 @@ namespace fs = std::filesystem;
 /// A separate folder for each test, removed afterwards.
 class ReportFiles : public testing::Test {
  protected:
+  /// The one line of records.jsonl in a folder, without what it says of the run.
+  std::string only_record(const char* in) const {
+    std::istringstream text(read_file(folder / in / "records.jsonl"));
+    std::string line, more;
+    std::getline(text, line);
+    EXPECT_FALSE(std::getline(text, more)) << more;
+    return without_run(line);
+  }
   TestFolder own_;
   const fs::path folder = own_.path();
 };
@@ -148,14 +157,14 @@ TEST_F(ReportFiles, ReproduceLinesReproduce) {
   EXPECT_EQ(all.status, kPassed) << all.err;
   std::vector<std::string> lines;
   std::istringstream text(read_file(folder / "all/records.jsonl"));
-  for (std::string l; std::getline(text, l);) lines.push_back(l);
+  for (std::string l; std::getline(text, l);) lines.push_back(without_run(l));
   ASSERT_GT(lines.size(), 200u);
   for (std::size_t i = 0; i < lines.size(); i += lines.size() / 20) {
     const std::string command = nlohmann::json::parse(lines[i])["reproduce"];
     const Outcome one = call(command + " --out " + (folder / "one").string());
     EXPECT_EQ(one.status == kPassed, nlohmann::json::parse(lines[i])["status"] == "pass")
         << command << one.err;
-    EXPECT_EQ(read_file(folder / "one/records.jsonl"), lines[i] + "\n") << command;
+    EXPECT_EQ(only_record("one"), lines[i]) << command;
     EXPECT_NE(one.out.find(lines[i]), std::string::npos) << "a single record is printed too";
   }
 }
@@ -189,7 +198,7 @@ TEST_F(ReportFiles, JudgesOnAnyNpy) {
   std::getline(text, first);
   const Outcome one = call(nlohmann::json::parse(first)["reproduce"].get<std::string>() + " --out " +
                            (folder / "p").string());
-  EXPECT_EQ(read_file(folder / "p/records.jsonl"), first + "\n");
+  EXPECT_EQ(only_record("p"), without_run(first));
 }
 
 // If only bf16 keys are selected, 16-bit elements that NumPy calls integers are read as bf16. Otherwise the
@@ -201,10 +210,10 @@ TEST_F(ReportFiles, JudgesOnOneArrayOfAnNpz) {
   const std::string words = "assay report --logits " + (folder / "x.npz").string() + ":mine --out ";
   const Outcome o = call(words + (folder / "o").string() + " --key safe_block/bf16@host");
   ASSERT_EQ(o.status, kPassed) << o.err;
-  const std::string record = read_file(folder / "o/records.jsonl");
+  const std::string record = only_record("o");
   EXPECT_EQ(nlohmann::json::parse(record)["V"], 2);
   call(nlohmann::json::parse(record)["reproduce"].get<std::string>() + " --out " + (folder / "p").string());
-  EXPECT_EQ(read_file(folder / "p/records.jsonl"), record);
+  EXPECT_EQ(only_record("p"), record);
   const Outcome all = call(words + (folder / "q").string());
   EXPECT_EQ(all.status, kBadCall);
   EXPECT_NE(all.err.find("say --dtype bf16"), std::string::npos) << all.err;
@@ -215,10 +224,10 @@ TEST_F(ReportFiles, PitchIsPartOfTheCase) {
       "assay report --key online_block/bf16@host --family normal_1 --V 33 --rows 3 --pitch 40 --out ";
   const Outcome o = call(line + (folder / "a").string());
   EXPECT_EQ(o.status, kPassed) << o.err;
-  const std::string record = read_file(folder / "a/records.jsonl");
+  const std::string record = only_record("a");
   EXPECT_NE(record.find("--pitch 40"), std::string::npos) << record;
   call(nlohmann::json::parse(record)["reproduce"].get<std::string>() + " --out " + (folder / "b").string());
-  EXPECT_EQ(read_file(folder / "b/records.jsonl"), record);
+  EXPECT_EQ(only_record("b"), record);
 }
 
 TEST_F(ReportFiles, ASetOfFilesIsReplacedTogether) {
@@ -239,8 +248,7 @@ TEST_F(ReportFiles, RecordsPageQuotesARealRecord) {
   std::string quoted = text.substr(begin, text.find("```", begin) - begin);
   const nlohmann::json record = nlohmann::json::parse(quoted);
   const Outcome o = call(record["reproduce"].get<std::string>() + " --out " + folder.string());
-  EXPECT_EQ(nlohmann::json::parse(read_file(folder / "records.jsonl")), record)
-      << read_file(folder / "records.jsonl");
+  EXPECT_EQ(nlohmann::json::parse(only_record(".")), record) << only_record(".");
 }
 
 TEST_F(ReportFiles, ProbesAreRecordsOfTheirOwn) {
@@ -257,7 +265,7 @@ TEST_F(ReportFiles, ProbesAreRecordsOfTheirOwn) {
               std::string::npos);
     EXPECT_GT(r["evidence"].size(), 8u);
     const Outcome again = call(r["reproduce"].get<std::string>() + " --out " + (folder / "again").string());
-    EXPECT_EQ(read_file(folder / "again/records.jsonl"), line + "\n") << again.err;
+    EXPECT_EQ(only_record("again"), without_run(line)) << again.err;
   }
   EXPECT_EQ(records, 4);
   // An ordinary record says what its key behaves like.

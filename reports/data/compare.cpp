@@ -21,12 +21,6 @@ std::vector<Record> read_records(const std::filesystem::path& file) {
   return out;
 }
 
-FileContent lines_of(const std::vector<Record>& records) {
-  return FileContent([&records](std::ostream& out) {
-    for (const Record& r : records) out << record_line(r);
-  });
-}
-
 std::string compare_records(const std::vector<Record>& before, const std::vector<Record>& after) {
   std::map<std::string, const Record*> old;
   for (const Record& r : before) old[identity(r)] = &r;

@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "accuracy/record.hpp"
-#include "reports/data/files.hpp"
 
 namespace assay {
 
 /// Reads a records.jsonl. Throws InputError that names the file and the line.
 std::vector<Record> read_records(const std::filesystem::path& file);
-
-/// records.jsonl, written line by line. The records must outlive it.
-FileContent lines_of(const std::vector<Record>& records);
 
 /// In words: verdicts that changed, then the largest changes of max_ulp per key, then new and missing
 /// records.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -53,6 +54,15 @@ std::vector<std::pair<std::string, std::string>> environment() {
   else
     e.insert(e.end(), device.begin(), device.end());
   return e;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm t{};
+  gmtime_r(&now, &t);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t);
+  return text;
 }
 
 namespace {

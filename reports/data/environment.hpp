@@ -10,6 +10,9 @@ namespace assay {
 /// Label and value pairs: version, commit, machine, compiler, flags, GPU.
 std::vector<std::pair<std::string, std::string>> environment();
 
+/// Now: "2026-11-25T16:00:00Z".
+std::string utc_now();
+
 /// The pair that says whether kernels of workers run in a sandbox.
 std::pair<std::string, std::string> sandbox_of_workers();
 /// Why such kernels ran without a sandbox. Empty if they ran in one, or nothing is said of it.

@@ -154,7 +154,8 @@ class Growing {
   bool committed_ = false;
 };
 
-/// Counts a record, and returns its line with the command that repeats it in the new folder.
+/// Counts a record, and returns its line with the command that repeats it in the new folder. Every part says
+/// in its first record how it was made; only the first record of all keeps that.
 std::string counted(const std::string& line, const fs::path& part, const fs::path& out, Merged& m) {
   nlohmann::json j = parse_json_line(line);
   if (!j.is_object()) throw InputError("is no record");
@@ -167,15 +168,15 @@ std::string counted(const std::string& line, const fs::path& part, const fs::pat
   m.passed += status == name(Status::pass);
   std::string reproduce = j.value("reproduce", "");
   // A case file is copied beside the records.
-  bool moved = false;
+  bool changed = m.records > 1 && j.erase("run") > 0;
   const std::string from = "replay " + part.string() + "/";
   if (const std::size_t at = reproduce.find(from); at != reproduce.npos) {
     reproduce.replace(at, from.size(), "replay " + out.string() + "/");
     j["reproduce"] = reproduce;
-    moved = true;
+    changed = true;
   }
   if (bad && m.first.empty()) m.first = reproduce;
-  return moved ? j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : line;
+  return changed ? j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : line;
 }
 
 /// The entries of a kill matrix have an outcome instead of a status.

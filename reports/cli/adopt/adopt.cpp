@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,13 +19,13 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/record_journal.hpp"
 #include "reports/page/folder/write_report.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
 
@@ -42,15 +41,6 @@ struct AdoptArguments {
   bool quick = false, full = false, accept_limits = false, resume = false, shared = false;
   int device = 0;
 };
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm t{};
-  gmtime_r(&now, &t);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t);
-  return text;
-}
 
 void check_arguments(AdoptArguments& o) {
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
@@ -94,8 +84,9 @@ ReportData check_and_write(const std::vector<Target>& targets, const AdoptArgume
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
   ReportData data = run_check(targets, o.run, o.quick, keeper);
   prepare_folder(out / "check");
-  write_report(out / "check", data,
-               {{"records.jsonl", lines_of(data.records)}, {"contract.json", contracts_of(data)}});
+  write_report(
+      out / "check", data,
+      {{"records.jsonl", lines_of(data.records, data.environment)}, {"contract.json", contracts_of(data)}});
   CertifiedStep step = check_step(data, o.run.seed);
   step.data = "check/records.jsonl";
   step.sha256 = sha256_of_file(out / "check" / "records.jsonl");

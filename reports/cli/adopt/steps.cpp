@@ -16,6 +16,7 @@
 #include "reports/data/functions_report.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/say.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
@@ -89,6 +90,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
                           grouped(one.evaluations), grouped(one.passed), one.largest_share,
                           one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
   }
+  records = with_run(records, environment());
   write_files({{folder / "records.jsonl", records}});
   step.sha256 = sha256_of(records);
   if (searched > 0) step.corpus_sha256 = corpora.hex();

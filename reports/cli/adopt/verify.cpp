@@ -19,11 +19,11 @@
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
 #include "reports/targets/python_candidates.hpp"
 #include "reports/terminal/answer.hpp"
@@ -240,7 +240,7 @@ int run_verify_command(const VerifyArguments& o) {
   if (!differs.empty()) v.differences.insert(v.differences.begin(), std::move(differs));
   const VerdictDocument d = document_of_verification(
       v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  write_files({{out / "records.jsonl", lines_of(v.records)}});
+  write_files({{out / "records.jsonl", lines_of(v.records, d.environment)}});
   print_verification(d, v, o.certificate);
   return answer.give(d, out.path(), {"records.jsonl"});
 }

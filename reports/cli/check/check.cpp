@@ -20,7 +20,6 @@
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -28,6 +27,7 @@
 #include "reports/out/record_journal.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
+#include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
 #include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
@@ -112,7 +112,7 @@ int run_check_command(CheckArguments& o) {
   // A part without a kernel is finished, and has no verdict.
   const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
   const ShardEnd end = shard_end(shard, std::ssize(data.records), status);
-  const FileContent lines = lines_of(data.records);
+  const FileContent lines = lines_of(data.records, data.environment);
   if (targets.empty()) {
     Files files = {{out / "records.jsonl", lines}, {out / "contract.json", contracts_of(data)}};
     add_shard_file(files, out.path(), end);

@@ -19,11 +19,13 @@
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/merge/merge.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -116,7 +118,7 @@ int run_fuzz_command(const FuzzOptions& o) {
                      : absent == all.size()                        ? kEnvironment
                                                                    : kFailed;
   // Also without a finding, so that none of an older search is left.
-  Files files = {{out / "records.jsonl", records}};
+  Files files = {{out / "records.jsonl", with_run(records, environment())}};
   add_shard_file(files, out.path(),
                  shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);

@@ -15,6 +15,7 @@
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/out_folder.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -71,7 +72,9 @@ int merge_campaigns(const FuzzOptions& o) {
         ++files;
         for_each_line(list, read_file(list), [&](const std::string& line) {
           std::string moved = moved_record(line, folder, o.out, out);
-          if (known.insert(moved).second) records.push_back(std::move(moved));
+          std::string plain = without_run(moved);
+          if (known.insert(plain).second)
+            records.push_back(records.empty() ? std::move(moved) : std::move(plain));
         });
       }
     }

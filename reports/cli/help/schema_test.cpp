@@ -1,7 +1,5 @@
 // The schemas of records.jsonl and certificate.json: the files in the repository are what the fields make,
 // and real records and certificates obey them.
-#include "reports/cli/help/schema.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "reports/adopt/certificate.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -116,6 +115,7 @@ TEST_F(RecordsOfRuns, ObeyTheSchema) {
     const std::vector<json> all = run(line);
     ASSERT_FALSE(all.empty()) << line;
     for (const json& r : all) ASSERT_EQ(fault(schema, r), "") << r.dump();
+    EXPECT_TRUE(all[0].contains("run")) << line;
     seen += all.size();
   }
   EXPECT_GT(seen, 100u);
@@ -148,6 +148,10 @@ TEST_F(RecordsOfRuns, AnotherRecordIsRefusedBySchema) {
   EXPECT_EQ(changed([](json& j) { j["V"] = "33"; }), "record.V: is no integer");
   EXPECT_EQ(changed([](json& j) { j["seed"] = -1; }), "record.seed: is below the minimum");
   EXPECT_EQ(changed([](json& j) { j["extra"] = 1; }), "record: has extra");
+  EXPECT_EQ(changed([](json& j) { j["run"].erase("commit"); }), "record.run: lacks commit");
+  EXPECT_EQ(changed([](json& j) { j["run"]["version"] = kRecordsVersion + 1; }),
+            "record.run.version: is not " + std::to_string(kRecordsVersion));
+  EXPECT_EQ(changed([](json& j) { j.erase("run"); }), "") << "older files have no run";
   EXPECT_EQ(changed([](json& j) { j["max_ulp"] = "big"; }), "record.max_ulp: is none of several");
   EXPECT_EQ(changed([](json& j) { j["checks"]["elements"] = j["checks"]["element"]; }),
             "record.checks.elements: is none of the words");

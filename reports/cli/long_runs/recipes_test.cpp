@@ -8,6 +8,7 @@
 
 #include "reports/cli/commands.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -47,7 +48,7 @@ class Recipes : public testing::Test {
   std::vector<std::string> records(const std::string& folder) const {
     std::vector<std::string> all;
     std::istringstream in(read_file(at(folder) + "/records.jsonl"));
-    for (std::string line; std::getline(in, line);) all.push_back(line);
+    for (std::string line; std::getline(in, line);) all.push_back(without_run(line));
     std::sort(all.begin(), all.end());
     return all;
   }

@@ -9,6 +9,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
 #include "reports/out/out_folder.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -32,13 +33,13 @@ class Resume : public testing::Test {
     if (!end_after.empty()) settings.push_back("ASSAY_TEST_END_AFTER=" + end_after);
     return process_test::run(words, settings);
   }
-  /// The lines of a file, sorted, each without the folder's name.
+  /// The lines of a file, sorted, each without the folder's name and what it says of the run.
   std::vector<std::string> lines(const std::string& folder, const std::string& file) const {
     std::vector<std::string> all;
     std::istringstream in(read_file(own_.path() / folder / file));
     for (std::string line; std::getline(in, line);) {
       if (const std::size_t n = line.find(at(folder)); n != line.npos) line.erase(n, at(folder).size());
-      all.push_back(line);
+      all.push_back(without_run(line));
     }
     std::sort(all.begin(), all.end());
     return all;
