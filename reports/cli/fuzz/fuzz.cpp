@@ -18,6 +18,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
+#include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
@@ -32,7 +33,7 @@ namespace {
 
 /// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
 /// files.
-int run_on_devices(const FuzzOptions& o) {
+int run_on_devices(const FuzzOptions& o, VerdictOutput& answer) {
   const int devices = std::max(1, device_count());
   std::vector<pid_t> children;
   for (int i = 0; i < o.jobs; ++i) {
@@ -45,27 +46,26 @@ int run_on_devices(const FuzzOptions& o) {
       throw std::runtime_error(std::string("starting a process for a device: ") + std::strerror(e));
     children.push_back(child);
   }
-  int passed = 0, failed = 0, other = 0;
+  FuzzVerdict verdict;
   for (const pid_t child : children) {
     int status = 0;
     waitpid(child, &status, 0);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
-    passed += code == kPassed;
-    failed += code == kFailed;
-    if (code > kFailed) other = code;
+    verdict.take_status(WIFEXITED(status) ? WEXITSTATUS(status) : kFailed);
   }
+  std::vector<std::string> files;
   try {
-    merge_parts({o.out}, o.out);
+    files = merge_parts({o.out}, o.out).files;
+    verdict.take_records(read_file(std::filesystem::path(o.out) / "records.jsonl"));
   } catch (const MissingParts& missing) {
     say("{}", missing.text);
   }
-  fmt::print("{}: {} of {} processes found nothing, {} found something\n",
-             failed == 0 && other == 0 ? "PASS" : "FAIL", passed, o.jobs, failed);
-  return failed > 0 ? kFailed : other;
+  fmt::print("{}\n", verdict.words());
+  return answer.give(verdict.document(), o.out, files);
 }
 
 int run_fuzz_command(const FuzzOptions& o) {
-  if (!o.merge.empty()) return merge_campaigns(o);
+  VerdictOutput answer(o.answer);
+  if (!o.merge.empty()) return merge_campaigns(o, answer);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
   choose_device(o.device);
@@ -86,55 +86,39 @@ int run_fuzz_command(const FuzzOptions& o) {
   if (!o.corpus.empty()) prepare_folder(o.corpus);
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
       std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
-    return run_on_devices(o);
+    return run_on_devices(o, answer);
 
   const OutFolder out(shard_folder(o.out, shard));
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   std::string records;
-  std::size_t found = 0, judged = 0, absent = 0;
-  std::string first;
+  FuzzVerdict verdict;
   for (const Target& one : all) {
     const Variant& v = one.variant;
     if (const std::string why = cannot_launch(v); !why.empty()) {
-      fmt::print("{}: not run: {}\n", v.key(), why);
-      ++absent;
+      verdict.skip(v.key(), "not run", why);
       continue;
     }
     if (const std::string other = not_plain_rows(v.claim, op.value_or(v.op)); !other.empty()) {
-      fmt::print("{}: not searched: genomes are rows of logits: {}\n", v.key(), other);
-      ++absent;
+      verdict.skip(v.key(), "not searched", "genomes are rows of logits: " + other);
       continue;
     }
     const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, out.path(), journal);
     records += outcome.records;
     flush_output();
-    found += outcome.found;
-    judged += outcome.judged;
-    if (first.empty()) first = outcome.first;
+    verdict.take(v.key(), outcome);
   }
-  const int status = found > 0                                     ? kFailed
-                     : judged == all.size() - absent && judged > 0 ? kPassed
-                     : absent == all.size()                        ? kEnvironment
-                                                                   : kFailed;
+  const int status = verdict.status();
   // Also without a finding, so that none of an older search is left.
   Files files = {{out / "records.jsonl", with_run(records, environment())}};
   add_shard_file(files, out.path(),
                  shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);
   journal.finish();
-  if (found > 0)
-    fmt::print("FAIL: {} ways to fail; the first: {}\n", found, first);
-  else if (status == kEnvironment)
-    fmt::print("NOT RUN: no candidate can run here\n");
-  else if (status == kFailed)
-    fmt::print("FAIL: no case of {} candidates was judged\n", all.size() - judged);
-  else
-    fmt::print("PASS: {} candidates searched, nothing found{}\n", judged,
-               absent > 0 ? fmt::format(" ({} not run)", absent) : "");
+  fmt::print("{}\n", verdict.words());
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
     fmt::print("  not sandboxed: {}\n", why);
-  return status;
+  return answer.give(verdict.document(), out.path(), {"records.jsonl"});
 }
 
 }  // namespace
@@ -197,6 +181,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
                 "only merge the corpora and records of these folders into --corpus and --out");
   add_candidate_options(*c, o->how,
                         "run registered keys without a worker process: faster, but a crash ends the search");
+  add_answer_options(*c, o->answer);
   add_device(*c, o->device);
   add_resume(*c, o->resume);
   c->callback([o, &status] { status = run_fuzz_command(*o); });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/targets/candidates.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 
@@ -20,6 +21,7 @@ struct FuzzOptions {
   int jobs = 0, device = 0;
   bool resume = false;
   CandidateOptions how;
+  AnswerOptions answer;
 };
 
 /// The options that say how a candidate is compiled and launched. `in_process` is the help of --in-process.
@@ -30,6 +32,6 @@ void add_candidate_options(CLI::App& command, CandidateOptions& options, const s
 std::vector<std::string> device_words(const FuzzOptions& options, int index, int devices);
 
 /// fuzz --merge: puts corpora, records and case files of several folders into one of each. Returns the exit status.
-int merge_campaigns(const FuzzOptions& options);
+int merge_campaigns(const FuzzOptions& options, VerdictOutput& answer);
 
 }  // namespace assay

@@ -11,8 +11,8 @@
 #include "fuzz/search/campaign.hpp"
 #include "reference/error.hpp"
 #include "reference/json_text.hpp"
-#include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
+#include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
@@ -49,7 +49,7 @@ std::string moved_record(const std::string& line, const fs::path& from, const fs
 
 }  // namespace
 
-int merge_campaigns(const FuzzOptions& o) {
+int merge_campaigns(const FuzzOptions& o, VerdictOutput& answer) {
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
   std::vector<std::string> records;
   std::unordered_set<std::string> known;
@@ -86,14 +86,15 @@ int merge_campaigns(const FuzzOptions& o) {
   const OutFolder folder(o.out);
   for (const auto& [key, list] : corpora)
     out.emplace_back(fuzz::corpus_file(to, key, {}), fuzz::merged(list).text());
-  out.emplace_back(folder / "records.jsonl",
-                   fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n"));
+  const std::string lines = fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n");
+  out.emplace_back(folder / "records.jsonl", lines);
   write_files(out);
   fmt::print("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
              records.size(), o.out);
-  if (records.empty()) return kPassed;
-  fmt::print("FAIL: {} ways to fail\n", records.size());
-  return kFailed;
+  FuzzVerdict verdict;
+  verdict.take_records(lines);
+  if (!records.empty()) fmt::print("{}\n", verdict.words());
+  return answer.give(verdict.document(), folder.path(), {"records.jsonl"});
 }
 
 }  // namespace assay

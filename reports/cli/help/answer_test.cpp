@@ -142,6 +142,41 @@ TEST_F(AnswerOfCommands, OfAnAdoptionAndItsVerification) {
   EXPECT_EQ(json["verdict"], "FAIL");
 }
 
+TEST_F(AnswerOfCommands, OfASearch) {
+  run("fuzz safe_block/f32@host --evaluations 32 --jobs 1 --in-process", kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_EQ(json["counts"]["inputs"], 32);
+  EXPECT_EQ(json["counts"]["findings"], 0);
+  ASSERT_EQ(json["kernels"].size(), 1u);
+  EXPECT_EQ(json["kernels"][0]["passed"], 1);
+  EXPECT_NE(text.find("PASS: 1 candidates searched, nothing found"), text.npos) << text;
+  run("fuzz safe_block/f32@host mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process",
+      kFailed);
+  EXPECT_EQ(json["verdict"], "FAIL");
+  EXPECT_EQ(json["counts"]["candidates"], 2);
+  const std::size_t found = json["counts"]["findings"];
+  ASSERT_GT(found, 0u);
+  ASSERT_EQ(json["failures"].size(), found);
+  for (const auto& f : json["failures"]) {
+    EXPECT_EQ(f["key"], "mutant.max_from_zero/f32@host");
+    EXPECT_TRUE(f["reproduce"].get<std::string>().starts_with("assay replay " + at("out"))) << f;
+    const std::string named = f["key"].get<std::string>() + " " + f["case"].get<std::string>();
+    EXPECT_NE(junit.failed[named].find(f["reproduce"].get<std::string>()), std::string::npos) << named;
+  }
+  // What several searches found.
+  fs::rename(at("out"), at("found"));
+  run("fuzz --merge " + at("found"), kFailed);
+  EXPECT_EQ(json["counts"]["findings"], found);
+  EXPECT_EQ(json["failures"].size(), found);
+}
+
+TEST_F(AnswerOfCommands, OfASearchThatCannotBegin) {
+  run("fuzz backward_block/f32@host --evaluations 32 --jobs 1 --in-process", kEnvironment);
+  EXPECT_EQ(json["verdict"], "NOT RUN");
+  EXPECT_EQ(junit.skipped, 1);
+  EXPECT_EQ(json["failures"].size(), 0u);
+}
+
 TEST_F(AnswerOfCommands, OfASelftest) {
   run("selftest --key no_max --quick", kPassed);
   EXPECT_GT(json["counts"]["killed"].get<int>(), 0);
