@@ -13,15 +13,31 @@ namespace {
 
 std::string figure_html(const std::optional<double>& v) { return number(v); }
 
-std::string html_table(const std::vector<std::string>& heads,
+struct Column {
+  const char* head;  // a soft hyphen says where it may break
+  const char* css = "";
+};
+constexpr const char* kNumber = "n";
+constexpr const char* kText = "text";  // it is the widest, and its lines break
+constexpr const char* kKey = "key";    // a kernel's key
+
+/// What this page adds to page.css: hashes and commands break anywhere.
+constexpr const char* kStyle =
+    "table.fits :is(th,td){padding:5px 7px}table.fits code{overflow-wrap:anywhere}"
+    "table.fits td.text{min-width:11em}table.fits td.key code{overflow-wrap:normal}";
+
+/// A table that fits into a narrow window: nothing of it has to be scrolled sideways.
+std::string html_table(const std::vector<Column>& columns,
                        const std::vector<std::vector<std::string>>& rows) {
   if (rows.empty()) return "<p class=\"mute\">None.</p>";
-  std::string out = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
-  for (const std::string& h : heads) out += "<th scope=\"col\">" + escape(h) + "</th>";
+  std::string out = "<div class=\"scroll\" tabindex=\"0\"><table class=\"fits\"><thead><tr>";
+  for (const Column& c : columns)
+    out += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", c.css, escape(c.head));
   out += "</tr></thead><tbody>";
   for (const std::vector<std::string>& row : rows) {
     out += "<tr>";
-    for (const std::string& cell : row) out += "<td class=\"wide\">" + cell + "</td>";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out += fmt::format("<td class=\"{}\">{}</td>", columns[i].css, row[i]);
     out += "</tr>";
   }
   return out + "</tbody></table></div>\n";
@@ -30,6 +46,14 @@ std::string html_table(const std::vector<std::string>& heads,
 std::string coded(const std::string& text) {
   return text.empty() ? kDash : "<code>" + escape(text) + "</code>";
 }
+
+/// A name that may break behind "/" and "_".
+std::string name_html(const std::string& name) {
+  std::string out;
+  for (const char c : name) out += escape(std::string(1, c)) + (c == '/' || c == '_' ? "<wbr>" : "");
+  return out;
+}
+std::string key_html(const std::string& key) { return "<code>" + name_html(key) + "</code>"; }
 
 std::string state_html(const std::string& state) {
   const char* const css = state == "passed" || state == "pass" || state == "PASS"   ? "good"
@@ -48,7 +72,7 @@ std::string judged_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedFile& f : c.files)
     rows.push_back({escape(f.role), coded(f.path), f.sha256.empty() ? "in the binary" : coded(f.sha256)});
-  std::string out = html_table({"file", "path", "SHA-256"}, rows);
+  std::string out = html_table({{"file"}, {"path", kText}, {"SHA-256", kText}}, rows);
   for (const CertifiedKernel& k : c.kernels)
     out += fmt::format("<p>{}: op {}, judged as: {}. {}</p>\n", coded(k.key), escape(k.op), escape(k.claim),
                        escape(k.made_by));
@@ -57,14 +81,31 @@ std::string judged_html(const Certificate& c) {
   return out + page::where_made(facts);
 }
 
+/// What belongs to a step and is rarely read, below what came out.
+std::string details_html(const CertifiedStep& s) {
+  std::string out;
+  const auto line = [&](const char* what, const std::string& value) {
+    if (!value.empty()) out += fmt::format("<small class=\"wrap\">{}: {}</small>", what, coded(value));
+  };
+  line("repeat the first failure", s.command);
+  line("data", s.data);
+  line("SHA-256 of the data", s.sha256);
+  line("SHA-256 of the corpus", s.corpus_sha256);
+  return out;
+}
+
 std::string steps_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedStep& s : c.steps)
-    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words), grouped(s.planned),
-                    grouped(s.executed), std::to_string(s.seed), number(s.seconds), coded(s.command),
-                    coded(s.data), coded(s.sha256), coded(s.corpus_sha256)});
-  return html_table({"step", "state", "what came out", "planned", "executed", "seed", "seconds",
-                     "repeat the first failure", "data", "SHA-256", "SHA-256 of the corpus"},
+    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words) + details_html(s),
+                    grouped(s.planned), grouped(s.executed), std::to_string(s.seed), number(s.seconds)});
+  return html_table({{"step"},
+                     {"state"},
+                     {"what came out", kText},
+                     {"planned", kNumber},
+                     {"executed", kNumber},
+                     {"seed", kNumber},
+                     {"seconds", kNumber}},
                     rows);
 }
 
@@ -81,7 +122,7 @@ std::string contract_html(const Certificate& c) {
     std::vector<std::vector<std::string>> rows;
     for (const CertifiedAxis& a : k.axes)
       rows.push_back({escape(a.axis), escape(a.state), escape(a.within), escape(a.outside)});
-    if (!rows.empty()) out += html_table({"axis", "state", "within", "outside"}, rows);
+    if (!rows.empty()) out += html_table({{"axis"}, {"state"}, {"within", kText}, {"outside", kText}}, rows);
   }
   return out;
 }
@@ -90,23 +131,37 @@ std::string checks_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedKernel& k : c.kernels)
     for (const CertifiedCheck& one : k.checks)
-      rows.push_back({coded(k.key), escape(one.name), state_html(one.verdict), grouped(one.judged),
+      rows.push_back({key_html(k.key), escape(one.name), state_html(one.verdict), grouped(one.judged),
                       grouped(one.failed), grouped(one.undecided),
                       one.utilisation > 0 ? number(one.utilisation) : "exact", figure_html(one.resolution)});
-  return html_table({"kernel", "check", "verdict", "comparisons", "failed", "undecided",
-                     "largest error / bound", "resolution"},
+  return html_table({{"kernel", kKey},
+                     {"check"},
+                     {"verdict"},
+                     {"comparisons", kNumber},
+                     {"failed", kNumber},
+                     {"undecided", kNumber},
+                     {"largest error / bound", kNumber},
+                     {"resolution", kNumber}},
                     rows);
 }
 
 std::string accuracy_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedKernel& k : c.kernels)
-    rows.push_back({coded(k.key), state_html(k.verdict), grouped(k.passed), grouped(k.failed),
+    rows.push_back({key_html(k.key), state_html(k.verdict), grouped(k.passed), grouped(k.failed),
                     grouped(k.inconclusive), grouped(k.unsupported), figure_html(k.max_ulp),
                     figure_html(k.max_bound_ratio), figure_html(k.resolution),
                     figure_html(k.resolution_sum)});
-  return html_table({"kernel", "verdict", "passed", "failed", "inconclusive", "unsupported", "max_ulp",
-                     "largest error / bound", "resolution", "resolution of a whole row"},
+  return html_table({{"kernel", kKey},
+                     {"verdict"},
+                     {"passed", kNumber},
+                     {"failed", kNumber},
+                     {"incon\u00adclusive", kNumber},
+                     {"unsup\u00adported", kNumber},
+                     {"max_ulp", kNumber},
+                     {"largest error / bound", kNumber},
+                     {"resolution", kNumber},
+                     {"resolu\u00adtion of a whole row", kNumber}},
                     rows);
 }
 
@@ -120,20 +175,34 @@ std::string speed_html(const Certificate& c) {
     return s.k > 0 ? std::to_string(s.k) : kDash;
   };
   for (const CertifiedSpeed& s : c.speed)
-    rows.push_back({coded(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
+    rows.push_back({key_html(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
                     figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy)});
-  return html_table({"kernel", "rows", "V", "k", "outputs", "median, us", "GB/s", "share of a copy's speed"},
+  return html_table({{"kernel", kKey},
+                     {"rows", kNumber},
+                     {"V", kNumber},
+                     {"k", kNumber},
+                     {"outputs"},
+                     {"median, us", kNumber},
+                     {"GB/s", kNumber},
+                     {"share of a copy's speed", kNumber}},
                     rows);
 }
 
 std::string cases_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedCase& k : c.cases)
-    rows.push_back({k.worst ? "yes" : "", escape(k.group), escape(k.family), grouped(k.V), grouped(k.rows),
+    rows.push_back({k.worst ? "yes" : "", escape(k.group), name_html(k.family), grouped(k.V), grouped(k.rows),
                     state_html(k.status), figure_html(k.max_ulp), figure_html(k.max_bound_ratio),
                     coded(k.reproduce)});
-  return html_table({"one of the worst", "group", "family", "V", "rows", "status", "max_ulp", "error / bound",
-                     "the command that repeats it"},
+  return html_table({{"worst"},
+                     {"group"},
+                     {"family"},
+                     {"V", kNumber},
+                     {"rows", kNumber},
+                     {"status"},
+                     {"max_ulp", kNumber},
+                     {"error / bound", kNumber},
+                     {"the command that repeats it", kText}},
                     rows);
 }
 
@@ -153,6 +222,7 @@ std::string render_certificate_page(const Certificate& c) {
   page::Frame f;
   f.verdict = escape(c.verdict);
   f.passed = c.verdict == "PASS";
+  f.css = kStyle;
   f.subject = "certificate of " + escape(kernel_names(c));
   f.heading = "Certificate of " + escape(kernel_names(c));
   f.about = fmt::format(

@@ -106,6 +106,17 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
       << again.out;
   EXPECT_EQ(read_records(at("verify/records.jsonl")).size(), 20u);
   EXPECT_EQ(verify("--cases 5 --seed 7").status, kPassed);
+  // Several threads replay the same cases, in the same order.
+  std::vector<std::string> replayed[2];
+  for (const int threads : {1, 3}) {
+    const Outcome one = verify("--threads " + std::to_string(threads));
+    EXPECT_EQ(one.status, kPassed) << one.out << one.err;
+    for (const Record& r : read_records(at("verify/records.jsonl")))
+      replayed[threads == 3].push_back(record_line(r));
+  }
+  EXPECT_EQ(replayed[0].size(), 20u);
+  EXPECT_EQ(replayed[0], replayed[1]);
+  EXPECT_EQ(verify("--threads 0").status, kBadCall);
   // The same kernel of another type is another kernel.
   const Outcome other = verify("safe_block/f16@host");
   EXPECT_EQ(other.status, kFailed) << other.out;

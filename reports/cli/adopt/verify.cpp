@@ -12,6 +12,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
+#include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/adopt/replay.hpp"
@@ -37,7 +38,7 @@ struct VerifyArguments {
   std::size_t cases = 20;
   std::uint64_t seed = 1;
   bool rebuilt = false;
-  int device = 0;
+  int device = 0, threads = 0;
   AnswerOptions answer;
 };
 
@@ -115,38 +116,70 @@ Record run_again(const CertifiedCase& c, const Certificate& from, const Variant&
   return std::move(*at);
 }
 
+/// The kernels of a certificate as one thread has them: each in a worker of its own.
+class Workplace {
+ public:
+  Workplace(const Certificate& c, const std::vector<Target>& targets) {
+    for (const Target& t : targets)
+      for (const CertifiedKernel& k : c.kernels) {
+        if (k.key != t.variant.key()) continue;
+        const Target within = with_declared(t, k.undeclared);
+        made_.emplace(k.key, Made{within.make(), within.words});
+      }
+  }
+  /// Throws InputError if the kernel or the case is not there now.
+  Record run(const CertifiedCase& one, const Certificate& c) const {
+    const Made& m = made_.at(one.key);
+    return run_again(one, c, m.variant, m.words);
+  }
+  bool has(const std::string& key) const { return made_.contains(key); }
+
+ private:
+  struct Made {
+    Variant variant;
+    std::string words;
+  };
+  std::map<std::string, Made> made_;
+};
+
+/// Another worker on a GPU, or of Python, costs more than a few cases.
+int threads_for(const VerifyArguments& o, const std::vector<Target>& targets) {
+  const bool cheap = std::all_of(targets.begin(), targets.end(), [](const Target& t) {
+    return !on_device(t.variant) && !is_python_callable(t.words);
+  });
+  return o.threads > 0 || cheap ? o.threads : 1;
+}
+
 void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
                   bool same_bytes, Verification& v) {
-  std::map<std::string, std::optional<Variant>> made;
-  std::map<std::string, std::string> words;
-  for (const Target& t : targets) {
-    for (const CertifiedKernel& k : c.kernels) {
-      if (k.key != t.variant.key()) continue;
-      const Target within = with_declared(t, k.undeclared);
-      made[k.key] = within.make();
-      words[k.key] = within.words;
-    }
-  }
-  for (const CertifiedCase* one : sample_of(c.cases, o.cases, o.seed)) {
-    Replayed r{one, ""};
+  const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed);
+  const int threads = threads_for(o, targets);
+  std::vector<std::optional<Workplace>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
+  std::vector<std::optional<Record>> records(sample.size());
+  std::vector<char> bits(sample.size(), 0);
+  v.cases.resize(sample.size());
+  parallel_for_workers(sample.size(), threads, [&](std::size_t i, int worker) {
+    std::optional<Workplace>& place = places[static_cast<std::size_t>(worker)];
+    if (!place) place.emplace(c, targets);
+    const CertifiedCase& one = *sample[i];
+    Replayed& r = v.cases[i] = {&one, ""};
     const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),
-                                     [&](const CertifiedKernel& k) { return k.key == one->key; });
-    const auto at = made.find(one->key);
-    if (at == made.end() || kernel == c.kernels.end()) {
-      r.difference = "there is no kernel " + one->key + " now";
-    } else {
-      const bool bits = same_bytes && kernel->on_host && !is_python_callable(c.target.word);
-      v.bits = v.bits || bits;
-      try {
-        Record now = run_again(*one, c, *at->second, words[one->key]);
-        r.difference = difference(*one, now, bits ? Agreement::bits : Agreement::verdicts);
-        v.records.push_back(std::move(now));
-      } catch (const InputError& e) {
-        r.difference = std::string("it can not be made again: ") + e.what();
-      }
+                                     [&](const CertifiedKernel& k) { return k.key == one.key; });
+    if (kernel == c.kernels.end() || !place->has(one.key)) {
+      r.difference = "there is no kernel " + one.key + " now";
+      return;
     }
-    v.cases.push_back(std::move(r));
-  }
+    bits[i] = same_bytes && kernel->on_host && !is_python_callable(c.target.word);
+    try {
+      records[i] = place->run(one, c);
+      r.difference = difference(one, *records[i], bits[i] ? Agreement::bits : Agreement::verdicts);
+    } catch (const InputError& e) {
+      r.difference = std::string("it can not be made again: ") + e.what();
+    }
+  });
+  v.bits = std::any_of(bits.begin(), bits.end(), [](char b) { return b != 0; });
+  for (std::optional<Record>& r : records)
+    if (r) v.records.push_back(std::move(*r));
 }
 
 std::size_t agreed(const Verification& v) {
@@ -262,6 +295,7 @@ void add_verify_command(CLI::App& app, int& status) {
       "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
   add_answer_options(*c, o->answer);
+  add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_sandbox(*c);
   c->callback([o, &status] { status = run_verify_command(*o); });

@@ -1,0 +1,86 @@
+// The page of a certificate in headless Chromium: nothing of its tables is out of sight, on a wide and on a
+// narrow window.
+#include "reports/adopt/certificate_page.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/test_folder.hpp"
+#include "reports/data/files.hpp"
+#include "reports/page/browser/browser_test.hpp"
+
+namespace assay {
+namespace {
+
+using test_browser::Browser;
+
+/// Texts as long as those of a real certificate, and longer.
+Certificate long_certificate() {
+  const std::string hash(64, 'e'), key = "online_topk_two_blocks_per_row/bf16:f32@host";
+  const std::string command =
+      "assay check kernels/of/somebody/softmax_kernels.cu --entry 'void softmax(const float* in, "
+      "float* out, int rows, int V)' --host --only shapes --family normal_1 --V 131072";
+  Certificate c;
+  c.verdict = "FAIL";
+  c.reason = "check: FAIL: " + command;
+  c.files = {{"source", "kernels/of/somebody/softmax_kernels.cu", hash},
+             {"binary", "/a/path/of/the/binary.so", hash}};
+  for (const char* step : {"check", "fuzz", "functions", "sweep"})
+    c.steps.push_back(
+        {.name = step,
+         .state = StepState::failed,
+         .words = key + ": 2,432 inputs, 2,432 passed, largest share of a bound 0.988; " + command,
+         .planned = 123456789,
+         .executed = 123456789,
+         .seed = 20261126,
+         .seconds = 1234.5,
+         .command = command,
+         .data = "check/records.jsonl",
+         .sha256 = hash,
+         .corpus_sha256 = hash});
+  CertifiedKernel k;
+  k.key = key;
+  k.verdict = "INCONCLUSIVE";
+  k.passed = k.failed = k.inconclusive = k.unsupported = 1234567;
+  k.max_ulp = k.max_bound_ratio = k.resolution = k.resolution_sum = 1.2345e-7;
+  k.axes = {{"-inf as a mask", "found, not declared", "finite logits", "row 3, column 17: " + command}};
+  k.checks = {{.name = "normalizer",
+               .verdict = "undecided",
+               .judged = 18405908,
+               .failed = 18405908,
+               .undecided = 18405908,
+               .utilisation = 0.99512,
+               .resolution = 1.8312e-4}};
+  c.kernels = {k};
+  c.speed = {{key, "not verified", 65536, 131072, 100, 12345.6, 2345.6, 0.987}};
+  CertifiedCase one;
+  one.worst = true, one.key = key, one.group = "properties", one.family = "alternating_neg_inf";
+  one.V = 131072, one.rows = 65536, one.status = "inconclusive", one.max_ulp = 88.25,
+  one.max_bound_ratio = 0.99512;
+  one.reproduce = command;
+  c.cases = {one};
+  c.not_proved = {command};
+  return c;
+}
+
+TEST(CertificatePage, ShowsEveryColumnWithoutScrolling) {
+  const std::string program = test_browser::find_chromium();
+  if (program.empty()) GTEST_SKIP() << "chromium is not installed (Debian package: chromium)";
+  const TestFolder own;
+  write_files({{own.path() / "certificate.html", render_certificate_page(long_certificate())}});
+  Browser b(program, own.path());
+  for (const int width : {1400, 800}) {
+    b.width(width);
+    b.open(own.path() / "certificate.html");
+    EXPECT_GE(b.evaluate("document.querySelectorAll('.scroll').length").get<int>(), 7);
+    EXPECT_EQ(
+        b.text("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1)"
+               ".map(s => s.closest('section').id).join(' ')"),
+        "")
+        << "at " << width;
+    EXPECT_TRUE(b.evaluate("document.documentElement.scrollWidth <= innerWidth + 1").get<bool>()) << width;
+  }
+  for (const std::string& fault : b.faults()) ADD_FAILURE() << fault;
+}
+
+}  // namespace
+}  // namespace assay
