@@ -96,6 +96,7 @@ LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   LaunchOutcome outcome = launch.run();
   const auto took = std::chrono::steady_clock::now() - begin;
   count(outcome, took);
+  if (outcome.ok() && options_.hangs) options_.hangs->came_back();
   if (outcome.ok() || outcome.ended == Ended::crashed)
     saw(launch.problem(), launch.layout().offset, !outcome.ok(), took);
   return outcome;
@@ -188,8 +189,26 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& 
     return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
   }
   GuardedLaunch launch = prepare(c, inputs, layout, values);
-  const LaunchOutcome outcome = run(launch);
+  LaunchOutcome outcome = few_rows_first(c);
+  if (outcome.ok()) outcome = run(launch);
   return judge(c, inputs, launch, outcome);
+}
+
+LaunchOutcome Bench::few_rows_first(const ConformanceCase& c, std::int64_t many) const {
+  constexpr std::int64_t kFew = 3;
+  const Variant& v = variant_of(c);
+  if (c.rows <= many || !v.launcher || !options_.hangs || options_.hangs->has_come_back()) return {};
+  const std::int64_t least = std::max<std::int64_t>(kFew, v.limits.min_rows),
+                     step = std::max<std::int64_t>(1, v.limits.rows_multiple);
+  ConformanceCase few = c;
+  few.rows = v.claim.causal == Causal::no ? (least + step - 1) / step * step : c.V;
+  if (few.rows >= c.rows || !outside(few, {}).empty()) return {};
+  const Case rows = inputs(few);
+  GuardedLaunch launch = prepare(few, rows, {});
+  LaunchOutcome outcome = run(launch);
+  if (outcome.ended != Ended::hung) return {};
+  outcome.fault = fmt::format("{} rows of the same length: {}", few.rows, outcome.fault);
+  return outcome;
 }
 
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,

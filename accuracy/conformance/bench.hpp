@@ -86,6 +86,11 @@ class Bench {
   Record judge(const ConformanceCase& c, const Case& inputs, const GuardedLaunch& launch,
                const LaunchOutcome& outcome) const;
 
+  /// A launch of many rows is waited for longer than others. Before the first one, a few rows show whether
+  /// the kernel comes back at all. Returns how that launch hung; ok if it did not, or is not needed. `many`:
+  /// so many rows are not waited for longer.
+  LaunchOutcome few_rows_first(const ConformanceCase& c, std::int64_t many = 1 << 14) const;
+
   /// Empty, or why the case is outside what the variant declares or the launcher can do.
   std::string outside(const ConformanceCase& c, const Layout& layout) const;
 

@@ -20,6 +20,9 @@ class Hangs {
     if (shown()) spent_ns_ += took.count();
     ++count_;
   }
+  /// A launch that came back.
+  void came_back() { came_back_ = true; }
+  bool has_come_back() const { return came_back_; }
   bool shown() const { return count_ >= kShown; }
   bool over() const { return shown() && spent_ns_ >= kMostNs; }
   /// Nothing more is launched, if it is shown.
@@ -29,6 +32,7 @@ class Hangs {
  private:
   std::atomic<int> count_{0};
   std::atomic<std::int64_t> spent_ns_{0};
+  std::atomic<bool> came_back_{false};
 };
 
 }  // namespace assay::conformance

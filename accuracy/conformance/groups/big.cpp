@@ -147,8 +147,7 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
 }
 
 /// If a launch that prepared the case went wrong, the case went wrong.
-Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
-  bench.count(o);
+Record wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
   Record r = bench.blank(c);
   require(r, check, false, o.fault, o.kind);
   if (o.ended == Ended::crashed || o.ended == Ended::hung) {
@@ -157,6 +156,11 @@ Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutc
   }
   settle(r);
   return r;
+}
+
+Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
+  bench.count(o);
+  return wrong(bench, c, o, check);
 }
 
 Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
@@ -247,6 +251,8 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   Bench here = bench.with(apart);
   if (const std::string why = here.outside(c, {}); !why.empty())
     return bench.emit(0, bench.unsupported(c, why));
+  if (const LaunchOutcome few = here.few_rows_first(c, 0); !few.ok())
+    return bench.emit(0, wrong(here, c, few, Check::launch));
   // Two such launches at once would take each other's memory.
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> lock(one_at_a_time);

@@ -45,12 +45,13 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     r = std::move(judged);
   }
   if (observer) observer->finish();
+  const auto took = std::chrono::steady_clock::now() - begin;
   if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
-  if (r.status == Status::hung) bench.count({r.reason, Ended::hung});
+  if (r.status == Status::hung) bench.count({r.reason, Ended::hung}, took);
   if (r.status == Status::crashed || r.status == Status::pass) {
     Problem p = bench.problem(c);
     p.in_pitch = p.V + room.in_gap;
-    bench.saw(p, room.offset, r.status == Status::crashed, std::chrono::steady_clock::now() - begin);
+    bench.saw(p, room.offset, r.status == Status::crashed, took);
   }
   return r;
 }

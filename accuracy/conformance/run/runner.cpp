@@ -57,7 +57,11 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
 Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* disturbance) const {
   variant.launcher->restart();
   variant.launcher->disturbance();
-  Bench bench(variant, options_);
+  // What hung before does not keep this case from being launched.
+  ConformanceOptions options = options_;
+  if (options.hangs) options.hangs = std::make_shared<Hangs>();
+  options.tell = {};
+  Bench bench(variant, options);
   Patience patience;
   const PlannedUnit& p = unit_of(record);
   const ConformanceCase& c = p.unit.cases[record - p.first];

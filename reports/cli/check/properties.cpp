@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -27,8 +28,9 @@ class CountingLauncher final : public Launcher {
       : inner_(std::move(inner)), bench_(bench) {}
 
   LaunchOutcome launch(const Variant& v, const Problem& p, Images& images, const LaunchOptions& o) override {
+    const auto begin = std::chrono::steady_clock::now();
     LaunchOutcome outcome = inner_->launch(v, p, images, o);
-    bench_.count(outcome);
+    bench_.count(outcome, std::chrono::steady_clock::now() - begin);
     worst_ = std::max(worst_, outcome.ended);
     if (kind_ == FaultKind::none) kind_ = outcome.kind;
     return outcome;
