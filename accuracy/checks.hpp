@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The running tally of the checks. Every comparison is a call of Tally::judge with an enclosure of the error
 // and an enclosure of its bound. The comparisons are written so that NaN fails.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory for the judges and sweeps that run on a GPU, and CUDA's errors as exceptions. Included only
 // where the CUDA side is compiled.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a record that are measured over its judged elements. A new figure is a member of Figures and
 // a row of kFigures: JSON writes and reads it, and tables can show it, without another line.
 #pragma once

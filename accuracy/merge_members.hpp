@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges counts that were gathered in parts. The caller names the members to merge:
 //   add_members(*this, other, &Stats::inputs, &Stats::judged);
 // does inputs += other.inputs and judged += other.judged.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One verdict as one JSON line. A record is complete: what ran, on what, what came out, and the command
 // that repeats it.
 #pragma once

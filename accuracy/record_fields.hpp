@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of a record under their names in JSON, once for what writes, reads and tests them
 // (reference/fields.hpp). A new field is a member of record.hpp and a line here. A new figure of the errors
 // of elements is a row of figures.hpp instead.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records travel through JSON without loss, infinities included, and bad lines are refused by field.
 #include "accuracy/record.hpp"
 

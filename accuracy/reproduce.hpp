@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command that repeats a case: one builder for the `reproduce` of every record.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line that repeats a case: its parts, their order, and how a shell reads it.
 #include "accuracy/reproduce.hpp"
 

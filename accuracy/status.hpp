@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a status follows from checks: one rule for every record.
 #pragma once
 

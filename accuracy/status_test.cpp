@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule from checks to a status: which of several grounds decides.
 #include "accuracy/status.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ulp_error is a real number: the distance of a result from the exact value, in units in the last place (ulp)
 // of the exact value. A correctly rounded result has at most 0.5. ulp_distance is something else: the integer
 // number of steps between two floats.

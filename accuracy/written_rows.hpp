@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outputs of a problem, wherever they lie: in the buffers of a launch, or in a file that another program
 // wrote. A judgement reads outputs only through this class.
 #pragma once

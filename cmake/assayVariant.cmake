@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # assay_add_variant(NAME SOURCES FILE [MORE...] [ENTRY "DECLARATION"] [KIND OP] [DTYPES f16 bf16 f32]
 #                   [ARGS name=value ...] [DECLARE "WORDS"] [FLAGS ...] [HOST] [THOROUGH] [LABELS ...] [FUZZ_TIME 10s])
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The `bundle` target: one folder that runs on a machine with no toolchain and no packages.
 set(weighed "")
 # nvcc before 13.0 does not compress device code for size, so such a build says nothing about a bundle.

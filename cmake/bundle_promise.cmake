@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Checks that make_bundle.cmake enforces what cmake/BUILD.md promises of a bundle, and that the promise can
 # still be kept: this build's own program, which is a seventh larger, and the tensors must fit.
 # cmake -DROOT= [-DPROGRAM= -DSTRIP=] -P bundle_promise.cmake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Uses ccache as launcher only if it works: with a cache folder that it cannot write, it fails every
 # compilation.
 if(ASSAY_CCACHE AND NOT EXISTS ${ASSAY_CCACHE})

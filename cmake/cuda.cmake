@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds a CUDA toolkit: 12.0 or newer, with a host compiler that it accepts. Anything else counts as absent,
 # and the configure summary says why. Compiling and linking the CUDA keys needs no GPU.
 

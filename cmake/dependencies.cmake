@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Libraries from system packages (./run lists Debian 12's names). A bundle uses static archives.
 
 set(ASSAY_MISSING "")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes a header with one constant per file that holds the file's text, for example page_css for page.css. The
 # text begins on its own line. A comment at the beginning of a file is left out.
 # cmake -DROOT= -DFILES=a|b -DNAMESPACE= -DOUT= -P embed_strings.cmake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # includes_of(OUT FILE): sets OUT to the files that FILE includes with quotes, such as
 # "kernels/plugin.h;reference/error.hpp".
 function(includes_of out file)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Checks that includes follow these arrows only:
 # reference <- kernels <- accuracy <- {properties, fuzz} <- reports. kernels must not know the oracle,
 # accuracy must not know a particular kernel.

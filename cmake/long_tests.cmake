@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The tests that `./run test` leaves out and `./run test --all` runs: those that took more than some three seconds of one
 # idle core. They have the label long. Patterns are gtest's. The test long_tests_exist fails if one of them matches nothing.
 set(ASSAY_LONG_TESTS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DPROGRAM=assay_tests -DPATTERNS=A.*:B.C -P long_tests_exist.cmake: fails if a pattern matches no test of the program.
 # A test that was renamed would be a short one from then on, and nobody would notice.
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE status)

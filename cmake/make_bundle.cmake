@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Assembles the bundle and checks its promises: size, libraries, that it starts.
 # Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DLICENSE= -DSTRIP= -P make_bundle.cmake
 cmake_minimum_required(VERSION 3.25)

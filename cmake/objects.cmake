@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Functions that compile one source several times (for each backend or CPU), and that embed files in a binary.
 
 # assay_kernel_objects(NAME BACKEND SOURCE...): compiles kernels for the host executor. Each SOURCE is a .cpp that

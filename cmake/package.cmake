@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The installed package, also available from the build tree. find_package(assay) provides assay::assay (the
 # command), assay::plugin (the headers) and assay_add_variant. The command itself contains the files that a
 # kernel is compiled with.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs the machine-checked proofs of reference/oracle/NAME.hpp: NAME.sollya (certified error of the
 # polynomial) and NAME.gappa (rounding errors). Checks that all three files have the same polynomial and the
 # same bound.

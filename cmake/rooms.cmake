@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every folder below the six top folders is a room. Checks that includes between rooms form no circle, that a
 # room has at most 30 files and is at most three folders deep, and that no source file has more than 400
 # lines. layers.cmake checks the arrows between the six.

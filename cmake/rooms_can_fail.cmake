@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests that rooms.cmake and layers.cmake refuse what they must: plants one fault at a time in a small tree.
 # Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
 cmake_minimum_required(VERSION 3.25)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Says at configure time which keys this build can run.
 message(STATUS "assay ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 if(ASSAY_ALL_HOST_BUILDS)

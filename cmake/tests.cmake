@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One test binary; every gtest case is a ctest case. Tests live beside what they test: *_test.cpp.
 include(GoogleTest)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS

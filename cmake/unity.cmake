@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # assay_joined(TARGET SIZE): compiles the C++ files of a target SIZE at a time, as one file each time. Most of the time
 # of such a file goes into the headers of libraries, which are then read once for SIZE files.
 # Two such files must not give one name to two things, also not in their anonymous namespaces.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A case file: one failing trial, complete in itself. JSON with what ran, how it failed, how it was found,
 // and the logits as hexadecimal floating-point numbers (a run of equal neighbours is written once with its
 // count).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tries one genome on one candidate: generates, launches, judges. Softmax rows that the fast judge supports
 // are launched once and judged by it. check_case judges the rest: what the fast judge does not pass or does
 // not support, and every trial that the search wants to know in full.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explains a case: the exact row, what each stage of the algorithm should give, what the kernel gave, and the
 // bound with its named terms.
 #pragma once

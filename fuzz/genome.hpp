@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A genome: a small structured description of logits and of the launch that reads them. A search changes
 // genomes, not numbers. Each property that distinguishes rows that break kernels has its own gene: where a
 // maximum lies, which thread's slice is masked, which values tie. genome_element.hpp makes the logits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes one logit of a genome, one source for the host and for CUDA. It uses integer hashes and correctly
 // rounded IEEE operations, so both give the same bits. Compile with contraction off.
 #pragma once

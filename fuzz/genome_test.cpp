@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A genome is the same logits on every machine, and what a search makes of it stays in range.
 #include "fuzz/genome.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of the fuzzer: finds the kernel with the planted fault that a test looks for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // New genomes, mutations and crossovers. All random numbers come from one generator, so a search is a
 // function of its seed.
 #pragma once

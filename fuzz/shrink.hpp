@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shrinking: from a failing trial to the smallest one found that still fails the same way. Smaller means a
 // plain layout, one row, few columns, few distinct values, round numbers. It works on the logits themselves,
 // by delta debugging, with a limit on the launches.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shrinking reaches the smallest input that shows a fault, and a case file reproduces it.
 #include "fuzz/shrink.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One trial of a candidate: explicit logits and how they are launched. A genome becomes a trial, shrinking
 // makes a trial smaller, and a case file holds one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a variant on images of its buffers. An image is a byte range with guard bands that the caller lays out
 // in host memory. A host backend works in place. For CUDA, every whole image, guard bands included, is copied
 // to the device and back, so that the caller sees what the kernel really wrote.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a variant promises, as data. A claim names an algorithm class. accuracy/bounds/bounds.hpp maps the
 // names to a formula, so no kernel can carry a tolerance of its own. A claim belongs to one variant and
 // dtype.

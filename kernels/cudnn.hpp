@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuDNN's softmax, loaded at run time. The build needs nothing of cuDNN. Without a GPU or the library,
 // cudnn_missing() says so.
 #pragma once

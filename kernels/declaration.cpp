@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the text of a declaration, combines the meaning of its words, and writes it back.
 #include "kernels/declaration.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The promises of a kernel's author, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536".
 // The same words are used in a plugin's declaration, after --declare, and in a verdict that says what would
 // pass.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations: each word changes its own term and no other; an invalid declaration is refused with a line
 // that names the word; and the text of a claim gives the claim back.
 #include "kernels/declaration.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of a declaration's words, and the readers of their values.
 #include "kernels/declaration_words.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a declaration: the values of each, its meaning, and how it is set and read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU that this process can use, if any. Works in a build without CUDA and on a machine without a driver.
 #pragma once
 

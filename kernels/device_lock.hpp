@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allows one check at a time on one GPU. It is an advisory lock on a file with the device's name in /tmp,
 // whatever $TMPDIR says. It holds among the processes that share that folder, and ends with its process.
 #pragma once

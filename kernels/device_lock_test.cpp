@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second process waits, says so once, and goes on when the first has ended, in whatever way.
 #include "kernels/device_lock.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translates a formula to postfix by recursive descent. Evaluation detects every overflow.
 #include "kernels/height_formula.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The height of a sum as its author writes it, such as "V/256 + log2(256)". Integers, V, + - * /,
 // parentheses, log2, min and max. Divisions and logarithms are rounded up.
 #pragma once

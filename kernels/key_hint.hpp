@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a mistyped key may have meant.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands that change no result, for launches that test something else.
 #pragma once
 

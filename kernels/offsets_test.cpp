@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 64-bit offsets: two rows more than 2^31 elements apart, in memory that is reserved and, except for the
 // rows, never touched. A kernel that multiplies row by pitch in 32 bits accesses other memory.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The C ABI of a softmax kernel that is to be judged: what a shared object exports so that `assay check` can
  * call it. C99, self-contained, one required symbol.
  *

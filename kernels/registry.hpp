@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry: every compiled combination of variant, dtype and backend. A variant's file registers itself;
 // no list names it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adding a variant means adding a file: the registered variants must be exactly the files of
 // kernels/variants/.
 #include "kernels/registry.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ⊕ with the compiler flags of each backend; compiled once per backend (see CMakeLists.txt). With nvcc the
 // functions copy their arrays to the GPU and back. With the host compiler the same bodies run in a loop.
 #include "kernels/building_blocks/reduce.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels' merge operator ⊕ behind function pointers. The operator is compiled once per backend
 // (algebra.cu). The properties are compiled once, do not depend on compiler flags, and are checked on every
 // algebra alike. Every function works on arrays, so that one launch on a GPU can carry thousands of cases.

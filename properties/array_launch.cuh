@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one body per index over arrays in host memory. On the host this is a loop. On a GPU the arrays are
 // copied to the device, the body runs in one launch, and the results are copied back. A CUDA error is thrown
 // as std::runtime_error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the required coverage: if a generator lost a class of input, the failure must name the property and
 // the class, even if the property holds for the rest.
 #include <gtest/gtest.h>

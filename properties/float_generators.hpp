@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RapidCheck generators over the bit patterns of a format. Exponents are uniform, so every magnitude is
 // equally likely. Zeros, subnormals and extremes come often; infinities and NaN on request. A value shrinks
 // to rounder values of its own class: a counterexample in the subnormals stays in the subnormals.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the generators: every class and structure occurs, and shrinking stays inside the class.
 #include "properties/float_generators.hpp"
 

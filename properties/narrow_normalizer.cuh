@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The normalizer (m, d) kept in a 16-bit format: the select form of kernels/building_blocks/normalizer.cuh
 // with hexp, and every operation rounded to the format. No variant merges in 16 bits. The properties ask what
 // ⊕ would still promise if one did.

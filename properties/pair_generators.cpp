@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "properties/pair_generators.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RapidCheck generators of normalizers (m, d).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a property is checked: random cases under a fixed seed, the coverage reported, and a minimum for the
 // classes of input that must be tried.
 #pragma once

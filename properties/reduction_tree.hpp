@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduction trees over ⊕: any shape, any order of the leaves, any split into tiles, each with its own error
 // bound.
 #pragma once

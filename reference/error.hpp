@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thrown when a call or a file is wrong. The message is one line: the option or the file, and the reason. The
 // command line turns it into exit status 2. Nothing has been written when it is thrown.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of a struct as JSON, from one list. A struct names its fields once, and what writes them and
 // what reads them both go through that list:
 //

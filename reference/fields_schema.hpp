@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON Schema (draft 2020-12) of the fields of a struct, from the list that also writes and reads them
 // (reference/fields.hpp). So it cannot say anything else than they do.
 #pragma once

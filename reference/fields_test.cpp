@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of fields writes what it reads, says which field it could not read, and keeps NaN and infinity.
 #include "reference/fields.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What everything that writes files needs: a name for the file while it is being written, and the error if it cannot
 // be.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number formats f16, bf16, f32 and f64: bits to real value (exact) and back (round to nearest, ties to
 // even), unit roundoff u, and the ulp of a real number. Every value of every format is exact in double.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests formats exhaustively (16 bits) and against integer rounding in MPFR: every value, every midpoint
 // between two values, and the doubles on either side of it.
 #include "reference/formats.hpp"

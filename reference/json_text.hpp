@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON from files, with errors in plain words: the library's own texts name its exceptions and quote whatever bytes it
 // has met.
 #pragma once

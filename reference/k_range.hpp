@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which k, or threshold, may be asked for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: rounds to a format by integer steps, and shares no step with encode() or round_bits().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPFR numbers that free themselves, and the two conversions from MPFR that the oracle uses: to doubles
 // rounded outward, and to the bits of the nearest value of a format.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands that a launch reads besides the logits x. The softmax is of
 //
 //   z = scale x / temperature + bias,   with -inf where a mask or a length leaves x out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The project's only loop over threads. A free thread takes the next index, in order; the caller is one of
 // the threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop over threads: every index once, on which thread, and what happens when a body throws.
 #include "reference/parallel.hpp"
 

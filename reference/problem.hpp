@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A problem: which operation, on what shape. It has every degree of freedom from the start (separate input
 // and output dtype, pitches, scale, k), so that a new operation changes no signature.
 #pragma once

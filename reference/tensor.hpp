@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dense matrix of rows in one dtype: what inputs produce, what .npy files hold, what the oracle reads.
 #pragma once
 

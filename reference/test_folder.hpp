@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder that only one test process uses. ctest runs the tests of a file in parallel, and one machine may
 // run the tests of several checkouts at once.
 #pragma once

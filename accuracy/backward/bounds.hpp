@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds of a backward pass, dx = y (dy - s) with s = sum y dy. BACKWARD.md derives them with the same
 // symbols.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a backward pass: y, the softmax of logits; dy, the gradient that belongs to it; and the exact dx =
 // y (dy - sum y dy).
 #pragma once

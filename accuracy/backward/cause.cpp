@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The usual mistakes of a backward pass, found from the sum that its outputs imply. They only give words to a
 // failure; no verdict depends on them.
 #include <fmt/format.h>

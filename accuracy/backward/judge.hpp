@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges one row of a backward pass: every dx is within its bound, all of them were computed with the same
 // sum, and that sum is near the exact one.
 #pragma once

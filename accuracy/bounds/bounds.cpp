@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bounds of a row, in the order of BOUNDS.md from section 3 on: one pass over the row, two sums.
 #include "accuracy/bounds/bounds.hpp"
 

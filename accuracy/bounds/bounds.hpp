@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error bounds: the only place where the names in a claim become formulas. BOUNDS.md and its companions in
 // this folder derive them. The symbols are the same here and there: u, eps, eta, sigma, K, h, D, w, A, b,
 // lam(t) = -ln(1 - t).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bounds computed a second time, from BOUNDS.md and its companions alone: in long double, with quadratic
 // loops, and without a line or constant of bounds.cpp. The results of bounds.cpp must lie between these
 // values and slightly above them, for every class, on rows made so that each term matters.

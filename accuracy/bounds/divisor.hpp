@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two things that a claim may add to the usual arithmetic of a row: a small number (epsilon) is added to the
 // sum, and the numerators are kept in a narrower type. BOUNDS.md section 5a derives the bounds of both.
 #pragma once

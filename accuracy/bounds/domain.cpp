@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows about which a claim says nothing, and why.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The declared maximum error of every function that kernels are built on: one table by function, format and
 // backend. accuracy/bounds/bounds.cpp reads its k from here. `assay functions` fails if a measured maximum
 // exceeds the declared one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other functions that host kernels call: exp2f (class exp2_fma) and logf (log-softmax and lse). Each is
 // compared with the error that accuracy/bounds/bounds.cpp grants it. The reference is a double function,
 // which is within 2^-51 of the exact value.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The argument of the exp, rounded as each kind of shift rounds it. The operations are repeated here, so the
 // error is known exactly.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A case: inputs, their exact results, and what every key's bound needs of them. Everything is computed once.
 #pragma once
 

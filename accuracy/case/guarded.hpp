@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers as a candidate kernel sees them: poisoned outputs between guard bands, and inputs with a NaN in
 // every gap. After the launch the guards and inputs are inspected.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands of a guarded launch: mask, bias, lengths and temperatures. They are laid out like the logits,
 // and checked after the launch.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job is one kernel on inputs of one size: the problem that the kernel gets, and the record to start
 // from.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of a launch's operands, and the logits that result from them. The softmax is taken of z = scale
 // x / temperature + bias, and z = -inf where an element is left out (reference/operands.hpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tools to run a group's cases: one thread's variant, records with their identity filled in, one launch
 // that is judged as a whole, and the functions that take the results.
 #pragma once

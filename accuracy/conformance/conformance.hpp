@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is a kernel right? Named groups of cases answer this. Each group looks for one thing that may go wrong:
 // every row length V, every layout, repeated launches. Every case makes one record, from which a page, a
 // summary and a one-line reproduction are made. diagnosis.hpp says what the failing cases have in common.

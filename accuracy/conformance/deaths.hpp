@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which row lengths V and addresses end the kernel's process. A new process costs a second on a GPU. So, of
 // the cases that are like those that died, only some are launched.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hanging launches may cost in one check of a kernel, over all its groups and all runs of the search for a
 // contract.
 #pragma once

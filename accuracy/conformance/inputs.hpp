@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of the groups: rows of a family (reference/inputs/inputs.hpp), empty ones too, and the row lengths V
 // on which the dispatch of a kernel may depend.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/conformance/says_no.hpp"
 
 namespace assay::conformance {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that refuses a launch with an error is not wrong there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast judge on the GPU that holds the outputs: one block per row computes the row's maximum, its sums,
 // then every verdict. Rows with anything open return to the host. Compiled with -fmad=false, like all oracle
 // code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The element check in fp64: what the fast judge does with one element, in one source for AVX2 and CUDA. It
 // may pass an element only if the full check (row_judge.cpp) passes it too; every other element is left open.
 // FAST_TIER.md in reference/ proves the enclosure. FAST_JUDGE.md here proves that a pass is right.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast judge runs the element, range and row sum checks on whole matrices of outputs, on the CPU (AVX2)
 // or on the GPU where the outputs lie, without building the exact results of each row. A row with anything
 // that it cannot pass is judged again by the fast tier with the full bounds, and by MPFR if that leaves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the fast judge with the full check: what its first look passes passes there too, its verdicts are
 // the same element by element, and it leaves what it must not judge.
 #include "accuracy/fast_judge/fast_judge.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled twice, like reference/oracle/fast_row_kernel.cpp: ASSAY_CPU is generic or avx2. A row is processed
 // in blocks that fit the first-level cache. First come loops without branches over a block's elements, which
 // the compiler vectorises. Then come sums in lanes, in an order that no compiler may change.

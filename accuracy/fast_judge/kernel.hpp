@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first look of the fast judge at one row, compiled for each CPU family (see kernel.cpp), and the parts
 // that host and device share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second look of the fast judge: rows with something that the first look could not pass.
 #pragma once
 

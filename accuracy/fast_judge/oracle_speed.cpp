@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/fast_judge/oracle_speed.hpp"
 
 #include <algorithm>

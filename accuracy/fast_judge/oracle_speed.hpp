@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the oracle judges: elements per second, end to end, on the outputs of a real kernel. It measures
 // the MPFR tier and the fast judge, on this machine's cores and GPU.
 #pragma once

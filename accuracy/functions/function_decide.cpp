@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges one value of a function under test by MPFR.
 #include <algorithm>
 #include <cmath>

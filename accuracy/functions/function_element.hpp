@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares one value of a function under test with the exact one. The host's and the device's sweep
 // (function_sweep.hpp) share this source. The exact value comes as an enclosure from
 // reference/oracle/fast_*.hpp. It is scaled so that one unit in the last place is 1; the rest follows from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/functions/function_judge_host.hpp"
 
 namespace assay::functions {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's half of a sweep: fills and judges a block of arguments. It is compiled for AVX2 and FMA if the
 // CPU family has them. So it uses no library templates: the linker might take their instantiations for those
 // of another file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of one function's sweep as data, measured now or published earlier. The table shows it,
 // functions.json holds it, and it is judged against the declared error.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistics of a sweep over the arguments of one function, and how one judged value enters them. Host
 // and device share this source. Merging two halves gives the same as one pass over both, except for the last
 // bits of a sum.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exhaustive sweep of one function under test: every argument, or every stride-th, which is labelled as
 // sampled. Results are judged by the fast tier, and by MPFR where that does not decide; then the errors are
 // compared with what is declared.

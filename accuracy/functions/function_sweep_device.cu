@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's half of a function sweep: arguments are written, the function under test computes the results,
 // and one kernel judges them with the same code as the host. Compiled with -fmad=false, like all oracle code.
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep of functions: its judge against MPFR, what it says about this machine's functions and the
 // published device's, and the faults that it must name.
 #include "accuracy/functions/function_sweep.hpp"

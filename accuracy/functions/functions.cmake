@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The sweep of functions. On x86-64 its vector code (the judge, Eigen's packets and SLEEF) is compiled for AVX2 and
 # FMA; the sweep asks the CPU before it calls that code. Its CUDA side is compiled with the flags of kernels.
 file(GLOB function_sources CONFIGURE_DEPENDS functions/*.cpp)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions under test: those that kernels are built on, by name, format and backend. Each one only fills
 // an array. The sweep (function_sweep.hpp) chooses arguments and judges results in the same way for all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's functions under test, compiled with the flags of kernels: each one is only an elementwise
 // kernel. function_sweep_device.cu judges them.
 #include <cuda_bf16.h>

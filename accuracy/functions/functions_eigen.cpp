@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigen's packet exponential, always compiled for AVX2 and FMA. The namespace is renamed, so that the linker
 // can never use these instantiations for those of another file with other packets.
 #define Eigen assay_eigen_avx2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's functions under test: glibc's, the host executor's versions of CUDA's functions, and the peers
 // Eigen and SLEEF (each in its own file, compiled for AVX2).
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SLEEF's vector exponential of 1.0 ulp, AVX2.
 #include <immintrin.h>
 #include <sleef.h>

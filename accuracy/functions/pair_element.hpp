@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a two-element softmax of f16 logits with the exact one; host and device share this source. It is
 // the cheap half of the sweep over every pair (pair_softmax.hpp). It passes a row only if the full check
 // passes it; every other row is left open for the full check. Compile with contraction off.

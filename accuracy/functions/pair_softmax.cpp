@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/functions/pair_softmax.hpp"
 
 #include <fmt/format.h>

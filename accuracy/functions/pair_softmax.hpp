@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs every pair of f16 logits as a two-element softmax through a variant: 2^32 rows on a GPU, a labelled
 // sample through the host executor. A cheap judge passes what certainly passes. Every other row gets the full
 // check of a row, up to MPFR.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's half of the sweep over every pair of f16 logits: a batch of rows is written, the variant runs
 // on it, and the cheap judge reads the outputs on the device. Compiled with -fmad=false, like all oracle
 // code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two-element softmaxes: the cheap judge passes nothing that the full check refuses, every host variant
 // passes a sample, and planted faults are found.
 #include "accuracy/functions/pair_softmax.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps the division of a row by one divisor (kernels/building_blocks/row_divisor.cuh) over every pair of
 // f32 mantissas, on the GPU. Mantissas are enough, because scaling by powers of two is exact in the range
 // that the kernels use.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of what the sweeps of functions, pairs and quotients found, under their names in JSON
 // (reference/fields.hpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/judge/judged_row.hpp"
 
 #include <algorithm>

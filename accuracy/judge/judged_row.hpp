@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps from one row to its verdict: truth, shift, bounds, domain, then the checks. Every judge of a row
 // uses these functions, so that all verdicts are made in the same way.
 #pragma once

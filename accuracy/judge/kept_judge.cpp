@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges min_p and top_p: which elements are kept, then the kept ones as a row of their own.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/judge/kept_set.hpp"
 
 #include <algorithm>

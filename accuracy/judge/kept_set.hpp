@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sets of op min_p and op top_p, and what is left of a row when only a set is kept. KEPT_SETS.md says
 // which elements may go either way.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges log-softmax and lse: every value against its absolute bound, the checks on a whole row, special
 // values.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact results in the log domain, computed from a row's enclosures: ln s and the log-probabilities d_j -
 // ln s.
 #pragma once

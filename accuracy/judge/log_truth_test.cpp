@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares ln s and the log-probabilities from a row's enclosures with MPFR at 300 bits, where doubles cancel
 // most.
 #include "accuracy/judge/log_truth.hpp"

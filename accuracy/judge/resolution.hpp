@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resolution: how small an error the judgement would have refused. A pass means no more than that,
 // because outputs that are all off by less pass as well. Every record states it. A pass whose resolution is
 // too coarse does not count as a pass.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checks on a row of probabilities. Symbols as in bounds.hpp.
 #include "accuracy/judge/row_judge.hpp"
 

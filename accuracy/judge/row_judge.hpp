@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges one row of outputs against its exact results: the element bound, the checks on a whole row, special
 // values by policy, the normalizer, and top-k. It reads outputs as they are stored. It knows claims, but no
 // kernels.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The k elements that a top-k must select, and the row that they make: op topk_softmax is the softmax of that
 // row. Elements that tie for the last slot are equal, so the row is the same whichever of them is taken.
 #pragma once

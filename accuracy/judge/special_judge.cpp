@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges special values by the declared policy, and the normalizer.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges top-k. First the indices as a set (in range, distinct, -1 after the last element), then their order
 // against the exact one, then the values that belong to them.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the sum of a kernel that declares no height. The rows hold one 0 and V - 1 logits so small that
 // only thousands of them together have an effect (V is the row length). They show, for the 0, how many terms
 // each addition on its way to the sum adds. The technique is that of FPRev (P. Xie et al., arXiv 2411.00442),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes of policies, not of arithmetic: repeats and positions in a batch, special values, and how top-k
 // selects.
 #include <fmt/format.h>

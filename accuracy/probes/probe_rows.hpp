@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the probes share: rows built element by element, one launch of a candidate on them, and exponentials
 // with their enclosure. Internal to the probes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes: inputs that are constructed to show what a kernel really does, whatever it claims. On an ordinary
 // row an error of the exp or of the division hides inside a bound, which must allow for every rounding of a
 // summation tree. On a probe's row the tree is exact, or the divisor is 1, or the claim leaves a single

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes of the shift: whether numerators use the final maximum, how x - m is computed, and by what a sum
 // without a shift is divided.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes of the sum, as seen through d: the format in which it is kept, its height, and whether the maximum
 // is known before the first exp. sum_exp.cpp has the probe of the exp inside the sum.
 #include <fmt/format.h>

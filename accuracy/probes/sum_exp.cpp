@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The probe of the exp inside the sum: rows of two logits, where d is 1 + e^t, rounded once.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The select-form operator on IEEE-754 bits: commutative bit for bit, fused or not. *)
 Require Import Reals ZArith Lia Lra Bool.
 From Flocq Require Import Core BinarySingleNaN.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* binary32, binary16, bfloat16: nothing left to assume but the exp; and an exp that meets it. Counterexamples. *)
 Require Import Reals List Permutation Lra Lia ZArith Bool.
 From Flocq Require Import Core BinarySingleNaN Relative.

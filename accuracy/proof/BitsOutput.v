@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Outputs on IEEE bits: Bdiv (E (x - m)) d of any tree of merges; the height capped. *)
 Require Import Reals List Permutation Lra Lia ZArith Bool.
 From Flocq Require Import Core BinarySingleNaN Relative.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* From IEEE-754 bits to the model: trees of merges of binary floats, infinities, overflowing subtractions and all. *)
 Require Import Reals List Permutation Lra Lia ZArith Bool.
 From Flocq Require Import Core BinarySingleNaN Relative Plus_error.

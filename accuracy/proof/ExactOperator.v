@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The operator over exact reals: a commutative monoid; any tree, any permutation; 1 <= d <= j. *)
 Require Import Reals List Permutation Lra Lia.
 Import ListNotations.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The argument of exp2, THEOREM_ONLINE.md section 5: a product of a difference with fl (log2 e) is off by 2.2242 u a nat, away
    from underflow. ln 2 is enclosed by the alternating series of e^-x. *)
 Require Import Reals Lra Lia ZArith.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Class exp2_fma: arguments fma (x, L, - fl (m L)), L = fl (log2 e), of a computed 2^t. The shift's error, the anchor, the
    online kernel's last step, the outputs. BOUNDS.md section 2, THEOREM_ONLINE.md section 5. *)
 Require Import Reals List Lra Lia ZArith.

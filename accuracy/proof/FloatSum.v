@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Sums of nonnegative floats by any tree: by depths, by sorted depths, by head and tail; sums of rounded exps. *)
 Require Import Reals List Permutation Lra Lia Arith.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.RoundedTree Assay.LeafDepth.

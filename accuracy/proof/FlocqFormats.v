@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Flocq: any binary FLT format with round to nearest, any tie rule, is such an arithmetic; binary32. *)
 Require Import Reals List Lra Lia ZArith.
 From Flocq Require Import Core Relative Plus_error.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Head and tail: a sum's error where few terms hold the mass. Any r terms are the head. *)
 Require Import Reals List Permutation Lra Lia Arith ZArith.
 From Flocq Require Import Core.

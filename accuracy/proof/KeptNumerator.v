@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Kept numerators: an exp taken with an older maximum, then rescaled with every later one. BOUNDS.md section 4. *)
 Require Import Reals List Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.FloatSum Assay.Outputs.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The outputs of any program whose reference is the row's maximum. The last theorem applies this to late rescaling. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.LateAndTiles Assay.FloatSum Assay.Outputs Assay.WholeRow.

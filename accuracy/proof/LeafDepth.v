@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Depths in a binary tree: the k-th deepest of n leaves lies at most n - k + floor(log2 k) deep, and that is attained.
    Sums of terms sorted by weight. *)
 Require Import Reals List Permutation Lra Lia Arith.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The last rounding. It is monotone, so a stored output lies between the rounded ends of its quotient's interval. On IEEE
    bits: a binary32 quotient is converted to bfloat16 or binary16. *)
 Require Import Reals List Permutation Lra Lia ZArith Bool.

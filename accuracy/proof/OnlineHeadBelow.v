@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The head of an online normalizer, from below: deleting the leaves under a threshold can only lower the computed sum. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.HeightCap.

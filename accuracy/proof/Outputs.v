@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* From the sum to the outputs: division, the element bound, lse and log-softmax, the row's sum. *)
 Require Import Reals List Permutation Lra Lia Arith ZArith.
 From Flocq Require Import Core Relative.

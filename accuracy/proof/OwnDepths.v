@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Each term's own additions in the place of the height: sums of nonnegative floats, and any program of enter, move, add. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.LeafDepth Assay.FloatSum.

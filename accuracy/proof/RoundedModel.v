@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Theorem 1 for an abstract rounded arithmetic: any computation that enters, moves, adds. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator.

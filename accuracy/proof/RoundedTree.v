@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Every tree of rounded merges is a program; Theorems 1 and 2 for trees of the select-form operator. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts.

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* The other checks of a row: ROW_CHECKS.md sections 1, 3, 4, 6, 7; what BOUNDS.md section 1 takes of a table of functions;
    examples where a statement fails without its hypothesis. *)
 Require Import Reals List Permutation Lra Lia Arith ZArith.

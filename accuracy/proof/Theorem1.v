@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Theorem 1: from the representation to the bound of |ln (D / s)|, for any program. *)
 Require Import Reals List Permutation Lra Lia.
 Require Import Assay.ExactOperator Assay.RoundedModel.

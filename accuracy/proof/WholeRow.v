@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
 (* Whole rows: safe and online softmax, lse, log-softmax; the other checks of a row; constants of narrower outputs. *)
 Require Import Reals List Permutation Lra Lia Arith ZArith.
 From Flocq Require Import Core BinarySingleNaN Relative.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How sharp a bound is: a search for the inputs whose error comes nearest to the bound. Families show which
 // share of a bound typical rows use. Hill climbing from these rows finds the largest share, which is
 // published. A share above 1 would refute the theorem, the kernel's claim, or the oracle; then the search

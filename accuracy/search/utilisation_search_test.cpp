@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for the largest error/bound: it climbs, it repeats itself bit for bit, it stays below 1 for a
 // right kernel, and it keeps the row that refutes a wrong one.
 #include "accuracy/search/utilisation_search.hpp"

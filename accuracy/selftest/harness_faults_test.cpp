@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Known faults of checkers, rebuilt. Each of these judges was really used. Each is wrong about a kernel that
 // is known to be bad, or known to be right. The suite's own judge is right about the same kernel.
 #include <gtest/gtest.h>

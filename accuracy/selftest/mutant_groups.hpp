@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entries whose fault shows in no single case. They run in a worker process, through the group of `assay
 // check` that the entry names.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/selftest/mutant_judge.hpp"
 
 #include <algorithm>

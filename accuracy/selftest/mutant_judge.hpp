@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges the entries of kernels/mutants: a fault or a cheat on the input that its entry names, a right kernel
 // on every family.
 #pragma once

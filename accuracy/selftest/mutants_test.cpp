@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every planted fault must be refused, on the family and by the check that it names. The unmutated kernels
 // into which the faults were planted must pass there.
 #include "kernels/mutants/mutants.hpp"

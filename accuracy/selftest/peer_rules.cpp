@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/selftest/peer_rules.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How other projects judge a softmax, from their documentation, to show what their rules let through. None of
 // this decides a verdict here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Backward passes: the exact dx against MPFR, right kernels in every form, and planted faults, each refused
 // with the name of its cause.
 #include <gtest/gtest.h>

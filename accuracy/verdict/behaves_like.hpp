@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel behaves like, whatever it claims; this is part of every verdict. For a key that passes, the
 // probes give one answer, which is computed once. A record that fails is judged again under other claims, and
 // then names the nearest claim under which it would pass.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the probes say. For a false claim: what the kernel does instead. For a too modest claim: that the
 // kernel is sharper. For a failing record: the class as which it would pass. For registered kernels: never
 // that the claim is false.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bounds, compared with cases worked out by hand and with real fp32 arithmetic.
 #include "accuracy/bounds/bounds.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outcomes of a candidate's launches: a crash, a hang and a late write have their own verdicts, limits
 // are no failures, and every record says how to repeat it.
 #include "kernels/candidate.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checker takes one key on one case from launch to record. It launches twice. Between the two launches it
 // changes everything that must not affect a right kernel: poison, alignment, gaps, schedule, grid. Then it
 // inspects the buffers and judges every row.

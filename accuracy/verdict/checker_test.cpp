@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the checker: a right implementation passes, and every classic way to fool a checker fails and names
 // the check that found it. The "kernel" here is plain code behind a Variant, so that each corruption is
 // exactly what the test says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epsilon in the sum, and numerators stored in the outputs' type. Kernels that do this come close to their
 // bound and never exceed it. Kernels that do it wrongly, do not declare it, or hide another fault behind it,
 // fail.

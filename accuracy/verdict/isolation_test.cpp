@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A key that runs in a worker process is judged exactly like one that runs in this process.
 #include <gtest/gtest.h>
 

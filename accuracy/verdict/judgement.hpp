@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of check_case while it judges one case: the tally of its checks, the statistics, and what was
 // returned if nothing could be judged.
 #pragma once

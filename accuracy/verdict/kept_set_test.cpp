@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sets of min_p and top_p: what the enclosures decide, what they leave open and count, and that either
 // answer passes there and nowhere else.
 #include "accuracy/judge/kept_set.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numerators kept from an older maximum, which is assumed if nothing is declared: they may be off by a few
 // roundings, and no more.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launcher of tests, in this process. A test says what one launch does.
 #pragma once
 

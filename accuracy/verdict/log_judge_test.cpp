@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log-softmax and lse in the checker: right code passes on every family, and each kind of mistake is refused
 // by the check made for it.
 #include <gtest/gtest.h>

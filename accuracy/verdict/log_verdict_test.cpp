@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verdicts on lse and log-softmax, in both directions: clearly wrong outputs never pass, in any format and
 // however coarse the claimed arithmetic is; correctly rounded ones are never refused.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes of lse and log-softmax. Their sum shows only through a logarithm, so it is judged as on any row. The
 // rows are those that leave a claim the least room.
 #include <fmt/format.h>

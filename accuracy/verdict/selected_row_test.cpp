@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The row that a top-k selects: its exact probabilities, the bound of its own sum, and which rows leave it
 // open.
 #include "accuracy/judge/selected_row.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An undeclared kernel is judged correctly in both directions. A right one passes on every family without a
 // declaration, or with the words that its author would write. A wrong one is refused although nothing was
 // claimed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels without a declaration, for tests: plain code behind a Variant of the plugin backend. Some are
 // right, some are wrong; each is a way in which softmax is really written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both tiers of the oracle give the same verdict, for every host key on every family and every mutant on
 // some.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs without a kernel, for tests: clearly wrong ones, correctly rounded ones, and the rows that they
 // belong to.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that declare nothing, and what is seen while their sum is measured. A fault counts against the
 // kernel wherever it shows. Another algorithm for many rows is no fault. A sum that no order of additions
 // explains is refused.

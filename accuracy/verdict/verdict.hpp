@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From outputs to a verdict. Outputs are judged under the claim, with the fast oracle or, where that is
 // undecided, with MPFR. They are judged as sharply as what is known about the kernel's sum allows. Every
 // launch of every command ends here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A verdict is right in both directions at common row lengths V. Clearly wrong outputs never pass, whatever
 // class is claimed. Correctly rounded ones are never refused. A kernel without a declaration is judged by the
 // sum that was measured.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the steps of the recipes in this folder, as a build server would: try.sh ASSAY FOLDER [GPU].
 # ASSAY is the command, FOLDER is made empty. Steps called `install` and `proof` are only read by bash: they
 # install packages. With a GPU the jobs for one must pass, without they must end with status 3. GPU may be `yes`; without

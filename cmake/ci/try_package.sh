@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs a package of ./run package in a bare Debian, adopts the tutorial's kernel with it, and removes it again:
 # try_package.sh FILE.deb FOLDER, as root. FOLDER becomes the bare Debian (debootstrap); a second call uses it again.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A campaign on one candidate: search from what its corpus knows, shrink what was found, write the case
 // files, write the corpus back. `assay fuzz` runs one per candidate, and tests call it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a search remembers. For each feature it keeps the genome that showed it best. Features are: how much
 // of a check's bound a row of this length uses, a way a launcher dispatches, a way to fail. A corpus is one
 // file of JSON lines, always replaced as a whole, so that a search can continue and shards can be merged.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of device batches that every build has. The rest is in device_batch.cu.
 #include "fuzz/search/device_batch.hpp"
 

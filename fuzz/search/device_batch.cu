@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device batches: one block makes each row, the candidate runs on all rows, the fast judge looks at all rows.
 // Compiled with -fmad=false: the logits must equal the host's.
 #include <cuda_runtime_api.h>

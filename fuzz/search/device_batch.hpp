@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tries many genomes at once on a GPU: generated, run and judged there. Only what each row showed comes back.
 // All rows of a batch have one length and lie dense; check_case tries other layouts.
 #pragma once

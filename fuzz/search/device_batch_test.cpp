@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device batches: the logits equal the host's bit for bit, right kernels pass, planted faults do not. Skipped
 // without a GPU.
 #include "fuzz/search/device_batch.hpp"

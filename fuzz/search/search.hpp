@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for an input that breaks a candidate: generations of genomes, mutated from what the corpus
 // remembers. A generation is drawn in sequence from the seed, tried by all workers, and learned from in the
 // order it was drawn. The search is therefore a function of candidate, seed and number of evaluations,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search finds planted faults within a few hundred genomes, finds nothing in right kernels, and is a
 // function of its seed.
 #include "fuzz/search/search.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which part of a search this process is, if many processes run it. An MPI or Slurm launcher says so in the
 // environment. Shards differ in their seeds and file names and share nothing else.
 #pragma once

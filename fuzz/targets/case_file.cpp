@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Case files: what is read, written and read again is unchanged.
 #include "fuzz/case_file.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Corpora of a search: what is read, written and read again is unchanged.
 #include "fuzz/search/corpus.hpp"
 

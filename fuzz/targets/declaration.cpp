@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's declaration: an accepted one is written in words that are accepted again and mean the same.
 #include "kernels/declaration.hpp"
 

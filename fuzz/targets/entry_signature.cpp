@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The --entry of a kernel with the names and values of --arg. The same bytes also serve as a source file to
 // find an entry in.
 #include "kernels/adapter/entry/signature.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .npy files, through a file in memory.
 #include "reference/files/npy.hpp"
 

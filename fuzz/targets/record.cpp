@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records: what is read, written and read again is unchanged.
 #include "accuracy/record.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a target on the files of a folder: the committed inputs become an ordinary test, without a fuzzer.
 #include <filesystem>
 #include <fstream>

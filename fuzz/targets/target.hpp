@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the fuzz targets of all parsers. A parser may throw InputError and nothing else; any other
 // exception escapes and ends the fuzzer or the replay.
 #pragma once

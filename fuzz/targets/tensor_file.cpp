@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .npy, .npz and .safetensors files through tensor_file.hpp, with the file in memory.
 #include "reference/files/tensor_file.hpp"
 

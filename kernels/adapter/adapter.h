@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands between the C ABI and a launcher with its own kind of parameters: the copies that its types
 // need, the stream, how a call ended, and the variants of a shared object. arguments.h has the numbers and
 // pointers of a call. This is C++17, for nvcc and for host compilers. The adapters that `assay check my.cu`

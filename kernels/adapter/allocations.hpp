@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that a user's file allocates with cudaMalloc, on the host executor.
 #pragma once
 

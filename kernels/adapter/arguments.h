@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of the C ABI as a launcher sees it: its numbers, its pointers, its part of the workspace, its
 // rows.
 #ifndef ASSAY_ARGUMENTS_H

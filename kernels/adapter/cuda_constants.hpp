@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's constants, errors, attributes and handles, and the device properties that the host executor reports:
 // those of an H200.
 #pragma once

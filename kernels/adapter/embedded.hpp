@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of this project with which a user's kernel is compiled. The binary contains them: a machine that
 // has the binary and a compiler needs nothing else of this project.
 #pragma once

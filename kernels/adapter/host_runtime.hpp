@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a CUDA file written for nvcc finds when it is compiled for the host executor: CUDA's words at global
 // scope, launches, shared memory, and the part of the runtime that launchers call. Device memory is host
 // memory, a stream is only a name, and every call is complete when it returns.

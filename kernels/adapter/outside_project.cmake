@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs this build into its own folder. Then configures, builds and tests the example project against it,
 # as a user would:
 # cmake -DBUILD= -DEXAMPLE= -DWORK= -DGENERATOR= -DMAKE_PROGRAM= [-DNVCC= -DCXX=

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The parts that a parameter of a kernel's entry can play. The tool that reads an entry and the header that
  * calls it share this list.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main function of a race checker. It runs every variant of its plugin on a few small shapes, in several
 // schedules. If ThreadSanitizer reports a race, the exit status is 66. It is 2 if a launch failed or none was
 // made.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the shell blocks of a page one after another in an empty folder: run_tutorial.sh PAGE FOLDER. A block
 # that begins with "```sh expect=1" must end with status 1, any other block with 0. A block with
 # "needs=triton" is skipped, with a message, if there is no GPU with torch and Triton. `assay` is found

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ASSAY_VARIANT: the last line of a kernel's own file, which makes the file a plugin.
 //
 //   #ifdef ASSAY_VARIANT

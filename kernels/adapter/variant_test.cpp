@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ASSAY_VARIANT reads from a launcher's type, and how an adapter turns calls into arguments.
 #include "kernels/adapter/variant.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's names, from nvcc or from the host executor, and macros for the three constructs that differ from
 // plain CUDA: static shared memory, dynamic shared memory, launch. Every variant includes it through
 // variant.cuh.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The normalizer (m, d) of a set of logits, d = sum of exp(x - m), and the operator ⊕ that merges two of
 // them. The select form rescales only the side with the smaller maximum. It is commutative bit for bit, with
 // or without contraction, so a butterfly reduction leaves the same d in every lane.

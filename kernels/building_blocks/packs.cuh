@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of f32 in packs of 16 bytes. Element i always belongs to pack i / 4. A pack is one vector access if
 // the row's address allows it, otherwise four scalar accesses, so the bits of a row depend on the row alone.
 #pragma once

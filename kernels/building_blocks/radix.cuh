@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The k best of a row for any k, by their digits: a radix selection finds the k-th rank, the elements that
 // reach it are collected in the order of their columns, and a stable radix sort puts them in order, so that
 // of equal logits the smaller column stays first. One block of kRadixThreads threads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over a warp and over a block; one pattern serves sum, maximum and ⊕. A reduction is a type with
 // `T neutral()` and `T merge(T, T)`. merge is commutative bit for bit, so every lane ends with the same
 // value.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Top-k with each thread's list in registers, for K slots known at compile time and blocks of any number of
 // warps, as in the online softmax paper's benchmark. Order and ties are those of topk.cuh.
 #pragma once

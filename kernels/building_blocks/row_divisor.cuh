@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides a whole row by one divisor, each quotient correctly rounded, in three operations instead of a
 // dozen: product with the rounded reciprocal, exact remainder, one correction (Markstein, IBM J. Res. Dev.
 // 34(1), 1990). `assay functions --quotients` compares all 2^46 pairs of f32 mantissas with IEEE division.

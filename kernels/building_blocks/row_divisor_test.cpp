@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares quotients by a shared divisor with IEEE division, on the host: random and edge mantissas, every
 // exponent. A GPU sweeps the whole set of mantissa pairs (accuracy/functions/quotient_sweep.hpp).
 #include <gtest/gtest.h>

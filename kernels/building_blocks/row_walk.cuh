@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the threads that share a row walk it, 16 bytes at a time, for any row length V and alignment:
 //   walk_row     follows the 16-byte boundaries of the memory. For passes such as a maximum, where it does
 //   not

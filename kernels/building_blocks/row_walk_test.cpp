@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // At every alignment, either walk reads every element of a row once, and write_row writes it once. Which
 // thread gets an element in a walk by chunks does not depend on where the row starts.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last pass over a row, which writes the output. It walks from the end of the row to its start, because
 // the caches still hold what the previous pass read last. What it reads and writes is not needed again. It is
 // marked so, to keep it from evicting rows that are needed. Compared with a forward pass with plain accesses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over a block whose number of threads is known only at launch: by a tree in shared memory, or by
 // warp shuffles. R is a pattern of reduce.cuh.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Top-k selection: a strict total order on (logit, index), a sorted list per thread, and the merge of a
 // block's lists. Of equal logits the smaller index ranks first; -0 equals +0; NaN ranks last.
 #pragma once

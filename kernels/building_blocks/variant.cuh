@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tail of a variant: what a launch hands to a kernel, and the line that registers it. A variant's file is its
 // algorithm, its claim and one call:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ThreadSanitizer's entry points, implemented as counters. This file itself is not instrumented, and its
 // binary is not linked with the sanitizer's runtime.
 #include "kernels/counted/access_counter.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the accesses of instrumented code to up to six memory ranges.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variants compiled again for the host executor with every load and store counted: this measures accesses
 // per element. With -fsanitize=thread the compiler calls functions of ThreadSanitizer's runtime for each
 // access; access_counter.cpp implements these functions instead. Accesses that the optimiser removed are not

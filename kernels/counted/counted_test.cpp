@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the counters on kernels with known accesses. Tests that every variant does what it claims, or what
 // its source counts if that is known to be more.
 #include "kernels/counted/counted.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In a sanitized build the real runtime handles the instrumentation, and there are no counted variants.
 #include "kernels/counted/access_counter.hpp"
 

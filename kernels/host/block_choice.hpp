@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs only a few blocks of a grid, for problems that are too large to run whole.
 #pragma once
 

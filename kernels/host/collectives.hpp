@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes what each lane gets from a warp collective. `mask` below holds the lanes that take part: the live
 // lanes of the collective's mask, all of which have arrived. All results are computed at that moment, because
 // a lane that wakes late must not see values that others bring to a later collective.

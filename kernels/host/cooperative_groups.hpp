@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cooperative groups for kernels on the host executor: the block, tiles of at most a warp, and reductions
 // over tiles. A grid cannot synchronize here, because its blocks run one after the other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUB's reductions of a warp and of a block, for kernels on the host executor. They are written from CUB's
 // documentation and use the executor's shuffles and barriers. As in CUB, only the first thread gets the
 // result, and a TempStorage may be used again only after a __syncthreads().

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's vocabulary for kernels compiled on the host: the words that kernel code uses, bound to the executor.
 // Everything lives in the backend's namespace. So the builds with and without FMA contraction never share an
 // inline function.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's further functions for kernels from elsewhere: arithmetic, conversions that saturate, pairs of
 // halves, bits and bytes, clocks, warp functions older than CUDA 9, atomics of a narrower or wider scope.
 #pragma once

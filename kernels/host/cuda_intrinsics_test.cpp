@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words that few kernels use, compared with the CUDA guide.
 #include <cmath>
 #include <limits>

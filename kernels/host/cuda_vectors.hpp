@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's loads and stores with a cache hint, and its vector types, for kernels from elsewhere. This project's
 // own kernels do not need them.
 #pragma once

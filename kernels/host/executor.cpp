@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches: clusters, blocks, warps and the fibers of their threads. Each OS thread has one Executor, made on
 // first use. Its fibers are pooled, because making one costs far more than running a thread of a kernel on
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host executor runs a CUDA kernel's source on the CPU, with one fiber per CUDA thread. It is a test
 // instrument:
 // - Barriers and shuffles meet by mask. A divergent or missing arrival is an error that names every thread's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters: their blocks run at the same time, reach each other's shared memory, and wait for each other.
 // Every planted fault is seen, under every schedule: by the executor, or by ThreadSanitizer.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that misuse the machine. Each fault names the call, its source line and the threads. The next
 // launch of the same OS thread is not affected.
 #include <stdexcept>

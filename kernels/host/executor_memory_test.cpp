@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory of the executor: it is poisoned for every block, its arrays are apart, and AddressSanitizer
 // guards their ends. Atomics and vector types are tested here too.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data races of CUDA kernels, found on a CPU by ThreadSanitizer. Planted races are reported, right kernels
 // are not. Each kernel runs in a child process, because a report decides the exit status of its process.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor's launches: the index words, every thread runs exactly once, seeds permute and repeat, block
 // barriers, limits, and several OS threads at once.
 #include "kernels/host/executor_test.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of the host executor: CUDA's words in a namespace of their own, a launch of any callable, and the
 // text of a launch's fault.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warp collectives compared with a direct model of the CUDA guide: every kind, width and argument, partial
 // masks, several masks at once, and last warps that are not full.
 #include <array>

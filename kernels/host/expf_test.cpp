@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exponentials that host kernels call, compared with the error that accuracy/bounds/bounds.cpp grants
 // them. A double exponential decides, except for arguments close to a limit: those are decided by MPFR.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kind of fault that ended a launch, set where the fault is raised. The sentence beside it is for people:
 // no code reads it to find out what happened.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of a faulted launch: the fault, then the threads of each block grouped by where they are.
 #include <map>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cooperative groups, CUB's reductions and the old warp words, compared with their documentation.
 #include <array>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // f16 and bf16 for kernels compiled on the host. The names are CUDA's. Each operation rounds once, to
 // nearest, ties to even. half_test.cpp compares them exhaustively with MPFR. cuda_core.hpp includes this file
 // inside the backend's namespace, so that each host build has its own copy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels use of f16 and bf16 beyond half.hpp: operators, each of which rounds once, and pairs of
 // values.
 #pragma once

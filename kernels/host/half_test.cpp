@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // f16 and bf16 of the host build, compared with exact sums and with MPFR. Conversions and one-argument
 // functions are tested exhaustively, the other operations on structured and random operands.
 #include <gtest/gtest.h>

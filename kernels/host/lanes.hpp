@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor's state: a CUDA thread, a warp, a block with its fibers and its shared memory. Also the text
 // that says where the threads of blocks are.
 #pragma once

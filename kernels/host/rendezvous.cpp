@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where threads wait for each other: block barriers, warp collectives, and what the blocks of a cluster have
 // in common. And the faults of all three.
 #include <algorithm>

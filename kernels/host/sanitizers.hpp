@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sanitizers must be told about fibers and about the memory that the executor hands out. Every
 // function is empty in an ordinary build.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor of one OS thread: the fibers that a kernel's threads run on, and which of them runs next.
 // executor.cpp runs clusters, blocks and warps. rendezvous.cpp handles the places where threads wait for each
 // other.

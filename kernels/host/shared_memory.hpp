@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory of one block: first the dynamic part, then each static array in the order in which the block
 // names them. Every byte is poisoned for every block. So is a guard behind each array: the block's end checks
 // whether somebody wrote there. Under AddressSanitizer the gaps between arrays are out of bounds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The switch from one stack to another. A kernel's threads switch at every barrier and shuffle, so a report
 // spends much of its time here.
 //

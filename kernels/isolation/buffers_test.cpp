@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The buffers of an isolated launch: where they lie, how writes past them and late writes are seen, and
 // workspaces.
 #include <chrono>

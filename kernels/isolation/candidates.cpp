@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/isolation/candidates.hpp"
 
 #include "kernels/mutants/mutants.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a worker finds the kernel of a key.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launchers whose workers are expensive to start.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies images to the device and back, and measures the share of the device's time that this process gets.
 #include "kernels/isolation/device_side.hpp"
 

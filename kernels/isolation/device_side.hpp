@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device buffers of isolated launches. They belong to the supervisor, so it can read them after a worker has
 // died.
 #pragma once

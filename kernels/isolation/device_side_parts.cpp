@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches in parts: the buffers are filled on the device, and only the wanted parts and the guards are read.
 #include "kernels/isolation/device_side.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The supervisor's buffers on the device, by slot and by how they end, and the stream that fills them. Needs
 // CUDA.
 #pragma once

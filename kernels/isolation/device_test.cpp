@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The isolation of kernels on device memory. Needs a GPU; without one every case is skipped.
 #include "kernels/device.hpp"
 

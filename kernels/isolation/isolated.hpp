@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels in a process of their own. Such a kernel may crash, hang or write where it should not, and is
 // judged all the same.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever a kernel does to its process, the outcome is clear and the next launch works.
 #include "kernels/isolation/isolation_test.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for the tests of isolation: launches of the fixtures' kernels, and what these should have computed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One entry of a worker, as a Launcher.
 #pragma once
 

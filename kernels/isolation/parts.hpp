@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches on buffers of many gigabytes. Only parts of them are written before the launch and checked after
 // it. The supervisor never holds or copies anything as large as a buffer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // load_plugin: turns what a shared object declares into variants. Only a worker loads the object.
 #include <fmt/format.h>
 

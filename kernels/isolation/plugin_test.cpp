@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared objects of the C ABI: right ones are read; for a wrong one, one line says what is wrong.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same kernel at other types, in the same process. What one of them leaves behind, another may find.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The supervisor of one worker. It keeps the worker alive, makes launches in it, and survives its crashes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Supervisor::ask, for the files that implement Supervisor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launches of a supervisor: images go into shared memory, the request is sent, images come out again.
 // Also what changes after that.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches in parts. The supervisor writes the given parts to where the worker sees them, and reads the
 // wanted parts. It does not look at the rest of the buffers.
 #include <fmt/format.h>

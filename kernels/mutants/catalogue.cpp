@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The catalogue of faults. M and A were seen in published kernels or follow from their patterns; X were
 // invented here; C are ways in which a checker was fooled; R are kernels that must be accepted. Every M is
 // listed: either planted, or with the reason why no kernel of this project can have it.

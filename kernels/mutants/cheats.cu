@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cheats: kernels that only look right. They return results of an earlier call, skip work where a test may
 // not look, work after the launch is reported complete, or behave only while they are watched.
 #include "kernels/mutants/stateful.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that compute right results but claim another class. Each is right within some class, and most of
 // its rows are also within the claimed one. The probes must refute the claim (check `claim`). A claim that is
 // too modest is no fault: such a kernel must pass, and `behaves_like` names its class.

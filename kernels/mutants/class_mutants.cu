@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One fault for each algorithm class beyond the paper's: the kernel claims the class and only resembles it.
 // The right_ kernels are the same without the fault; they must pass where the faults fail.
 #include "kernels/mutants/plant.cuh"

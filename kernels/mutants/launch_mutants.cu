@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults that a single launch on ordinary buffers does not show: offsets that wrap around, state kept from
 // the first call, scratch memory shared by streams, the wrong stream, wrong chunks, grids and shared memory
 // beyond their limits, outputs written over the inputs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of log-softmax and lse. With the same maximum, sum and logarithm, these can still go wrong although
 // the output contains no exp.
 #include "kernels/mutants/plant.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults where partial normalizers are merged: between warps, between parts of a row, between blocks, and in
 // late rescaling. Each thread of a block folds its strided slice online; the warps' partials are merged by
 // hand.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three kinds of kernels: mutants with one planted fault each, cheats, and the right kernels to tell them
 // from. The suite must refuse every fault and every cheat, for the reason that its entry names, and accept
 // every right kernel; `assay selftest` prints the matrix. They are not in the registry: no other command and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a faulty kernel is planted. The fault is an argument of the kernel, not a template parameter: one
 // compiled kernel carries all faults of a file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuDNN's softmax, a right external kernel. Without a GPU or the library, the entry says so and does not run.
 #include "kernels/cudnn.hpp"
 #include "kernels/mutants/mutants.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigen's softmax, written with arrays as usual: a right external kernel on host memory.
 #include <Eigen/Core>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Right kernels of many kinds. Each runs with the declaration that its author would write, and again without
 // one if it needs none. All must pass on every family: a false alarm is as bad as a miss.
 #include "kernels/building_blocks/topk.cuh"

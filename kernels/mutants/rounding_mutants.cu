@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of arithmetic: an exp, a division or a store that differs from the claim. Safe softmax, one block
 // per row; the fault is where the number is computed.
 #include "kernels/mutants/plant.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More faults of top-k: duplicates, NaN, ties, rounding before selection, and the width of an index. A right
 // selection is damaged before, during or after it is written.
 #include "kernels/building_blocks/topk.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of op min_p and op top_p. The kernel decides every element by itself: by its exp, or by the sum of
 // what ranks before it.
 #include "kernels/building_blocks/topk.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults in block-per-row softmax, planted one at a time into one kernel. It has the form of online_block, or
 // maximum-then-sum like safe where the fault needs it. Fault::none is the kernel itself and must pass.
 #include "kernels/mutants/plant.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults between calls and after them: a table that one type fills and another reads, and a result that
 // changes after the launch is complete.
 #include "kernels/mutants/stateful.cuh"

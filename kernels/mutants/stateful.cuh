@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the launchers whose fault lies between launches: a safe softmax with hooks for a cache, and
 // memory that outlives a launch.
 #pragma once

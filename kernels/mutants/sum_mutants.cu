@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of the sum that are no larger than the error allowed to a serial sum of a vocabulary's length.
 // Nothing is declared, so the suite must measure the sum to see them. One kernel: each thread sums its share,
 // then a tree.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults in fused softmax + top-k, planted one at a time into online_topk_block's shape.
 #include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of op topk_softmax: the softmax of the k largest logits alone, as a router has it.
 #include "kernels/building_blocks/topk.cuh"
 #include "kernels/mutants/plant.cuh"

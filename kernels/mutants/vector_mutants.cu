@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of vectorised loops, of their tails, and at the edges of dispatch. Safe softmax of a row in groups
 // of four and a tail; the initial value of the maximum may be wrong as well.
 #include "kernels/mutants/plant.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library that makes a Python process a worker. The binary contains it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --arg for a Python callable: what a parameter is, or the value that it gets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --arg for a Python callable: which arguments are accepted, and the one line for all others.
 #include "kernels/python/python_arguments.hpp"
 

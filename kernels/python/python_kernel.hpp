@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Python callable as a candidate. Its worker is a Python process; everything else is as for a plugin.
 #pragma once
 

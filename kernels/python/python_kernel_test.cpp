@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Callables in a Python worker: right ones give right rows, and every kind of mistake is reported.
 #include "kernels/python/python_kernel.hpp"
 

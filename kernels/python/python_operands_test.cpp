@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a callable's parameters are taken for: by --arg, by their names, by their positions. There are no
 // verdicts here: reports/cli/check/python_operands_test.cpp has them.
 #include <gtest/gtest.h>

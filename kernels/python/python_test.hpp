@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of Python callables: which interpreter runs them, and whether it exists.
 #pragma once
 

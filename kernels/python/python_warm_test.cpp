@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process that forks the workers of a callable: what it saves, what it must not change, and where it is
 // not used.
 #include <gtest/gtest.h>

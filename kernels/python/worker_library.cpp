@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker's loop as a library that Python loads. It serves the supervisor, and calls Python to load and to
 // launch. The command's binary contains it (embedded_worker.hpp), and it contains worker/*.py.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slice held in the registers of a cluster until the other GPUs' values have arrived: one read and one write an
 // element, whatever the L2 does. The kernel is that of the rung `cluster`; only its team also waits for the clusters of
 // the same row on the other GPUs.

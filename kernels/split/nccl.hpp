@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL, loaded at run time. The build needs nothing of it. Without the library, nccl_missing() says so.
 #pragma once
 

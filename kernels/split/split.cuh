@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row whose columns are split over several GPUs, as the vocabulary of a tensor-parallel model is. Two kernels, and
 // between them the GPUs tell each other their (m, d):
 //   split_sums      reads this GPU's slice of each row and leaves one (m, d) per block;

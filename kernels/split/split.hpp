@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax of rows whose columns are split over several GPUs. Every GPU holds one slice of every row. It computes the
 // (m, d) of its slice; the GPUs tell each other, and each merges all values by ⊕ and writes the outputs of its slice.
 // Here: which columns are whose, how rows are cut into chunks, and the kernels as functions. What moves the values

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of split.cuh for every dtype, and the lines that register them.
 #include "kernels/split/held.cuh"
 #include "kernels/split/split.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many trees at once, each judged by its own bound: every shape of up to 8 leaves, every order of up to 6,
 // and thousands of random trees in one launch.
 #include <fmt/format.h>

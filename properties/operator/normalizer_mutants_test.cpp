@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the properties: each planted fault in ⊕ must lose at least the property named beside it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ⊕ promises, as properties of an algebra. The kernels' own algebra must have them all; each mutant in
 // normalizer_mutants_test.cpp must lack one.
 #pragma once

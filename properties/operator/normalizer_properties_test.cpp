@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ⊕ as the kernels use it, in every format and on every backend of this build. Each property is one test and
 // reports its coverage.
 #include "properties/operator/normalizer_properties.hpp"

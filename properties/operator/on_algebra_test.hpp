@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test fixture over the algebras of this build. A test is skipped, with the reason, if this machine lacks the
 // backend.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where ⊕ stops counting, in every format and backend, serially and for the trees of kernels, and what
 // happens to 1 <= d <= j there. Also why kernels use the select form: the textbook's two-exp form fails under
 // FMA.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "properties/operator/tree_properties.hpp"
 
 #include <fmt/format.h>

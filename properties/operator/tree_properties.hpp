@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ⊕ promises of whole reductions. Any shape, order and tiling of a row stays within the bound of that
 // very tree, and 1 <= d <= j at every node, where j is the number of its leaves.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of a row among other rows. Its outputs must not depend on its neighbours, its position, the
 // schedule of the launch or the place of the outputs. All are checked bit for bit.
 #include <rapidcheck.h>

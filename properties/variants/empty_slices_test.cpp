@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of which one part has no maximum: only -inf, or -inf and a NaN, beside finite logits. A kernel that splits a
 // row among threads, warps or blocks must merge such a part as nothing, or as NaN.
 #include <gtest/gtest.h>

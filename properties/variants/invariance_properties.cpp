@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of a row and its image: shifted, permuted, with -inf inserted, split in two. The results are
 // bit-equal if the arithmetic is the same; otherwise they differ by at most the sum of the two bounds.
 #include <fmt/format.h>

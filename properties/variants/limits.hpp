@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a variant may write for a row, as intervals: the exact value, plus and minus the bound of the
 // variant's class. Two launches with the same exact value may differ by the sum of both bounds, not more.
 #pragma once

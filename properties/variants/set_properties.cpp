@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of min_p and top_p: the kept set is right, and its softmax within the bounds.
 #include <rapidcheck.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of selection: it equals the prefix of the full stable sort and the prefix of any longer
 // selection, and its probabilities are those of softmax.
 #include <fmt/format.h>

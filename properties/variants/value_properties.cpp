@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of one row: every output within its bound, order kept, sum 1, counts, special values.
 #include <fmt/format.h>
 #include <rapidcheck.h>

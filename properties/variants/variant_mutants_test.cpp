@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the properties of variants: each planted fault must lose the property named beside it, and a right
 // kernel none. Faults of real kernels are in kernels/mutants. The plain functions here have faults that only
 // a single property finds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every variant promises, as properties of a registry key. Its outputs stay within its bound, and
 // related inputs give related outputs, bit for bit or within both bounds.
 #pragma once

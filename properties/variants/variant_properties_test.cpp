@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every registered variant, in every dtype and on every backend of this build, has every property that
 // applies to it. One test checks one property on one backend, over all its keys.
 #include "properties/variants/variant_properties.hpp"

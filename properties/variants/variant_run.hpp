@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One launch of a variant on rows of one length, and what it wrote. Properties compare these.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sequence of bytes: a file, or a part of one. A container may state a wrong length. A reader therefore
 // compares it with what is really there before it allocates memory for it.
 #pragma once

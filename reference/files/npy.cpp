@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes .npy. The header is not trusted: its shape is checked against the size of the file before
 // memory is allocated. A file is written beside its target and then renamed, so it is complete or absent.
 #include "reference/files/npy.hpp"

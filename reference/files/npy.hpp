@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy .npy files (formats 1.0, 2.0 and 3.0). Elements: f2, f4, f8, and i4 and i8 for indices, in either
 // byte order and in C or Fortran order; u2, i2 and V2 where the caller says that they hold bf16. An array of
 // two or more dimensions is read as rows of its last dimension; an array of one dimension is one row.

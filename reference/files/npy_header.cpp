@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reference/files/npy_header.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of an .npy file: magic, version, and a Python dictionary with descr, fortran_order and shape.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .npy: what is written is read back bit for bit, headers of all three versions are read, and every broken
 // file is refused with a line that names it.
 #include "reference/files/npy.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy .npz files, as numpy.savez and savez_compressed write them: a zip whose members NAME.npy are arrays.
 #pragma once
 

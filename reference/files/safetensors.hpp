@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .safetensors files: eight bytes with the length of the header, a JSON header with the dtype, shape and
 // place of each tensor, then the data of the tensors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array from a file, in the same form for every file format: rows of its last dimension in C order, and
 // the type of its elements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads arrays from .npy, .npz and .safetensors files. The first bytes and the file name tell the format.
 // FILE:NAME is one array of a file that holds several.
 #pragma once

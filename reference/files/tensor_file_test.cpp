@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays through tensor_file.hpp: every format gives the same bits, a name chooses one of several arrays, and
 // every broken file is refused with one line that names it.
 #include "reference/files/tensor_file.hpp"

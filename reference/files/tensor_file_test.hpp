@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the tests: array files built byte by byte, valid ones and ones with any part replaced.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The directory of a zip. For the fields see PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
 #include "reference/files/zip.hpp"
 

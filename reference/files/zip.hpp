@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zip files as NumPy writes them: stored or deflated members, zip64 records. Every offset and size is checked
 // against the file, and the CRC-32 of the data that is read against the directory.
 #pragma once

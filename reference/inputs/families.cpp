@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ordinary families: finite rows of ordinary magnitude. They attack order, spread, ties and the quality of
 // the sum. A family is one line of the table and the function that the line names.
 #include "reference/inputs/families.hpp"

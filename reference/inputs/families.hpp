@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the family tables share: the random generator, the row to fill, and one line of a table. Internal to
 // reference/inputs/; everything else includes inputs.hpp.
 #pragma once

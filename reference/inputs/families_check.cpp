@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Families that only one group of `assay check` tries: rows that make sense only from launch to launch, or at
 // every row length. Any command draws them if --family names them.
 #include <iterator>

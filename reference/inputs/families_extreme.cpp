@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Extreme families: finite rows far from zero, at the edges of the dtype, or with parts more than 90 nats
 // apart. Softmax does not change under a shift, so only such rows reveal a wrong maximum.
 #include "reference/inputs/families.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Families from the committed tensors: rows of a real model, bit for bit if a file has the dtype, otherwise
 // rounded from a wider file.
 #include <filesystem>

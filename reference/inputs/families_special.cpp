@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special families: -inf, +inf and NaN. Masks follow the units of a kernel: a vector, a thread's strided
 // slice, a warp, a tile. Kernels fail when one such unit sees nothing but -inf.
 #include "reference/inputs/families.hpp"

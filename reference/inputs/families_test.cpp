@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each family holds what its sentence promises, in every dtype.
 #include <gtest/gtest.h>
 

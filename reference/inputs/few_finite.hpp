@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The columns of the family `few_finite`, where an index may wrap around. They have a header of their own
 // because the group `big` judges rows of 2^32 columns by these columns alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Families by name, the report's row counts, and rows made from a family's table line. This file decides,
 // from (family, dtype, V, row, seed) alone, which case a row shows and which random numbers it gets.
 #include "reference/inputs/inputs.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input families: named distributions of rows, each with a sentence that says what it attacks. A row is a
 // function of (family, dtype, row length V, row number, seed) alone, so one record line reproduces it on any
 // machine.

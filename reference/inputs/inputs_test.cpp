@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row depends on (family, dtype, V, row, seed) alone, the report runs the rows that it states, and the
 // committed tensors are the ones that were recorded.
 #include "reference/inputs/inputs_test.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the tests of families and of the plan: rows by family name, and the values of a row.
 #pragma once
 

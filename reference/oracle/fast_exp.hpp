@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // e^t in fp64 with a proved error, one source for AVX2 and CUDA. It is the only transcendental function of
 // the fast oracle tier. The proof is in FAST_TIER.md, its machine-checked part in fast_exp.gappa, the
 // polynomial in fast_exp.sollya. Every operation must round as written: compile with contraction off.

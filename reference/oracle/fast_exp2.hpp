@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 2^x in fp64 with a proved error. x is reduced exactly to |f| <= 1/2; then fast_exp.hpp computes e^(f ln 2),
 // with f ln 2 in two parts. The two parts differ from f ln 2 by less than 2^-106 (the rounding of t_lo) and
 // 2^-109 (the third part of ln 2). The error is therefore that of exp() times at most 1 + 2^-50.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the fast tier's exp with MPFR, and on 10^9 arguments with products of tabulated powers from MPFR.
 #include "reference/oracle/fast_exp.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ln x in fp64 with a proved error, one source for AVX2 and CUDA. The argument has at most 24 significant
 // bits: every f32, f16 and bf16 value. The machine-checked part of the proof is in fast_log.gappa, the
 // polynomial in fast_log.sollya. Every operation must round as written: compile with contraction off.

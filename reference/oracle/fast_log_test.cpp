@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the fast tier's log and exp2 with MPFR: adversarial arguments, then random ones.
 #include "reference/oracle/fast_log.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast oracle tier on one row, in fp64 and at the speed of memory. Its enclosures are some 2^-50 wide,
 // while those of MPFR are neighbouring doubles. FAST_TIER.md proves that they contain the exact values.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of fast_row.cpp. fast_row_kernel.cpp is compiled twice: for any x86-64, and for AVX2 with FMA.
 // The results are the same bit for bit; only the speed differs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two tiers agree: on rows built to separate them, every enclosure of the fast tier contains the
 // narrowest one of MPFR. A fast tier with too narrow enclosures is shown to be caught.
 #include "reference/oracle/fast_row.hpp"

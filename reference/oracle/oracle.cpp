@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame of the oracle: decodes and sorts a row, determines its kind, and groups equal logits so that the
 // costly part (oracle_row.cpp) runs once per distinct value.
 #include "reference/oracle/oracle.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle: enclosures proved to contain the exact softmax, lse, normalizer (m, d) and top-k. It takes the
 // inputs as stored. There are two tiers. MPFR raises its precision until the correctly rounded result is
 // decided (Ziv's strategy); what is still undecided at 4096 bits is counted. The fast tier (fast_row.hpp)

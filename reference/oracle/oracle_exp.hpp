@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // e^(x - m) in MPFR, the only transcendental function of the oracle. At most precisions it is mpfr_exp. At
 // the first precision, which decides nearly every element, it is a product of tabulated powers, several times
 // cheaper.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes enclosures of a row's probabilities, of s = sum e^(x - m) and of lse = m + ln s in MPFR, with
 // every error counted. Ziv's loop doubles the precision until each rounding is decided.
 #include "reference/oracle/oracle_row.hpp"

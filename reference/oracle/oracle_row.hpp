@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle on one sorted row with a finite maximum: everything that needs e^(x - m).
 #pragma once
 

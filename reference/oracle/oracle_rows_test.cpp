@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle on rows with a known answer: constant, special, masked, far apart, at midpoints, and by brute
 // force.
 #include <algorithm>

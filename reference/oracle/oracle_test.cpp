@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the oracle with a direct evaluation at 1000 bits, with Eigen, and with itself at other precisions.
 #include "reference/oracle/oracle_test.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the tests of the oracle: rows of many shapes, and a direct evaluation at 1000 bits to compare a
 // row with.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The certificate of `assay adopt`: which kernel was judged, what ran, what came out, and what was not
 // proved. CERTIFICATE.md in this folder says what the fields mean. `assay verify` reads it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of a certificate under their names in JSON, once for what writes, reads and describes them
 // (reference/fields.hpp).
 #pragma once

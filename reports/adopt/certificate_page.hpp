@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people see of a certificate: one page, and a badge for a README.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a certificate in headless Chromium: nothing of its tables is out of sight, on a wide and on a
 // narrow window.
 #include "reports/adopt/certificate_page.hpp"

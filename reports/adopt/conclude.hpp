@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what the steps gave to a certificate: the kernels, the cases that can be replayed, and the verdict.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From steps to the verdict of a certificate, and what a certificate is as a text.
 #include "reports/adopt/conclude.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which exp, log and division a kernel claims to use, as functions that `assay functions` tests.
 #pragma once
 

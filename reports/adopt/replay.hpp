@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `assay verify` compares: the bytes of the kernel's files, and cases that ran again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 (FIPS 180-4): names the bytes that a certificate is about. No library that this project links has
 // it.
 #pragma once

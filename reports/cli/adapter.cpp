@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay adapter: makes the shared object that `assay check my.cu` would judge, or the source of its adapter.
 // For build systems (cmake/assayVariant.cmake), and to read.
 #include <CLI/CLI.hpp>

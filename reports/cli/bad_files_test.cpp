@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that were damaged: one line in plain words that names the file, and exit status 2.
 #include <algorithm>
 

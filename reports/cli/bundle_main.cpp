@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only program of a bundle: `assay`, and under the name `assay_tests` its tests. It holds kernels, oracle
 // and judge only once.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of the command line: calls `assay` in this process, and returns its status and its output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The subcommands of assay. Each adds its options to the parser and sets the exit status. 0: every planned
 // case passed. 1: a verdict failed. 2: the call or a file is wrong (run_assay turns InputError into 2). 3:
 // the environment lacks what is required, or no output was judged. 4 (assay check): right within limits that

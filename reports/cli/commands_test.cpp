@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as a reader sees it: the help of every verb.
 #include "reports/cli/commands.hpp"
 

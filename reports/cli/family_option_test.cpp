@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every command draws any family that `assay list --families` lists, if --family names it.
 #include <gtest/gtest.h>
 #include <unistd.h>

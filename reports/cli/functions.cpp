@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay functions: tests exp, exp2, log and division of this machine on every argument.
 #include <fmt/format.h>
 #include <fnmatch.h>

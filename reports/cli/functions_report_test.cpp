@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay functions: what it prints, writes and refuses, and its section of the page.
 #include "reports/data/functions_report.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay grade: judges outputs made by any other program, like those of a kernel that declares nothing, or
 // what --declare says. Writes records.jsonl, summary.md, index.html, and the verdict on the terminal.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay grade on files as Python writes them: NumPy arrays in either order, .npz of both kinds, bf16 by
 // ml_dtypes, safetensors.
 #include <gtest/gtest.h>

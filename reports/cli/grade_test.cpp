@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay inputs and assay grade, end to end: right outputs written beside the inputs pass. Wrong, missing and
 // malformed ones are reported by exit status and one line.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay inputs: writes the input families as .npy files, for outputs made by any other program. assay grade
 // judges those outputs.
 #include "reference/inputs/inputs.hpp"

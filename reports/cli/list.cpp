@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay list: every key, its claims, and where it can run. With --families: every input family, which
 // commands try it, and what it is for.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay merge: puts the parts of a run with --shard into one folder, and says the verdict on the whole.
 #include "reports/merge/merge.hpp"
 

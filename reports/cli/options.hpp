@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that commands share, and the one function that reads integers for them. CLI11's own reads 010
 // as 8, "" as 0 and " 5" as 5.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle's speed from command line to page: numbers add up, files are read back, wrong calls are refused.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows the progress of a long command on standard error.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay report: the accuracy of every selected key on every selected input. Writes records.jsonl, summary.md,
 // index.html, and the verdict on the terminal.
 #include "reports/runs/report.hpp"

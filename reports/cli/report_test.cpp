@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report end to end, on a small scale: every key that can run here on every family, the records, the
 // commands it prints, and what happens on wrong calls.
 #include "reports/runs/report.hpp"

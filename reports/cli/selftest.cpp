@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay selftest: judges planted faults, cheats and right kernels by the checks of this project and by the
 // rules of other projects.
 #include "reports/runs/selftest.hpp"

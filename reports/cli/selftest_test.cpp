@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kill matrix: what counts as passed. Its page and data must hold every entry.
 #include "reports/runs/selftest.hpp"
 

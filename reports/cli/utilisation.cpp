@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay utilisation: how sharp the bounds are. Searches, for every selected key, for the inputs that bring it
 // nearest to each bound, and writes the largest shares with the rows they were found on.
 #include "reports/runs/utilisation.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two reports: what became more or less accurate.
 #pragma once
 

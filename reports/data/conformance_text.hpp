@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verdict of assay check in words: what failed, what the failing cases have in common, and the command
 // that repeats each.
 #pragma once

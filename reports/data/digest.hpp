@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run in what the pages and the summaries show of it. The records pass by one at a time, so a digest of a
 // million of them takes little memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is counted as records pass by: figures that tell kernels apart, worst cases, keys in several parts.
 #include "reports/data/digest.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where, and with which program, a report was made.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of `assay functions` as data, and their three forms: functions.json, terminal text, page.
 #pragma once
 

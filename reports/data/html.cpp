@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Escaping and number formats shared by the page and the summaries.
 #include "reports/data/html.hpp"
 

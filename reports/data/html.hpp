@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text for the renderers: escaping and numbers. An absent number is shown as a dash, never as "nan".
 #pragma once
 

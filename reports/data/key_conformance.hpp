@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of one key of a check, in what the page shows of them: the groups of cases, what failing cases
 // have in common, and the failing cases.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that the report's page and summary show: records, error profiles, and the environment of the
 // run. Renderers take nothing else.
 #pragma once

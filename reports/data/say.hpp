@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words for whoever watches: progress and notes on standard error. A closed or full standard error must not end a
 // run, so nothing here throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // summary.md and the last lines on the terminal. Both are a shorter form of the page.
 #include "reports/data/summary.hpp"
 

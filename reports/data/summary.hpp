@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report in words: summary.md, and the last lines on the terminal.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the records of one key.
 #include "reports/data/tally.hpp"
 

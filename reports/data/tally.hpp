@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the pages and the summaries need of the records of one key, counted as the records pass by. A tally is
 // small: of single records it keeps only the most telling ones.
 #pragma once

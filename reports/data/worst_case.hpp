@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line at the top of a variant's file that states its worst case:
 //
 //   // Worst case seen: 66.29 ulp (f32@host), normal_10, V = 128256, rows = 1, seed 1: row 0, column 63855.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests that run reports. No error may be larger than the worst case at the top of the variant's file.
 #pragma once
 

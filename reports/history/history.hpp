@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several reports, oldest first: how accurate and how fast each key was in each of them.
 #pragma once
 

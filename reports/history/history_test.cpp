@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A history of reports: what is measured of each, what counts as worse, and the page.
 #include "reports/history/history.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a history: what changed last, then a small plot per kernel and figure.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the parts of a run that many processes shared into one folder (`assay merge`).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of this run: it is printed so that somebody can go on with the run, and it is compared so that
 // nobody goes on with another one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run has finished so far: `unfinished.jsonl` in its --out folder. A line is appended as soon as a case is
 // finished, so a run that is interrupted or killed loses only the cases under way, and --resume goes on with the
 // rest. A run that ends removes the file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reports/out/record_journal.hpp"
 
 #include <nlohmann/json.hpp>

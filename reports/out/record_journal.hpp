@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of a report or a check in the journal of its --out folder.
 #pragma once
 

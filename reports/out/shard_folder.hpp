@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One part of a run that many processes share: `--shard 2/4` is the third of four. Each part writes to a folder of its
 // own inside --out, "shard-2-of-4", and `assay merge` puts the parts together.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables over single cases: special values, rows outside the domain, and the worst elements in hexfloat.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page's section on conformance: the results of every group of cases, what failing cases have in common,
 // and the failing cases themselves.
 #include <fmt/format.h>

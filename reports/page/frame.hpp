@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout that all pages share: head, verdict, contents, sections, end. Each page fills in its texts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of building blocks. It is a section of the report's page, and also a separate page.
 #include <fmt/format.h>
 

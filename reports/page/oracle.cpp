@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast each tier of the oracle judged the outputs, and how much the fast tier left to MPFR.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The head of the page: verdict, counts, failures, the machine. And its last section: what the words mean.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the pages from their sections, and has the small pieces of HTML that the sections share.
 #include "reports/page/page.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The accuracy report as pages of one folder. Each page is one file that needs no other file and no network.
 #pragma once
 

@@ -1,4 +1,5 @@
-/* The script of every page: a click on a heading sorts its table, and text above a long table filters its rows. */
+/* SPDX-License-Identifier: Apache-2.0
+   The script of every page: a click on a heading sorts its table, and text above a long table filters its rows. */
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = table.tHead.rows[table.tHead.rows.length - 1].cells;
   const body = table.tBodies[0];

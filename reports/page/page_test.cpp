@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page on a synthetic run: balanced tags, no network, hostile strings, invalid numbers.
 #include "reports/page/page.hpp"
 

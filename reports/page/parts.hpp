@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages' sections, one function each. Only pages include this.
 #pragma once
 

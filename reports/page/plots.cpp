@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small plots, one panel per variant, with one colour and marker per dtype. All panels of a row have the same
 // axes, so that the eye can compare them.
 #include <fmt/format.h>

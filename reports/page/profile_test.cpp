@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An error profile compares each error with the bound of the same element. On the page, the error of an
 // element that passes is drawn below its bound.
 #include "reports/runs/profile.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest error that the judgements of this page would have refused, by key and row length V.
 #include <fmt/format.h>
 

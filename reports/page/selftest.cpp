@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of the self-test: verdict, counts, which planted faults the rules of other projects would pass,
 // and a matrix of all entries and checks.
 #include "reports/runs/selftest.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The summaries and the verdict of a synthetic run, and the number formats that all renderers use.
 #include "reports/data/summary.hpp"
 

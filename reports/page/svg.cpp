@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Axes, ticks and marks. Only scale() turns numbers into coordinates, so no coordinate can be NaN.
 #include "reports/page/svg.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plots as SVG text: two axes, then lines, steps, bars and points on them. Colours are CSS classes, so that
 // the page's light and dark styles decide them. A NaN breaks a line and is never written. A value beyond the
 // end of an axis, also an infinite one, is drawn at its edge.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three tables: a matrix of variants and dtypes, every key with its claim, and the input families.
 #include <fmt/format.h>
 

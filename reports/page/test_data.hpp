@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A synthetic run for the renderers' tests: every variant, dtype and kind of record, with errors of
 // plausible size. No kernel runs.
 #pragma once

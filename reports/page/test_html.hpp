@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of pages: are the tags balanced, does the page need the network, are coordinates numbers?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two sections: how sharp the bounds are (a row per key, a column per family), and what every key claims
 // and behaves like.
 #include "reports/runs/utilisation.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page's matrix of error/bound, its list of bounds that test nothing, and its table of claims, on
 // synthetic records.
 #include "reports/runs/utilisation.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Checks many right kernels, several at once, and counts the verdicts. A check must not refuse a right kernel
 # because the machine is busy. Targets come from standard input, one per line, as the words of `assay check`.
 #   reports/publish/check_many.sh ASSAY AT_ONCE OUT [words for every check, such as --quick or --shared] <TARGETS

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Measures the memory accesses of every variant by hardware counters (ncu). Writes them, beside the claims,
 # to accesses.jsonl of a folder.
 #   reports/publish/measure_accesses.sh ASSAY OUT [options of `assay sweep accesses`: --key, --V, --rows]

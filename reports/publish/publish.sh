@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a published result: the accuracy report and the oracle's speed on one machine, as reports/published/NAME/
 # {records.jsonl.gz, about.json, summary.md, oracle.json} and the pages. A functions.json that publish_functions.sh left in the
 # same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:

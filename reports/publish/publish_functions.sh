@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the published table of building blocks of one machine: every argument of every device function, and every
 # pair of f16 logits through every softmax variant. Never part of a test. Run it from a clean commit:
 #   reports/publish/publish_functions.sh path/to/assay NAME [OUT]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes what reports/published/ shows of `assay check` on a machine: the kill matrix, and the whole check of
 # one kernel.
 #   reports/publish/publish_gate.sh ASSAY KEY OUT

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the pages of published results again from their records, after a change of the pages. It measures nothing.
 #   reports/publish/publish_pages.sh ASSAY [FOLDER...]     (default: every folder of reports/published)
 set -euo pipefail

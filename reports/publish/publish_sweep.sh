@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the published sweep of a machine in pieces of at most ten minutes. Every call continues where the last
 # one stopped. Repeat it until its first line names no configuration that was not run. Never part of a test.
 #   reports/publish/publish_sweep.sh sweep ASSAY OUT [assay sweep arguments]    # 9 minutes of the published set

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints forty right kernels for reports/publish/check_many.sh, one per line: the ten files of
 # kernels/adapter/right with their entries, and thirty registered keys, with every variant at least once.
 #   reports/publish/right_targets.sh ASSAY BACKEND [words for the files, such as --host]

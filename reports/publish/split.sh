@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures rows split over the GPUs of this host, on a machine with two or more GPUs and NCCL. Never part of a test.
 #   reports/publish/split.sh ASSAY OUT [GPUS]       # about 4 minutes for 2 GPUs (the default)
 # First a small split and a look at the ways (chunk, depth, exchange) in f32, then the goal: 4000 rows, V = 262,144,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes what onepass reached, beside its goals and its peers, into reports/sweep/PERFORMANCE.md.
 
     reports/publish/write_goals.py path/to/assay [DIR]

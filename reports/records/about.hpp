@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // about.json: what the pages of a report show and no record holds. With it and records.jsonl, `assay page`
 // makes the pages again.
 #pragma once

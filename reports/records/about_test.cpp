@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // about.json says what the run was, and refuses what is none.
 #include "reports/records/about.hpp"
 

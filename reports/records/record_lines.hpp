@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of records.jsonl. The first record of a file also says, in its field "run", by which program,
 // where and when the file was made.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the JSON line of one record. The JSON library reads 100 MB a second, and a million records are 1.6
 // GB. So lines in the form in which this program writes them are read by a faster reader; the library reads
 // all others, and says what is wrong with a line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records from a file, one at a time: a file of a million of them does not fit into memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records read one at a time are the records that the reader of single values reads; and a broken line is
 // named.
 #include "reports/records/record_stream.hpp"

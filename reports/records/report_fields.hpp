@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of what a report holds beside its records (reference/fields.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay_bench: the cost of the tools themselves on this machine, in elements a second of the host executor
 // and of the oracle. A benchmark to run by hand; no test asserts a time.
 #include <algorithm>

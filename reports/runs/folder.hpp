@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that lies in a folder: its records, and what is known about it beside them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs made by any other program. They are read from files beside their logits and judged like a kernel's
 // outputs, except for what needs a launch.
 #pragma once

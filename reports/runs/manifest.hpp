@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of a folder of inputs: what each file attacks, and where its outputs are expected.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle's speed as data: measured here, written by assay sweep oracle, and read again for the report.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a report: which keys run on which inputs, as units of the group `families`. The plan is made
 // and printed before anything runs, and what ran is compared with it.
 #pragma once

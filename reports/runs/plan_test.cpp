@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a report runs if nothing is asked for.
 #include "reports/runs/plan.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects an error profile while a record is judged: errors by |x - m|, and signed errors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a plan: the group `families` of `assay check` over the registry, in this process.
 #pragma once
 

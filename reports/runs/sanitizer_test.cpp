@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small set that ./run test --all repeats under ASan+UBSan and under TSan: every host kernel on rows that
 // exercise its tails, barriers and special values, and the report driver on two threads. Under TSan a missing
 // barrier in a kernel is a data race here.

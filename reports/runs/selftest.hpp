@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the tester. Every kernel with a planted fault and every cheat must be refused by the check that its
 // entry names; every right kernel must be accepted. Also: which of them the rules of other projects accept.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kill matrix as text for the terminal and as JSON lines.
 #include <fmt/format.h>
 

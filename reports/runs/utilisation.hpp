@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of each bound the records use: the largest error / bound per class and check. If no family brings
 // a bound near its limit, that bound would miss a wrong kernel: this is a defect of the bound.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the heads of kernels/variants say of their worst cases is true: each is run again, on the host's executor.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

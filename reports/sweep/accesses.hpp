@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sources of measured access records: the counters of the host executor, and a profiler's table of the
 // launches that `assay sweep accesses --launch` makes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profiler's table becomes records. A table that does not fit its plan is refused.
 #include "reports/sweep/accesses.hpp"
 

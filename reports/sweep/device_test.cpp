@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rig of a GPU, if there is one: it times and verifies right kernels, finds planted faults, and measures
 // ceilings. Its buffers are as the records say.
 #include "kernels/device.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a plan. For each configuration it verifies, times, verifies again and compares with the machine's
 // ceilings. Each record is written, in the order of the plan, as soon as its outputs are judged.
 #pragma once

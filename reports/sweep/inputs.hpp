@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The logits of a sweep: a tile of distinct rows, which a rig repeats to any number of rows, and the truth of
 // a few of them for the usual checker. Both are kept for the next key of the same dtype and V.
 #pragma once

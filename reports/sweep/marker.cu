@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two kernels that do nothing. Their names mark places in a profiler's table.
 #include "reports/sweep/accesses.hpp"
 

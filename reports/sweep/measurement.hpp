@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One configuration of a sweep: verified, timed, verified again, and compared with the machine's ceilings.
 #pragma once
 

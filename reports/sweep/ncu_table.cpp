@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads ncu's CSV: one row per kernel launch; the second line holds the units. Numbers have thousands
 // separators.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of a sweep in words, for the terminal; the verdict comes first.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk, a Triton kernel, and
 QuACK, Liger and FlashInfer (its softmax and its radix top-k) where they are installed.
 

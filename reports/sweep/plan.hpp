@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which configurations a sweep times, and in which order: the most important first, so that a limited budget
 // covers them.
 #pragma once

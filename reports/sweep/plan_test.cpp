@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a sweep on a GPU: what the table of goals needs comes first, in every set. Planning needs no GPU.
 #include "reports/sweep/plan.hpp"
 

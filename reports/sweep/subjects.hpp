@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a sweep can time: every registered key, planted faults by name, and peers in this process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often a launch is timed, and the ceilings that it is compared with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often a launch is timed, on a simulated machine with given times.
 #include "reports/sweep/timing.hpp"
 

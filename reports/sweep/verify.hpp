@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the outputs that a timed kernel left: all of them by the fast judge if it supports the claim,
 // otherwise a few rows by the usual checker.
 #pragma once

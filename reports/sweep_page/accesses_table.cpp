@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measured accesses beside the claim: from the host executor, which counts every element, and from a GPU's
 // counters, which show what passed its L2 and what reached memory.
 #include <fmt/format.h>

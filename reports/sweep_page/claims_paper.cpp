@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paper's claims in numbers, what this run shows for each, and the reason that the accesses give.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep's records as the page's sections use them: one backend and one family of inputs; found by
 // variant, dtype and shape.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures 1 to 4 of Milakov & Gimelshein (arXiv 1805.02867) with this machine's data: elements a second over
 // V, and below as bars how many times faster the better algorithm is.
 #include <fmt/format.h>

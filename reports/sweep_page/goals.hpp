@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What onepass is to reach (set for an H200), and what a run shows: the only home of these goals.
 #pragma once
 

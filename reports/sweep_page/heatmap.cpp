@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Share of the copy (or of the read, for kernels that write almost nothing) over V and rows, one small map
 // per key. One path per shade keeps the file small; the numbers are in an attribute for the pointer.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What it costs that a row's outputs do not depend on the batch: onepass_invariant beside onepass_fast.
 #pragma once
 

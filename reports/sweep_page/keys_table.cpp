@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every key and peer in one table: right or wrong, how large the error, and how fast at a few V of 4000 rows.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ladder of onepass: a picture of each rung with its measured share, and the goals beside the results.
 #include <fmt/format.h>
 

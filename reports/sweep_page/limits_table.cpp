@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What limits each kernel, by its counters: memory, instructions, spills, sectors, threads, or latency.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The head of the page: verdict, counts, main results in a few lines, the machine, and its own speed limits.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the sweep page's sections together.
 #include "reports/sweep_page/page.hpp"
 

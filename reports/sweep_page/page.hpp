@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The performance sweep as one self-contained page: no network, no other file, light and dark.
 #pragma once
 

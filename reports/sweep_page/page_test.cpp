@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep's page on synthetic records: every section, explanations for missing parts, hostile strings,
 // invalid numbers, and figures that show what the records say.
 #include "reports/sweep_page/page.hpp"

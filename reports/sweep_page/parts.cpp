@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks, numbers and small pieces of HTML that the sections of the sweep page share.
 #include "reports/sweep_page/parts.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sections of the sweep page, one function each, and the parts they share. Used only by this folder's
 // page.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accuracy against speed: what accuracy a kernel's speed costs, if any.
 #include <fmt/format.h>
 

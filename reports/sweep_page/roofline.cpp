@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares each kernel with its own roofline (its claimed accesses at the speed of a copy), and all kernels
 // with the machine's: instructions per byte, if counters give both.
 #include <fmt/format.h>

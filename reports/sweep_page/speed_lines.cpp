@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Share of the copy (or the read) over V for the most telling kernels: the paper's three, one that keeps the
 // row on chip, the fused top-k, and every peer that ran.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the page says of rows split over two GPUs, and of what batch invariance costs.
 #include <gtest/gtest.h>
 

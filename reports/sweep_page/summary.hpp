@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep in a few lines: for the head of the page, for terminals, and for sweep.md.
 #pragma once
 

@@ -1,4 +1,5 @@
-/* What the sweep's page adds to page.js: a dtype and a number of rows at a time, and numbers under the pointer at once (a
+/* SPDX-License-Identifier: Apache-2.0
+   What the sweep's page adds to page.js: a dtype and a number of rows at a time, and numbers under the pointer at once (a
    browser's own titles wait a second and never come on a touch screen). */
 for (const box of document.querySelectorAll(".choice")) {
   const parts = [...box.querySelectorAll("[data-dtype]")];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tutorial and the two blogs published, beside the same kernels on this machine. Their figures are
 // from other GPUs. Only the order of the kernels and the ratios between them can be compared.
 #include <fmt/format.h>

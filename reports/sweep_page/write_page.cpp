@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep_page/write_page.hpp"
 
 #include "reference/error.hpp"

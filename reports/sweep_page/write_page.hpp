@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the page and the summary of a sweep's folder from the records in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a word on the command line of assay fuzz and assay replay names: all that assay check takes, and
 // patterns over the registered keys.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `assay check` can judge: a registered key, a plugin, source files that become a plugin, or a Python
 // callable.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Python callable as a candidate: the command-line words that name it, and those that repeat it.
 #pragma once
 

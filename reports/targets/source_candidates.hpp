@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A source file as a candidate: compiled unchanged, loaded in a worker, and named by the words that repeat
 // it.
 #pragma once

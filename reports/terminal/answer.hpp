@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --json and --junit: the answer of a command for programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --help says beside the options: the exit statuses of a command, and examples of it.
 #pragma once
 

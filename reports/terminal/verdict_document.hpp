@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a run for programs: one JSON object (--json), and a JUnit file (--junit) as build servers read.
 #pragma once
 

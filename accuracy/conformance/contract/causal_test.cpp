@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Causal kernels. Right ones pass in every group. Each one that is wrong at the diagonal, behind it, in its
 // scale or at the start of a square fails. Their plans consist of squares, and each case can be repeated by
 // its own command.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a kernel is right. Most kernels are made for certain row lengths V, aligned addresses or ordinary
 // logits, and return an error elsewhere. The contract is the largest domain in which every case passes.
 // CONTRACT.md in this folder says how it is found and what counts as a limit.

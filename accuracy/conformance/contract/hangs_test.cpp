@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that always hangs is judged after a few launches, and not after one wait for each case.
 #include "accuracy/conformance/hangs.hpp"
 

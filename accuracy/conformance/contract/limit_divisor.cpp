@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two classes of arithmetic that are looked for last: epsilon in the divisor, and numerators stored in the
 // outputs' type.
 #include <fmt/format.h>

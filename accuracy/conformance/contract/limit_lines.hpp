@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on the sizes of a launch, for one axis at a time: the number of rows, the row length V, or k. One of
 // them varies, and the other two stay at values where the kernel is known to run. Internal to this folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the launch: sizes and addresses, and what a record says about them.
 #include "accuracy/conformance/contract/limit_search.hpp"
 

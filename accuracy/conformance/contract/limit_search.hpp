@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The limits that explain why a kernel refuses launches. Internal to this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that refuse launches beyond limits of several kinds at once. Each one gets exactly the limits that
 // it has. Silently wrong outputs stay a fault.
 #include "accuracy/conformance/contract/limit_search.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches that the contract search makes itself: is a launch with this number of rows, this row length V and
 // this k accepted or refused? What the records of a run already show is not launched again. Internal to this
 // folder.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the values: rows of only -inf, rows with +inf or NaN, and the size of finite logits.
 #include <fmt/format.h>
 

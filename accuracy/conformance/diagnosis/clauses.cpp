@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects the clauses that the given cases suggest, each with the number of bits needed to state it.
 #include "accuracy/conformance/diagnosis/clauses.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clauses that rules consist of: about the address of the rows, the family, the maximum, the number of
 // rows, k and the row length V. Internal to this folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which failing cases form one finding: by rules, with some cases set apart, and by races or kept
 // state.
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"

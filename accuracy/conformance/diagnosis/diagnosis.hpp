@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What failing cases have in common. If every one of ten thousand failing records has V % 4 = 3 and no
 // passing one has (V is the row length), one sentence says it. Rules are searched over the cases of all
 // groups together. The rule is chosen that separates failing from passing cases in the fewest words. Then the

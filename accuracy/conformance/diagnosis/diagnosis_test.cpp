@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simplest rule that separates failing from passing cases is found, whatever other rules could separate
 // them, and two faults are kept apart.
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a finding: its checks, its place, its first case and the likely cause.
 #include "accuracy/conformance/diagnosis/finding.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a finding from failing cases and the rule that separates them. Internal to this folder.
 #pragma once
 

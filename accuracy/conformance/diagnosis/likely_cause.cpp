@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/conformance/diagnosis/likely_cause.hpp"
 
 #include <fmt/format.h>

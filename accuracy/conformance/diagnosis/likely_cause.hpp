@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The usual cause of a pattern of failing cases: a sentence chosen by the rule, the checks that failed and
 // the kind of fault. Internal to this folder.
 #pragma once

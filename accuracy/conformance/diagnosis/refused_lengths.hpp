@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows that a launcher refuses because of their length: no fault of the kernel, but a limit that nobody
 // declared. Internal to this folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the shortest rule: of all clauses and pairs of clauses, the one that describes the failing cases in
 // the fewest bits.
 #include "accuracy/conformance/diagnosis/rules.hpp"

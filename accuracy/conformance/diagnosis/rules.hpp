@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about cases: predicates that may separate the failing cases from the passing ones. The chosen rule
 // does so in the fewest words. Internal to this folder.
 #pragma once

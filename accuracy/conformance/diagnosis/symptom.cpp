@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the symptom from a record's status and its first failed check.
 #include "accuracy/conformance/diagnosis/symptom.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The symptom of a failing case, and which cases are of no use for rules. Internal to this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Problems with more elements than 31 or 32 bits can count: many rows, or one long row. Only the rows, or the
 // columns of the one row, that are judged are written before and read after the launch. On the host executor,
 // only the blocks that own the judged rows are run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/conformance/groups/big_buffers.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The buffers of a problem that is too large to hold: which logits are written, which outputs come back, and
 // how these become the outputs of a small problem that can be judged as a whole.
 #pragma once

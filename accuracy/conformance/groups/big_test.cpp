@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The group `big`: the judged columns of a long row represent the whole row, also for short rows; offsets
 // that wrap are found; and, under the label `bigmem`, the rows beyond 2^31 and 2^32 elements themselves.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out whether a few blocks of a launch on the host executor are enough to compute a few rows. The group
 // `big` relies on this for problems that are too large to run whole.
 #pragma once

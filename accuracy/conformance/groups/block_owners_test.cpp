@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The owners of rows are found for kernels that give whole rows to blocks in turn, at the row length that is
 // asked for. Every other kernel is recognised, with a reason, before anything large is run.
 #include "accuracy/conformance/groups/block_owners.hpp"

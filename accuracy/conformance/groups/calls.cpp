@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Call after call in one new process. This finds results that are cached by pointer or content, state that
 // one call leaves for the next, and kernels that are right only at first. Unless the setup says otherwise,
 // every call has new content. Every call is judged.

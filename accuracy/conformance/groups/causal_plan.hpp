@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for causal kernels: the cases of every group become squares (V rows of row length V). They are few
 // enough that a check ends. Internal to this folder.
 #pragma once

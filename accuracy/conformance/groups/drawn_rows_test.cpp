@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bits of every input family. A record names only (family, dtype, V, rows, seed), where V is the row
 // length, so a row may never change. The hashes in drawn_rows.txt were made when the family was added.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `assay check` tries in the group `families`: every family, special values included, at vocabulary
 // sizes and at random ones.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "accuracy/conformance/groups/family_units.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The group `families`: units of (family, V, rows), where V is the row length, with the cases of every kernel
 // that takes their dtype. The callers choose what is tried: `assay check` (families.cpp) and `assay report`
 // (reports/runs/plan.cpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One plan per group, one or two plans per file, and what the plans share. Internal to this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The row lengths V that the groups choose under declared limits, and the group that only launches.
 #include "accuracy/conformance/groups/groups.hpp"
 

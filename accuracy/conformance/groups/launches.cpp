@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches for a tool that watches the kernel, such as racecheck: lengths at which a kernel takes another
 // path, each launched once. Outputs are not judged.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of the buffers: pitches with poisoned gaps, first rows off alignment, guard bands of NaN and of
 // a large finite number, the end of a page, outputs over the logits (in place).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel reads in addition to its logits: scale, temperature, mask, bias and lengths. Every other
 // group leaves them neutral. Here they are drawn, and the softmax of the resulting logits is judged. For
 // causal kernels: the values behind the diagonal, which the kernel must not use.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The group `operands`. Kernels that scale, mask, cut and bias their logits correctly pass, however they
 // round. A kernel that does one of these wrongly fails here, and in no other group.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches that must agree: the same one a hundred times, the same row in other batches, other schedules.
 // Bits are compared where the claim promises equal bits. Outputs that differ are judged in any case.
 #include <fmt/format.h>

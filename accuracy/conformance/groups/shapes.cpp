@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Row lengths V and row counts. There are thousands of cases: each is one launch, and the exact results of a
 // row are computed once for all cases that have it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults that show only if something else runs at the same time: two launches at once, logits that arrive
 // late on the launch's own stream, outputs that change after the stream was done.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of the groups on a kernel. Its failing cases may be left unexplained: an explanation starts new
 // processes, which cost a second each on a GPU. The search for a contract makes many runs, but prints only
 // one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The groups on right kernels and on planted faults: what passes, what is found, which cause is named, and
 // that one case alone gives the same record as in the whole run.
 #include "accuracy/conformance/conformance.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Candidates that nobody should trust: each gets the record that the head of its file expects, and leaves
 // nothing behind (kernels/isolation/hostile/).
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `assay check` of one kernel: plans its groups, runs them, and looks again at what is not settled.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs planned units over threads and makes a record for every case: for `assay check` with one kernel, for
 // `assay report` with the kernels of the registry.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runner alone: cases that name their own kernels, and kernels that cannot be launched here.
 #include "accuracy/conformance/run/runner.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // After a kernel's run: looks again at the cases that one look does not settle.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A case that hung once is looked at again. The worker's own time decides whether the kernel is slow or keeps
 // state. A launcher tells the times here, so that the machine's load has no part in the test.
 #include "accuracy/conformance/run/second_look.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder in which files are compiled: where it is, what is written there, and the names that are made
 // from contents.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/adapter/compile/compiler_log.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a compiler's log into what the author of a kernel needs: one line wherever one is enough.
 #pragma once
 

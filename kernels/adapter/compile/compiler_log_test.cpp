@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is read from compilers' logs, in the form that g++, clang++ and nvcc write.
 #include "kernels/adapter/compile/compiler_log.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the build folder from growing without end.
 #include <algorithm>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The build folder keeps to its size: what was used longest ago goes first, and what is in use stays.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rewrites launches, shared memory, includes and words of a .cu file for the host executor.
 #include "kernels/adapter/compile/host_source.hpp"
 

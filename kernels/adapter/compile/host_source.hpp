@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns an unedited CUDA file into C++ for the host executor. Launches, shared memory and includes become
 // calls of kernels/adapter/host_runtime.hpp. Everything else stays as it is, line by line, so that a fault
 // names the author's own lines. A word that the executor does not support becomes an error in its place. The

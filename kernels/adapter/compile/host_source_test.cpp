@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA file rewritten for the host executor keeps its lines, its quoted text and its macros.
 #include "kernels/adapter/compile/host_source.hpp"
 

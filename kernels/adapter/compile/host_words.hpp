@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's headers and words on the host executor: provided, replaced, unsupported, or renamed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows #include "name" from file to file, and searches folders in a compiler's order.
 #include "kernels/adapter/compile/included_files.hpp"
 

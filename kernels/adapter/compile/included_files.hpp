@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that a file includes with quotes: found, fingerprinted, and rewritten for the host executor.
 #pragma once
 

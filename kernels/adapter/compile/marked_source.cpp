@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds launches, declarations of shared memory and function bodies, only by brackets and words.
 #include "kernels/adapter/compile/marked_source.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA source as tokens, in which launches, shared memory and function bodies have been found.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles a file for a device or for the host executor, and says why it does not compile.
 #include "kernels/adapter/compile/one_file.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `assay check my.cu`: turns a user's unedited file into a shared object that can be judged.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The message for a file that cannot be compiled with the given options: one line that names the reason.
 #include <string>
 #include <utility>
@@ -72,7 +73,7 @@ TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {
 TEST(OneFile, NamesAWordThatTheExecutorDoesNotHave) {
   const std::string text =
       refusal(fixture("unknown_word.cu", "void softmax(const float* in, float* out, int rows, int V)"));
-  EXPECT_NE(text.find("unknown_word.cu:8:"), std::string::npos) << text;
+  EXPECT_NE(text.find("unknown_word.cu:9:"), std::string::npos) << text;
   EXPECT_NE(text.find("unsupported: executor: __viaddmax_s32 ("), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }

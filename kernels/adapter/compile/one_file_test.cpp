@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles files of users to plugins. They are compiled for the host executor, so that they run here.
 #include "kernels/adapter/compile/one_file_test.hpp"
 
@@ -230,7 +231,7 @@ TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
   says("void only_declared(const float* in, float* out, int rows, int V)",
        "nothing that is compiled here defines `only_declared(");
   // The file's own error is the reason, whatever the entry is.
-  says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:6:2: error: #error broken",
+  says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:7:2: error: #error broken",
        "-DBROKEN");
 }
 

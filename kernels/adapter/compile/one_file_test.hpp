@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of compiled files: finds fixtures, loads the plugin, and compares its outputs with a softmax in
 // double.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the compilers of this machine and runs them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/adapter/entry/adapter_source.hpp"
 
 #include "kernels/adapter/entry/tokens.hpp"

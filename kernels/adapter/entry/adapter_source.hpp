@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The translation unit that makes a plugin of a user's file. It includes the file as it is and exports
 // assay_plugin_entry (kernels/plugin.h), with one variant for each entry.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the functions that a source file defines, so that an entry can be given by its name alone. Example:
 // `--entry launch` for `void launch(const float* in, float* out, int rows, int V) {` in the file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides by names which numbers of an entry are the rows, the row length V, and products of these.
 #pragma once
 

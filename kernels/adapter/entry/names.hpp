@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parameter names of public launchers mean. Only the name counts: nothing here uses the order of the
 // parameters.
 #pragma once

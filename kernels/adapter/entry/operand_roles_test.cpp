@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters besides the logits: masks, biases, scales, lengths, and the squares of a causal kernel.
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/roles_test.hpp"

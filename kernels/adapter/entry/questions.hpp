@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages for an entry that says too little or something wrong: one line, with the words that settle it.
 #pragma once
 

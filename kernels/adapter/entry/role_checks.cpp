@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refuses or asks, once the roles are given: parameters without a role, roles that exclude each other, types
 // and sizes.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives each parameter of an entry its role. roles.cpp uses --arg, names and types. role_checks.cpp asks for
 // what is still open and refuses what cannot be.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --arg, a name or a type says about a parameter.
 #include "kernels/adapter/entry/roles.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each parameter of an entry is for. --arg decides first, then the name, then the type if only one
 // reading is left.
 #pragma once

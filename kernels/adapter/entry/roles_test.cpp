@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations of public launchers: what their names settle, and what is asked if they do not.
 #include "kernels/adapter/entry/roles_test.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the tests of roles: reads the roles of a declaration as one line of text.
 #pragma once
 

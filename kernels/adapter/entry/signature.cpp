@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a declaration: its head, then its parameters one by one, then the limits that follow from them.
 #include "kernels/adapter/entry/signature.hpp"
 

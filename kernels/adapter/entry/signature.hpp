@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's entry as its author wrote it, read as a C++ declaration:
 //
 //   void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)

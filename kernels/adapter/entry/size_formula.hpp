@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates the formula of --arg workspace_bytes before it is pasted into an adapter. So a formula that does
 // not compile, or divides by 0 at a size that will be used, is reported here and not held against the kernel.
 #pragma once

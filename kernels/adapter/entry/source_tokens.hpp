@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C++ source as tokens with their places, so that a rewriter never looks inside a string or a comment.
 #pragma once
 

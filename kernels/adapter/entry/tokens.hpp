@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a declaration: names, numbers and signs. The readers of entries and of --arg values share
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types that are known by name, and the types that each role allows.
 #include "kernels/adapter/entry/types.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types of parameters: what a written type is, and which types each role allows. For example, logits are
 // halves or floats, and lengths are integers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's softmax. A block of 128 threads handles a row: first the maximum, then the sum, then the results.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

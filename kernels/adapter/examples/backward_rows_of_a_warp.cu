@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_backward(float* grad_input, const float* grad_output, const float* output, int rows, int cols, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: cudaError_t softmax_cached(const float* in, float* out, int rows, int cols, cudaStream_t stream)
 // exit: 4
 // within: rows >= 1; V >= 1, at most 8192

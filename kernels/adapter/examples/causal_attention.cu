@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void causal_softmax(float* out, float inv_temperature, const float* inp, int N, int T, cudaStream_t stream)
 // declared: causal=lower
 // exit: 0

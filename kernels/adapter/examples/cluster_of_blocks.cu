@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_cluster(const float* in, float* out, int rows, int cols, cudaStream_t stream)
 // needs: device
 // exit: 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_tiles(const float* in, float* out, int nrow, int ncol, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1

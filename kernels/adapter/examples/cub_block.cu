@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: cudaError_t softmax_cub(const float* in, float* out, int64_t rows, int64_t cols, cudaStream_t stream)
 // exit: 0
 // within: rows >= 1; V >= 1

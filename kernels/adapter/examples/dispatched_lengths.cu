@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: int softmax_dispatched(const float* in, float* out, int rows, int cols, cudaStream_t stream)
 // exit: 4
 // within: rows >= 1; V one of 64, 128, 256, 512, 1024

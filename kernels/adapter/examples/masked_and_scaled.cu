@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float scale, int rows, int cols, cudaStream_t stream)
 // arg: mask=mask_drop
 // exit: 4

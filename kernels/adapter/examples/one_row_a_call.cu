@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_one_row(const float* x, float* y, size_t n, cudaStream_t stream)
 // arg: rows=1
 // exit: 0

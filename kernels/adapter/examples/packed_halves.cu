@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_packed(const __half* in, __half* out, int rows, int cols, cudaStream_t stream)
 // exit: 4
 // within: rows >= 1; V a multiple of 8; rows start at multiples of 16 bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // entry: void softmax_threads(const float* logits, float* probs, int rows, int V, cudaStream_t stream)
 // exit: 4
 // within: rows >= 1; V >= 1, at most 1024

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # target: torch_compiled.py:softmax
 # exit: 0
 # within: rows >= 1; V >= 1

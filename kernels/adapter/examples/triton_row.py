@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # target: triton_row.py:softmax
 # exit: 4
 # within: rows >= 1; V >= 1, at most 32768; an exp as exact as __expf

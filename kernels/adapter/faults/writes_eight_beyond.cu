@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores eight halves at once, even the last eight: it writes up to seven elements past the end of the row.
 // Rows are promised to start at multiples of 16 bytes. One row of any length does, and shows the fault.
 #include <cuda_fp16.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row has the same bits at any address and beside any rows, in every rung, where the form says so. Where it
 // does not, alignment shows: the test sees it.
 #include <gtest/gtest.h>

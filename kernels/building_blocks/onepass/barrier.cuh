@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the blocks of a cluster have in common: each other's shared memory, the cluster's barrier, and
 // mbarriers. An mbarrier is a word of shared memory that counts bytes. Copies and stores that are on their
 // way say to it how many bytes have arrived. PTX ISA, "mbarrier". On the host the executor does the same.

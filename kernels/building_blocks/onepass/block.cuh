@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rungs 3 to 5: a team of blocks per row (team.cuh). Each block holds its slice of the row in registers,
 // kCount accesses a thread. A slice that does not fit (kAgain) is read in tiles; its last tile stays, and the
 // others are read a second time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rung 5, rows too long for the registers of a cluster: the first `room` accesses of each slice are held in
 // shared memory, the others in registers. One bulk copy fills the shared memory while the registers are
 // loaded. It needs rows at multiples of 16 bytes; where the body begins anywhere, the threads copy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rung 4: a cluster of 2 to 16 blocks holds a row. Every warp sends its (m, d) to every block of the cluster,
 // and each block waits for its own copy of all of them. Nobody waits at a barrier of the cluster: on an H200,
 // V = 131,072 in f32, such a barrier cost 9 % of the copy speed. It orders all memory accesses of a block;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rung 6, few rows: all blocks of the GPU share them, each row has a team of blocks that may lie anywhere.
 // They meet in global memory: each block writes the (m, d) of its slice into its slot, and reads the slots of
 // its team. A slot is two words of 8 bytes, and each word carries the number of the launch. So a block knows

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row, or a slice of one, in the registers of the threads that share it: read once and written once, 16
 // bytes at a time, for any alignment:
 //   edge   the elements before the first 32-byte boundary of the memory, and those after the last whole

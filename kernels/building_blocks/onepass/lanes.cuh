@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rung 1, the shortest rows: several rows per warp. kLanes neighbouring lanes, a power of two, hold a row
 // in kCount accesses each. Access c is always elements cN .. cN + N - 1 of the row, wherever the row lies:
 // how it is moved makes no difference to its bits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accesses of a row that starts at no multiple of 16 bytes, for kernels whose order of the sum may not depend
 // on where a row lies. Access i is elements iN .. iN + N - 1 of the row there, as it is in an aligned row.
 // The accesses of a warp are neighbours. Between them lie aligned accesses, one fewer: each lane moves one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch that the GPU may start while the kernel before it in the stream still ends. Between two usual
 // launches a GPU is idle for about a microsecond: the last blocks of one end, then the first of the next are
 // started. Here the blocks are started as soon as there is room, and wait for that kernel's end before they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the compiled kernels of a ladder what resident.hpp says of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of registers and blocks on a multiprocessor says what the compiler made of the kernels.
 #include "kernels/building_blocks/onepass/resident.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ladder: which threads hold a row of length V, and the launch. The choice depends on V, on the number of
 // rows and on the GPU, never on the alignment.
 //

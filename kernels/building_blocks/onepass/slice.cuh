@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slice of a row that a block of a team (team.cuh) works on, and the element of the row's edges that a
 // thread works on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows without gaps that do not begin at multiples of 16 bytes, for the lanes of one block. All rows of the
 // block together are one piece of memory. The block moves it 16 bytes at a time, through shared memory, where
 // a lane takes its accesses from any address. Only the two ends of the piece are moved element by element, so

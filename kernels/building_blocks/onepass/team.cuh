@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks that share a row. Their warps exchange (m, d) in one step, after which every warp has the row's
 // value. Here: the merge that all teams share, and the team of one block. cluster.cuh: a cluster.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The teams of blocks: the merge of their values takes any number of them, and keeps NaN; a step of the
 // ladder holds its row; clusters of every size, on the host executor, give the right sum.
 #include <gtest/gtest.h>

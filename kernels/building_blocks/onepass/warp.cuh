@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rung 2, short rows: a warp holds a row. No shared memory, no barrier.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lower bounds of the k-th largest element of a row. A block of kSelectThreads threads divides what it has
 // read into groups. The k-th largest of the groups' maxima is such a bound: each of k groups has an element
 // at or above it. The elements above it number about k + k^2 / (2 x groups). One warp finds it, so that the

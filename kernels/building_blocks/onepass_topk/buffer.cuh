@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The candidates of a row in shared memory: a block appends to them in any order, thins them out,
 // sorts them. Nothing but the set of candidates decides what comes out, so the order does not
 // matter.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A candidate of a top-k selection as one word of 64 bits, so that one comparison decides value and index,
 // and the thresholds that keep most elements from becoming candidates.
 #pragma once

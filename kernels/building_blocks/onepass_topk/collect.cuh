@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From tiles to candidates. A thread looks at its elements one by one only if their maximum reaches `floor`,
 // below which no element of the row's k best can lie, and takes room for all that do at once. Tiles come in
 // the order of the columns: of equal logits the earlier is there first, so after k of them a later one must

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of min_p and top_p share. The set that they keep is that of the largest elements, so the
 // candidates of a top-k are enough where the set is small. The outputs are a whole row: 0 outside the set.
 #pragma once

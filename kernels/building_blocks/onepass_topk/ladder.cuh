@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and top-k in one read: how a launch is divided. The choice depends on V, k, the number of rows and
 // the GPU, never on the alignment.
 //

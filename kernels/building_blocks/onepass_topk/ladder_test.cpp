@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths of onepass_topk that usual cases rarely meet: buffers that overflow, rows in parts, and rows whose
 // columns do not fit into a candidate. Indices are compared with a stable sort. (The values have their bounds
 // elsewhere.)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second stage of few rows: one block merges what the parts of a row have left.
 #pragma once
 

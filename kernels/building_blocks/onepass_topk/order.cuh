@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The k best of candidates in shared memory, in order. A few are compared with each other. More are divided
 // into buckets by the leading bits of what lies between the best and the last of them; only buckets with some
 // of the k best are looked at, and in a bucket each candidate is compared with the others.

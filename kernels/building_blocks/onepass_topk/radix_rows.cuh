@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // k beyond the candidates' room: the first stage leaves (m, d) alone, and a radix selection finds the k best.
 // It reads a row once for each digit and once more to collect.
 #pragma once

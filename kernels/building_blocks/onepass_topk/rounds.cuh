@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of 2^32 - 1 elements and more, whose columns do not fit into a candidate: k rounds, each of which
 // looks for the best element that ranks after the last. It reads a row k + 1 times.
 #pragma once

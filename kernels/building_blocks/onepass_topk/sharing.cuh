@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Few long rows: the blocks of a cluster share a row. Each selects from its part; then all send (m, d) and
 // candidates into the shared memory of the first, which merges them. So a row takes one launch, and nothing
 // passes through global memory.

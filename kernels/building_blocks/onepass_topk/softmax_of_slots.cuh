@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax of what a top-k has selected: the slots of a row hold its k largest logits, in order, and get the
 // probabilities of these logits alone. The first slot holds the maximum, so one read of the slots is enough
 // for the sum.

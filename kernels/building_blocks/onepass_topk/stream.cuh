@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and top-k in one read, tile by tile. What an element costs beside its exp is the maximum that the
 // exp needs anyway. A block takes rows, or parts of rows, in turn. Of a part it leaves (m, d) and candidates;
 // merge.cuh.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a block reads rows for a selection: piece by piece, a piece tile by tile. The tiles pass through two
 // stages of shared memory, which one thread has filled from behind, so that loads are on their way while the
 // block waits at barriers, and while it ends one row and begins the next.

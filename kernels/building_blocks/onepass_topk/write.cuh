@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The k best of the candidates, in order, and what is written of them.
 #pragma once
 

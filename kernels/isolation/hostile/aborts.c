@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Aborts with words of its own.
  * expects: crashed died "no licence found" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Closes every descriptor and sleeps.
  * expects: crashed died "closed the worker's file descriptors and went on" */
 #include "kernels/isolation/hostile/hostile.h"

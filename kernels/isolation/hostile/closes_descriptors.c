@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Closes every descriptor, the one to its supervisor too.
  * expects: crashed died "closed the worker's file descriptors" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Connects to a program outside: a socket that the tests listen on.
  * expects: pass
  * only in a sandbox */

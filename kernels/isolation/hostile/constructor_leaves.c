@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Leaves a daemon behind and ends its process, in a static constructor.
  * expects: refused - "crashed while it was loaded: exited with status 0"
  * only in a sandbox */

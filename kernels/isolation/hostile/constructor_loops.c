@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Loops in a static constructor, when it is loaded.
  * expects: refused - "hung while it was loaded: nothing came back within 0.3 s" */
 #include "kernels/isolation/hostile/hostile.h"

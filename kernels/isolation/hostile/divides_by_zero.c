@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Divides by zero.
  * expects: crashed died "arithmetic exception (SIGFPE)" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Takes all the memory that it can get.
  * expects: crashed died "ended by the sandbox: it used more than 1024 MiB of memory"
  * only in a sandbox */

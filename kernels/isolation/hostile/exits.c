@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Ends its process as if all were well.
  * expects: crashed died "exited with status 0" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Starts processes that start processes: 2048 of them. Without an end it would stop the machine of a developer on
  * whose system the sandbox does not hold.
  * expects: crashed died "ended by the sandbox: it started more than 256 processes"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A candidate that nobody should trust: it computes a right softmax, and does something else before it
  * returns.
  *

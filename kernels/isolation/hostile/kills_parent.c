@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Kills its parent, and everything else that it may.
  * expects: pass
  * only in a sandbox */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Leaves daemons behind: a process in a session of its own, whose parent has ended.
  * Each holds a lock on the file that the tests look at, so none may be alive when that is free.
  *

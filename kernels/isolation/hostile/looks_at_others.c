@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Opens for writing the memory of its parent and of every other process that it sees,
  * and settings of the machine.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Calls itself without end.
  * expects: crashed wild_access "segmentation fault" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Writes one element past the last row.
  * expects: fail none "guard" */
 #include "kernels/isolation/hostile/hostile.h"

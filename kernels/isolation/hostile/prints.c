@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Prints 10 MB.
  * expects: pass */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Lets a timer end its process, after it has made the signals of faults do nothing.
  * expects: crashed died "ended by signal 14 (Alarm clock)" */
 #include <sys/time.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Speaks to the supervisor in the worker's name.
  * expects: crashed died "sent bytes of its own to the supervisor" */
 #include "kernels/isolation/hostile/hostile.h"

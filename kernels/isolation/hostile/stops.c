@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Stops its own process.
  * expects: hung no_answer "its process was stopped by a signal" */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Makes a file larger than any that a kernel needs.
  * expects: crashed died "ended by signal 25 (File size limit exceeded)"
  * only in a sandbox */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Tries to make all files writable. Then writes files into the current folder, the home
  * folder and /tmp, and over the file that the tests look at.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Writes its inputs.
  * expects: fail none "inputs" */
 #include "kernels/isolation/hostile/hostile.h"

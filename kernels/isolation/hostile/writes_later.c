@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Returns, and writes its outputs from a thread that it has left running.
  * expects: fail none "changed after the launch had ended" */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Writes through a null pointer.
  * expects: crashed wild_access "a write at address 0x0, near a null pointer" */
 #include "kernels/isolation/hostile/hostile.h"

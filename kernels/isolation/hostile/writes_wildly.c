@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Writes to an address that is not its own.
  * expects: crashed wild_access "a write at address" */
 #include "kernels/isolation/hostile/hostile.h"

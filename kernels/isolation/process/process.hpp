@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker process, as its supervisor sees it. The supervisor starts it, exchanges messages with it under a
 // deadline, ends it, and asks how it died.
 #pragma once

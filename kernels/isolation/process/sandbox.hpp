@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a worker runs under bubblewrap: which namespaces, which files, which devices.
 #pragma once
 

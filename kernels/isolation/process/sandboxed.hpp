@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts workers under bubblewrap, each in a sandbox of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that has loaded what its workers need, and forks them. A new worker then costs only a fork.
 //
 // It never runs a launch itself. If it cannot be forked safely, or is gone, workers are started in another

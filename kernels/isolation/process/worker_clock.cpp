@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/isolation/process/worker_clock.hpp"
 
 #include <dirent.h>

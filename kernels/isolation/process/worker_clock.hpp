@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how long a worker has worked, by the time that it could use. If somebody suspended the worker, or
 // a busy machine gave it no processor, it has done nothing wrong while the clock went on.
 #pragma once

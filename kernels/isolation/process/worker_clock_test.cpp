@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker is charged for the time that it could use, not for the wall clock.
 #include "kernels/isolation/process/worker_clock.hpp"
 

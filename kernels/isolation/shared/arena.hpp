@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that supervisor and worker share. It is one sealed memfd, with a region for every slot and
 // buffer. The worker maps exactly the bytes of the launch from each region. They are at the same address in
 // every launch, and the addresses behind them are unmapped.

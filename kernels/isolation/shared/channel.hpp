@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives one message, with the file descriptors that belong to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #if defined(ASSAY_WITH_CUDA)
 
 #include "kernels/isolation/shared/device_pages.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory that is mapped page by page, so that nothing lies behind it. It uses cuMemCreate and
 // cuMemMap, and is shared by file descriptor. The driver's functions are found through the runtime: nothing
 // links to the driver.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between supervisor and worker. Each is one struct of fixed size, sent over a SOCK_SEQPACKET
 // pair. Both ends must be the same build; the greeting proves it. The supervisor takes only sizes, sequence
 // numbers and text from a message, because foreign kernels run on the other side.

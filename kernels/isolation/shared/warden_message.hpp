@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the warden of a sandbox tells the supervisor, over a SOCK_SEQPACKET pair of its own. The kernel's
 // process has no descriptor of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages between a supervisor and the process that forks its workers.
 #pragma once
 

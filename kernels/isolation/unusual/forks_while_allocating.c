@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Starts processes, which allocate, while another thread allocates: their copies of a lock must not be locked for good.
  * expects: pass */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Asks for 3 GiB of zeros, of which it touches none: they must cost neither time nor memory.
  * expects: pass */
 #include "kernels/isolation/hostile/hostile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out whether a kernel left threads or processes running, which could still write.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/isolation/worker/device.hpp"
 
 #if !defined(ASSAY_WITH_CUDA)

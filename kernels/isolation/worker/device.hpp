@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device side of a worker: buffers that belong to the supervisor, and streams of the worker's own.
 #pragma once
 

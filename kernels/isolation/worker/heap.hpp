@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guards the memory that a kernel allocates on the host with malloc or new. It replaces the allocation
 // functions of the whole process, and without a watch they are those of the C library.
 #pragma once

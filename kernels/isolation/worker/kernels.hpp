@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that a worker holds, as its loop uses them.
 #pragma once
 

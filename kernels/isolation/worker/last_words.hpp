@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker reports when it dies: its signal handler sends the signal and the address.
 #pragma once
 

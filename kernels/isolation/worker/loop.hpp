@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every kind of worker does: it serves the supervisor at the other end of its socket.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arena as a worker sees it: exactly the bytes of the launch from each region, always at the same
 // addresses.
 #pragma once

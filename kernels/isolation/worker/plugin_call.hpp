@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One assay_call, with the tensors to which it points.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens and reads a shared object with the C ABI (kernels/plugin.h). Only workers do this, because a library
 // may crash, hang or lie.
 #pragma once

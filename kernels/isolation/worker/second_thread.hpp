@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second thread that waits beside the main one, so that two launches can be made at the same time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first process of a sandbox. It starts the worker, reports how that ended, ends everything that takes
 // more than its share, and takes the whole sandbox with it when the supervisor no longer needs it.
 #pragma once

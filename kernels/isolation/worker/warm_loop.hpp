@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the process that forks workers does: it answers its supervisor until a worker is wanted.
 #pragma once
 

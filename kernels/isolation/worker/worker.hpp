@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker: a process that runs kernels for a supervisor and is expected to die of them. It is this same
 // executable, started with a hidden verb. It knows buffers and problems, but no expected result.
 #pragma once

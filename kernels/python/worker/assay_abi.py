@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structs of kernels/plugin.h and of DLPack, in ctypes."""
 import ctypes
 

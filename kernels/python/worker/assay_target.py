@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the callable that the command line names, and the kind of tensors that it takes."""
 import ast
 import importlib

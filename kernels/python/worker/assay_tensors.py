@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gives the supervisor's buffers to each framework as tensors, without a copy, and writes results back to them."""
 import ctypes
 import importlib

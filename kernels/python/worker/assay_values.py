@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides what each parameter of the callable gets: the logits, an output, an operand, a constant, or nothing.
 
 --arg decides first, then the parameter's name, then its place. Required parameters that are left are the outputs. If

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that forks the workers. They need not repeat its imports.
 
 It imports the target too, if a process that has done so may be forked. If not, it imports only the frameworks that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python process as a worker. The loop is in the library; this file calls the callable."""
 import ctypes
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // backward_block: the gradient of a softmax by its outputs alone, dx = y (dy - sum y dy). One block per row;
 // each thread sums a strided slice of y dy in f32, then the block. Reads y and dy twice.
 // Worst case seen: 6.678e+28 ulp (f32@host), inf_vector, V = 33, rows = 32, seed 1: row 2, column 24.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // causal_block: the softmax of causal attention scores, one block a row: z = scale x, of columns 0 to the diagonal,
 // row mod V; zeros behind it. Maximum, sum, output, each from the scores again; what stands behind the diagonal is
 // never read.

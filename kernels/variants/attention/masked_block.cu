@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // masked_block: the softmax of attention and of sampling, one block a row: z = scale x + bias in one fma, -inf
 // where the mask holds 0 or a row's length is passed; maximum, sum, output, each from the inputs again. A row
 // with nothing left gives zeros. Operands that a call does not have are neutral.

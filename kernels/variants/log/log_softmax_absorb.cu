@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // log_softmax_absorb: log-softmax by Algorithm 3, as x - lse with lse = m + log(d) rounded to a float: one
 // subtraction an element, and an error of u |lse|, however small the result. Reads logits twice.
 // Worst case seen: 1.675e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 2, column 415.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // log_softmax_block: log-softmax by Algorithm 2, as (x - m) - log(sum): its error does not grow with the
 // distance of the row from zero. Reads logits three times.
 // Worst case seen: 1.675e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 2, column 415.

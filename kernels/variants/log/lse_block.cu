@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lse_block: m + log(d) of every row by Algorithm 3, one block per row: what a cross-entropy or an attention
 // kernel keeps of a row. Reads logits once, writes one value a row.
 // Worst case seen: 1.652e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 0, column 0.

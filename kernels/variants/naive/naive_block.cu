@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // naive_block: the paper's Algorithm 1 (arXiv 1805.02867), one block per row. No maximum is subtracted: the
 // sum overflows once the row's lse passes 88.7, and underflows far below zero. Reads logits twice, 16 bytes
 // at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // naive_block_sized: Algorithm 1 as the online softmax paper's benchmark runs it (NVIDIA/online-softmax): V /
 // 8 threads a row, 32 to 256, scalar loads, __expf, and one approximate reciprocal a row. Reads logits twice.
 // Worst case seen: 78.17 ulp (f32@host), normal_10, V = 32000, rows = 1, seed 1: row 0, column 19125.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass: Algorithm 3 with every logit read once and every output written once: the row stays on the chip
 // between the two. Who holds it grows with the row length V, from a few lanes to a cluster of 16 blocks; few
 // long rows are shared by all blocks of the GPU (building_blocks/onepass/rungs.cuh). What fits nowhere is read

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_fast: onepass with the hardware's approximate exp and one reciprocal per row. Its exp loses
 // accuracy in proportion to |x - m|. Results below the smallest normal number become 0.
 // Worst case seen: 8.388e+06 ulp (f32@host), subnormal_out, V = 128256, rows = 1, seed 1: row 0, column 44506.

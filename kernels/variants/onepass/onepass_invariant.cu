@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_fast with the same bits for the same row, wherever it lies and whatever rows there are beside it.
 // Who holds a row is decided by its length alone, so a few long rows leave most of a GPU without work. A row
 // that starts at no multiple of 16 bytes is summed in the same order as one that does.

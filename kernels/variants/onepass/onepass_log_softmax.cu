@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_log_softmax: log-softmax as (x - m) - log(d) by the ladder of onepass: every logit read once, every
 // output written once. exp is accurate.
 // Worst case seen: 1.675e+07 ulp (f32@host), subnormal_out, V = 1023, rows = 3, seed 1: row 2, column 415.

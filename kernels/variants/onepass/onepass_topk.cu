@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_topk: softmax and the k largest logits of every row, every logit read once if k is at most 256. A
 // bound of the k-th largest element, taken from the maxima that the softmax needs anyway, leaves few
 // candidates. Beyond 256, a radix selection reads the row again. exp is accurate.

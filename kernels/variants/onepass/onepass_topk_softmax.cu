@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_topk_softmax: the k largest logits of every row and the softmax of these alone, as a router has it.
 // The selection is that of onepass_topk, every logit read once if k is at most 256, and it computes no exp; a
 // second kernel takes the softmax of the k. exp is accurate.

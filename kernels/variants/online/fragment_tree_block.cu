@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fragment_tree_block: one-pass softmax with 512 threads a row, each with its elements in a register
 // fragment: a thread's (m, d) from its registers with a fast exp, then a ⊕ tree in shared memory in the
 // symmetric form, two exps a merge. After a blog's online softmax in the CuTe DSL (CUTLASS 4, f32, V a

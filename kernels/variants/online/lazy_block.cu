@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lazy_block: Algorithm 3 that rescales late, as FlashAttention-4 does (there by 2^8). A thread's sum refers
 // to a logit up to kThreshold nats below its maximum, so most elements cost one exp and no rescale; the sum
 // is moved to the row's maximum at the end. Reads logits twice.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_block: Algorithm 3 with one block per row. Each thread folds its chunks of the row into (m, d);
 // warps, then the block, merge the partials with ⊕. Reads logits twice, 16 bytes at a time.
 // Worst case seen: 66.03 ulp (f32@host), uniform_80, V = 128, rows = 4, seed 1: row 3, column 27.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_block_exp2: Algorithm 3 with every exp as an exp2. Partial sums are rescaled by
 // exp2((m_lo - m_hi) log2e); outputs use exp2(x log2e - fl(m log2e)), whose common factor the sum is given at
 // the end. Reads logits twice.

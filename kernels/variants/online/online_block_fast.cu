@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_block_fast: online_block with the hardware's approximate exp and division (__expf, __fdividef).
 // Its exp loses accuracy in proportion to |x - m|, whatever the tree does. Reads logits twice.
 // Worst case seen: 125.7 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 49239.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_recurrence_thread: Algorithm 3's recurrence without a branch, one thread per row: the maximum starts
 // at the format's lowest finite number, and every element costs two exps, one of which is exp(0). The
 // "online" kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which counts 2 accesses an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_thread: the paper's Algorithm 3 as written, one thread per row, serially. Its sum is V - 1
 // additions high, which slow ascending ramps turn into thousands of ulp: the price of no tree.
 // Worst case seen: 6172 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 123957.

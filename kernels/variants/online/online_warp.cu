@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_warp: Algorithm 3 with one warp per row. Each lane folds its chunks into (m, d); a butterfly of ⊕
 // merges the 32 partials. No shared memory and no block barrier. Reads logits twice, 16 bytes at a time.
 // Worst case seen: 207.5 ulp (f32@host), long_tail, V = 128256, rows = 1, seed 1: row 0, column 26644.

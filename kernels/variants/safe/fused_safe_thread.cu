@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fused_safe_thread: Algorithm 2 in one kernel, one thread per row, serially, fp32 inside: the "fused" kernel
 // of B. Visser's tutorial "Writing a Softmax Kernel From Scratch". The tutorial counts 3 accesses an element,
 // which is the claim; its three loops read the row three times and write it once.

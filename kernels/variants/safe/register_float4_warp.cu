@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // register_float4_warp: safe softmax with one warp per row, the row in registers as float4, butterfly
 // shuffles, no shared memory: one read and one write, as long as the registers last. Kernel 3 of the blog
 // "softmax with CUDA worklog, part 1" (f32). One instance each for rows up to 1024, 2048, 4096 and 8192, of

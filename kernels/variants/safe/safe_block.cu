@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_block: the paper's Algorithm 2, one block per row: maximum, then sum, then output. Reads logits
 // three times, 16 bytes at a time; the same exp(x - m) serves the sum and the output.
 // Worst case seen: 65.78 ulp (f32@host), normal_10, V = 128256, rows = 1, seed 1: row 0, column 9722.

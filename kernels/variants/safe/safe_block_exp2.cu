@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_block_exp2: Algorithm 2 with exp(x - m) as one FMA and one exp2, the form of fused attention kernels:
 // exp2(x log2e - fl(m log2e)). The rounding of m log2e cancels, because sum and outputs share it. Reads
 // logits three times.

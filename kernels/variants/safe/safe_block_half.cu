@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_block_half: Algorithm 2 with every operation in the 16-bit type of the logits: subtraction, exp, sum
 // and division. It shows what narrow accumulation costs: an f16 sum of ones stops at 2048, a bf16 one at 256.
 // Worst case seen: 125.2 ulp (bf16@host), constant, V = 128256, rows = 1, seed 1: row 0, column 0.

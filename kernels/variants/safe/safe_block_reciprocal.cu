@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_block_reciprocal: Algorithm 2 with one division per row: outputs are multiplied by 1 / sum, rounded.
 // That costs them one more rounding than a division each. Reads logits three times.
 // Worst case seen: 66.24 ulp (f32@host), uniform_80, V = 128256, rows = 1, seed 1: row 0, column 42961.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_block_sized: Algorithm 2 as the online softmax paper's benchmark runs it (NVIDIA/online-softmax): V /
 // 8 threads a row, 32 to 256, scalar loads, __expf, and one approximate reciprocal a row. Reads logits three
 // times.

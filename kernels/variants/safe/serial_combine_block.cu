@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // serial_combine_block: safe softmax, one block per row; every thread leaves its partial result in shared
 // memory and thread 0 alone combines them, one after another. Kernel 2 of Saman's blog "Fused Softmax, part
 // 3: CUDA kernel" (f32). Reads logits three times.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shuffle_five_access_block: tree_five_access_block with its reductions by warp shuffles and a few floats of
 // shared memory: 4 barriers a row, and the same 5 accesses an element. Kernel 2 of the blog "softmax with
 // CUDA worklog, part 1" (f32). f16 keeps the exps in an fp32 workspace, f32 in the output.

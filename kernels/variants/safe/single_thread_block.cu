@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // single_thread_block: safe softmax with one block of one thread a row, serially. Kernel 1 of Saman's blog
 // "Fused Softmax, part 3: CUDA kernel" (f32): the maximum starts at the lowest finite float. Reads logits
 // three times.

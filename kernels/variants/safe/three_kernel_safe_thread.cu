@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // three_kernel_safe_thread: Algorithm 2 as three kernels, one thread per row, in half arithmetic: maximum,
 // then exp(x - m) stored in half and summed in fp32, then a product with the reciprocal rounded to half. The
 // first kernel of B. Visser's tutorial "Writing a Softmax Kernel From Scratch", which calls it naive although

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tree_dynamic_shared_block: safe softmax, one block per row, reductions by trees in dynamic shared memory.
 // Kernel 3 of Saman's blog "Fused Softmax, part 3: CUDA kernel" (f32). tree_five_access_block has the same
 // trees and keeps its exps in memory; here they are computed twice. Reads logits three times.

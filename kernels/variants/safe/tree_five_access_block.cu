@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tree_five_access_block: safe softmax in three passes, one block per row, reductions by trees in shared
 // memory: maximum; exp(x - m) written to memory and summed; read back and divided. 5 accesses an element.
 // Kernel 1 of the blog "softmax with CUDA worklog, part 1" (f32). f16 keeps the exps in an fp32 workspace,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vector_shuffle_block: vector_tree_block with its reductions by warp shuffles: safe softmax in three passes
 // over float4, the exps kept in the output, 512 threads, 1024 from V > 14080. Kernel 5 of Saman's blog "Fused
 // Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.

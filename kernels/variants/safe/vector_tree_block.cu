@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vector_tree_block: safe softmax in three passes over float4, one block per row, reductions by trees in
 // shared memory: maximum; exp(x - m) into the output and summed; read back and divided. 512 threads, 1024
 // from V > 14080. Kernel 4 of Saman's blog "Fused Softmax, part 3: CUDA kernel" (f32). 5 accesses an element.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_min_p: the softmax of the elements whose probability is at least a threshold times the largest, 0
 // elsewhere. The best 64 of a row come from the selection of onepass_topk, in one read. Where they hold the
 // set, the outputs follow from them; elsewhere the row is read twice more. exp is accurate.

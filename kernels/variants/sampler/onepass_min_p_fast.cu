@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_min_p_fast: onepass_min_p with an exp of three instructions, and a product with the reciprocal of
 // the sum.
 // Worst case seen: 19.92 ulp (f32@host), gpt_logits, V = 4099, rows = 1, k = 1, seed 1: row 0, column 1016.

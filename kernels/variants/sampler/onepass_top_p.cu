@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_top_p: the softmax of the nucleus of every row, 0 elsewhere. The sum and the best 256 come from
 // onepass_topk, in one read. Where they hold the set, the outputs follow from them; elsewhere a search by
 // rank reads the row up to 16 times. exp is accurate.

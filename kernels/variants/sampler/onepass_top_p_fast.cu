@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onepass_top_p_fast: onepass_top_p with an exp of three instructions, and a product with the reciprocal of
 // the sum.
 // Worst case seen: 61.05 ulp (f32@host), uniform_80, V = 33, rows = 4, k = 1000000, seed 1: row 3, column 16.

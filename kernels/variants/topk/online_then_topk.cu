@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_then_topk: the unfused pair the paper counts with 4 accesses an element: online softmax into fp32
 // probabilities, then top-k of those (arXiv 1805.02867, section 4). Both as in its benchmark: V / 16 threads
 // a row, 32 to 256, __expf, lists in registers. Selecting on probabilities is its own claim.

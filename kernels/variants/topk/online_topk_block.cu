@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // online_topk_block: the paper's Algorithm 4: (m, d) and the k largest logits in a single pass, one block
 // per row; only the k winners get a probability. Reads logits once.
 // Worst case seen: 103.6 ulp (f32@host), long_tail, V = 128256, rows = 1, k = 5, seed 1: row 0, column 115822.

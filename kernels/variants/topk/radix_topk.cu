@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // radix_topk: softmax and the k largest logits for any k, one block a row, by radix selection and radix sort.
 // Reads logits once for (m, d) and the first digit, once for each further digit (8 bits), and once to
 // collect.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_then_topk: the unfused pair the paper compares against: safe softmax into a workspace of fp32
 // probabilities, then top-k of those. Selecting on probabilities is its own claim: logits closer than the
 // softmax's error may come out in either order. 5 accesses per element.

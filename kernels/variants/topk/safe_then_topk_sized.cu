@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_then_topk_sized: the unfused pair as the online softmax paper's benchmark runs it
 // (NVIDIA/online-softmax): safe softmax into fp32 probabilities, then top-k of those, both with V / 16
 // threads a row, 32 to 256, __expf, lists in registers. Selecting on probabilities is its own claim. 5

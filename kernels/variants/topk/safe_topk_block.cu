@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_topk_block: safe softmax fused with top-k, one block per row: maximum, then sum and per-thread lists
 // in one pass; only the k winners get a probability. Selects on logits. Reads logits twice.
 // Worst case seen: 103.6 ulp (f32@host), long_tail, V = 128256, rows = 1, k = 5, seed 1: row 0, column 115822.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safe_topk_block_sized: safe softmax fused with top-k as the online softmax paper's benchmark runs it
 // (NVIDIA/online-softmax): V / 16 threads a row, 32 to 256, each thread's list in registers, __expf, one
 // approximate reciprocal a row. Ties go to the smaller index, which the source leaves to its merge. Reads

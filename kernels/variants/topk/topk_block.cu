@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // topk_block: the k largest logits of a row and their positions, one block per row. Every thread keeps a
 // sorted list of its strided slice; the block merges the lists in k rounds. Reads logits once.
 // Worst case seen: none: its outputs are logits, bit for bit.

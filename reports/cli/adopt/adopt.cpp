@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay adopt: everything that this program can say of a kernel, in one certificate.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay adopt and assay verify as they are called: what passes, what fails and by which check, and every way
 // in which a certificate stops being true.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that a certificate is about, and the words that name its kernel.
 #pragma once
 

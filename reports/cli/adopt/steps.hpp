@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of `assay adopt` after the check. Each is what its own command does, on the kernels of the check.
 #pragma once
 

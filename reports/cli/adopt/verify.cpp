@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay verify: is a certificate still true? Compares the kernel's files, replays some of the cases, and
 // compares what comes out.
 #include <fmt/format.h>

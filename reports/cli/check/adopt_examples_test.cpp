@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels in common styles: each gets exactly the contract that its first lines state.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch of kernels: one that dies while it is loaded does not take the others with it, and kernels of one
 // name in several files are told apart.
 #include <algorithm>

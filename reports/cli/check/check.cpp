@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay check: is a kernel right? Runs conformance groups on a key, a plugin or a source file. Writes
 // records.jsonl, summary.md, index.html, and a verdict that names causes instead of listing cases.
 #include <fmt/format.h>

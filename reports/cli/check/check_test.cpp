@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay check as it is called: verdict, exit status, files, and what is left of a run if the kernel crashes
 // or hangs in the middle.
 #include <gtest/gtest.h>

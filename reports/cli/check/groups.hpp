@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of `assay check` that cannot be in accuracy/, because they need the properties or a second process
 // of this program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planted faults, each with the rule that its first finding must name: twenty of the self-test, and thirteen
 // files as users would write them (kernels/adapter/faults). A wrong diagnosis costs its reader a day.
 #include <fmt/format.h>

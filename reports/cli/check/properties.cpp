@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The properties of properties/ as a group of `assay check`: a few dozen random cases each, from a fixed
 // seed.
 #include <fmt/format.h>

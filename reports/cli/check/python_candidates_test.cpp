@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Python callable, from the command-line words to a verdict that its reproduce line repeats.
 #include "reports/targets/python_candidates.hpp"
 

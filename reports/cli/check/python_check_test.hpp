@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the tests of Python callables: runs `assay check` on one, through the command line.
 #pragma once
 

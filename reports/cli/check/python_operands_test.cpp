@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verdicts on Python callables that take a mask, a scale, a bias, lengths or temperatures: right ones pass in
 // the group `operands`, wrong ones fail there.
 #include "reports/cli/check/python_check_test.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The group `races`: two threads access one address with no barrier in between. For a source file,
 // ThreadSanitizer monitors the host executor, or racecheck a GPU.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the group `races` makes of racecheck's answers. A script in PATH takes the place of compute-sanitizer:
 // no GPU is needed, and no kernel runs.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Right kernels of other authors, each an unchanged file and its entry. The quick check passes them with
 // nothing declared.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `assay check` runs, without its command line: `assay adopt` runs it too.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sampler's kernels in a file: the threshold reaches them, the right ones pass, the wrong ones fail.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The group `sanitize`: a small set of cases again, under each tool of compute-sanitizer.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A source file, from the command-line words to a launch in a worker.
 #include "reports/targets/source_candidates.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs this program again as a child that a tool monitors: compute-sanitizer on a GPU, ThreadSanitizer for
 // kernels on the host executor. What the tool reports becomes the record.
 #pragma once

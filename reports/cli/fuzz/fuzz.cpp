@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay fuzz: searches an input that breaks each candidate. Findings are shrunk and written as case files.
 // Exit status 1 if something was found.
 #include <fmt/format.h>

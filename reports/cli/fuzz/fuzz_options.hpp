@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `assay fuzz`, and how a search on several GPUs passes them to its processes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search of `assay fuzz` on one kernel: `assay adopt` runs it too.
 #pragma once
 

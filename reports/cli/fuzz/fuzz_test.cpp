@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay fuzz and assay replay as they are called: exit statuses, the files left, and two ranks.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the searches of one `assay fuzz` come to: the exit status, and the verdict for people and for
 // programs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay fuzz --merge: what several searches found and learned, in one folder.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay replay: runs one case file again and explains it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --json and --junit: read back by parsers that this project did not write.
 #include "reports/terminal/answer.hpp"
 

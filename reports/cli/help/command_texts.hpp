@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All commands with their options, as data: what completion and the manual page are made from.
 #pragma once
 

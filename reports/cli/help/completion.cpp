@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay completion: the scripts of the shells, the manual page, and the words that the scripts ask for.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completion scripts of bash and zsh. Both find out which command the line has, and offer what may
 // follow.
 #include <fmt/format.h>

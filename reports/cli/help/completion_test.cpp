@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion as bash does it, and the manual page.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong calls whose message says what was probably meant.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manual page, made from the options of the commands.
 #include <fmt/format.h>
 

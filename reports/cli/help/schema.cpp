@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay schema: the JSON Schema of the lines of records.jsonl, and of certificate.json.
 #include <fmt/format.h>
 

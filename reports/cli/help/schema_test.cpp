@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schemas of records.jsonl and certificate.json: the files in the repository are what the fields make,
 // and real records and certificates obey them.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --help says: every command has exit statuses and examples, and the examples work.
 #include "reports/terminal/usage.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first record of every records.jsonl says by which program, where and when the file was made. No other
 // record does, whatever command wrote the file.
 #include <algorithm>

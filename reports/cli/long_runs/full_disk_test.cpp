@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that is full, and a standard error that nobody can write to.
 #include <algorithm>
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a run are disjoint and together the whole, and `assay merge` says what is missing.
 #include "reports/merge/merge.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: runs the real command in a process of its own, which may be killed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recipes of reports/merge/recipes, run as a user runs them: on one host, with the launchers that are
 // installed.
 #include <sys/stat.h>

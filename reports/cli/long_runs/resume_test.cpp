@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that was killed leaves what it finished, and --resume ends with the records of a run that was not
 // killed.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay history DIR...: accuracy and speed of every kernel over several reports, as one page.
 #include "reports/history/history.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay page DIR: makes the pages of a folder again from the records in it.
 #include <fmt/format.h>
 

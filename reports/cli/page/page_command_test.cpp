@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay page: the pages of a folder from its records are those of the run; links lead to every page.
 #include <gtest/gtest.h>
 #include <unistd.h>

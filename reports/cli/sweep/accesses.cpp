@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep accesses: what the kernels really load and store. On the host executor the counts are exact. On
 // a GPU they are hardware counters of ncu, which is started around `--launch` and whose table is read back
 // (reports/publish/measure_accesses.sh does both).

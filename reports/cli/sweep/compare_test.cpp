@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Equal, shifted, noisy and broken sweeps: what the comparison must say of each.
 #include "reports/sweep/data/compare.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep on the host executor, from plan to file: the records of right kernels and of a planted fault,
 // what a second run does with them, and how a budget ends it. No test asserts a time.
 #include "reports/sweep/engine.hpp"

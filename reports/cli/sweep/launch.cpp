@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep launch: launches one kernel a given number of times on cold buffers, and nothing else. For
 // profilers.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep oracle: measures how fast outputs are judged here, by MPFR and by the fast tier.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep rules: by which rules a sweep times, as one line of JSON. reports/sweep/peers.py reads it.
 #include "reports/sweep/rig/rules.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep split: rows whose columns are split over the GPUs of this host, beside what each GPU takes alone for its
 // slice.
 #include <fmt/format.h>

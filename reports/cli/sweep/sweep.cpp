@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // assay sweep: performance compared with the machine's own copy and read speed, verified before and after
 // every timing.
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # One run of assay as several processes on one machine, or on those of --sshlogin, with GNU parallel.
 # Usage: parallel.sh SHARDS OUT report --key '*@host'; more options of parallel in PARALLEL_FLAGS
 set -eu

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of pages in a browser: headless Chromium, told what to do over two pipes (Chrome DevTools
 // Protocol). It collects what a page must not cause: errors, and requests for anything but files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of a report in headless Chromium: somebody filters, sorts, opens a kernel's page and comes back,
 // with the mouse and with the keyboard, on a wide and on a narrow window.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The links between the pages of a folder. A page is written before it is known which others will lie beside
 // it: a sweep may come weeks after the report. So the links are put into finished pages.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a report into its folder: the records, the summary and the pages.
 #pragma once
 

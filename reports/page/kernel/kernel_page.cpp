@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only a kernel's own page shows: its head, its accuracy beside that of peers, its accesses and its
 // speed.
 #include <fmt/format.h>

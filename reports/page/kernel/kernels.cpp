@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of index.html: a row per kernel. Failing kernels come first, then the most accurate ones.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times onepass_fast with one stage left out, where it stays behind its goal. What a stage costs is then a
 // measurement. Outputs are wrong without a stage; nothing is judged here.
 //   whole      onepass_fast as it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times the one-read softmax + top-k of the online softmax paper with different lists and loads, to say where
 // the times of the sized kernels come from. The blocks are those of the paper's benchmark (V / 16 threads a
 // row, 32 to 256), a thread's list lies in registers; what differs is

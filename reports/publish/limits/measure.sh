@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures what keeps kernels from their goals: onepass_fast with a stage left out (left_out.cu), onepass_topk
 # with other blocks or without a stage (topk.cu), the lists of the sized top-k kernels (lists.cu), and
 # onepass_fast by every step that holds a row (steps.cu). Never part of a test.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times onepass_fast by every step that holds a row, at the shapes of the goals: which rung, how many
 // accesses a thread, how many threads and blocks. What step_for (rungs.cuh) chooses is one of them. Whoever
 // changes the choice runs this before.

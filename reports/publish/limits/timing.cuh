@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the programs of this folder time launches: cold buffers in turn, launches that wait in the queue before
 // the first one starts.
 #pragma once

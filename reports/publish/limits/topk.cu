@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times onepass_topk and onepass_topk_fast at the shapes of their goals, and says which share of a read they
 // reach. Columns that they find are compared with a sort on the host for a few rows; a wrong one ends the
 // program with 1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel really loads and stores: one JSON line per key, shape and source of the counts. The counters
 // of the host executor are exact. Those of a GPU show what reached its L2 and its memory, and what limited
 // the kernel.

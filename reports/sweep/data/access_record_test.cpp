@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts of accesses survive JSON and files without loss. A broken line is refused, and the message names
 // the field.
 #include "reports/sweep/data/access_record.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two sweeps: what became slower or faster. A statistical test on all samples decides, because two
 // medians alone may differ by chance.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One configuration of the performance sweep as one JSON line: what ran, how long it took, how fast the
 // machine copies and reads as many bytes, whether the outputs were right, and the command that repeats it.
 #pragma once

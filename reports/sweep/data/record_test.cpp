@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of the sweep survive JSON and files without loss. A torn last line is dropped. Any other broken
 // line is refused, with a message that names the file, the line and the field.
 #include "reports/sweep/data/record.hpp"

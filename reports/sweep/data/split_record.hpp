@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows split over several GPUs as one JSON line: how long each GPU took, beside what it takes alone for its slice and
 // beside its copy, and whether the rows put together were right.
 #pragma once

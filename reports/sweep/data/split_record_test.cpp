@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of rows split over GPUs survive files without loss. A broken line is refused, and the message names the field.
 #include "reports/sweep/data/split_record.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep/data/statistics.hpp"
 
 #include <algorithm>

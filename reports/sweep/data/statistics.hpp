@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantiles of timings, and the test whether two sets of timings differ. They assume no distribution: timings
 // have one long tail and sometimes two humps.
 #pragma once

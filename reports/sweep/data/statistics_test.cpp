@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares with values from elsewhere: binomial tables, enumerations by hand, published examples.
 #include "reports/sweep/data/statistics.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A synthetic sweep for the page's tests, with all variants and peers that the page names. The times are
 // computed from bytes, launches and row lengths. No kernel runs.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One shape of one peer on this GPU: makes logits and buffers, times the launches, and has the outputs judged."""
 import concurrent.futures
 import math

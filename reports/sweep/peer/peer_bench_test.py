@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A peer's launches are timed only if all of them were queued before the first one started. Fake clocks, no GPU."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles the kernels of peers before anything is timed, several at once.
 
 Triton and torch.compile compile a kernel at its first launch, some seconds for a shape, on one core. Here every shape

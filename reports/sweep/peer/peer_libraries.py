@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Softmax functions of libraries that are timed where they are installed, and of a user's own file.
 
 `--library NAME=FILE.py` takes the function NAME of a file instead of an installed package. Example: a library

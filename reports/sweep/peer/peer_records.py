@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of peers: their fields, their file, and the ceilings and rates that they contain."""
 import collections
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Has `assay grade` judge a peer's outputs, and writes the verdict into the peer's record."""
 import subprocess
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory that is kept from one launch to the next. Included only where the CUDA side is compiled.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The current clocks of a GPU, from NVIDIA's management library, which is loaded at run time if it is there.
 #pragma once
 

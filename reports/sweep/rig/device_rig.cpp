@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rig of a GPU. It has all CUDA calls of the sweep except its few kernels.
 #include "reports/data/environment.hpp"
 #include "reports/sweep/rig/rig.hpp"
 
 #if defined(ASSAY_WITH_CUDA)
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rig of the host executor, which runs kernels some thousand times slower than a GPU. It shows that the
 // engine works and what a kernel costs on the executor, never the speed on a GPU.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rest of a judgement on a GPU: the rows that its first look left open. Included only where the CUDA side is compiled.
 #pragma once
 

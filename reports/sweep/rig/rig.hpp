@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where launches are timed: on buffers that caches cannot keep warm, in batches, beside the machine's own
 // copy and read speed. One rig per backend; it holds one problem at a time.
 #pragma once

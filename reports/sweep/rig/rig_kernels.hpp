@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sweep's own device kernels. Streams are cudaStream_t. Errors are reported by cudaGetLastError.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that a launch needs, and the bytes that it must move, on any machine.
 #include "reports/sweep/rig/rig.hpp"
 

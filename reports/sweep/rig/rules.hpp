@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules by which launches are timed, the figures of data sheets, and the row lengths that are compared
 // with goals. This is their only home: Python scripts read what `assay sweep rules` prints.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #if defined(ASSAY_WITH_CUDA)
 
 #include "reports/sweep/split/pipeline.hpp"

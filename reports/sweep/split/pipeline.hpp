@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pipeline of a split on its GPUs: three streams a GPU, so that the sums of one chunk, the exchange of the one
 // before and the outputs of the one before that overlap. Included only where the CUDA side is compiled.
 #pragma once

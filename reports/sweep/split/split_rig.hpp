@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows split over several GPUs of this host, in one process: the slices on their GPUs, the pipeline that works on them
 // chunk by chunk, and the judgement of the rows put together again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep/split/split_run.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times rows split over GPUs, each way that was asked for, beside what each GPU takes alone for its slice and beside its
 // copy. Every output is judged before and after the timing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows split over several GPUs, on the host executor: which columns are whose, how rows are cut, and the merge of the
 // slices' (m, d), judged like any other kernel.
 #include "kernels/split/split.hpp"
