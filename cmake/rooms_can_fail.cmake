@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests that rooms.cmake and layers.cmake refuse what they must: plants one fault at a time in a small tree.
+# Tests that rooms.cmake, layers.cmake and spdx.cmake refuse what they must: plants one fault at a time in a small tree.
 # Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -87,8 +87,21 @@ expect(rooms "")
 file(APPEND ${WORK}/fuzz/long.cpp "\n")
 expect(rooms "fuzz/long.cpp has 401 lines: more than 400")
 
+# A source file without its license, and one with another.
+file(REMOVE_RECURSE ${WORK})
+set(license "SPDX-License-Identifier: Apache-2.0")
+file(WRITE ${WORK}/fuzz/trial.cpp "// ${license}\nint x;\n")
+file(WRITE ${WORK}/run "#!/bin/sh\n# ${license}\n")
+file(WRITE ${WORK}/reports/page/page.css "/* ${license}\n   The style sheet. */\n")
+file(WRITE ${WORK}/reports/published/h200/made.py "pass\n")
+expect(spdx "")
+file(WRITE ${WORK}/kernels/device.cpp "int x;\n// ${license}\n")
+file(WRITE ${WORK}/cmake/tests.cmake "# SPDX-License-Identifier: MIT\n")
+expect(spdx "kernels/device.cpp does not begin with ${license} cmake/tests.cmake does not begin with ${license}")
+
 # A missing tree must not pass.
 file(REMOVE_RECURSE ${WORK})
 expect(rooms "no include line was read")
 expect(layers "no include line was read")
+expect(spdx "no file was read")
 message(STATUS "every planted fault is refused")

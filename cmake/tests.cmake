@@ -68,6 +68,7 @@ else()
 endif()
 add_test(NAME layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/layers.cmake)
 add_test(NAME rooms COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/rooms.cmake)
+add_test(NAME spdx COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/spdx.cmake)
 add_test(NAME rooms_can_fail COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/rooms
   -P ${PROJECT_SOURCE_DIR}/cmake/rooms_can_fail.cmake)
 find_program(ASSAY_PYTHON python3)
