@@ -22,10 +22,11 @@ constexpr const char* kNumber = "n";
 constexpr const char* kText = "text";  // it is the widest, and its lines break
 constexpr const char* kKey = "key";    // a kernel's key
 
-/// What this page adds to page.css: hashes and commands break anywhere.
+/// What this page adds to page.css: hashes, commands and long names break anywhere.
 constexpr const char* kStyle =
     "table.fits :is(th,td){padding:5px 7px}table.fits code{overflow-wrap:anywhere}"
-    "table.fits td.text{min-width:11em}table.fits td.key code{overflow-wrap:normal}";
+    "table.fits td.text{min-width:11em;overflow-wrap:anywhere}table.fits td.key code{overflow-wrap:normal}"
+    "@media(max-width:900px){table.fits{font-size:12.5px}table.fits :is(th,td){padding:5px}}";
 
 /// A table that fits into a narrow window: nothing of it has to be scrolled sideways.
 std::string html_table(const std::vector<Column>& columns,
