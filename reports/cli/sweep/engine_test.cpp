@@ -80,6 +80,17 @@ TEST_F(SweepEngine, CountsBytesByTheProblem) {
     EXPECT_EQ(one.bytes, one.k == 0 ? 3 * 1000 * (2 + 2) : 3 * (1000 * 4 + 5 * (4 + 4))) << one.key;
 }
 
+TEST_F(SweepEngine, HoldsNoClaimOfAccessesAgainstLargeSets) {
+  SweepSelection s;
+  s.keys = {"online_block/f32@host", "onepass_top_p/f32@host"};
+  s.sizes = {63};
+  s.rows = {3};
+  const SweepResult r = run(make_sweep_plan(s));
+  ASSERT_GE(r.records.size(), 2u);
+  for (const SweepRecord& one : r.records)
+    EXPECT_EQ(one.claimed_loads.has_value(), one.op == "softmax") << one.key << " k = " << one.k;
+}
+
 TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
   const SweepResult r = run(plan_of({"mutant.no_rescale/f32@host", "online_block/f32@host"}, {129}));
   EXPECT_FALSE(sweep_passed(r));
