@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
+#include "reference/k_range.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -110,9 +111,8 @@ CaseFile parsed(const json& j) {
   c.trial.logits = Tensor(*parse_dtype(dtype), rows, V);
   for (std::int64_t r = 0; r < rows; ++r) read_row(logits[static_cast<std::size_t>(r)], c.trial.logits, r);
   c.trial.k = static_cast<int>(whole(j, "k", 0, 1 << 20));
-  if (selects(c.op) && c.trial.k < 1) throw InputError("k: top-k needs one from 1");
-  if (keeps_a_set(c.op) && (c.trial.k < 1 || c.trial.k > kMillion))
-    throw InputError("k: the threshold in millionths is 1 to 1000000");
+  if (const std::string why = has_k(c.op) ? why_not_k(c.op, c.trial.k) : ""; !why.empty())
+    throw InputError("k: " + why);
   const json& layout = object_in(j, "layout");
   c.trial.pitch_gap = whole(layout, "pitch_gap", 0, 1 << 20);
   c.trial.first = whole(layout, "first", 0, 1 << 20);

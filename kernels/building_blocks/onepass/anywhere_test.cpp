@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
+#include <mutex>
 #include <vector>
 
 #define ASSAY_BACKEND host
@@ -104,33 +106,34 @@ TEST(OnepassAnywhere, NothingBesideTheRowIsTouched) {
   }
 }
 
-// Rows without gaps go through shared memory, those of a block together. Each has the bits of a row that is
-// alone and aligned, and nothing beside them is touched.
+// Rows without gaps go through shared memory, those of a block together. Each has the bits of a row that does
+// not, because there is a gap behind it, and nothing beside them is touched.
 template <class T>
 void staged_rows(std::int64_t V, std::int64_t rows, std::int64_t in, std::int64_t out) {
   constexpr std::int64_t kGuard = 16;
   const auto value = [V](std::int64_t r, std::int64_t j) {
     return from_float<T>(static_cast<float>((r * V + j) * 7919 % 1009) / 100);
   };
-  const auto softmax = [V](T* x, T* p, std::int64_t count, float* m, float* d) {
-    const Problem problem{.op = Op::softmax, .rows = count, .V = V, .in_pitch = V, .out_pitch = V};
+  const auto softmax = [V](T* x, T* p, std::int64_t count, std::int64_t pitch, float* m, float* d) {
+    const Problem problem{.op = Op::softmax, .rows = count, .V = V, .in_pitch = pitch, .out_pitch = pitch};
     const Buffers buffers{.logits = x, .probs = p, .m = m, .d = d};
     run<Fast>(Call<T>(problem, buffers, Stream{}));
   };
-  Memory<T> x(1, rows * V + kGuard, in), p(1, rows * V + kGuard, out), one(1, V, 0), of_one(1, V, 0);
+  const std::int64_t apart = ceil_div(V, std::int64_t{32}) * 32 + 32;
+  Memory<T> x(1, rows * V + kGuard, in), p(1, rows * V + kGuard, out), two(2, apart, 0), of_two(2, apart, 0);
   std::memset(p.row(0) - out, 0x5a, static_cast<std::size_t>(out + rows * V + kGuard) * sizeof(T));
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t j = 0; j < V; ++j) x.row(0)[r * V + j] = value(r, j);
   std::vector<float> m(static_cast<std::size_t>(rows)), d(m);
-  softmax(x.row(0), p.row(0), rows, m.data(), d.data());
+  softmax(x.row(0), p.row(0), rows, V, m.data(), d.data());
   const auto bytes = static_cast<std::size_t>(V) * sizeof(T);
   for (std::int64_t r = 0; r < rows; r += r < 40 || r > rows - 3 ? 1 : 13) {
-    float m_one = 0, d_one = 0;
-    for (std::int64_t j = 0; j < V; ++j) one.row(0)[j] = value(r, j);
-    softmax(one.row(0), of_one.row(0), 1, &m_one, &d_one);
-    ASSERT_EQ(std::memcmp(p.row(0) + r * V, of_one.row(0), bytes), 0) << r << " of " << rows << ", V = " << V;
-    ASSERT_EQ(m[static_cast<std::size_t>(r)], m_one) << r << ", V = " << V;
-    ASSERT_EQ(d[static_cast<std::size_t>(r)], d_one) << r << ", V = " << V;
+    float m_two[2] = {}, d_two[2] = {};
+    for (std::int64_t j = 0; j < V; ++j) two.row(0)[j] = two.row(1)[j] = value(r, j);
+    softmax(two.row(0), of_two.row(0), 2, apart, m_two, d_two);
+    ASSERT_EQ(std::memcmp(p.row(0) + r * V, of_two.row(1), bytes), 0) << r << " of " << rows << ", V = " << V;
+    ASSERT_EQ(m[static_cast<std::size_t>(r)], m_two[1]) << r << ", V = " << V;
+    ASSERT_EQ(d[static_cast<std::size_t>(r)], d_two[1]) << r << ", V = " << V;
   }
   const auto* const before = reinterpret_cast<const unsigned char*>(p.row(0) - out);
   const auto* const after = reinterpret_cast<const unsigned char*>(p.row(0) + rows * V);
@@ -159,6 +162,34 @@ TEST(OnepassAnywhere, EveryThreadWaitsForTheKernelBefore) {
       EXPECT_GT(overlapping_threads, launched) << V;
       EXPECT_EQ(waiting_threads - waited, overlapping_threads - launched) << V << ", " << rows;
     }
+}
+
+// The logits are there only when the kernel before has ended: no thread reads them earlier.
+float* late_logits = nullptr;
+std::int64_t late_count = 0;
+std::once_flag* late_once = nullptr;
+void write_late_logits() {
+  std::call_once(*late_once, [] {
+    for (std::int64_t j = 0; j < late_count; ++j) late_logits[j] = static_cast<float>(j * 7919 % 1009) / 100;
+  });
+}
+TEST(OnepassAnywhere, NothingIsReadBeforeTheKernelBeforeHasEnded) {
+  for (const std::int64_t V : kLengths) {
+    Memory<f32> x(1, V, 0), p(1, V, 0), expected(1, V, 0);
+    const Problem problem{.op = Op::softmax, .rows = 1, .V = V, .in_pitch = V, .out_pitch = V};
+    const auto softmax = [&](Memory<f32>& to) {
+      run<Fast>(Call<f32>(problem, Buffers{.logits = x.row(0), .probs = to.row(0)}, Stream{}));
+    };
+    std::once_flag once;
+    late_logits = x.row(0), late_count = V, late_once = &once;
+    for (std::int64_t j = 0; j < V; ++j) x.row(0)[j] = std::numeric_limits<float>::quiet_NaN();
+    rest_of_previous = write_late_logits;
+    softmax(p);
+    rest_of_previous = nullptr;
+    softmax(expected);
+    ASSERT_EQ(std::memcmp(p.row(0), expected.row(0), static_cast<std::size_t>(V) * sizeof(float)), 0) << V;
+    ASSERT_EQ(p.row(0)[0], p.row(0)[0]) << V;
+  }
 }
 
 }  // namespace

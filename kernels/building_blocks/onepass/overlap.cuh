@@ -16,6 +16,8 @@ namespace assay::ASSAY_BACKEND::onepass {
 #if !defined(__CUDACC__)
 /// On the host, for a test: threads launched by launch_overlapping, and those that called wait_for_previous.
 inline std::atomic<std::int64_t> overlapping_threads{0}, waiting_threads{0};
+/// On the host, for a test: the rest of the kernel before. Every thread that waits calls it.
+inline void (*rest_of_previous)() = nullptr;
 #endif
 
 /// Waits until the kernel before this one has ended and everything that it wrote can be seen. Every thread of
@@ -24,6 +26,7 @@ __device__ __forceinline__ void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #elif !defined(__CUDACC__)
+  if (rest_of_previous) rest_of_previous();
   waiting_threads.fetch_add(1, std::memory_order_relaxed);
 #endif
 }
