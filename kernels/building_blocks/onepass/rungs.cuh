@@ -9,7 +9,8 @@
 //                                                    few rows: from 65 on
 //   cluster  2 to 16 blocks (2 to 8 on some GPUs)    up to 65,536; few rows: from 512 on
 //   boxed    such a cluster, shared memory too       up to 327,680
-//   grid     all blocks of the GPU                   few rows: more than 49,152
+//   grid     all blocks of the GPU                   few rows: more than 49,152 (from 32,768 on,
+//                                                    where no cluster has 16 blocks)
 //   again    one block, or the largest cluster       any: what does not fit is read twice
 //   stream   a block that reads it and keeps nothing  only lse: from 4097 on, if the rows fill the GPU
 //
@@ -84,7 +85,7 @@ constexpr int held_of_slice(std::int64_t slice) {
   return slice < 512 ? 2 : slice <= 1536 ? 4 : 8;
 }
 /// A slice of a cluster. Two blocks on a multiprocessor, if that is possible: one loads while the other
-/// stores.
+/// stores. `few`: the rows do not fill the GPU.
 template <class T>
 constexpr Step cluster_step(std::int64_t slice, int blocks, bool few, const Gpu& gpu) {
   const std::int64_t half = held_by(kMostThreads / 2, blocks, gpu),
