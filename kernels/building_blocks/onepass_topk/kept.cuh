@@ -60,9 +60,9 @@ std::size_t kept_bytes(const Problem& p, int count) {
   return KeptPlaces(p, TopkLadder<Form>::workspace_bytes(selection), count).end;
 }
 
-/// Launches the selection of the `count` best of every row.
-template <class Form, class T>
-BestOfRows<T> launch_selection(const Call<T>& c, int count) {
+/// Launches the selection of the `count` best of every row. Only the kernels for this count are compiled.
+template <class Form, int count, class T>
+BestOfRows<T> launch_selection(const Call<T>& c) {
   const Problem p = selection_of(c.problem, count);
   const KeptPlaces at(p, TopkLadder<Form>::workspace_bytes(p), count);
   auto* const base = static_cast<char*>(c.buffers.workspace);
@@ -71,7 +71,11 @@ BestOfRows<T> launch_selection(const Call<T>& c, int count) {
   b.indices = base + at.columns;
   b.m = reinterpret_cast<float*>(base + at.normalizers);
   b.d = b.m + p.rows;
-  TopkLadder<Form>::run(Call<T>(p, b, c.stream));
+  const Call<T> selection(p, b, c.stream);
+  if (c.V > kLongest)
+    launch_rounds<Form>(selection);
+  else
+    launch_one_read<Form, count>(selection);
   return {{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, count, c.wide};
 }
 

@@ -237,6 +237,14 @@ void launch_rounds(const Call<T>& c) {
          c.m, c.d, c.V);
 }
 
+/// One read for a k of `kMost` and less: the kernels of that size alone.
+template <class Form, int kMost, class T>
+void launch_one_read(const Call<T>& c) {
+  static_assert(kMost <= kStreamK);
+  launch_best<Form, T, kMost <= kFew ? kSmallRoom : kLargeRoom, topk_threads(sizeof(T), kMost)>(c,
+                                                                                               selected(c));
+}
+
 /// The path as a variant, its exp and division by Form.
 template <class Form>
 struct TopkLadder {
@@ -270,11 +278,11 @@ struct TopkLadder {
     else if (c.k > kStreamK)
       launch_radix<Form>(c);
     else if (c.k <= kLeastK)
-      launch_best<Form, T, kSmallRoom, kFewestThreads<T>>(c, selected(c));
+      launch_one_read<Form, kLeastK>(c);
     else if (c.k <= kFew)
-      launch_best<Form, T, kSmallRoom, kFewThreads>(c, selected(c));
+      launch_one_read<Form, kFew>(c);
     else
-      launch_best<Form, T, kLargeRoom, kSelectThreads>(c, selected(c));
+      launch_one_read<Form, kStreamK>(c);
   }
 };
 

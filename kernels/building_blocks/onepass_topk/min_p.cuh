@@ -91,7 +91,7 @@ struct MinPLadder {
   static std::size_t workspace_bytes(const Problem& p) { return kept_bytes<Selection>(p, kMinPCandidates); }
   template <class T>
   static void run(const Call<T>& c) {
-    const BestOfRows<T> best = launch_selection<Selection>(c, kMinPCandidates);
+    const BestOfRows<T> best = launch_selection<Selection, kMinPCandidates>(c);
     launch(min_p_rows<Form, T>, c.blocks(), kSelectThreads, 0, c.stream, c.logits, c.probs, best,
            c.problem.threshold(), c.V);
   }

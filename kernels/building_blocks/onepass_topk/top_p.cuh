@@ -213,7 +213,7 @@ struct TopPLadder {
   static std::size_t workspace_bytes(const Problem& p) { return kept_bytes<Selection>(p, kTopPCandidates); }
   template <class T>
   static void run(const Call<T>& c) {
-    const BestOfRows<T> best = launch_selection<Selection>(c, kTopPCandidates);
+    const BestOfRows<T> best = launch_selection<Selection, kTopPCandidates>(c);
     launch(top_p_rows<Form, T>, c.blocks(), kSelectThreads, 0, c.stream, c.logits, c.probs, best,
            c.problem.threshold(), c.V);
   }
