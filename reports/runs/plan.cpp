@@ -67,11 +67,12 @@ std::vector<const Family*> select_families(const Selection& s) {
 
 /// The k values of a top-k job: always the paper's 5; at short rows also 1 and k = V; at 4099 and 32000 also
 /// 64 and what the variant selects beyond. There a thread reads 64 elements or more, and may hold all
-/// winners.
+/// winners. The thresholds of min_p and top_p: the usual one everywhere, all of them at three row lengths; in
+/// a quick report at V = 33 alone.
 std::vector<int> ks_for(const Selection& s, const Variant& v, const std::string& family, std::int64_t V) {
   if (s.k) return {*s.k};
   if (const Op op = s.op ? *parse_op(*s.op) : v.op; keeps_a_set(op))
-    return thresholds(op, V == 2 || V == 33 || V == 4099);
+    return thresholds(op, V == 33 || (!s.quick && (V == 2 || V == 4099)));
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
   std::vector<int> ks = {kDefaultK};
