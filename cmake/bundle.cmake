@@ -4,7 +4,7 @@ set(weighed "")
 # nvcc before 13.0 does not compress device code for size, so such a build says nothing about a bundle.
 if(NOT ASSAY_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release"
    AND NOT (ASSAY_WITH_CUDA AND ASSAY_NVCC_VERSION VERSION_LESS 13.0))
-  set(weighed -DPROGRAM=$<TARGET_FILE:assay_tests> -DSTRIP=${CMAKE_STRIP})
+  set(weighed -DPROGRAM=$<TARGET_FILE:assay_tests> -DCUDA=${ASSAY_WITH_CUDA} -DSTRIP=${CMAKE_STRIP})
 endif()
 add_test(NAME bundle_promise COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} ${weighed}
   -P ${PROJECT_SOURCE_DIR}/cmake/bundle_promise.cmake)
@@ -31,6 +31,7 @@ add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND}
     -DFOLDER=${PROJECT_BINARY_DIR}/assay-bundle
     -DPROGRAM=$<TARGET_FILE:assay_tests>
+    -DCUDA=${ASSAY_WITH_CUDA}
     -DDATA=${PROJECT_SOURCE_DIR}/reference/data
     -DLICENSE=${PROJECT_SOURCE_DIR}/LICENSE
     -DSTRIP=${CMAKE_STRIP}

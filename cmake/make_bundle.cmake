@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Assembles the bundle and checks its promises: size, libraries, that it starts.
-# Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DDATA= -DLICENSE= -DSTRIP= -P make_bundle.cmake
+# Run by the target `bundle`: cmake -DFOLDER= -DPROGRAM= -DCUDA= -DDATA= -DLICENSE= -DSTRIP= -P make_bundle.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/bundle_limit.cmake)
+set(limit ${bundle_limit_host})
+if(CUDA)
+  set(limit ${bundle_limit_cuda})
+endif()
 
 # A folder that breaks a promise is removed, so that nobody takes it for a good one.
 file(REMOVE_RECURSE ${FOLDER} ${FOLDER}.new)
@@ -64,9 +68,9 @@ foreach(file ${files})
     math(EXPR bytes "${bytes} + ${size}")
   endif()
 endforeach()
-if(bytes GREATER bundle_limit)
+if(bytes GREATER ${limit}000000)
   file(SIZE ${program} size)
-  refuse("${bytes} bytes, ${size} of them the program; ${bundle_limit} at most")
+  refuse("${bytes} bytes, ${size} of them the program; ${limit} MB at most")
 endif()
 file(RENAME ${FOLDER}.new ${FOLDER})
 math(EXPR tenths "${bytes} / 100000")
