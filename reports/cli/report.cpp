@@ -126,8 +126,11 @@ int run_report_command(ReportArguments& o) {
   fmt::print("{}", lines_for_the_head(plan, data.records));
   print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   if (s.quick)
-    fmt::print("This was a quick report, at {} of the {} row lengths. Without --quick it takes all.\n",
-               quick_report_sizes().size(), report_sizes().size());
+    fmt::print(
+        "This was a quick report: {} of the {} row lengths, and a third of the families at the longest. "
+        "Without "
+        "--quick it takes all.\n",
+        quick_report_sizes().size(), report_sizes().size());
   if (failed > 0)
     fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
                failed);
@@ -167,7 +170,8 @@ void add_report_command(CLI::App& app, int& status) {
   c->add_option("--oracle", o->oracle,
                 "fast: fp64 enclosures, and MPFR if they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();
-  c->add_flag("--quick", s.quick, "7 row lengths and fewer rows: less than half of the cases");
+  c->add_flag("--quick", s.quick,
+              "7 row lengths, fewer rows, and fewer families of long rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
   add_answer_options(*c, o->answer);

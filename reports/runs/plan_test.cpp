@@ -49,6 +49,18 @@ TEST(ReportPlan, QuickHasEveryKeyAndFamilyInAtMostHalfOfTheCases) {
   EXPECT_LT(plan.rows, whole.rows);
   EXPECT_LE(2 * plan.elements, whole.elements);
   // What is asked for by name is taken whole.
+  const auto families_at = [](const Plan& p, std::int64_t V) {
+    std::set<std::string> out;
+    for (const conformance::Unit& u : p.units)
+      for (const conformance::ConformanceCase& c : u.cases)
+        if (c.V == V) out.insert(c.family);
+    return out;
+  };
+  const std::int64_t longest = plan.sizes.back();
+  EXPECT_LT(2 * families_at(plan, longest).size(), families_at(whole, longest).size());
+  EXPECT_TRUE(families_at(plan, longest).contains("gpt_logits"));
+  quick.sizes = {longest};
+  EXPECT_EQ(families_at(make_plan(quick), longest), families_at(whole, longest));
   quick.sizes = {1000, 1025};
   EXPECT_EQ(make_plan(quick).sizes, quick.sizes);
   quick.full = true;
