@@ -11,7 +11,7 @@ namespace {
 
 /// Share of the relevant ceiling: the read if there are few outputs, otherwise the copy.
 std::optional<double> share(const SweepRecord& r) {
-  return r.op == "softmax" || r.op == "log_softmax" ? r.share_of_copy : r.share_of_read;
+  return reads_only(r) ? r.share_of_read : r.share_of_copy;
 }
 
 /// If launching takes a large part of the time, the share says nothing about the kernel.

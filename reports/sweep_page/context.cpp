@@ -45,6 +45,10 @@ std::string Context::behind_name(std::string_view variant, int k) const {
   return assay::behind_name(op == ops.end() ? "" : op->second, k);
 }
 
+bool of_usual_k(const SweepRecord& r) {
+  const auto op = parse_op(r.op);
+  return r.k == 0 || (op && r.k == usual_k(*op));
+}
 double share(const SweepRecord& r) {
   const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
   return positive(s) ? *s : NAN;

@@ -57,6 +57,8 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
 /// "online_block" of "online_block/f32@cuda".
 std::string variant_of(std::string_view key);
 std::string dtype_of(std::string_view key);
+/// True if its k, or its threshold, is the usual one of its op, or if it has none.
+bool of_usual_k(const SweepRecord& r);
 /// Share of that ceiling; NaN if the ceiling was not measured.
 double share(const SweepRecord& r);
 double elements_per_second(const SweepRecord& r);

@@ -362,7 +362,7 @@ TEST(SweepPage, AThresholdIsNoK) {
   std::vector<AccessRecord> counted = accesses();
   std::mt19937 random(1);
   for (const std::int64_t rows : {4000, 10, 1})
-    for (const std::int64_t V : {1024, 4096, 32768}) {
+    for (const std::int64_t V : sweep_test_data::kSizes) {
       SweepRecord r = sweep_test_data::record(kTopP, "f32", rows, V, 0, random);
       r.k = 900000;
       all.push_back(r);
@@ -372,6 +372,8 @@ TEST(SweepPage, AThresholdIsNoK) {
     }
   const std::string html = sweep_page(all, counted);
   EXPECT_EQ(html.find("k = 900"), std::string::npos);
+  for (const char* id : {"plane", "roofline"})
+    EXPECT_NE(section(html, id).find("onepass_top_p"), std::string::npos) << id;
   for (const char* id : {"keys", "heat", "accesses", "limits", "spills"})
     EXPECT_NE(section(html, id).find("threshold 0.9"), std::string::npos) << id;
   EXPECT_NE(section(html, "keys").find("k = 5"), std::string::npos);

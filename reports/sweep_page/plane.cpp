@@ -40,8 +40,8 @@ std::string draw(const Context& c, const std::string& dtype, const Axis2& axis,
   std::vector<const SweepRecord*> records;
   double lo = INFINITY, hi = 0, right = 1;
   for (const SweepRecord* r : c.timed) {
-    if (r->dtype != dtype || r->rows != kPlaneRows || r->V != V || (r->k != 0 && r->k != 5) ||
-        !(r->*axis.field) || !std::isfinite(share(*r)))
+    if (r->dtype != dtype || r->rows != kPlaneRows || r->V != V || !of_usual_k(*r) || !(r->*axis.field) ||
+        !std::isfinite(share(*r)))
       continue;
     records.push_back(r);
     if (const double y = *(r->*axis.field); std::isfinite(y) && y > 0)

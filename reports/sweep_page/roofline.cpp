@@ -44,8 +44,13 @@ struct Exps {
   const char* begins;
   int each;
 };
-/// Exps per element in the whole kernel, by its source: for the sum, for rescaling, for the output.
-constexpr Exps kExps[] = {{"online_recurrence", 3},
+/// Exps per element in the whole kernel, by its source: for the sum, for rescaling, for the output. The first
+/// that fits a name counts. What onepass_min_p does depends on the row.
+constexpr Exps kExps[] = {{"onepass_min_p", 0},
+                          {"onepass_top", 1},
+                          {"onepass_l", 1},
+                          {"onepass", 2},
+                          {"online_recurrence", 3},
                           {"online_topk", 1},
                           {"safe_topk", 1},
                           {"tree_five", 1},
@@ -214,7 +219,7 @@ std::string roofline(const Context& c) {
     std::vector<Dot> by_exp, by_instruction;
     std::vector<double> peaks;
     for (const SweepRecord* r : c.timed) {
-      if (r->dtype != d || r->rows != kRooflineRows || r->V != V || (r->k != 0 && r->k != 5)) continue;
+      if (r->dtype != d || r->rows != kRooflineRows || r->V != V || !of_usual_k(*r)) continue;
       const double bytes = static_cast<double>(dtype_bytes(d)), speed = elements_per_second(*r) / 1e9;
       const auto m = moved(c, *r);
       if (const double e = exps(variant_of(r->key)); m && e > 0)
