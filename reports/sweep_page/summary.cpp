@@ -37,7 +37,8 @@ std::string fastest(const Context& c, const std::string& dtype) {
   for (const auto& [name, n] : wins) order.push_back({-n, name});
   std::sort(order.begin(), order.end());
   for (std::size_t i = 0; i < order.size() && i < 3; ++i)
-    names += fmt::format("{}{} (at {} row lengths)", i ? ", " : "", order[i].second, -order[i].first);
+    names += fmt::format("{}{} (at {} row length{})", i ? ", " : "", order[i].second, -order[i].first,
+                         order[i].first == -1 ? "" : "s");
   return fmt::format(
       "{} softmax, 4000 rows, row length V from 4096: the fastest right kernels are {}, at {} to {} of "
       "the copy",

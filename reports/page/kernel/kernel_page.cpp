@@ -188,12 +188,13 @@ std::string speed(const Context& c) {
     }
     if (points.size() < 2) continue;
     Plot plot({points.front().x, points.back().x, true, "V"}, {0, 1.2, false, "share of the copy"},
-              fmt::format("share of the copy over V, {}, {} rows", dtype, rows));
+              fmt::format("share of the copy over V, {}, {} row{}", dtype, rows, rows == 1 ? "" : "s"));
     plot.horizontal(1, "mark");
     plot.line(points, "ln " + dtype_class(dtype));
     plot.points(points, dtype_marker(dtype), dtype_class(dtype));
-    figures += fmt::format("<figure><figcaption>{} {}, {} rows{}</figcaption>{}</figure>", escape(backend),
-                           escape(dtype), grouped(rows), behind_name(records.front()->op, k), plot.str());
+    figures += fmt::format("<figure><figcaption>{} {}, {} row{}{}</figcaption>{}</figure>", escape(backend),
+                           escape(dtype), grouped(rows), rows == 1 ? "" : "s",
+                           behind_name(records.front()->op, k), plot.str());
   }
   return "<p>1 is the speed of a copy on the same machine, of the bytes that any kernel must move. For "
          "kernels that write almost nothing it is the speed of a read.</p><div class=\"panels\">" +
