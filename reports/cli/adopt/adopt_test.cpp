@@ -199,6 +199,18 @@ TEST_F(Adopt, ATamperedFigureIsNoticed) {
   const Outcome family = verify("", forged([](nlohmann::json& c) { c["cases"][0]["family"] = "nothing"; }));
   EXPECT_EQ(family.status, kFailed);
   EXPECT_NE(family.out.find("it can not be made again: "), family.out.npos) << family.out;
+  const auto again = [&](const char* field, const nlohmann::json& value) {
+    return verify("", forged([&](nlohmann::json& c) {
+                    c["cases"][0]["op"] = "top_p";
+                    c["cases"][0]["k"] = 900000;
+                    c["cases"][0][field] = value;
+                  }))
+        .out;
+  };
+  EXPECT_NE(again("k", 2000000).find("made again: k 2000000: the threshold in millionths is 1 to 1000000"),
+            std::string::npos);
+  EXPECT_NE(again("V", -1).find("made again: V -1, rows "), std::string::npos);
+  EXPECT_NE(again("op", "hardmax").find("made again: op hardmax: unknown"), std::string::npos);
 }
 
 TEST_F(Adopt, ACertificateWithoutCasesVerifiesNothing) {

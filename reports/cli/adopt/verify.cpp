@@ -13,6 +13,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
+#include "reference/k_range.hpp"
 #include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/conclude.hpp"
@@ -92,9 +93,20 @@ void check_itself(const Certificate& c, const std::string& text, Verification& v
             fmt::format("its verdict is PASS, and a case of it is {}: {}", one.status, one.reproduce));
 }
 
+/// Throws InputError if no problem is like this: somebody has written the case, or another version has.
+void require_possible(const CertifiedCase& c) {
+  const auto op = parse_op(c.op);
+  if (!op) throw InputError("op " + c.op + ": unknown");
+  if (const std::string why = has_k(*op) ? why_not_k(*op, c.k) : ""; !why.empty())
+    throw InputError(fmt::format("k {}: {}", c.k, why));
+  if (c.V < 0 || c.rows < 0)
+    throw InputError(fmt::format("V {}, rows {}: must not be negative", c.V, c.rows));
+}
+
 /// Runs one case again, alone.
 Record run_again(const CertifiedCase& c, const Certificate& from, const Variant& kernel,
                  const std::string& words) {
+  require_possible(c);
   conformance::ConformanceOptions o;
   o.only = {c.group};
   o.extent = from.extent == "quick"  ? conformance::Extent::quick
@@ -291,9 +303,8 @@ void add_verify_command(CLI::App& app, int& status) {
   add_whole(*c, "--cases", o->cases, "how many cases to replay (20); the worst ones always are",
             {.least = 1});
   add_seed(*c, o->seed, "seed that draws the other cases");
-  c->add_flag(
-      "--rebuilt", o->rebuilt,
-      "the binary may be another build of the same source: verdicts must agree, figures need not");
+  c->add_flag("--rebuilt", o->rebuilt,
+              "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
   add_answer_options(*c, o->answer);
   add_threads(*c, o->threads);
