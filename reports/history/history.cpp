@@ -20,15 +20,18 @@ std::string commit_in(const std::string& text) {
 
 std::optional<double> value(const Extreme& e) { return e.any() ? std::optional(e.value) : std::nullopt; }
 
-/// The last report before the newest that measured the figure. Times of another machine say nothing of this
-/// one.
+bool same_machine(const HistoryRun& a, const HistoryRun& b) { return a.machine == b.machine; }
+bool same_extent(const HistoryRun& a, const HistoryRun& b) { return a.quick == b.quick; }
+bool any(const HistoryRun&, const HistoryRun&) { return true; }
+
+/// The last report before the newest that measured the figure, of those that `alike` takes.
 template <class Get>
 std::optional<std::pair<double, std::string>> before(const std::vector<HistoryRun>& runs,
                                                      const std::string& key, const Get& figure,
-                                                     bool same_machine) {
+                                                     bool (*alike)(const HistoryRun&, const HistoryRun&)) {
   for (std::size_t i = runs.size() - 1; i-- > 0;) {
     const auto at = runs[i].keys.find(key);
-    if (at == runs[i].keys.end() || (same_machine && runs[i].machine != runs.back().machine)) continue;
+    if (at == runs[i].keys.end() || !alike(runs[i], runs.back())) continue;
     if (const std::optional<double> v = figure(at->second)) return std::make_pair(*v, runs[i].commit);
   }
   return std::nullopt;
@@ -41,6 +44,7 @@ HistoryRun history_run(const std::string& folder, const Digest* digest,
   HistoryRun run;
   run.folder = folder;
   if (digest) {
+    run.quick = digest->about().quick;
     for (const auto& [label, text] : digest->about().environment) {
       if (label == "assay" || label == "commit") run.commit = commit_in(text);
       if (label == "GPU" || (label == "CPU" && run.machine.empty())) run.machine = text;
@@ -69,9 +73,9 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
   if (runs.size() < 2) return all;
   for (const auto& [key, now] : runs.back().keys) {
     const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse,
-                             bool same_machine = false) {
+                             bool (*alike)(const HistoryRun&, const HistoryRun&) = same_extent) {
       const std::optional<double> after = figure(now);
-      const auto old = before(runs, key, figure, same_machine);
+      const auto old = before(runs, key, figure, alike);
       if (!after || !old) return;
       ++all.compared;
       if (*after == old->first) return;
@@ -81,14 +85,15 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
     };
     compare(
         "bad records",
-        [](const HistoryPoint& p) { return p.bad ? std::optional<double>(*p.bad) : std::nullopt; }, 0, true);
+        [](const HistoryPoint& p) { return p.bad ? std::optional<double>(*p.bad) : std::nullopt; }, 0, true,
+        any);
     compare(
         "max ULP, ordinary rows", [](const HistoryPoint& p) { return p.ulp; }, kErrorStep, true);
     compare(
         "error/bound without the last rounding", [](const HistoryPoint& p) { return p.excess; }, kErrorStep,
         true);
     compare(
-        "share of the copy", [](const HistoryPoint& p) { return p.share; }, kSpeedStep, false, true);
+        "share of the copy", [](const HistoryPoint& p) { return p.share; }, kSpeedStep, false, same_machine);
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const HistoryChange& a, const HistoryChange& b) { return a.worse > b.worse; });

@@ -22,6 +22,7 @@ struct HistoryPoint {
 
 struct HistoryRun {
   std::string folder, commit, machine;
+  bool quick = false;  // a quick report, or a quick check
   std::map<std::string, HistoryPoint> keys;
 };
 
@@ -40,7 +41,9 @@ struct HistoryChanges {
   std::int64_t compared = 0;           // figures that the last report and one before it measured
 };
 /// A larger error by more than 1 %, or a lower share of the copy by more than 5 %, is a change; so is the
-/// opposite, and any other number of bad records. Shares are compared with those of the same machine.
+/// opposite, and any other number of bad records. Shares are compared with those of the same machine,
+/// and errors with those of quick reports, or of whole ones: a whole report meets rows that a quick one
+/// leaves out.
 HistoryChanges last_changes(const std::vector<HistoryRun>& runs);
 
 std::string render_history_page(const std::vector<HistoryRun>& runs);

@@ -70,6 +70,13 @@ TEST(History, SaysWhatGotWorseAndAgainstWhich) {
   EXPECT_TRUE(c[1].worse);
   EXPECT_EQ(c[2].figure, "error/bound without the last rounding");
   EXPECT_FALSE(c[2].worse);
+  // A quick report leaves out rows that a whole one meets. Speeds do not depend on that.
+  third.quick = true;
+  const auto [quick, of_quick] = last_changes({first, second, third});
+  EXPECT_EQ(of_quick, 4) << "two shares, and the bad records of two keys";
+  ASSERT_EQ(quick.size(), 2u);
+  EXPECT_EQ(quick[0].figure + ", " + quick[1].figure, "share of the copy, bad records");
+  EXPECT_NE(render_history_page({first, second, third}).find("<td>quick</td>"), std::string::npos);
   // Where nothing is compared, nothing is found to be well.
   EXPECT_EQ(last_changes({first}).compared, 0);
   for (const std::vector<HistoryRun>& runs : {std::vector{first}, std::vector{first, second}}) {

@@ -32,10 +32,11 @@ std::string label_of(const HistoryRun& run, std::size_t i) {
 }
 
 std::string runs_table(const std::vector<HistoryRun>& runs) {
-  std::string out = open_table({"#run", "commit", "machine", "folder", "#keys"}, false) + "<tbody>";
+  std::string out = open_table({"#run", "commit", "machine", "extent", "folder", "#keys"}, false) + "<tbody>";
   for (std::size_t i = 0; i < runs.size(); ++i)
-    out += fmt::format("<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td>", i + 1,
-                       escape(runs[i].commit), escape(runs[i].machine), escape(runs[i].folder)) +
+    out += fmt::format("<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td>",
+                       i + 1, escape(runs[i].commit), escape(runs[i].machine),
+                       runs[i].quick ? "quick" : "whole", escape(runs[i].folder)) +
            page::count_cell(static_cast<std::int64_t>(runs[i].keys.size())) + "</tr>";
   return scroll(out + "</tbody></table>");
 }
@@ -141,7 +142,9 @@ std::string render_history_page(const std::vector<HistoryRun>& runs) {
     f.sentence = fmt::format("In the last of {} reports {} of {} figures are worse than before.", runs.size(),
                              worse, grouped(compared));
   f.about =
-      "Runs are numbered in the order of the command line. Compare speeds only between runs on one machine.";
+      "Runs are numbered in the order of the command line. Compare speeds only between runs on one machine, "
+      "and "
+      "errors only between quick runs or between whole ones.";
   f.sections = {{"last", "What changed last", changes_table(changes)}};
   for (const DrawnFigure& figure : kDrawnFigures)
     if (std::string html = drawn(runs, figure); !html.empty())
