@@ -16,7 +16,6 @@
 namespace assay {
 namespace {
 
-
 Variant raw(const std::string& function, const IsolationOptions& options = {}) {
   return load_python(callable("raw_rows.py", function), options).at(0);
 }
@@ -37,6 +36,15 @@ TEST(PythonKernel, ARightCallableWritesWhereItIsTold) {
     EXPECT_EQ(o.late_write, "") << V;
     EXPECT_TRUE(t.right()) << V;
   }
+}
+
+/// A sandbox refuses some system calls: none that these need.
+TEST(PythonKernel, ItMayAskOtherProcesses) {
+  ASSAY_NEEDS_PYTHON("ctypes, multiprocessing, asyncio");
+  const Variant v = raw("asks_other_processes");
+  isolation::Trial t(3, 33);
+  EXPECT_EQ(t.run(v).fault, "");
+  EXPECT_TRUE(t.right());
 }
 
 TEST(PythonKernel, WhatItReturnsIsCopiedRowByRow) {

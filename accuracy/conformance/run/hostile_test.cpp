@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates that nobody should trust: each gets the record that the head of its file expects, and leaves
-// nothing behind (kernels/isolation/hostile/).
+// nothing behind (kernels/isolation/hostile/ and escapes/).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,7 +18,10 @@
 
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
+#include "kernels/isolation/worker/read_only.hpp"
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -25,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// So many candidates there are at least, and so many that may run without a sandbox.
-constexpr int kAll = 31, kHarmless = 20;
+constexpr int kAll = 34, kHarmless = 20;
 
 struct Expected {
   std::string name;
@@ -59,7 +63,7 @@ Expected expected_of(const fs::path& file) {
 
 std::vector<Expected> candidates() {
   std::vector<Expected> all;
-  for (const char* const folder : {"hostile", "unusual"})
+  for (const char* const folder : {"hostile", "escapes", "unusual"})
     for (const auto& entry : fs::directory_iterator(fs::path(ASSAY_HOSTILE_SOURCES).parent_path() / folder))
       if (entry.path().extension() == ".c") all.push_back(expected_of(entry.path()));
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -118,6 +122,50 @@ class Listener {
  private:
   const int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const std::string name_;
+};
+
+/// Sockets and a pipe of this process that have files, in a folder that no sandbox hides.
+class Reachable {
+ public:
+  Reachable() {
+    EXPECT_EQ(listen(stream_, 1), 0);
+    if (isolation::widest_reach() == isolation::Reach::device) {
+      std::printf("sockets and pipes with a file are not tried: on a GPU a worker reaches them\n");
+      return;
+    }
+    setenv("ASSAY_HOSTILE_STREAM", (folder_.path() / kStream).c_str(), 1);
+    setenv("ASSAY_HOSTILE_DATAGRAMS", (folder_.path() / kDatagrams).c_str(), 1);
+    if (!isolation::can_keep_read_only()) {
+      std::printf("a named pipe is not tried: this machine has no Landlock\n");
+      return;
+    }
+    const fs::path pipe = folder_.path() / "pipe";
+    EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    // Opening for writing would fail if nobody read.
+    reader_ = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    setenv("ASSAY_HOSTILE_PIPE", pipe.c_str(), 1);
+  }
+  ~Reachable() {
+    for (const char* const name : {"ASSAY_HOSTILE_STREAM", "ASSAY_HOSTILE_DATAGRAMS", "ASSAY_HOSTILE_PIPE"})
+      unsetenv(name);
+    for (const int fd : {stream_, datagrams_, reader_}) close(fd);
+  }
+
+ private:
+  static constexpr const char *kStream = "stream", *kDatagrams = "datagrams";
+  int bound(int type, const char* name) const {
+    const int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    const fs::path file = folder_.path() / name;
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    file.string().copy(at.sun_path, sizeof at.sun_path - 1);
+    EXPECT_EQ(bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0) << file;
+    return made;
+  }
+  const TestFolder folder_;
+  const int stream_ = bound(SOCK_STREAM, kStream);
+  const int datagrams_ = bound(SOCK_DGRAM, kDatagrams);
+  int reader_ = -1;
 };
 
 /// The files that candidates have written outside their sandbox.
@@ -182,6 +230,7 @@ TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
     std::printf("only candidates that are harmless without a sandbox are tried: %s\n", why.c_str());
   const Trace trace;
   const Listener listener;
+  const Reachable reachable;
   // More than 256 processes of the fork bomb take, so that it is their number that ends it.
   setenv("ASSAY_WORKER_MEMORY", "1024", 1);
   ASSERT_EQ(litter(), std::vector<std::string>{});

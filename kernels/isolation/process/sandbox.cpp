@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/process.hpp"
+#include "kernels/isolation/shared/refused_calls.hpp"
 
 extern char** environ;
 
@@ -186,6 +188,7 @@ struct Tried {
 Tried tried_now(Reach reach) {
   const std::string bwrap = found_on_path("bwrap");
   if (bwrap.empty()) return {"", "bwrap is not installed (Debian: apt-get install bubblewrap)"};
+  if (!can_refuse_calls()) return {"", "this machine can not refuse single system calls (seccomp)"};
   const std::string why = trial(words_of(bwrap, reach, false));
   return {why.empty() ? bwrap : "", why};
 }
@@ -221,7 +224,10 @@ std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
 std::vector<std::string> program_words() {
   if (!sandbox_wanted() || tried(Reach::host).bwrap.empty()) return {};
   std::vector<std::string> words = words_of(tried(Reach::host).bwrap, Reach::host, false);
-  words.push_back("--");
+  std::error_code ignored;
+  // It refuses the program what a worker is refused.
+  const std::string own = fs::canonical(worker_executable(""), ignored).string();
+  words.insert(words.end(), {"--", own, "worker", "program"});
   return words;
 }
 

@@ -22,7 +22,9 @@
 #include <string>
 
 #include "kernels/isolation/shared/message.hpp"
+#include "kernels/isolation/shared/refused_calls.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
+#include "kernels/isolation/worker/read_only.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -34,8 +36,8 @@ constexpr double kMostMemory = 0.9;
 /// A file may have this many bytes.
 constexpr rlim_t kMostFile = rlim_t{1} << 30;
 constexpr int kTickMs = 50;
-/// The most processes and threads that the operating system starts for the sandbox. It holds for no root user, and
-/// only a user namespace counts those of the sandbox alone.
+/// The most processes and threads that the operating system starts for the sandbox. It holds for no root
+/// user, and only a user namespace counts those of the sandbox alone.
 constexpr rlim_t kMostTasks = 4096;
 
 bool say(WardenSays says, int value) {
@@ -210,11 +212,23 @@ void guard_worker(const char* const* command) {
   step_back();
   if (own_namespace && has_user_namespace()) limit(RLIMIT_NPROC, kMostTasks);
   sigprocmask(SIG_SETMASK, &before, nullptr);
+  // With a GPU the namespace is not its own. That Landlock lets CUDA open another process's memory was never
+  // seen.
+  if (own_namespace) keep_read_only();
+  if (!refuse_calls(own_namespace ? Uses::host : Uses::gpu)) _exit(1);
   const bool told = say(WardenSays::started, 0);
   close(kWarden);
   close(kWardenExecutable);
   if (!told) _exit(1);
   if (!command[0]) return;
+  execv(command[0], const_cast<char* const*>(command));
+  std::perror(command[0]);
+  _exit(127);
+}
+
+void become_program(const char* const* command) {
+  keep_read_only();
+  if (!command[0] || !refuse_calls(Uses::host)) _exit(126);
   execv(command[0], const_cast<char* const*>(command));
   std::perror(command[0]);
   _exit(127);

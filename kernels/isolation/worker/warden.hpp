@@ -9,4 +9,7 @@ namespace assay::isolation {
 /// only if that is this program's own.
 void guard_worker(const char* const* command);
 
+/// Runs a command that is no worker, with what a sandbox refuses to a worker.
+[[noreturn]] void become_program(const char* const* command);
+
 }  // namespace assay::isolation

@@ -86,6 +86,7 @@ int run_worker(int argc, const char* const* argv) {
     guard_worker(argv + 3);
     return serve(open_kernels);
   }
+  if (argc > 2 && std::string_view(argv[2]) == "program") become_program(argv + 3);
   if (argc != 3 || std::string(argv[2]) != std::to_string(kSocket)) {
     std::fprintf(stderr, "assay: worker: is started by assay itself\n");
     return 2;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls that the operating system refuses a kernel in a sandbox: namespaces and read-only files do not
+// keep it from them.
+#pragma once
+
+namespace assay::isolation {
+
+/// What a worker may use. With a GPU it is in the process namespace of the machine, and CUDA needs a Unix
+/// socket.
+enum class Uses { host, gpu };
+
+/// True if this machine can refuse single calls.
+bool can_refuse_calls();
+
+/// Refuses them to this thread, from now on, and to all that it starts. False if that failed.
+bool refuse_calls(Uses uses);
+
+}  // namespace assay::isolation
