@@ -101,7 +101,11 @@ CLI::Option* add_device(CLI::App& command, int& device) {
   return add_whole(command, "--device", device, "CUDA device ordinal")->capture_default_str();
 }
 
+static bool demanded = false;
+bool sandbox_demanded() { return demanded; }
+
 void add_sandbox(CLI::App& command) {
+  demanded = false;
   command.add_flag_callback(
       "--sandbox",
       [&command] {
@@ -110,6 +114,7 @@ void add_sandbox(CLI::App& command) {
           throw InputError("--sandbox and --no-sandbox: give only one of them");
         if (const std::string why = why_not_sandboxed(); !why.empty())
           throw EnvironmentError("--sandbox: " + why);
+        demanded = true;
       },
       "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
   command.add_flag_callback(

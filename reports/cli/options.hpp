@@ -79,6 +79,8 @@ void choose_device(int device);
 
 /// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap works.
 void add_sandbox(CLI::App& command);
+/// True if --sandbox was given: nothing may run a kernel outside of a sandbox.
+bool sandbox_demanded();
 /// --device, --shared, --sandbox, --no-sandbox and --require, of a command that judges kernels in workers.
 void add_machine(CLI::App& command, int& device, bool& shared, std::string& require);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/data/environment.hpp"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -69,6 +70,7 @@ std::string utc_now() {
 namespace {
 constexpr const char* kSandbox = "sandbox";
 constexpr const char* kNone = "none: ";
+constexpr const char* kSome = "bubblewrap, but not for ";
 }  // namespace
 
 std::pair<std::string, std::string> sandbox_of_workers() {
@@ -76,9 +78,19 @@ std::pair<std::string, std::string> sandbox_of_workers() {
   return {kSandbox, why.empty() ? "bubblewrap" : kNone + why};
 }
 
+void say_not_sandboxed(std::vector<std::pair<std::string, std::string>>& environment,
+                       const std::set<std::string>& groups) {
+  if (groups.empty()) return;
+  for (auto& [label, value] : environment)
+    if (label == kSandbox && !value.starts_with(kNone))
+      value = fmt::format("{}{} {}: the tool runs a kernel outside of any sandbox", kSome,
+                          groups.size() == 1 ? "the group" : "the groups", fmt::join(groups, ", "));
+}
+
 std::string not_sandboxed(const std::vector<std::pair<std::string, std::string>>& environment) {
   for (const auto& [label, value] : environment)
-    if (label == kSandbox && value.starts_with(kNone)) return value.substr(std::string(kNone).size());
+    for (const std::string_view head : {kNone, kSome})
+      if (label == kSandbox && value.starts_with(head)) return value.substr(head.size());
   return {};
 }
 

@@ -84,6 +84,11 @@ int run_check_command(CheckArguments& o) {
   o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
   seed_properties(o.run.seed);
   if (o.sanitize) o.run.also.push_back("sanitize");
+  const bool sanitizes = o.sanitize || std::count(o.run.only.begin(), o.run.only.end(), "sanitize") > 0;
+  if (sanitizes && sandbox_demanded())
+    throw InputError(
+        "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
+        "them");
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const Shard shard = fuzz::shard_of(o.shard);
   const std::size_t named = o.targets.words.size();

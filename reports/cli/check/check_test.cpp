@@ -15,8 +15,10 @@
 
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/compare.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -300,6 +302,28 @@ TEST_F(CheckCommand, WhatTheMachineLacksForTheOnlyGroupIsSaidInOneLine) {
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(err, "assay: --only sanitize: compute-sanitizer is not in PATH\n");
   EXPECT_EQ(out.find("FAIL"), std::string::npos) << out;
+}
+
+TEST_F(CheckCommand, ASandboxAndASanitizerExcludeEachOther) {
+  if (!why_not_sandboxed().empty()) GTEST_SKIP() << why_not_sandboxed();
+  for (const char* const how : {"--sanitize", "--only sanitize"}) {
+    EXPECT_EQ(check(std::string("safe_block/f32@host --sandbox ") + how), kBadCall) << out;
+    EXPECT_EQ(err,
+              "assay: --sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give "
+              "only one of them\n");
+  }
+}
+
+TEST(Sandbox, GroupsThatRanOutsideAreNamed) {
+  std::vector<std::pair<std::string, std::string>> one = {{"host", "x"}, {"sandbox", "bubblewrap"}};
+  say_not_sandboxed(one, {});
+  EXPECT_EQ(not_sandboxed(one), "");
+  say_not_sandboxed(one, {"races"});
+  EXPECT_EQ(not_sandboxed(one), "the group races: the tool runs a kernel outside of any sandbox");
+  EXPECT_EQ(one[0].second, "x");
+  std::vector<std::pair<std::string, std::string>> none = {{"sandbox", "none: --no-sandbox"}};
+  say_not_sandboxed(none, {"races", "sanitize"});
+  EXPECT_EQ(not_sandboxed(none), "--no-sandbox");
 }
 
 TEST_F(CheckCommand, WhatWasOnlyLaunchedIsNotJudged) {

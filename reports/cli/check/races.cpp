@@ -16,6 +16,7 @@
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/targets/source_candidates.hpp"
 
 namespace assay {
@@ -134,6 +135,7 @@ void run_racecheck(Bench& bench, const ConformanceCase& c) {
     return;
   }
   Record r = bench.blank(c);
+  say_unsandboxed(r);
   judge_watched(r, w.ran, Check::race, w.found);
   bench.emit(0, std::move(r));
 }
@@ -153,9 +155,17 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
     run_racecheck(bench, cases[0]);
     return;
   }
+  if (file && sandbox_demanded()) {
+    bench.emit(0, bench.unsupported(cases[0], "races: " + sanitizer_missing()));
+    return;
+  }
 #if defined(__SANITIZE_THREAD__)
   if (!on_host(bench.variant().backend)) {
     bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
+    return;
+  }
+  if (sandbox_demanded()) {
+    bench.emit(0, bench.unsupported(cases[0], "races: " + sanitizer_missing()));
     return;
   }
   const Ran ran = shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
@@ -163,6 +173,7 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
                                                   bench.options().target, cases[0].V),
                                       bench.seed()));
   Record r = bench.blank(cases[0]);
+  say_unsandboxed(r);
   judge_watched(r, ran, Check::race, line_with(ran.output, {"data race"}));
   bench.emit(0, std::move(r));
 #else

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +13,9 @@
 #include <string>
 
 #include "accuracy/conformance/bench.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reports/cli/check/groups.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/targets/source_candidates.hpp"
 
 namespace assay {
@@ -29,6 +32,27 @@ std::string child(int passed, int outside) {
          " outside the domain or not expressible'\n";
 }
 const char* const kChildsStatus = "exit 3\n";
+
+/// The launcher of a kernel in a sandbox. Nothing is launched here.
+class Sandboxed : public Launcher {
+ public:
+  LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override { return {}; }
+  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
+                                           const LaunchOptions&) override {
+    return {};
+  }
+  std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return true; }
+  bool sandboxed() const override { return true; }
+  void restart() override {}
+};
+
+/// What the parser of a command does with this option.
+void give(const std::string& option) {
+  CLI::App command;
+  add_sandbox(command);
+  command.parse(option);
+}
 
 class Races : public testing::Test {
  protected:
@@ -66,6 +90,7 @@ class Races : public testing::Test {
     v.backend = Backend::plugin;
     v.variant = target;
     v.origin = target;
+    v.launcher = std::make_shared<Sandboxed>();
     OneFile file;
     file.source = target;
     remember_source(v, file);
@@ -118,6 +143,20 @@ TEST_F(Races, WhatWasWatchedWithoutARacePasses) {
   const Record r = record("clean.cu");
   EXPECT_EQ(r.status, Status::pass) << r.reason;
   EXPECT_NE(find_check(r, Check::race), nullptr);
+  // The tool's target can not run in a sandbox, whatever the kernel's other cases do.
+  EXPECT_EQ(r.where, Where::not_sandboxed);
+}
+
+TEST_F(Races, NothingIsWatchedOutsideIfASandboxIsDemanded) {
+  if (!why_not_sandboxed().empty()) GTEST_SKIP() << why_not_sandboxed();
+  does("boxed.cu", child(9, 0) + kClean + kChildsStatus);
+  give("--sandbox");
+  const Record r = record("boxed.cu", "boxed.cu");
+  give("");
+  EXPECT_EQ(calls(), 0);
+  EXPECT_EQ(r.status, Status::unsupported) << r.reason;
+  EXPECT_EQ(r.reason, "races: --sandbox was given, and the tool runs a kernel outside of any sandbox");
+  EXPECT_EQ(record("boxed.cu").status, Status::pass);
 }
 
 TEST_F(Races, AnEarlyAnswerCountsIfEveryLaunchWasWatched) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
@@ -122,6 +123,10 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
     data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
                         std::make_move_iterator(result.records.end()));
   }
+  std::set<std::string> outside;
+  for (const Record& r : data.records)
+    if (r.where == Where::not_sandboxed) outside.insert(r.group);
+  say_not_sandboxed(data.environment, outside);
   data.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return data;
 }

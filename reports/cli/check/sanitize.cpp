@@ -16,7 +16,8 @@ using conformance::ConformanceCase;
 /// The command for a case of a registered key. The process that fills the buffers also launches.
 std::string in_process_command(const Bench& bench) {
   return fmt::format(
-      "timeout --foreground 600 {} report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out \"$out\"",
+      "timeout --foreground 600 {} report --key {} --family row_encoded --V 33 --rows 3 --threads 1 --out "
+      "\"$out\"",
       shell_quoted(own_path()), bench.variant().key());
 }
 
@@ -38,9 +39,13 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
       continue;
     }
     std::string found;
-    const Ran ran = sanitized(
-        tool, unseen ? in_process_command(bench) : child_command(bench.options().target + " --only layout --V 33", bench.seed()), found);
+    const Ran ran =
+        sanitized(tool,
+                  unseen ? in_process_command(bench)
+                         : child_command(bench.options().target + " --only layout --V 33", bench.seed()),
+                  found);
     Record r = bench.blank(cases[i]);
+    say_unsandboxed(r);
     judge_watched(r, ran, *parse_check(tool), found);
     bench.emit(i, std::move(r));
   }

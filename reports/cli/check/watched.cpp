@@ -16,6 +16,7 @@
 #include "accuracy/reproduce.hpp"
 #include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/data/summary.hpp"
 
 namespace assay {
@@ -95,6 +96,10 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
   conformance::settle(r);
 }
 
+void say_unsandboxed(Record& r) {
+  if (r.where == Where::sandbox) r.where = Where::not_sandboxed;
+}
+
 /// Status of a run whose tool ended without a summary.
 static constexpr int kNoSummary = 87;
 
@@ -122,6 +127,7 @@ Ran sanitized(const std::string& tool, const std::string& child, std::string& fo
 }
 
 std::string sanitizer_missing() {
+  if (sandbox_demanded()) return "--sandbox was given, and the tool runs a kernel outside of any sandbox";
   return shell("command -v compute-sanitizer").status == 0 ? "" : "compute-sanitizer is not in PATH";
 }
 

@@ -42,7 +42,10 @@ std::string line_with(const std::string& output, std::initializer_list<const cha
 /// a fault of the launch, not the kind of fault that the tool looks for.
 void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& found);
 
-/// Empty, or what this machine lacks for the groups that use compute-sanitizer.
+/// Empty, or why no group may use compute-sanitizer: this machine lacks it, or --sandbox was given.
 std::string sanitizer_missing();
+
+/// The tool ran the kernel outside of its sandbox, and the record says so.
+void say_unsandboxed(Record& r);
 
 }  // namespace assay
