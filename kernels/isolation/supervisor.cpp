@@ -29,13 +29,17 @@ Reach reach_of(const Subject& subject) {
   return host ? Reach::host : widest_reach();
 }
 
+/// Whose it is: the file's or the module's. Registered kernels trust each other.
+std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.name : std::string(); }
+
 }  // namespace
 
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
     : subject_(std::move(subject)),
       options_(options),
       sandboxed_(options.sandbox && why_not_sandboxed(reach_of(subject_)).empty()),
-      parent_(worker_parent(command_of(subject_, options), reach_of(subject_), sandboxed_)) {}
+      parent_(worker_parent(command_of(subject_, options), reach_of(subject_), sandboxed_,
+                            kernel_of(subject_))) {}
 
 void Supervisor::start() {
   if (process_) return;

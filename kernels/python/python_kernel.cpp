@@ -17,8 +17,8 @@
 #include "kernels/adapter/entry/names.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
-#include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
+#include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/python/embedded_worker.hpp"
 #include "reference/environment_error.hpp"
 
@@ -107,8 +107,9 @@ std::string stamp_of(const PythonCallable& c, const std::string& place) {
 
 /// The process that forks the workers of this command. Everybody who asks while it is in use gets the same
 /// one.
-std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each, const std::string& stamp,
-                                                     isolation::Reach reach, bool sandbox) {
+std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each, const std::string& place,
+                                                     const std::string& stamp, isolation::Reach reach,
+                                                     bool sandbox) {
   static std::mutex mutex;
   static std::map<std::vector<std::string>, std::weak_ptr<isolation::WarmProcess>> all;
   isolation::Command forks = each;
@@ -121,7 +122,7 @@ std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& e
   std::shared_ptr<isolation::WarmProcess> warm = all[key].lock();
   if (!warm)
     all[key] = warm =
-        std::make_shared<isolation::WarmProcess>(isolation::worker_parent(forks, reach, sandbox));
+        std::make_shared<isolation::WarmProcess>(isolation::worker_parent(forks, reach, sandbox, place));
   return warm;
 }
 
@@ -147,7 +148,8 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   subject.most_workers = kMostOnDevice;
   subject.on_host = c.host;
   const isolation::Reach reach = c.host ? isolation::Reach::host : isolation::widest_reach();
-  const auto warm = subject.warm = warm_process(subject.command, stamp_of(c, place), reach, options.sandbox);
+  const auto warm = subject.warm =
+      warm_process(subject.command, place, stamp_of(c, place), reach, options.sandbox);
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
   std::string each;

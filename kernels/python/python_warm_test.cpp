@@ -254,6 +254,33 @@ TEST(PythonWarm, FewWorkersShareAGpu) {
   EXPECT_GT(most("device_rows.py"), 0);
 }
 
+/// Workers of one kernel find what another has compiled. Those of another kernel find neither that nor them.
+TEST(PythonWarm, TwoKernelsShareNoSandbox) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  if (const std::string why = why_not_sandboxed(); !why.empty()) GTEST_SKIP() << why;
+  const TestFolder folder;
+  std::vector<Variant> all;
+  for (const char* const file : {"one.py", "other.py"}) {
+    PythonCallable c = callable(file, "f");
+    c.place = folder.path() / file;
+    std::ofstream(c.place)
+        << "import os\nASSAY_TENSORS = 'dlpack'\n"
+           "def f(x, out):\n"
+           "    at, place = os.environ['TRITON_CACHE_DIR'], os.readlink('/proc/self/ns/pid')\n"
+           "    seen = os.listdir(at)\n"
+           "    open(at + '/compiled', 'w').close()\n"
+           "    raise ValueError(f'{place} {seen}')\n";
+    all.push_back(load_python(c).at(0));
+  }
+  const std::string first = said(all[0]), other = said(all[1]);
+  EXPECT_TRUE(first.ends_with("] []")) << first;
+  EXPECT_TRUE(other.ends_with("] []")) << other;
+  EXPECT_NE(first, other);
+  all[0].launcher->restart();
+  const std::string again = said(all[0]);
+  EXPECT_EQ(again, first.substr(0, first.size() - 2) + "['compiled']");
+}
+
 /// What the process that forks calls its workers is a name of the sandbox.
 TEST(PythonWarm, ItForksInASandboxToo) {
   ASSAY_NEEDS_PYTHON("ctypes");

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -58,32 +59,37 @@ Shown& shown() {
   return all;
 }
 
-/// A folder for what workers compile: all workers of this process find it there. It ends with this process.
-const std::string& compiled() {
-  static const struct Folder {
-    Folder() {
+/// A folder for what the workers of one kernel compile: all of them find it there, and those of another
+/// kernel do not. It ends with this process. Empty if none can be made.
+std::string compiled(const std::string& kernel) {
+  static struct Folders {
+    Folders() {
       path = (fs::temp_directory_path() / "assay-compiled-XXXXXX").string();
       if (!mkdtemp(path.data())) path.clear();
     }
-    ~Folder() {
+    ~Folders() {
       std::error_code ignored;
       if (!path.empty()) fs::remove_all(path, ignored);
     }
     std::string path;
-  } folder;
-  return folder.path;
+    std::mutex mutex;
+    std::map<std::string, std::string> of;
+  } all;
+  if (all.path.empty()) return {};
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.of.try_emplace(kernel, all.path + "/" + std::to_string(all.of.size())).first->second;
 }
 
 /// Where compilers that run in a worker keep what they have made: where this process says, or in a folder
 /// that ends with it.
-std::vector<std::string> words_of_compilers() {
+std::vector<std::string> words_of_compilers(const std::string& kernel) {
   std::vector<std::string> words;
   for (const char* const name : {"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "NUMBA_CACHE_DIR",
                                  "CUDA_CACHE_PATH", "XDG_CACHE_HOME"}) {
     // The user's caches of other programs stay as they are.
     const char* const own = std::string_view(name) == "XDG_CACHE_HOME" ? nullptr : std::getenv(name);
     std::error_code ignored;
-    const std::string folder = own && *own ? fs::absolute(own, ignored).string() : compiled();
+    const std::string folder = own && *own ? fs::absolute(own, ignored).string() : compiled(kernel);
     if (folder.empty()) continue;
     fs::create_directories(folder, ignored);
     words.insert(words.end(), {"--bind-try", folder, folder, "--setenv", name, folder});
@@ -91,7 +97,8 @@ std::vector<std::string> words_of_compilers() {
   return words;
 }
 
-std::vector<std::string> words_of(const std::string& bwrap, Reach reach, bool compiles) {
+std::vector<std::string> words_of(const std::string& bwrap, Reach reach,
+                                  const std::optional<std::string>& compiles = {}) {
   std::vector<std::string> words = {bwrap,
                                     "--die-with-parent",
                                     "--new-session",
@@ -118,7 +125,7 @@ std::vector<std::string> words_of(const std::string& bwrap, Reach reach, bool co
   for (const std::string& place : needed)
     if (inside(place, "/run") || inside(place, kScratch)) add({"--ro-bind", place.c_str(), place.c_str()});
   if (compiles)
-    for (std::string& word : words_of_compilers()) words.push_back(std::move(word));
+    for (std::string& word : words_of_compilers(*compiles)) words.push_back(std::move(word));
   if (reach == Reach::device) {
     // The names of all device files of the driver begin like this.
     for (const auto& entry : fs::directory_iterator("/dev", ignored))
@@ -189,7 +196,7 @@ Tried tried_now(Reach reach) {
   const std::string bwrap = found_on_path("bwrap");
   if (bwrap.empty()) return {"", "bwrap is not installed (Debian: apt-get install bubblewrap)"};
   if (!can_refuse_calls()) return {"", "this machine can not refuse single system calls (seccomp)"};
-  const std::string why = trial(words_of(bwrap, reach, false));
+  const std::string why = trial(words_of(bwrap, reach));
   return {why.empty() ? bwrap : "", why};
 }
 
@@ -212,7 +219,7 @@ void sandbox_shows(const std::string& file) {
   shown().places.insert((folder == kScratch || folder == "/run" ? whole : folder).string());
 }
 
-std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
+std::vector<std::string> sandbox_words(Reach reach, const std::optional<std::string>& compiles) {
   if (!sandbox_wanted() || tried(reach).bwrap.empty()) return {};
   std::vector<std::string> words = words_of(tried(reach).bwrap, reach, compiles);
   // Else `bwrap` would be the first process, and the warden the second.
@@ -223,7 +230,7 @@ std::vector<std::string> sandbox_words(Reach reach, bool compiles) {
 
 std::vector<std::string> program_words() {
   if (!sandbox_wanted() || tried(Reach::host).bwrap.empty()) return {};
-  std::vector<std::string> words = words_of(tried(Reach::host).bwrap, Reach::host, false);
+  std::vector<std::string> words = words_of(tried(Reach::host).bwrap, Reach::host);
   std::error_code ignored;
   // It refuses the program what a worker is refused.
   const std::string own = fs::canonical(worker_executable(""), ignored).string();

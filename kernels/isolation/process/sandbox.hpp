@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,12 @@ std::vector<std::string> program_words();
 /// The reach of a worker of which nobody knows whether it uses a GPU.
 Reach widest_reach();
 
-/// The words of `bwrap` in front of the command. Empty if this machine can not run it. `compiles`: workers of
-/// this process share a folder for what they compile.
-std::vector<std::string> sandbox_words(Reach reach, bool compiles);
+/// The words of `bwrap` in front of the command. Empty if this machine can not run it. `compiles`: the kernel
+/// whose workers share a folder for what they compile.
+std::vector<std::string> sandbox_words(Reach reach, const std::optional<std::string>& compiles);
 
-/// Workers that start from now on find the folder of this file, even in /run or /dev/shm, which are empty for them
-/// otherwise.
+/// Workers that start from now on find the folder of this file, even in /run or /dev/shm, which are empty for
+/// them otherwise.
 void sandbox_shows(const std::string& file);
 
 /// False: workers that are started from now on run without a sandbox.

@@ -175,10 +175,12 @@ std::string SandboxSpawner::ended_it(pid_t pid) {
   return at->second.why;
 }
 
-std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox) {
+std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox,
+                                      const std::string& kernel) {
   // An interpreter may compile what it runs, and a driver what was compiled for another device.
   const bool compiles = command.library >= 0 || reach == Reach::device;
-  std::vector<std::string> words = sandbox ? sandbox_words(reach, compiles) : std::vector<std::string>();
+  std::vector<std::string> words;
+  if (sandbox) words = sandbox_words(reach, compiles ? std::optional(kernel) : std::nullopt);
   if (words.empty()) return std::make_shared<Spawner>(command);
   return std::make_shared<SandboxSpawner>(std::move(words), warden_executable(command.words[0]), command);
 }

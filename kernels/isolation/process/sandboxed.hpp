@@ -47,7 +47,9 @@ class SandboxSpawner : public Parent {
   std::map<pid_t, Sandbox> all_;  // by the worker's process id
 };
 
-/// A parent of the command's workers: in a sandbox where one is wanted and works.
-std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox);
+/// A parent of the command's workers: in a sandbox where one is wanted and works. `kernel`: whose workers
+/// they are. Those of different kernels share nothing that they can write.
+std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox,
+                                      const std::string& kernel);
 
 }  // namespace assay::isolation
