@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "kernels/isolation/isolation_test.hpp"
+#include "kernels/isolation/shared/runtime_name.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 
@@ -50,6 +51,52 @@ TEST(Plugin, ReadsEveryVariantAndFindsOneByName) {
   }
   EXPECT_EQ(load_plugin(path + "#quarters/f16:f32").size(), 1u);
   EXPECT_EQ(refusal_of_plugin(path + "#quarters/f32"), path + ": has no variant quarters/f32");
+}
+
+/// AddressSanitizer's runtime must be the first library of a process. A worker begins again with it.
+TEST(Plugin, WhatWasLinkedWithAddressSanitizerIsWatched) {
+  if (!std::filesystem::exists(fixture("fixture_watched"))) GTEST_SKIP() << "this compiler did not build it";
+  for (const bool sandbox : {true, false}) {
+    const Variant v = load_plugin(fixture("fixture_watched"), {.sandbox = sandbox}).at(0);
+    for (int n = 0; n < 2; ++n) {
+      Trial t(3, 33);
+      EXPECT_EQ(t.run(v).fault, "") << sandbox;
+      EXPECT_TRUE(t.right());
+      Trial past(3, 1000);
+      const std::string fault = past.run(v).fault;
+      EXPECT_NE(fault.find("AddressSanitizer: heap-buffer-overflow"), std::string::npos) << fault;
+    }
+  }
+}
+
+/// The name stands in a file that nobody trusts, and is to be loaded.
+TEST(Plugin, OnlyARuntimeIsLoadedFirst) {
+  for (const char* const right : {"libasan.so.8", "libclang_rt.asan-x86_64.so"})
+    EXPECT_TRUE(is_runtime_name(right)) << right;
+  for (const char* const wrong : {"", "libm.so.6", "/tmp/libasan.so.8", "libasan.so.8/../x",
+                                  "libasan.so.8:x.so", "libasan.so.8 x.so", "xlibasan.so.8"})
+    EXPECT_FALSE(is_runtime_name(wrong)) << wrong;
+}
+
+TEST(Plugin, AMissingRuntimeIsNamed) {
+  const std::string watched = fixture("fixture_watched");
+  if (!std::filesystem::exists(watched)) GTEST_SKIP() << "this compiler did not build it";
+  // The same object, which names a runtime that no machine has.
+  std::ifstream in(watched, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const std::size_t at = bytes.find("libasan.so.");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 11] = 'x';
+  const TestFolder folder;
+  const std::string path = folder.path() / "lacks.so";
+  std::ofstream(path, std::ios::binary) << bytes;
+  const std::string why = refusal_of_plugin(path);
+#if defined(__SANITIZE_ADDRESS__)
+  EXPECT_NE(why.find("can not be loaded"), std::string::npos) << why;
+#else
+  EXPECT_EQ(why, path + ": was linked with AddressSanitizer, and its runtime " + bytes.substr(at, 12) +
+                     " can not be loaded: LD_LIBRARY_PATH may name the folder where it is");
+#endif
 }
 
 TEST(Plugin, OtherVersionsOfTheStructsAreRead) {

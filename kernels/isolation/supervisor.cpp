@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
+#include "kernels/isolation/shared/runtime_name.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/environment_error.hpp"
 
@@ -99,6 +101,10 @@ void Supervisor::start_once() {
   try {
     const Loaded& loaded = ask<Loaded>(request, {arena_->descriptor()});
     allowed_ = allowed;
+    if (const std::string runtime = loaded.runtime.get(); !runtime.empty()) {
+      begin_with(runtime);
+      return start_once();
+    }
     entries_ = loaded.count;
     made_of_ = loaded.made_of.get();
     if (std::string error = loaded.error.get(); !error.empty()) {
@@ -115,6 +121,21 @@ void Supervisor::start_once() {
                                  f.ended == Ended::hung ? "hung" : "crashed", f.text),
                      f.ended);
   }
+}
+
+void Supervisor::begin_with(const std::string& runtime) {
+  drop_worker();
+  if (runtime == runtime_ || !is_runtime_name(runtime))
+    throw InputError(
+        fmt::format("{}: was linked with AddressSanitizer, and its runtime {} can not be loaded: "
+                    "LD_LIBRARY_PATH may name the folder where it is",
+                    shown(), runtime));
+  runtime_ = runtime;
+  Command command = command_of(subject_, options_);
+  command.environment = {{"LD_PRELOAD", runtime}};
+  // What a worker still has at its end is not the kernel's loss.
+  if (!std::getenv("ASAN_OPTIONS")) command.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");
+  parent_ = worker_parent(command, reach_of(subject_), sandboxed_, kernel_of(subject_));
 }
 
 std::uint32_t Supervisor::load() {

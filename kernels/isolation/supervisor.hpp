@@ -106,6 +106,8 @@ class Supervisor {
   void parts_on_host(Launch& request, PartBuffers& buffers, PartOutcome& outcome);
   void parts_on_device(Launch& request, PartBuffers& buffers, PartOutcome& outcome);
   void take(const std::vector<Images*>& images, const Launch& request, Outcomes& outcomes);
+  /// Its workers have this library as their first one from now on. Throws InputError.
+  void begin_with(const std::string& runtime);
   void wait_for_bystanders();
   std::string changed(Images& images, int slot);
   void remember(const std::vector<Images*>& images, const Launch& request, std::uint64_t most);
@@ -114,7 +116,8 @@ class Supervisor {
   const Subject subject_;
   const IsolationOptions options_;
   const bool sandboxed_;
-  const std::shared_ptr<Parent> parent_;
+  std::shared_ptr<Parent> parent_;
+  std::string runtime_;  // the library that its workers have as their first
   std::mutex mutex_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Process> process_;

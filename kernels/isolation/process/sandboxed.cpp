@@ -72,6 +72,9 @@ void offer_to_oom_killer(pid_t pid) {
 SandboxSpawner::SandboxSpawner(std::vector<std::string> sandbox, std::string warden, Command command)
     : warden_(std::move(warden)), command_(std::move(command)) {
   whole_.words = std::move(sandbox);
+  // Not for `bwrap` itself. Its last word is "--".
+  for (const auto& [name, value] : command_.environment)
+    whole_.words.insert(whole_.words.end() - 1, {"--setenv", name, value});
   whole_.words.insert(whole_.words.end(),
                       {"/proc/self/fd/" + std::to_string(kWardenExecutable), "worker", "warden"});
   if (command_.words[0] != warden_)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "kernels/isolation/process/process.hpp"
@@ -31,8 +33,8 @@ bool has_worker_verb = false;
 
 namespace {
 
-/// While it lives, what this thread starts runs before other programs, if this user may ask for that (root may).
-/// A warden must get the processor although a kernel has started thousands of processes.
+/// While it lives, what this thread starts runs before other programs, if this user may ask for that (root
+/// may). A warden must get the processor although a kernel has started thousands of processes.
 class RunsFirst {
  public:
   RunsFirst() : policy_(sched_getscheduler(0)) {
@@ -48,6 +50,26 @@ class RunsFirst {
  private:
   int policy_;
   sched_param before_{};
+};
+
+/// The environment of this process with more in it, as posix_spawn takes it.
+class Environment {
+ public:
+  explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
+    for (const auto& [name, value] : more) own_.push_back(name + "=" + value);
+    for (char** one = environ; *one; ++one)
+      if (std::none_of(more.begin(), more.end(), [&](const auto& pair) {
+            return std::string_view(*one).starts_with(pair.first + "=");
+          }))
+        all_.push_back(*one);
+    for (std::string& one : own_) all_.push_back(one.data());
+    all_.push_back(nullptr);
+  }
+  char** get() { return all_.data(); }
+
+ private:
+  std::vector<std::string> own_;
+  std::vector<char*> all_;
 };
 
 int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
@@ -75,7 +97,8 @@ int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
   argv.push_back(nullptr);
   std::optional<RunsFirst> first;
   if (command.warden >= 0) first.emplace();
-  const int error = posix_spawn(&pid, argv[0], &files, &how, argv.data(), environ);
+  const int error =
+      posix_spawn(&pid, argv[0], &files, &how, argv.data(), Environment(command.environment).get());
   first.reset();
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);

@@ -21,6 +21,8 @@ struct Command {
   int library = -1;                // a descriptor that it gets as kLibrary, or -1
   int warden = -1;                 // a descriptor that it gets as kWarden, or -1
   int executable = -1;             // a descriptor that it gets as kWardenExecutable, or -1
+  /// Added to its environment: names and values.
+  std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
 /// The executable to run as a sandbox's warden: this one, or the `assay` built beside it. `worker` if there

@@ -100,6 +100,7 @@ struct Loaded {
   std::uint32_t count = 0;  // entries
   Text<1024> error;         // empty if it could be loaded
   std::int32_t lacks = 0;   // 1: the error is that the machine lacks something
+  Text<64> runtime;         // a library that must be the first one of the worker. Nothing was loaded then
   Text<256> made_of;        // of an interpreter: versions, and where the tensors lie
 };
 

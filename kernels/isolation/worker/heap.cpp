@@ -25,6 +25,13 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
+// The heap of AddressSanitizer, if its runtime was loaded first. It has guards of its own, and what its other
+// functions allocate must be freed by it. Else these are null.
+[[gnu::weak]] void* __interceptor_malloc(size_t);
+[[gnu::weak]] void* __interceptor_calloc(size_t, size_t);
+[[gnu::weak]] void* __interceptor_realloc(void*, size_t);
+[[gnu::weak]] void* __interceptor_memalign(size_t, size_t);
+[[gnu::weak]] void __interceptor_free(void*);
 }
 #endif
 
@@ -163,6 +170,10 @@ constinit Table guarded_blocks;
 
 /// `alignment`: a power of two; 0: that of malloc. Null if there is no memory.
 void* allocated(std::size_t bytes, std::size_t alignment, bool zeros) {
+  if (__interceptor_malloc) {
+    if (zeros) return __interceptor_calloc(1, bytes);
+    return alignment == 0 ? __interceptor_malloc(bytes) : __interceptor_memalign(alignment, bytes);
+  }
   const bool guarded = heap_watches > 0 && bytes < SIZE_MAX / 2;
   if (!guarded) {
     if (zeros) return __libc_calloc(1, bytes);
@@ -184,6 +195,7 @@ void* allocated(std::size_t bytes, std::size_t alignment, bool zeros) {
 }
 
 void released(void* p) {
+  if (__interceptor_malloc) return __interceptor_free(p);
   const Block b = p && guards_exist ? guarded_blocks.take(p) : Block();
   __libc_free(b.at ? b.at - b.front : p);
 }
@@ -235,6 +247,7 @@ void* calloc(size_t n, size_t each) {
   return allocated(bytes, 0, true);
 }
 void* realloc(void* p, size_t bytes) {
+  if (__interceptor_malloc) return __interceptor_realloc(p, bytes);
   const size_t had = p && guards_exist ? guarded_blocks.size_of(p) : SIZE_MAX;
   if (had == SIZE_MAX && (p || heap_watches == 0)) return __libc_realloc(p, bytes);
   if (p && bytes == 0) {

@@ -68,6 +68,8 @@ std::string PluginLibrary::open(const std::string& path) {
     const char* const why = dlerror();
     std::string text = why ? why : "dlopen failed";
     if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
+    if (text.find("undefined symbol: __asan_") != std::string::npos)
+      text += " (link it with the runtime of AddressSanitizer, too; for clang: -shared-libasan)";
     return "can not be loaded: " + text;
   }
   void* const symbol = dlsym(library, ASSAY_PLUGIN_SYMBOL);

@@ -10,6 +10,7 @@
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/process/spawn.hpp"
 #include "kernels/isolation/worker/loop.hpp"
+#include "kernels/isolation/worker/needed_runtime.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
 #include "kernels/isolation/worker/warden.hpp"
 
@@ -63,6 +64,10 @@ class RegisteredKernels : public WorkerKernels {
 std::unique_ptr<WorkerKernels> open_kernels(const Load& request, Loaded& loaded) {
   const std::string name = request.name.get();
   if (request.plugin) {
+    if (const std::string runtime = missing_runtime(name); !runtime.empty()) {
+      loaded.runtime.set(runtime);
+      return nullptr;
+    }
     auto library = std::make_unique<PluginLibrary>();
     loaded.error.set(library->open(name));
     return library;
