@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ namespace assay::fuzz {
 
 inline std::string text_of_bytes(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+inline std::span<const std::byte> bytes_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const std::byte*>(data), size};
 }
 
 /// Ends the process if `holds` is false. For example: what was read must equal what is read back after

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "reference/error.hpp"
 
@@ -57,22 +58,34 @@ FileBytes::FileBytes(const std::filesystem::path& file) : ByteSource(file.string
   if (std::filesystem::is_directory(status)) refuse_file(place(), "is a directory");
   if (!std::filesystem::is_regular_file(status)) refuse_file(place(), "is not a regular file");
   size_ = std::filesystem::file_size(file, error);
-  in_.open(file, std::ios::binary);
-  if (error || !in_) refuse_file(place(), "cannot be read");
+  in_.emplace(file, std::ios::binary);
+  if (error || !*in_) refuse_file(place(), "cannot be read");
+  left_ = end_ = size_;
+}
+
+FileBytes::FileBytes(std::string place, std::span<const std::byte> bytes)
+    : ByteSource(std::move(place)), size_(bytes.size()), end_(bytes.size()), held_(bytes) {
   left_ = size_;
 }
 
 void FileBytes::window(std::uint64_t offset, std::uint64_t length) {
   if (offset > size_ || length > size_ - offset) throw std::logic_error("a window outside the file");
-  in_.clear();
-  in_.seekg(static_cast<std::streamoff>(offset));
+  if (in_) {
+    in_->clear();
+    in_->seekg(static_cast<std::streamoff>(offset));
+  }
+  end_ = offset + length;
   left_ = length;
 }
 
 void FileBytes::get(std::byte* to, std::size_t n) {
-  in_.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(n));
-  if (static_cast<std::size_t>(in_.gcount()) != n)
-    refuse_file(place(), fmt::format("expected {} bytes of data, read {}", n, in_.gcount()));
+  if (!in_) {
+    std::ranges::copy(held_.subspan(static_cast<std::size_t>(end_ - left_), n), to);
+    return;
+  }
+  in_->read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(n));
+  if (static_cast<std::size_t>(in_->gcount()) != n)
+    refuse_file(place(), fmt::format("expected {} bytes of data, read {}", n, in_->gcount()));
 }
 
 }  // namespace assay

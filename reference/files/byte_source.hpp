@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ class ByteSource {
   virtual ~ByteSource() = default;
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
+  ByteSource& operator=(ByteSource&&) = delete;
 
   /// The place that error messages start with.
   const std::string& place() const { return place_; }
@@ -40,6 +43,7 @@ class ByteSource {
   std::vector<std::byte> take(std::uint64_t n);
 
  protected:
+  ByteSource(ByteSource&&) = default;
   virtual void get(std::byte* to, std::size_t n) = 0;
   std::uint64_t left_ = 0;
 
@@ -47,10 +51,14 @@ class ByteSource {
   std::string place_;
 };
 
+/// The bytes of a whole file.
 class FileBytes final : public ByteSource {
  public:
   /// Throws InputError if this is not a regular file or cannot be read.
   explicit FileBytes(const std::filesystem::path& file);
+  /// A file that is already in memory. The bytes must outlive this.
+  FileBytes(std::string place, std::span<const std::byte> bytes);
+  FileBytes(FileBytes&&) = default;
 
   std::uint64_t size() const { return size_; }
   /// Restricts reading to `length` bytes from `offset`. They must lie in the file.
@@ -59,8 +67,9 @@ class FileBytes final : public ByteSource {
  private:
   void get(std::byte* to, std::size_t n) override;
 
-  std::uint64_t size_ = 0;
-  std::ifstream in_;
+  std::uint64_t size_ = 0, end_ = 0;  // the end of the window
+  std::optional<std::ifstream> in_;
+  std::span<const std::byte> held_;  // the file, if it is in memory and in_ is empty
 };
 
 /// Reads a little-endian number.

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "reference/files/npy.hpp"
 
 namespace assay {
 
-Npz::Npz(const std::filesystem::path& file) : zip_(file) {
+Npz::Npz(FileBytes file) : zip_(std::move(file)) {
   constexpr std::string_view kSuffix = ".npy";
   bool pickled = false;
   for (std::size_t i = 0; i < zip_.members().size(); ++i) {

@@ -2,7 +2,6 @@
 // NumPy .npz files, as numpy.savez and savez_compressed write them: a zip whose members NAME.npy are arrays.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace assay {
 class Npz {
  public:
   /// Throws InputError, also if the file holds no array.
-  explicit Npz(const std::filesystem::path& file);
+  explicit Npz(FileBytes file);
 
   /// The names of the arrays, without ".npy".
   const std::vector<std::string>& names() const { return names_; }

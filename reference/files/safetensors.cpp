@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -55,7 +56,7 @@ json parse_header(const std::string& text) {
 
 }  // namespace
 
-Safetensors::Safetensors(const std::filesystem::path& file) : file_(file) {
+Safetensors::Safetensors(FileBytes file) : file_(std::move(file)) {
   if (file_.size() < 9) refuse_file(file_.place(), "not a .safetensors file (it is too short)");
   std::byte number[8];
   file_.read(number, sizeof number);

@@ -3,7 +3,6 @@
 // place of each tensor, then the data of the tensors.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@ namespace assay {
 class Safetensors {
  public:
   /// Reads the header and checks every place against the size of the file. Throws InputError.
-  explicit Safetensors(const std::filesystem::path& file);
+  explicit Safetensors(FileBytes file);
 
   const std::vector<std::string>& names() const { return names_; }
   /// The tensor of names()[i]. Throws InputError.

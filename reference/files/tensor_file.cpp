@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reference/files/npy_header.hpp"
 #include "reference/files/npz.hpp"
@@ -28,42 +29,43 @@ Place place_of(const std::string& where) {
 
 enum class Container { npy, npz, safetensors };
 
-std::string first_bytes(const std::filesystem::path& file) {
-  FileBytes in(file);
-  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), 9)), '\0');
-  in.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
+std::string first_bytes(FileBytes& file) {
+  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), 9)), '\0');
+  file.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
+  file.window(0, file.size());
   return bytes;
 }
 
 // The first bytes decide. If they are damaged, the file name does.
-Container container_of(const std::filesystem::path& file) {
+Container container_of(FileBytes& file) {
   const std::string bytes = first_bytes(file);
-  const std::string extension = file.extension().string();
+  const std::string extension = std::filesystem::path(file.place()).extension().string();
   if (bytes.starts_with(kNpyMagic)) return Container::npy;
   if (bytes.starts_with("PK")) return Container::npz;
   if (extension == ".npy") return Container::npy;
   if (extension == ".npz") return Container::npz;
   if (extension == ".safetensors" || (bytes.size() == 9 && bytes[8] == '{')) return Container::safetensors;
-  refuse_file(file.string(),
+  refuse_file(file.place(),
               "not an .npy, .npz or .safetensors file (numpy.save, numpy.savez or "
               "safetensors.torch.save_file writes one)");
 }
 
-std::size_t choose(const Place& p, const std::vector<std::string>& names, const std::string& usual) {
-  const std::string file = p.file.string();
-  const std::string& wanted = p.name.empty() ? usual : p.name;
+std::size_t choose(const std::string& file, const std::string& name, const std::vector<std::string>& names,
+                   const std::string& usual) {
+  const std::string& wanted = name.empty() ? usual : name;
   const auto found = std::find(names.begin(), names.end(), wanted);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  if (!p.name.empty())
-    refuse_file(file, fmt::format("has no array '{}', but {}", printable(p.name), list_of_names(names)));
+  if (!name.empty())
+    refuse_file(file, fmt::format("has no array '{}', but {}", printable(name), list_of_names(names)));
   if (names.size() == 1) return 0;
   refuse_file(file, fmt::format("which array? Say {}:NAME with one of {}", file, list_of_names(names)));
 }
 
 template <class Several>
-StoredArray one_of(const Place& p, const std::string& usual) {
-  Several c(p.file);
-  return c.read(choose(p, c.names(), usual));
+StoredArray one_of(FileBytes file, const std::string& name, const std::string& usual) {
+  const std::string place = file.place();
+  Several c(std::move(file));
+  return c.read(choose(place, name, c.names(), usual));
 }
 
 }  // namespace
@@ -72,19 +74,22 @@ std::filesystem::path file_of(const std::string& where) { return place_of(where)
 
 StoredArray read_stored(const std::string& where, const std::string& usual) {
   const Place p = place_of(where);
-  switch (container_of(p.file)) {
+  return read_stored(FileBytes(p.file), p.name, usual);
+}
+
+StoredArray read_stored(FileBytes file, const std::string& name, const std::string& usual) {
+  switch (container_of(file)) {
     case Container::npz:
-      return one_of<Npz>(p, usual);
+      return one_of<Npz>(std::move(file), name, usual);
     case Container::safetensors:
-      return one_of<Safetensors>(p, usual);
+      return one_of<Safetensors>(std::move(file), name, usual);
     case Container::npy:
       break;
   }
-  if (!p.name.empty())
-    refuse_file(p.file.string(), fmt::format("an .npy file holds one array, without a name: leave ':{}' out",
-                                             printable(p.name)));
-  FileBytes in(p.file);
-  return read_npy_array(in);
+  if (!name.empty())
+    refuse_file(file.place(), fmt::format("an .npy file holds one array, without a name: leave ':{}' out",
+                                          printable(name)));
+  return read_npy_array(file);
 }
 
 Tensor tensor_of(StoredArray a, Bf16 bf16, const std::string& say) {

@@ -18,6 +18,8 @@ std::filesystem::path file_of(const std::string& where);
 /// Reads FILE or FILE:NAME. Without a name it takes the only array, or the one named `usual`. If there is
 /// neither, it throws InputError with one line that lists the names.
 StoredArray read_stored(const std::string& where, const std::string& usual);
+/// The same for a file that is open. An empty name is none.
+StoredArray read_stored(FileBytes file, const std::string& name, const std::string& usual);
 
 /// The array as floats. For 16-bit elements without a type, where bf16 is refused, the error says to type
 /// `say`.

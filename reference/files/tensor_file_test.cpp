@@ -3,6 +3,8 @@
 // every broken file is refused with one line that names it.
 #include "reference/files/tensor_file.hpp"
 
+#include <span>
+
 #include "reference/files/tensor_file_test.hpp"
 
 namespace assay {
@@ -50,6 +52,25 @@ TEST_F(TensorFile, FortranOrderAndBothByteOrders) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(one.bytes.data()), one.bytes.size()), raw(kSix));
   const StoredArray none = read_stored(write("0.npy", npy("<f4", "(0, 3)", "", "True")), "");
   EXPECT_EQ(none.columns, 3);
+}
+
+TEST(TensorFileInMemory, IsReadAsOneOnDisk) {
+  const auto read = [](const std::string& bytes, const char* name) {
+    return read_stored(FileBytes("file", std::as_bytes(std::span(bytes))), name, "");
+  };
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
+  expect_six(read(six(), ""));
+  for (const int method : {0, 8})
+    expect_six(read(zip({{"b.npy", "", method}, {"a.npy", six(), method}}), "a"));
+  expect_six(read(safetensors(header, raw(kSix)), "a"));
+  const std::string cut = six().substr(0, six().size() - 1);
+  try {
+    read(cut, "");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(), "file: truncated: expected 24 bytes of data, got 23");
+  }
+  EXPECT_THROW(read("", ""), InputError);
 }
 
 TEST_F(TensorFile, BitsOfBf16NeedTheWord) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -101,7 +102,7 @@ bool take_zip64(ZipMember& m, const std::byte* extra, std::size_t length) {
 
 }  // namespace
 
-ZipFile::ZipFile(const std::filesystem::path& file) : file_(file) {
+ZipFile::ZipFile(FileBytes file) : file_(std::move(file)) {
   const Directory d = find_directory(file_);
   directory_ = d.offset;
   read_directory(part(file_, d.offset, d.size), d.entries);

@@ -3,7 +3,6 @@
 // against the file, and the CRC-32 of the data that is read against the directory.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +22,7 @@ struct ZipMember {
 class ZipFile {
  public:
   /// Reads the directory. Throws InputError.
-  explicit ZipFile(const std::filesystem::path& file);
+  explicit ZipFile(FileBytes file);
 
   const std::string& place() const { return file_.place(); }
   const std::vector<ZipMember>& members() const { return members_; }
