@@ -8,7 +8,8 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kLongestTyped = 128;  // the time grows with the product of the lengths
-constexpr std::size_t kShortestStart = 4;   // "on" is the start of too many words
+constexpr std::size_t kMostChanges = 2;
+constexpr std::size_t kShortestStart = 4;  // "on" is the start of too many words
 
 }  // namespace
 
@@ -31,10 +32,12 @@ std::string nearest_word(std::string_view typed, std::span<const std::string> wo
   const std::string* nearest = nullptr;
   std::size_t least = 0;
   for (const std::string& word : words) {
+    // Each character more or fewer is a change.
+    if (std::max(typed.size(), word.size()) - std::min(typed.size(), word.size()) > kMostChanges) continue;
     const std::size_t d = edit_distance(typed, word);
     if (!nearest || d < least) nearest = &word, least = d;
   }
-  if (nearest && least <= std::min<std::size_t>(2, typed.size() / 2)) return *nearest;
+  if (nearest && least <= std::min(kMostChanges, typed.size() / 2)) return *nearest;
   if (typed.size() >= kShortestStart)
     for (const std::string& word : words)
       if (word.starts_with(typed)) return word;
