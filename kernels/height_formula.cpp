@@ -40,13 +40,15 @@ class Postfix final : public HeightFormula {
 
   std::int64_t at(std::int64_t V) const override {
     // Empty rows are never summed. The check `claim` refuses a value that cannot be computed (-1).
-    return V < 1 ? 0 : value(V).value_or(-1);
+    std::vector<std::int64_t> stack;
+    return V < 1 ? 0 : value(V, stack).value_or(-1);
   }
   std::string_view text() const override { return text_; }
 
-  /// Empty on overflow, division by zero, or the logarithm of a number that is not positive.
-  std::optional<std::int64_t> value(std::int64_t V) const {
-    std::vector<std::int64_t> stack;
+  /// Empty on overflow, division by zero, or the logarithm of a number that is not positive. The memory of
+  /// `stack` is used again by the next call.
+  std::optional<std::int64_t> value(std::int64_t V, std::vector<std::int64_t>& stack) const {
+    stack.clear();
     stack.reserve(code_.size());
     for (const Instruction& i : code_) {
       if (i.step == Step::number || i.step == Step::V) {
@@ -187,8 +189,8 @@ class Parser {
   std::vector<Instruction> code_;
 };
 
-void try_at(const Postfix& f, std::int64_t V) {
-  const std::optional<std::int64_t> h = f.value(V);
+void try_at(const Postfix& f, std::int64_t V, std::vector<std::int64_t>& stack) {
+  const std::optional<std::int64_t> h = f.value(V, stack);
   const std::string at = " at V = " + std::to_string(V);
   if (!h) refuse("a division by zero, a logarithm of 0 or an overflow" + at);
   if (*h < 0) refuse("it is negative" + at);
@@ -206,9 +208,10 @@ const HeightFormula& height_formula(std::string_view text) {
   if (const auto known = formulas.find(text); known != formulas.end()) return *known->second;
   if (text.size() > kLongestFormula) refuse("the formula is longer than 1000 characters");
   auto f = std::make_unique<const Postfix>(std::string(text), Parser(text).parse());
-  for (std::int64_t V = 1; V <= 4096; ++V) try_at(*f, V);
+  std::vector<std::int64_t> stack;
+  for (std::int64_t V = 1; V <= 4096; ++V) try_at(*f, V, stack);
   for (std::int64_t V = 8192; V <= kLongestRow; V *= 2)
-    for (const std::int64_t near : {V - 1, V, V + 1}) try_at(*f, near);
+    for (const std::int64_t near : {V - 1, V, V + 1}) try_at(*f, near, stack);
   return *(formulas[std::string(text)] = std::move(f));
 }
 
