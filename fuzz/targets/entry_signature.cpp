@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The --entry of a kernel with the names and values of --arg. The same bytes also serve as a source file to
 // find an entry in.
-#include "kernels/adapter/entry/signature.hpp"
-
 #include "fuzz/targets/target.hpp"
 #include "kernels/adapter/entry/finder.hpp"
+#include "kernels/adapter/entry/signature.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;
@@ -27,8 +26,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::require_one_line(e);
   }
   try {
-    for (const FoundFunction& f : functions_in(text)) (void)find_entry(f.name, text);
-    (void)find_entry(entry, text);
+    const std::vector<FoundFunction> functions = functions_in(text);
+    for (const FoundFunction& f : functions) (void)find_entry(f.name, functions);
+    (void)find_entry(entry, functions);
   } catch (const InputError& e) {
     fuzz::require_one_line(e);
   }

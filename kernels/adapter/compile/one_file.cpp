@@ -294,7 +294,7 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
         file.source +
         ": --entry 'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)' is "
         "needed, or a last line ASSAY_VARIANT(name, launcher)" +
-        name_functions(text));
+        name_functions(functions_in(text)));
   }
   const std::string squares = declared_value(file.declaration, "causal");
   const bool causal = !squares.empty() && squares != name(Causal::no);

@@ -154,6 +154,8 @@ Named named(const std::string& entry) {
   return n;
 }
 
+bool is_declaration(const std::string& entry) { return entry.empty() || entry.find('(') != entry.npos; }
+
 bool has_name(const FoundFunction& f, const std::string& name) {
   return f.name == name || f.name.ends_with("::" + name);
 }
@@ -222,9 +224,13 @@ std::vector<FoundFunction> functions_in(std::string_view source) {
 }
 
 std::string find_entry(const std::string& entry, std::string_view source) {
-  if (entry.empty() || entry.find('(') != entry.npos) return entry;
+  if (is_declaration(entry)) return entry;
+  return find_entry(entry, functions_in(source));
+}
+
+std::string find_entry(const std::string& entry, const std::vector<FoundFunction>& all) {
+  if (is_declaration(entry)) return entry;
   const Named asked = named(entry);
-  const std::vector<FoundFunction> all = functions_in(source);
   // A specialisation for exactly these arguments comes before the template.
   const std::string whole = join_tokens(entry_tokens(entry), 0, entry_tokens(entry).size());
   for (const FoundFunction& f : all)
@@ -234,7 +240,7 @@ std::string find_entry(const std::string& entry, std::string_view source) {
                [&](const FoundFunction& f) { return has_name(f, asked.name); });
   if (same.empty())
     throw InputError("--entry " + quote_entry(entry) + ": the file defines no such function" +
-                     name_functions(source));
+                     name_functions(all));
   if (same.size() > 1) {
     std::string lines;
     for (const FoundFunction& f : same) lines += (lines.empty() ? "" : ", ") + std::to_string(f.line);
@@ -244,10 +250,10 @@ std::string find_entry(const std::string& entry, std::string_view source) {
   return with_arguments(same[0], asked);
 }
 
-std::string name_functions(std::string_view source) {
+std::string name_functions(const std::vector<FoundFunction>& functions) {
   std::string list;
   int n = 0;
-  for (const FoundFunction& f : functions_in(source)) {
+  for (const FoundFunction& f : functions) {
     if (f.declaration.find('*') == std::string::npos || ++n > 8) continue;
     list += (list.empty() ? "; its functions: " : ", ") + quote_entry(f.name);
   }

@@ -27,8 +27,11 @@ std::vector<FoundFunction> functions_in(std::string_view source);
 /// which lists the functions, if no function or several functions have the name.
 std::string find_entry(const std::string& entry, std::string_view source);
 
+/// The same, from the functions that functions_in has listed.
+std::string find_entry(const std::string& entry, const std::vector<FoundFunction>& functions);
+
 /// "; its functions: 'launch', 'ns::other'": at most eight functions that take a pointer. Empty if there are
 /// none.
-std::string name_functions(std::string_view source);
+std::string name_functions(const std::vector<FoundFunction>& functions);
 
 }  // namespace assay

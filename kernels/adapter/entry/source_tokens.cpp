@@ -17,11 +17,13 @@ bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// The index behind a line splice (a backslash and a line break) at i, or i if there is none.
 std::size_t skip_splice(std::string_view s, std::size_t i) {
+  if (s[i] != '\\') return i;
   return s.substr(i, 2) == "\\\n" ? i + 2 : s.substr(i, 3) == "\\\r\n" ? i + 3 : i;
 }
 
 /// The index behind the comment that begins at i, or i if there is none.
 std::size_t skip_comment(std::string_view s, std::size_t i) {
+  if (s[i] != '/') return i;
   if (s.substr(i, 2) == "//") {
     while (i < s.size() && s[i] != '\n') i += s[i] == '\\' && i + 1 < s.size() ? 2 : 1;
     return std::min(i, s.size());
@@ -90,10 +92,10 @@ std::vector<SourceToken> source_tokens(std::string_view s) {
       i = skip_directive(s, i);
     } else if (is_digit(c) || (c == '.' && i + 1 < s.size() && is_digit(s[i + 1]))) {
       kind = SourceToken::number;
-      while (i < s.size() &&
-             (is_word_char(s[i]) || s[i] == '.' || (s[i] == '\'' && i + 1 < s.size() && is_word_char(s[i + 1])) ||
-              ((s[i] == '+' || s[i] == '-') &&
-               (s[i - 1] == 'e' || s[i - 1] == 'E' || s[i - 1] == 'p' || s[i - 1] == 'P'))))
+      while (i < s.size() && (is_word_char(s[i]) || s[i] == '.' ||
+                              (s[i] == '\'' && i + 1 < s.size() && is_word_char(s[i + 1])) ||
+                              ((s[i] == '+' || s[i] == '-') &&
+                               (s[i - 1] == 'e' || s[i - 1] == 'E' || s[i - 1] == 'p' || s[i - 1] == 'P'))))
         ++i;
     } else if (is_word_char(c)) {
       kind = SourceToken::word;
