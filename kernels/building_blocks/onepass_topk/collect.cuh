@@ -174,8 +174,8 @@ struct TileSource {
 /// by value and column: each turn leaves out at least kRoom - k more. All threads must call it. Returns the
 /// floor for later sources.
 template <class T, class Source, int kRoom, int kThreads>
-ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, bool reached, int k,
-                               Buffer<kRoom, kThreads>& buffer) {
+ASSAY_RARE float collect_again(const Source source, float2 maxima, float floor, [[maybe_unused]] bool reached,
+                               int k, Buffer<kRoom, kThreads>& buffer) {
   if (!source.bounded()) {
     buffer.filter([&](Candidate c) { return source.earlier(c); });
     const float bound = groups_bound<T>(maxima, k, buffer.bound);
