@@ -37,6 +37,13 @@ bool says(const std::string& declaration, const std::string& word) {
   return false;
 }
 
+/// The place of a limit in the printed list: rows, row length V, alignment, the rest.
+int order_of_limit(const std::string& word) {
+  if (word.find("rows") != std::string::npos) return 0;
+  if (word.find("V") != std::string::npos && word.rfind("k_", 0) != 0) return 1;
+  return word.rfind("alignment=", 0) == 0 ? 2 : 3;
+}
+
 Variant declared(Variant v, const std::string& words) {
   if (!words.empty()) apply_declaration(words, v);
   return v;
@@ -66,10 +73,7 @@ class Search {
       if (options_.hangs && options_.hangs->shown()) break;
       const std::vector<FoundLimit> more = next(records);
       if (more.empty()) break;
-      for (const FoundLimit& f : more) {
-        found_ = joined(found_, f.word);
-        outside_.push_back(f.outside);
-      }
+      add(more);
       last.reset();
       last = again(Extent::quick);
       whole = options_.extent == Extent::quick;
@@ -90,6 +94,20 @@ class Search {
   }
 
  private:
+  /// Keeps the limits in one order, because a busy machine may find them in another.
+  void add(const std::vector<FoundLimit>& more) {
+    limits_.insert(limits_.end(), more.begin(), more.end());
+    std::stable_sort(limits_.begin(), limits_.end(), [](const FoundLimit& a, const FoundLimit& b) {
+      return order_of_limit(a.word) < order_of_limit(b.word);
+    });
+    found_.clear();
+    outside_.clear();
+    for (const FoundLimit& f : limits_) {
+      found_ = joined(found_, f.word);
+      outside_.push_back(f.outside);
+    }
+  }
+
   std::vector<FoundLimit> next(const std::vector<Record>& records) {
     const Variant v = declared(make_(), found_);
     // What the author declared is a promise, so it is not looked for. Two values are no promises: a max_V
@@ -163,8 +181,9 @@ class Search {
   const ConformanceOptions& options_;
   const std::string& said_;
   const std::function<std::string(const std::string&)>& target_with_;
-  std::string found_;
-  std::vector<std::string> outside_;
+  std::vector<FoundLimit> limits_;    // all that were found
+  std::string found_;                 // their words
+  std::vector<std::string> outside_;  // what was seen outside each
 };
 
 /// Whether records of an axis passed or failed.
