@@ -63,7 +63,7 @@ std::uint64_t hash(std::string_view s) {
 
 constexpr std::int64_t kSizes[] = {0,   1,    2,    31,   32,   33,   63,    127,   128,
                                    129, 1000, 1023, 1024, 1025, 4099, 32000, 50257, 128256};
-constexpr std::int64_t kQuickSizes[] = {0, 1, 2, 33, 129, 4099, 32000};
+constexpr std::int64_t kQuickSizes[] = {0, 1, 33, 129, 4099, 32000};
 constexpr std::int64_t kLong = 2048;  // from this V on the report runs one row
 
 // Short rows show one case after another. A report has only one long row per V and dtype, so each of these

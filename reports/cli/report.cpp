@@ -171,7 +171,7 @@ void add_report_command(CLI::App& app, int& status) {
                 "fast: fp64 enclosures, and MPFR if they leave a verdict open; mpfr: MPFR for all")
       ->capture_default_str();
   c->add_flag("--quick", s.quick,
-              "7 row lengths, fewer rows, and fewer families of long rows: less than half of the cases");
+              "6 row lengths, fewer rows, and fewer families of long rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
   add_answer_options(*c, o->answer);
