@@ -114,8 +114,8 @@ std::string beyond_limits(const Variant& variant, const Problem& p, std::int64_t
     if (p.op != Op::softmax && p.op != Op::normalizer)
       return fmt::format("causal is judged only for a softmax, this is {}", name(p.op));
     if (p.V == 0 ? p.rows != 0 : p.rows % p.V != 0)
-      return fmt::format("{} rows of {}: a causal problem is made of squares, its rows are a multiple of V",
-                         p.rows, p.V);
+      return fmt::format("{} row{} of {}: a causal problem is made of squares, its rows are a multiple of V",
+                         p.rows, p.rows == 1 ? "" : "s", p.V);
   }
   if (l.max_V > 0 && p.V > l.max_V) return fmt::format("V = {} exceeds max_V = {}", p.V, l.max_V);
   if (p.V % l.V_multiple != 0) return fmt::format("V = {} is not a multiple of {}", p.V, l.V_multiple);

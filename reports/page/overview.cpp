@@ -171,7 +171,8 @@ Frame overview(const Context& c, const Digest& whole) {
   f.facts = contracts(c);
   if (c.data.quick && !check)
     f.facts +=
-        "<p>This was a quick report, at some of the row lengths. <code>assay report</code> takes all.</p>\n";
+        "<p>This was a quick report: some of the row lengths, fewer rows, and fewer families of long rows. "
+        "<code>assay report</code> takes all.</p>\n";
   if (c.data.quick && check && !c.keys.empty())
     f.facts += "<p>This was a quick check: " + c.keys.front()->conformance.lengths_tried + ".</p>\n";
   if (const std::string line = resolution_line(c.keys); !line.empty())
