@@ -37,6 +37,9 @@ struct Expected {
   std::string cause;   // as in a record
   std::string words;   // that the reason contains
   bool only_in_a_sandbox = false;
+
+  /// True if only a warden that counts what the candidate uses ends it.
+  bool needs_counting() const { return words.starts_with("ended by the sandbox"); }
 };
 
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
@@ -183,7 +186,7 @@ std::vector<std::string> litter() {
 }
 
 /// One case in workers of its own. Empty if the library can not be loaded; then `refusal` says why.
-std::optional<Record> judged(const std::string& name, bool sandbox, std::string& refusal) {
+std::optional<Record> judged(const Expected& e, bool sandbox, std::string& refusal) {
   ConformanceOptions o;
   o.extent = Extent::quick;
   o.only = {"shapes"};
@@ -191,11 +194,13 @@ std::optional<Record> judged(const std::string& name, bool sandbox, std::string&
   o.narrow.rows = 2;
   o.threads = 1;
   try {
-    const auto made = load_plugin(std::string(ASSAY_FIXTURES) + "/hostile_" + name + ".so",
-                                  {.timeout_seconds = 0.3, .sandbox = sandbox});
+    // Only the wait for one that hangs costs anything. The others end as soon as they can, on a busy machine
+    // too.
+    const auto made = load_plugin(std::string(ASSAY_FIXTURES) + "/hostile_" + e.name + ".so",
+                                  {.timeout_seconds = e.needs_counting() ? 20 : 0.3, .sandbox = sandbox});
     return run_conformance([&] { return made.at(0); }, o).records.at(0);
-  } catch (const InputError& e) {
-    refusal = e.what();
+  } catch (const InputError& refused) {
+    refusal = refused.what();
     return {};
   }
 }
@@ -203,7 +208,7 @@ std::optional<Record> judged(const std::string& name, bool sandbox, std::string&
 void expect_record(const Expected& e, bool sandbox) {
   SCOPED_TRACE(e.name + (sandbox ? "" : ", without a sandbox"));
   std::string refusal;
-  const std::optional<Record> r = judged(e.name, sandbox, refusal);
+  const std::optional<Record> r = judged(e, sandbox, refusal);
   ASSERT_EQ(e.status == "refused", !r) << refusal;
   std::string reason = r ? r->reason : refusal;
   if (r)
@@ -234,11 +239,16 @@ TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
   // More than 256 processes of the fork bomb take, so that it is their number that ends it.
   setenv("ASSAY_WORKER_MEMORY", "1024", 1);
   ASSERT_EQ(litter(), std::vector<std::string>{});
+  const bool counted = isolation::widest_reach() == isolation::Reach::host;
   int tried = 0;
   for (const Expected& e : candidates()) {
     ASSERT_NE(e.status, "") << e.name << ": its head expects nothing";
     if (!why.empty() && e.only_in_a_sandbox) continue;
     ++tried;
+    if (!counted && e.needs_counting()) {
+      std::printf("%s is not tried: on a GPU its processes and memory are not counted\n", e.name.c_str());
+      continue;
+    }
     expect_record(e, why.empty());
     EXPECT_TRUE(trace.intact()) << e.name;
     EXPECT_TRUE(trace.is_free()) << e.name << " has left a process";

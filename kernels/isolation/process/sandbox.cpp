@@ -132,13 +132,16 @@ std::vector<std::string> words_of(const std::string& bwrap, Reach reach,
       if (entry.path().filename().string().starts_with("nvidia"))
         add({"--dev-bind", entry.path().c_str(), entry.path().c_str()});
     add({"--dev-bind-try", "/run/nvidia-persistenced", "/run/nvidia-persistenced"});
+    // CUDA does not start where it can not write to /proc/self/task.
+    add({"--bind", "/proc", "/proc"});
   } else {
     add({"--unshare-pid", "--unshare-ipc", "--proc", "/proc"});
-    // Settings of the whole machine, which root may write even without capabilities.
-    for (const char* const place : {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
-                                    "/proc/acpi", "/proc/scsi", "/proc/mtrr"})
-      add({"--ro-bind-try", place, place});
   }
+  // Settings of the whole machine, which root may write even without capabilities.
+  for (const char* const place :
+       {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi",
+        "/proc/mtrr", "/proc/driver", "/proc/pressure", "/proc/dynamic_debug"})
+    add({"--ro-bind-try", place, place});
   if (fs::is_directory("/run", ignored)) add({"--remount-ro", "/run"});
   add({"--remount-ro", "/dev", "--cap-drop", "ALL"});
   add({"--setenv", "TMPDIR", kScratch});
