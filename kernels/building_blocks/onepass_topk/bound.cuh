@@ -5,6 +5,8 @@
 // other warps of the multiprocessor have the issue slots.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/building_blocks/onepass_topk/candidate.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
@@ -13,10 +15,9 @@ namespace assay::ASSAY_BACKEND::onepass {
 /// has 4 bytes; of many; of a block that shares a row with others. On an H100, 4000 rows, k = 30: f32, V =
 /// 131,072: 711, 739 and 798 us with 64, 128 and 256 threads; f16: 427, 407 and 438.
 inline constexpr int kLeastThreads = 64, kFewThreads = 128, kSelectThreads = 256, kSharingThreads = 512;
-/// Largest k for which 32 groups are enough, and for which a group for each thread is, at most 256.
-inline constexpr int kFewest = 16, kFew = 64;
-/// Largest k for kLeastThreads.
-inline constexpr int kLeastK = 32;
+/// Largest k for which 32 groups are enough, for which 64 are, and for which a group for each thread is, at
+/// most 256.
+inline constexpr int kFewest = 16, kLeastK = 32, kFew = 64;
 
 template <int kThreads>
 struct BoundShared {
@@ -129,5 +130,91 @@ __device__ __forceinline__ float groups_bound(float2 largest, int k, BoundShared
   __syncthreads();  // the bound is there
   return shared.bound;
 }
+
+/// The same while the other warps do something else: begin(), a barrier, find(), work, a barrier, bound().
+/// kMost: kFew, or kStreamK for larger k. Few: of one maximum of each thread, and every thread compares one
+/// rank with some of the others. Many: of both, and the first warp finds the bound.
+template <int kThreads, int kMost>
+struct SharedBound {
+  static constexpr bool kMany = kMost > kFew;
+  static constexpr int kRanks = kMany ? 2 * kThreads : 2 * kFew;
+  static_assert(kThreads >= 2 * kFew);
+  alignas(16) unsigned ranks[kRanks];
+  unsigned warps[kThreads / 32];
+
+  template <class T>
+  __device__ __forceinline__ void begin(float2 largest, int k) {
+    const auto rank = [](float x) { return unsigned_rank(x) >> kUnrankedBits<T>; };
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    if constexpr (kMany) {
+      ranks[thread] = rank(largest.x);
+      ranks[thread + kThreads] = rank(largest.y);
+    } else {
+      with_groups(k, [&](auto groups) {
+        constexpr int kOfWarp = 32 * decltype(groups)::value / kThreads;
+        const float most = largest_of_lanes(largest.x, kOfWarp);
+        if (lane < kOfWarp) ranks[warp * kOfWarp + lane] = rank(most);
+      });
+    }
+  }
+  __device__ __forceinline__ void find(int k) {
+    const int thread = static_cast<int>(threadIdx.x);
+    unsigned least = 0;
+    if constexpr (kMany) {
+      if (thread < 32) least = reached_of_many(k);
+    } else {
+      with_groups(k, [&](auto groups) {
+        constexpr int kGroups = decltype(groups)::value, kShare = kThreads / kGroups;
+        const unsigned own = ranks[thread / kShare];
+        int as_large = 0;
+#pragma unroll
+        for (int i = 0; i < kGroups; i += 4 * kShare) {
+          const uint4 other = reinterpret_cast<const uint4*>(ranks)[i / 4 + thread % kShare];
+          as_large += (other.x >= own) + (other.y >= own) + (other.z >= own) + (other.w >= own);
+        }
+#pragma unroll
+        for (int step = 1; step < kShare; step *= 2) as_large += __shfl_xor_sync(kAllLanes, as_large, step);
+        least = __reduce_max_sync(kAllLanes, as_large >= k ? own : 0u);
+      });
+    }
+    if (thread % 32 == 0) warps[thread / 32] = least;
+  }
+  template <class T>
+  __device__ __forceinline__ float bound() const {
+    unsigned least = 0;
+#pragma unroll
+    for (const unsigned of_warp : warps) least = max(least, of_warp);
+    return bound_of<T>(least);
+  }
+
+ private:
+  /// reached_by() of all ranks, which stay in shared memory: registers hold a tile.
+  __device__ __forceinline__ unsigned reached_of_many(int k) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    unsigned low = ~0u, high = 0;
+    for (int i = lane; i < kRanks; i += 32) {
+      low = min(low, ranks[i]);
+      high = max(high, ranks[i]);
+    }
+    low = __reduce_min_sync(kAllLanes, low);
+    high = __reduce_max_sync(kAllLanes, high);
+    return bisect(low, high, k, k / 8, [&](unsigned rank) {
+      unsigned count = 0;
+#pragma unroll 4
+      for (int i = lane; i < kRanks; i += 32) count += ranks[i] >= rank;
+      return static_cast<int>(__reduce_add_sync(kAllLanes, count));
+    });
+  }
+  /// Calls f with the number of groups. More groups than these would be compared for little.
+  template <class F>
+  __device__ __forceinline__ static void with_groups(int k, F f) {
+    if (k <= kFewest)
+      f(std::integral_constant<int, 32>{});
+    else if (k <= kLeastK)
+      f(std::integral_constant<int, 64>{});
+    else
+      f(std::integral_constant<int, 2 * kFew>{});
+  }
+};
 
 }  // namespace assay::ASSAY_BACKEND::onepass

@@ -3,7 +3,7 @@
 // the GPU, never on the alignment.
 //
 //   rows   who selects
-//   many   a block a row; blocks that stay on the GPU take rows in turn
+//   many   a block a row
 //   few    the blocks of a cluster a row, each a part of it
 //   few, and longer than that, or no clusters
 //          several blocks a row, each a part of it; then one block a row merges what they have left
@@ -16,6 +16,7 @@
 #include "kernels/building_blocks/onepass_topk/merge.cuh"
 #include "kernels/building_blocks/onepass_topk/radix_rows.cuh"
 #include "kernels/building_blocks/onepass_topk/rounds.cuh"
+#include "kernels/building_blocks/onepass_topk/rows.cuh"
 #include "kernels/building_blocks/onepass_topk/sharing.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
@@ -82,9 +83,9 @@ inline int topk_sharing_blocks(const Problem& p, int threads, int most) {
 template <class T>
 constexpr std::int64_t topk_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
-  // The elements of a tile, the edge, a merge for each tile; then lanes, warps, lanes, of a block and of the
-  // parts.
-  return kTileCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
+  // The elements of the largest tile, the edge, a merge for each of the smallest tiles; then lanes, warps,
+  // lanes, of a block and of the parts.
+  return kRowCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
 }
 
 /// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
@@ -179,6 +180,17 @@ bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
   if (blocks > 1) launch_sharing<Form, T, kRoom, kThreads>(c, to, blocks);
   return blocks > 1;
 }
+/// A block a row; k up to kMost, which is kFew or kStreamK.
+template <class Form, int kMost, class T>
+void launch_rows(const Call<T>& c, const Selected<T>& to) {
+  constexpr int kThreads = RowSizes<kMost>::kThreads;
+  const std::int64_t rows = c.problem.rows, most = c.blocks();
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    launch_overlapping(topk_rows<Form, T, kMost>, static_cast<unsigned>(count), 1, kThreads, 0, c.stream,
+                       Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, to, c.m, c.d, first);
+  }
+}
 /// The k best, k up to kStreamK. A row that is short for a cluster gets blocks of half the threads.
 template <class Form, class T, int kRoom, int kThreads>
 void launch_best(const Call<T>& c, const Selected<T>& to) {
@@ -188,7 +200,9 @@ void launch_best(const Call<T>& c, const Selected<T>& to) {
     if (topk_accesses(c.problem) <= 8 * kHalf * kTileCount)
       shared = shared_by_clusters<Form, T, kRoom, kHalf>(c, to);
   if (!shared) shared = shared_by_clusters<Form, T, kRoom, kSharing>(c, to);
-  if (!shared) launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
+  if (shared) return;
+  if (topk_parts(c.problem) == 1) return launch_rows < Form, kRoom == kSmallRoom ? kFew : kStreamK > (c, to);
+  launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
 }
 
 template <class T>
@@ -242,7 +256,7 @@ template <class Form, int kMost, class T>
 void launch_one_read(const Call<T>& c) {
   static_assert(kMost <= kStreamK);
   launch_best<Form, T, kMost <= kFew ? kSmallRoom : kLargeRoom, topk_threads(sizeof(T), kMost)>(c,
-                                                                                               selected(c));
+                                                                                                selected(c));
 }
 
 /// The path as a variant, its exp and division by Form.

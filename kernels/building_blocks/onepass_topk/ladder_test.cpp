@@ -51,6 +51,12 @@ const Filling kFillings[] = {
      [](std::int64_t i, std::mt19937&) {
        return i >= 6000 && i < 6040 ? 2.0f : i < 3840 && i % 8 == 0 ? 1.0f : 0.0f;
      }},
+    // So many lanes of a warp have larger ones that it looks like ties; but they are fewer than 30.
+    {"ties, then few larger ones in a later tile",
+     [](std::int64_t i, std::mt19937&) {
+       const bool first = i < 512 && i / 4 % 32 < 10, later = i >= 6016 && i < 6016 + 27 * 4;
+       return i % 4 != 0 ? 0.0f : first ? 1.0f : later ? 2.0f : 0.0f;
+     }},
     {"both zeros", [](std::int64_t, std::mt19937& r) { return r() % 2 ? 0.0f : -0.0f; }},
     {"some +inf", [](std::int64_t i, std::mt19937& r) { return i % 11 == 3 ? kInfinity : normal(r); }},
 };
@@ -124,6 +130,14 @@ TEST(OnepassTopk, IsRightWhateverTheOrderOfTheElements) {
       expect_order_of_all<f16>(5, V, k, 3);
     }
   expect_order_of_all<bf16>(5, 20000, 30, 1);
+}
+
+/// Rows of many tiles: the block meets after some of them only, and what it has kept may find no room.
+TEST(OnepassTopk, IsRightInRowsOfManyTiles) {
+  expect_order_of_all<f32>(5, 9 * RowSizes<kFew>::kTile * 4 + 77, 30, 1);
+  expect_order_of_all<f16>(5, 5 * RowSizes<kFew>::kTile * 8, 64, 5);
+  expect_order_of_all<f32>(5, 9 * RowSizes<kStreamK>::kTile * 4 + 1, 256, 0);
+  expect_order_of_all<bf16>(5, 4 * RowSizes<kStreamK>::kTile * 8, 100, 3);
 }
 
 TEST(OnepassTopk, ManyRowsAreInOnePart) {

@@ -9,8 +9,6 @@
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-/// Room for candidates, for k up to kFew and up to kStreamK.
-inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
 /// Candidates that a block sends, 0 where it has fewer. Where it has more, it sends its k best.
 template <int kRoom>
 inline constexpr int kSent = kRoom == kSmallRoom ? 2 * kFew : kStreamK;

@@ -12,6 +12,8 @@ namespace assay::ASSAY_BACKEND::onepass {
 
 /// Largest k of this path.
 inline constexpr int kStreamK = 256;
+/// Room for candidates, for k up to kFew and up to kStreamK.
+inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
 /// Blocks that a multiprocessor holds. It limits a thread to 64 registers, 16 of them for the tile.
 template <int kThreads>
 inline constexpr int kTopkBlocks = 1024 / kThreads;
@@ -99,8 +101,9 @@ __device__ __forceinline__ void select_piece(const Pieces<T>& pieces, std::int64
       const Normalizer own = merge_lanes<E>(running.n);
       if (thread % 32 == 0) shared.warps[thread / 32] = own;
     }
-    floor = __syncthreads_or(!room) ? collect_again<T>(source, running.maxima, floor, bound == floor, k, buffer)
-                                    : floor_after(floor, bound);
+    floor = __syncthreads_or(!room)
+                ? collect_again<T>(source, running.maxima, floor, bound == floor, k, buffer)
+                : floor_after(floor, bound);
     if (thread == 0) ring.copy_next(pieces);
     ring.leave();
     if (tile.last()) return;
