@@ -85,7 +85,7 @@ constexpr std::int64_t topk_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   // The elements of the largest tile, the edge, a merge for each of the smallest tiles; then lanes, warps,
   // lanes, of a block and of the parts.
-  return kRowCount * N + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
+  return std::min<std::int64_t>(kRowCount * N, V) + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
 }
 
 /// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
