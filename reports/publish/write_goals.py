@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "sweep", "peer"))
 from peer_records import rules_of
 
 PAGE = os.path.join(HERE, "..", "sweep", "PERFORMANCE.md")
-OF_TWO_GPUS = os.path.join(HERE, "..", "published", "h100")
+OF_H100 = os.path.join(HERE, "..", "published", "h100")
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 DTYPES = ["f32", "f16", "bf16"]
 
@@ -204,21 +204,25 @@ def stages(folder):
     return out
 
 
-def topk_stages(folder):
-    """onepass_topk at the shapes of its goals, with other blocks and without stages (reports/publish/limits/topk.cu)."""
-    records = [r for r in read(folder, "topk.jsonl", True) if r["kind"] == "topk"]
+def topk_stages(folder, which):
+    """onepass_topk at the shapes of its goals, with other blocks and without stages (reports/publish/limits/topk.cu). `which`: which kernel."""
+    all_records = read(folder, "topk.jsonl", True)
+    records = [r for r in all_records if r["kind"] == "topk"]
     if not records:
         return []
-    out = ["Softmax + top-k by a program of its own on the same kind of GPU (`reports/publish/limits/topk.cu`): shares of a read, and "
+    gpu = next(r["gpu"] for r in all_records if r["kind"] == "topk_head")
+    out = [f"Softmax + top-k, {which}, by a program of its own (`reports/publish/limits/topk.cu`; {gpu}): shares of a read, and "
            "microseconds above it. Columns were compared with a sort.", "",
            "| rows x V | k | dtype | read, us | `onepass_topk_fast` | `onepass_topk` | fast, us above | without exp | nothing selected | "
-           "256 threads a block, no cluster |", "|---|---|---|---|---|---|---|---|---|---|"]
+           "rows in turn, through shared memory |", "|---|---|---|---|---|---|---|---|---|---|"]
     for r in records:
-        above = lambda name: f"{r[name] - r['read_us']:+.1f}" if name in r else ""
+        above = lambda us: f"{us - r['read_us']:+.1f}" if us else ""
+        nothing = r.get("rows_no_topk_us") or r["no_topk_us"]
+        in_turn = min(us for name, us in r.items() if name.startswith("threads_"))
         equal = ", all equal" if r["equal"] else ""
         out.append(f"| {number(r['rows'])} x {number(r['V'])}{equal} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "
                    f"{percent(r['fast_share'])} % | {percent(r['accurate_share'])} % | "
-                   + " | ".join(above(n) for n in ("fast_us", "no_exp_us", "no_topk_us", "threads_256_us")) + " |")
+                   + " | ".join(above(us) for us in (r["fast_us"], r["no_exp_us"], nothing, in_turn)) + " |")
     return out
 
 
@@ -243,7 +247,7 @@ def lists(folder):
 def splits(folder):
     """The best of each way to split rows over several GPUs (assay sweep split), from the folder or the one of two GPUs."""
     if not read(folder, "split.jsonl", True):
-        folder = OF_TWO_GPUS
+        folder = OF_H100
     best = {}
     share = lambda r: min(s["share_of_alone"] for s in r["shares"])
     for r in read(folder, "split.jsonl", True):
@@ -277,7 +281,9 @@ def main():
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
     parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    parts += [p for p in (topk(t, rules), topk_stages(folder), lists(folder), stages(folder), splits(folder)) if p]
+    newest = topk_stages(OF_H100, "as it is") if os.path.abspath(folder) != os.path.abspath(OF_H100) else []
+    of_folder = topk_stages(folder, "before rows were held in registers" if newest else "as it is")
+    parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with open(PAGE + ".part", "w", encoding="utf-8") as f:
