@@ -26,7 +26,7 @@ struct BestOfRows {
   Rows<T> logits;
   const void* columns;
   const float *m, *d;
-  int count;  // of a row; fewer if the row is shorter
+  int count;  // of a row; fewer if the row is shorter; 0: none were looked for
   bool wide;
 
   __device__ __forceinline__ long long column(std::int64_t row, int slot) const {
@@ -60,7 +60,9 @@ std::size_t kept_bytes(const Problem& p, int count) {
   return KeptPlaces(p, TopkLadder<Form>::workspace_bytes(selection), count).end;
 }
 
-/// Launches the selection of the `count` best of every row. Only the kernels for this count are compiled.
+/// Launches the selection of the `count` best of every row. Only the kernels for this count are compiled. Of
+/// rows whose columns do not fit into candidates there are none: a round for each of them would read the row
+/// `count` times, which takes a minute.
 template <class Form, int count, class T>
 BestOfRows<T> launch_selection(const Call<T>& c) {
   const Problem p = selection_of(c.problem, count);
@@ -72,11 +74,12 @@ BestOfRows<T> launch_selection(const Call<T>& c) {
   b.m = reinterpret_cast<float*>(base + at.normalizers);
   b.d = b.m + p.rows;
   const Call<T> selection(p, b, c.stream);
-  if (c.V > kLongest)
-    launch_rounds<Form>(selection);
-  else
+  const bool found = c.V <= kLongest;
+  if (found)
     launch_one_read<Form, count>(selection);
-  return {{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, count, c.wide};
+  else
+    launch_normalizers<Form>(selection, b.m, b.d);
+  return {{static_cast<T*>(b.probs), p.rows, p.out_pitch}, b.indices, b.m, b.d, found ? count : 0, c.wide};
 }
 
 /// p[0..V) = y, by all threads of a block of kSelectThreads.

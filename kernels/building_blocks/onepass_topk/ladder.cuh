@@ -85,7 +85,8 @@ constexpr std::int64_t topk_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   // The elements of the largest tile, the edge, a merge for each of the smallest tiles; then lanes, warps,
   // lanes, of a block and of the parts.
-  return std::min<std::int64_t>(kRowCount * N, V) + 1 + ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
+  return std::min<std::int64_t>(kRowCount * N, V) + 1 +
+         ceil_div(V / N + 1, kTileAccesses<kFewestThreads<T>>) + 2 * (5 + 5);
 }
 
 /// `m`, `d`: where they go; `workspace`: topk_bytes() of `p`, whose k counts.
@@ -237,16 +238,22 @@ struct NormalizerOf {
 /// Longest row whose columns fit into candidates.
 inline constexpr std::int64_t kLongest = 0xfffffffe;
 
+/// (m, d) of rows of any length.
 template <class Form, class T>
-void launch_rounds(const Call<T>& c) {
+void launch_normalizers(const Call<T>& c, float* m, float* d) {
   const std::int64_t rows = c.problem.rows, most = c.blocks();
-  auto* const m = static_cast<float*>(c.buffers.workspace);
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
     launch(stream_rung<NormalizerOf<typename Form::Exp>, T>, static_cast<unsigned>(count), kStreamThreads, 0,
            c.stream, Rows<const T>{c.logits.row(first), count, c.logits.pitch}, Rows<T>{}, m + first,
-           m + rows + first, c.V);
+           d + first, c.V);
   }
+}
+template <class Form, class T>
+void launch_rounds(const Call<T>& c) {
+  const std::int64_t rows = c.problem.rows;
+  auto* const m = static_cast<float*>(c.buffers.workspace);
+  launch_normalizers<Form>(c, m, m + rows);
   launch(topk_rounds<Form, T>, c.blocks(), kSelectThreads, 0, c.stream, c.logits, selected(c), m, m + rows,
          c.m, c.d, c.V);
 }

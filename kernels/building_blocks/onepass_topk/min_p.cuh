@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
     const T* const of_best = best.logits.row(row);
     const auto exp_of = [&](int slot) { return E::of(to_float(of_best[slot]) - m); };
-    if (candidates == V || !(exp_of(candidates - 1) >= threshold)) {
+    if (candidates == V || (candidates > 0 && !(exp_of(candidates - 1) >= threshold))) {
       const float own = thread < candidates ? exp_of(thread) : 0.0f;
       const bool reaches = thread < candidates && own >= threshold;
       const float d = block_reduce<Sum, kSelectThreads>(reaches ? own : 0.0f);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// min_p and top_p of rows for which no candidates were looked for, as it is with rows that are too long for a
+// test: the sets must be those that the candidates give.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#define ASSAY_BACKEND host
+#include "kernels/building_blocks/onepass_topk/min_p.cuh"
+#include "kernels/building_blocks/onepass_topk/top_p.cuh"
+
+namespace assay::host::onepass {
+namespace {
+
+constexpr std::int64_t kRows = 3, kV = 2000;
+
+/// Rows of normal logits, of which the last one has a NaN.
+template <class T>
+struct Sets {
+  std::vector<T> logits;
+  std::vector<float> m, d;
+  Problem problem;
+  float threshold;
+
+  Sets(Op op, float t) : logits(kRows * kV), m(kRows), d(kRows), threshold(t) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal(0, 3);
+    for (T& x : logits) x = from_float<T>(normal(random));
+    logits.back() = from_float<T>(quiet_nan());
+    problem.op = op;
+    problem.in = problem.out = DtypeOf<T>::value;
+    problem.rows = kRows;
+    problem.V = problem.in_pitch = problem.out_pitch = kV;
+  }
+  Call<T> call(Buffers& b, std::vector<T>& outputs) {
+    b.logits = logits.data();
+    b.probs = outputs.data();
+    return {problem, b, Stream{}};
+  }
+  /// What `rows` writes if it gets the best `count` of each row, 0: none.
+  template <class Selection, int kCandidates, class Kernel>
+  std::vector<T> written(Kernel rows, bool candidates) {
+    std::vector<T> outputs(logits.size(), from_float<T>(-1.0f));
+    std::vector<double> workspace(kept_bytes<Selection>(problem, kCandidates) / 8 + 1);
+    Buffers b{};
+    b.workspace = workspace.data();
+    const Call<T> c = call(b, outputs);
+    BestOfRows<T> best = launch_selection<Selection, kCandidates>(c);
+    if (!candidates) {
+      launch_normalizers<Selection>(c, m.data(), d.data());
+      best = {{}, nullptr, m.data(), d.data(), 0, false};
+    }
+    launch(rows, c.blocks(), kSelectThreads, 0, c.stream, c.logits, c.probs, best, threshold, c.V);
+    return outputs;
+  }
+};
+
+template <class T>
+void expect_alike(const std::vector<T>& with, const std::vector<T>& without, int least_kept) {
+  int kept = 0;
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    const float a = to_float(with[i]), b = to_float(without[i]);
+    if (i / kV == kRows - 1) {
+      EXPECT_TRUE(a != a && b != b) << i;
+      continue;
+    }
+    EXPECT_EQ(a == 0, b == 0) << i;
+    EXPECT_NEAR(a, b, 1e-3 * a) << i;
+    kept += a != 0;
+  }
+  EXPECT_GE(kept, least_kept);
+}
+
+template <class T>
+void expect_same_sets() {
+  using MinP = MinPLadder<Accurate>::Selection;
+  Sets<T> some(Op::min_p, 0.05f);
+  expect_alike(some.template written<MinP, kMinPCandidates>(min_p_rows<Accurate, T>, true),
+               some.template written<MinP, kMinPCandidates>(min_p_rows<Accurate, T>, false), 4);
+  using TopP = TopPLadder<Accurate>::Selection;
+  Sets<T> nucleus(Op::top_p, 0.5f);
+  expect_alike(nucleus.template written<TopP, kTopPCandidates>(top_p_rows<Accurate, T>, true),
+               nucleus.template written<TopP, kTopPCandidates>(top_p_rows<Accurate, T>, false), 4);
+}
+
+TEST(OnepassSampler, SetsWithoutCandidatesAreTheSame) {
+  expect_same_sets<f32>();
+  expect_same_sets<f16>();
+  expect_same_sets<bf16>();
+}
+
+}  // namespace
+}  // namespace assay::host::onepass
