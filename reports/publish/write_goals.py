@@ -210,6 +210,7 @@ def topk_stages(folder, which):
     records = [r for r in all_records if r["kind"] == "topk"]
     if not records:
         return []
+    newer = any("rows_us" in r for r in records)
     gpu = next(r["gpu"] for r in all_records if r["kind"] == "topk_head")
     out = [f"Softmax + top-k, {which}, by a program of its own (`reports/publish/limits/topk.cu`; {gpu}): shares of a read, and "
            "microseconds above it. Columns were compared with a sort.", "",
@@ -217,7 +218,7 @@ def topk_stages(folder, which):
            "rows in turn, through shared memory |", "|---|---|---|---|---|---|---|---|---|---|"]
     for r in records:
         above = lambda us: f"{us - r['read_us']:+.1f}" if us else ""
-        nothing = r.get("rows_no_topk_us") or r["no_topk_us"]
+        nothing = r.get("rows_no_topk_us") if newer and r["rows"] > 10 else r["no_topk_us"]
         in_turn = min(us for name, us in r.items() if name.startswith("threads_"))
         equal = ", all equal" if r["equal"] else ""
         out.append(f"| {number(r['rows'])} x {number(r['V'])}{equal} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "

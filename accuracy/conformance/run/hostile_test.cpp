@@ -194,8 +194,7 @@ std::optional<Record> judged(const Expected& e, bool sandbox, std::string& refus
   o.narrow.rows = 2;
   o.threads = 1;
   try {
-    // Only the wait for one that hangs costs anything. The others end as soon as they can, on a busy machine
-    // too.
+    // What has to use much before it is ended gets the time for it, on a busy machine too.
     const auto made = load_plugin(std::string(ASSAY_FIXTURES) + "/hostile_" + e.name + ".so",
                                   {.timeout_seconds = e.needs_counting() ? 20 : 0.3, .sandbox = sandbox});
     return run_conformance([&] { return made.at(0); }, o).records.at(0);

@@ -2,7 +2,7 @@
 // Lower bounds of the k-th largest element of a row. A block of kSelectThreads threads divides what it has
 // read into groups. The k-th largest of the groups' maxima is such a bound: each of k groups has an element
 // at or above it. The elements above it number about k + k^2 / (2 x groups). One warp finds it, so that the
-// other warps of the multiprocessor have the issue slots.
+// other warps of the multiprocessor have the issue slots (groups_bound); or all threads do (SharedBound).
 #pragma once
 
 #include <type_traits>
@@ -15,8 +15,8 @@ namespace assay::ASSAY_BACKEND::onepass {
 /// has 4 bytes; of many; of a block that shares a row with others. On an H100, 4000 rows, k = 30: f32, V =
 /// 131,072: 711, 739 and 798 us with 64, 128 and 256 threads; f16: 427, 407 and 438.
 inline constexpr int kLeastThreads = 64, kFewThreads = 128, kSelectThreads = 256, kSharingThreads = 512;
-/// Largest k for which 32 groups are enough, for which 64 are, and for which a group for each thread is, at
-/// most 256.
+/// Largest k for which 32 groups are enough, for which 64 are (and kLeastThreads), and for which a group for
+/// each thread is, at most 256.
 inline constexpr int kFewest = 16, kLeastK = 32, kFew = 64;
 
 template <int kThreads>

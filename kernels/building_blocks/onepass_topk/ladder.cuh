@@ -3,12 +3,12 @@
 // the GPU, never on the alignment.
 //
 //   rows   who selects
-//   many   a block a row
+//   many   a block a row (rows.cuh)
 //   few    the blocks of a cluster a row, each a part of it
 //   few, and longer than that, or no clusters
 //          several blocks a row, each a part of it; then one block a row merges what they have left
-// If k is beyond kStreamK, they leave (m, d) alone, and radix_rows.cuh selects. Rows of 2^32 - 1 elements and
-// more take rounds.cuh.
+// If k is beyond kStreamK, blocks that take rows or parts of rows in turn leave (m, d) alone, and
+// radix_rows.cuh selects. Rows of 2^32 - 1 elements and more take rounds.cuh.
 #pragma once
 
 #include <algorithm>
@@ -181,6 +181,16 @@ bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
   if (blocks > 1) launch_sharing<Form, T, kRoom, kThreads>(c, to, blocks);
   return blocks > 1;
 }
+/// True if the hits of a row find room where k is at most kFew, and are not thinned out. Of normal logits
+/// about k + k^2 / 256 come from the first tile, and as many whenever the number of tiles has doubled.
+inline bool few_hits(const Problem& p) {
+  using Sizes = RowSizes<kFew>;
+  std::int64_t hits = 0;
+  for (std::int64_t tiles = topk_accesses(p) / Sizes::kTile + 1; tiles > 0; tiles /= 2)
+    hits += p.k + p.k * p.k / 256 + 1;
+  return hits <= Sizes::kHits * 3 / 4;
+}
+
 /// A block a row; k up to kMost, which is kFew or kStreamK.
 template <class Form, int kMost, class T>
 void launch_rows(const Call<T>& c, const Selected<T>& to) {
@@ -202,7 +212,11 @@ void launch_best(const Call<T>& c, const Selected<T>& to) {
       shared = shared_by_clusters<Form, T, kRoom, kHalf>(c, to);
   if (!shared) shared = shared_by_clusters<Form, T, kRoom, kSharing>(c, to);
   if (shared) return;
-  if (topk_parts(c.problem) == 1) return launch_rows < Form, kRoom == kSmallRoom ? kFew : kStreamK > (c, to);
+  if (topk_parts(c.problem) == 1) {
+    if constexpr (kRoom == kSmallRoom)
+      if (few_hits(c.problem)) return launch_rows<Form, kFew>(c, to);
+    return launch_rows<Form, kStreamK>(c, to);
+  }
   launch_topk<Form, T, kRoom, kThreads>(c, c.problem, to, c.m, c.d, c.buffers.workspace);
 }
 

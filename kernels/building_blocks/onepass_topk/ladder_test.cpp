@@ -140,6 +140,24 @@ TEST(OnepassTopk, IsRightInRowsOfManyTiles) {
   expect_order_of_all<bf16>(5, 4 * RowSizes<kStreamK>::kTile * 8, 100, 3);
 }
 
+/// Hits of long rows and a large k are thinned out.
+TEST(OnepassTopk, RowsWithManyHitsGoToTheKernelThatThinsThemOut) {
+  Problem p;
+  p.in = Dtype::f32;
+  const auto few = [&](std::int64_t V, int k) {
+    p.V = V;
+    p.k = k;
+    return few_hits(p);
+  };
+  EXPECT_TRUE(few(1000, 64));
+  EXPECT_TRUE(few(32768, 64));
+  EXPECT_FALSE(few(262144, 64));
+  EXPECT_TRUE(few(262144, 30));
+  EXPECT_TRUE(few(1 << 20, 32));
+  EXPECT_FALSE(few(std::int64_t{1} << 32, 32));
+  EXPECT_TRUE(few(std::int64_t{1} << 32, 5));
+}
+
 TEST(OnepassTopk, ManyRowsAreInOnePart) {
   const Launch<f32> l(kFillings[0].of, 5, 12289, 5, 0);
   EXPECT_EQ(topk_sharing_blocks(l.problem, 128, 8), 1);

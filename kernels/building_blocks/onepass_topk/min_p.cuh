@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // min_p: the elements whose exp(x - m) is at least a threshold, and their softmax. One read finds the best
-// kCandidates of a row. Where the last of them is below the threshold, they hold the set; the row's outputs
+// kMinPCandidates of a row (of none that has 2^32 - 1 elements or more). Where the last of them is below the threshold, they hold the set; the row's outputs
 // follow from them. Elsewhere the row is read twice more: for the sum, and for the outputs.
 #pragma once
 

@@ -48,8 +48,8 @@ struct OneRow {
   __device__ __forceinline__ unsigned edge(bool first, bool last) const {
     const unsigned thread = threadIdx.x;
     if (thread < head) return first ? thread : columns;
-    const unsigned column = accesses * kPerAccess<T> + thread;
-    return last && column < columns ? column : columns;
+    // Not by the sum: it may pass 2^32.
+    return last && thread < columns - accesses * kPerAccess<T> ? accesses * kPerAccess<T> + thread : columns;
   }
 };
 
@@ -237,13 +237,16 @@ __device__ __forceinline__ void select_row(const OneRow<T>& row, int k, bool wan
     }
     if (last) return;
     floor = floor_after(floor, bound);
-    if constexpr (kMost > kFew)  // of few there is always room for long rows, too
+    if constexpr (kMost > kFew) {  // of few there is room for all: few_hits()
       if (__syncthreads_or(shared.count > shared.kHits / 2)) {
+        if (__syncthreads_or(shared.buffer.count > shared.kRoom / 2))  // before anything more is pushed
+          shared.buffer.filter([&](Candidate c) { return ranked_logit(rank_of(c)) >= bound; });
         room = candidates_of_hits(row, shared);
         __syncthreads();  // the hits have been read
         if (thread == 0) shared.count = 0;
         __syncthreads();  // there is room again
       }
+    }
   }
   // Outside of the loop, so that the call takes no registers of it. `floor` may have left out elements equal
   // to the bound because hits had them; those are gone.

@@ -14,7 +14,7 @@ namespace assay::ASSAY_BACKEND::onepass {
 inline constexpr int kStreamK = 256;
 /// Room for candidates, for k up to kFew and up to kStreamK.
 inline constexpr int kSmallRoom = 512, kLargeRoom = 2048;
-/// Blocks that a multiprocessor holds. It limits a thread to 64 registers, 16 of them for the tile.
+/// Blocks that a multiprocessor holds. It limits a thread to 64 registers.
 template <int kThreads>
 inline constexpr int kTopkBlocks = 1024 / kThreads;
 

@@ -78,8 +78,9 @@ struct Tile {
   __device__ __forceinline__ unsigned edge() const {
     const unsigned thread = threadIdx.x;
     if (thread < head) return at == 0 ? thread : columns;
-    const unsigned column = accesses * kPerAccess<T> + thread;
-    return last() && end == accesses && column < columns ? column : columns;
+    // Not by the sum: it may pass 2^32.
+    const bool there = last() && end == accesses && thread < columns - accesses * kPerAccess<T>;
+    return there ? accesses * kPerAccess<T> + thread : columns;
   }
 };
 

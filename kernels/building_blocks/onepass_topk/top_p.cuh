@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // top_p, the nucleus: the fewest largest elements whose probabilities add up to a threshold, and their
 // softmax; of equal logits the smaller column first. One read finds (m, d) and the best kTopPCandidates of a
-// row. Where their exps reach threshold x d, they hold the set. Elsewhere a search by rank reads the row 16
+// row (no candidates of 2^32 - 1 elements or more). Where their exps reach threshold x d, they hold the set. Elsewhere a search by rank reads the row 16
 // times more (f16: 10, bf16: 8), then once for the ties and once for the outputs.
 #pragma once
 

@@ -99,16 +99,12 @@ std::vector<std::string> words_of_compilers(const std::string& kernel) {
 
 std::vector<std::string> words_of(const std::string& bwrap, Reach reach,
                                   const std::optional<std::string>& compiles = {}) {
-  std::vector<std::string> words = {bwrap,
-                                    "--die-with-parent",
-                                    "--new-session",
-                                    "--unshare-user-try",
-                                    "--unshare-net",
-                                    "--unshare-uts",
-                                    "--unshare-cgroup-try",
-                                    "--ro-bind",
-                                    "/",
-                                    "/"};
+  std::vector<std::string> words = {bwrap, "--die-with-parent", "--new-session",
+                                    // It keeps the worker of a GPU, whose /proc is not read-only, from the
+                                    // memory of others.
+                                    reach == Reach::device ? "--unshare-user" : "--unshare-user-try",
+                                    "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--ro-bind",
+                                    "/", "/"};
   const auto add = [&](std::initializer_list<const char*> more) {
     words.insert(words.end(), more.begin(), more.end());
   };

@@ -3,7 +3,7 @@
 // reach. Columns that they find are compared with a sort on the host for a few rows; a wrong one ends the
 // program with 1.
 //   us            the kernel, as it divides the launch
-//   rows_*_us     a block a row, of so many threads
+//   rows_us       a block a row; rows_no_topk_us: (m, d) alone
 //   threads_*_us  blocks of so many threads that take rows in turn, or a part of a row each
 //   sharing_*_us  a cluster a row: threads of a block, blocks
 //   no_exp_us     every exp is a multiplication
@@ -155,12 +155,18 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
   const auto threads = [&](const char* name, auto n, auto room) {
     print(name, judged(name, [&](const Call<T>& c) { alone(c, n, room, selected); }));
   };
-  if (s.k <= onepass::kFew && s.rows > 10) {
-    const auto rows = [&](const Selected<T>& to) {
-      return [&](const Call<T>& c) { onepass::launch_rows<Fast, onepass::kFew>(c, to); };
+  const auto rows = [&](auto most) {
+    const auto run = [](const Selected<T>& to) {
+      return [&](const Call<T>& c) { onepass::launch_rows<Fast, most()>(c, to); };
     };
-    print("rows_us", judged("rows", rows(selected)));
-    print("rows_no_topk_us", time(rows(Selected<T>{})));
+    print("rows_us", judged("rows", run(selected)));
+    print("rows_no_topk_us", time(run(Selected<T>{})));
+  };
+  if (s.rows > 10) {
+    if (s.k <= onepass::kFew)
+      rows(std::integral_constant<int, onepass::kFew>{});
+    else
+      rows(std::integral_constant<int, onepass::kStreamK>{});
   }
   if (s.k <= onepass::kFew) {
     threads("threads_64_us", std::integral_constant<int, 64>{}, Small{});
