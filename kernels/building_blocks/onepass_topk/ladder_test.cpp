@@ -167,7 +167,8 @@ TEST(OnepassTopk, ManyRowsAreInOnePart) {
 /// Without a cluster.
 template <class T>
 void launch_in_parts(const Launch<T>& l) {
-  const Call<T> c(l.problem, l.buffers, Stream{});
+  const Stream stream;  // a call keeps a reference
+  const Call<T> c(l.problem, l.buffers, stream);
   if (c.k <= kLeastK)
     launch_topk<Accurate, T, kSmallRoom, kFewestThreads<T>>(c, c.problem, selected(c), c.m, c.d,
                                                             c.buffers.workspace);

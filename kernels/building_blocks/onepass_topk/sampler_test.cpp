@@ -21,6 +21,7 @@ struct Sets {
   std::vector<T> logits;
   std::vector<float> m, d;
   Problem problem;
+  Stream stream;  // a call keeps a reference
   float threshold;
 
   Sets(Op op, float t) : logits(kRows * kV), m(kRows), d(kRows), threshold(t) {
@@ -36,7 +37,7 @@ struct Sets {
   Call<T> call(Buffers& b, std::vector<T>& outputs) {
     b.logits = logits.data();
     b.probs = outputs.data();
-    return {problem, b, Stream{}};
+    return {problem, b, stream};
   }
   /// What `rows` writes if it gets the best `count` of each row, 0: none.
   template <class Selection, int kCandidates, class Kernel>
