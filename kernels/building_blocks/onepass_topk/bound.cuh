@@ -131,9 +131,10 @@ __device__ __forceinline__ float groups_bound(float2 largest, int k, BoundShared
   return shared.bound;
 }
 
-/// The same while the other warps do something else: begin(), a barrier, find(), work, a barrier, bound().
-/// kMost: kFew, or kStreamK for larger k. Few: of one maximum of each thread, and every thread compares one
-/// rank with some of the others. Many: of both, and the first warp finds the bound.
+/// Such a bound in steps, so that no warp waits for another: begin(), a barrier, find(), other work, a
+/// barrier, bound(). kMost is kFew: groups of one maximum of each thread; all threads count, each for one
+/// group how many groups are as large. kMost is kStreamK: two maxima of each thread; the first warp finds the
+/// bound.
 template <int kThreads, int kMost>
 struct SharedBound {
   static constexpr bool kMany = kMost > kFew;

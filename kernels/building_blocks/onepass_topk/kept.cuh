@@ -61,8 +61,7 @@ std::size_t kept_bytes(const Problem& p, int count) {
 }
 
 /// Launches the selection of the `count` best of every row. Only the kernels for this count are compiled. Of
-/// rows whose columns do not fit into candidates there are none: a round for each of them would read the row
-/// `count` times, which takes a minute.
+/// rows whose columns do not fit into candidates there are none: rounds.cuh would read the row `count` times.
 template <class Form, int count, class T>
 BestOfRows<T> launch_selection(const Call<T>& c) {
   const Problem p = selection_of(c.problem, count);

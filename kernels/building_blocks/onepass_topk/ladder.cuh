@@ -181,8 +181,10 @@ bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
   if (blocks > 1) launch_sharing<Form, T, kRoom, kThreads>(c, to, blocks);
   return blocks > 1;
 }
-/// True if the hits of a row find room where k is at most kFew, and are not thinned out. Of normal logits
-/// about k + k^2 / 256 come from the first tile, and as many whenever the number of tiles has doubled.
+/// True if the hits of a row find room in the kernel for k up to kFew, which does not thin them out. Of
+/// logits in random order about k + k^2 / 256 come from the first tile (bound.cuh, 128 groups), and as many
+/// whenever the number of tiles has doubled. A quarter of the room is left to chance: a row that fills it is
+/// read twice.
 inline bool few_hits(const Problem& p) {
   using Sizes = RowSizes<kFew>;
   std::int64_t hits = 0;

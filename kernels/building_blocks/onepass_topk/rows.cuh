@@ -67,7 +67,7 @@ struct RowShared : RowSizes<kMost> {
 
 /// A tile of the ring's size in shared memory, whose maxima have given a bound.
 template <class T, int kThreads>
-struct AnewSource : TileSource<T, kThreads> {
+struct AgainSource : TileSource<T, kThreads> {
   __device__ __forceinline__ bool bounded() const { return true; }
 };
 
@@ -102,7 +102,7 @@ ASSAY_RARE Normalizer select_again(const T* x, unsigned columns, unsigned from, 
       const float bound = groups_bound<T>(maxima, k, buffer.bound);
       floor = higher(floor, bound);
       held.store_shared(shared.hits, static_cast<int>(tile.size()), thread, kThreads);
-      const AnewSource<T, kThreads> source{{tile, shared.hits}};
+      const AgainSource<T, kThreads> source{{tile, shared.hits}};
       const bool reached = bound == floor && bound != negative_infinity();
       if (reached && __syncthreads_and(source.collect_first(floor, k, buffer))) {
         floor = next_above(floor);
