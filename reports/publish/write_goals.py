@@ -220,8 +220,9 @@ def topk_stages(folder, which):
         above = lambda us: f"{us - r['read_us']:+.1f}" if us else ""
         nothing = r.get("rows_no_topk_us") if newer and r["rows"] > 10 else r["no_topk_us"]
         in_turn = min(us for name, us in r.items() if name.startswith("threads_"))
-        equal = ", all equal" if r["equal"] else ""
-        out.append(f"| {number(r['rows'])} x {number(r['V'])}{equal} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "
+        values = r.get("values", 1 if r.get("equal") else 0)  # older records say only whether all logits are equal
+        some = ", all equal" if values == 1 else f", {values} values" if values else ""
+        out.append(f"| {number(r['rows'])} x {number(r['V'])}{some} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "
                    f"{percent(r['fast_share'])} % | {percent(r['accurate_share'])} % | "
                    + " | ".join(above(us) for us in (r["fast_us"], r["no_exp_us"], nothing, in_turn)) + " |")
     return out
