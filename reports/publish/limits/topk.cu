@@ -158,8 +158,9 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
     print(name, judged(name, [&](const Call<T>& c) { alone(c, n, room, selected); }));
   };
   const auto rows = [&](auto most) {
+    constexpr int kMost = decltype(most)::value;
     const auto run = [](const Selected<T>& to) {
-      return [&](const Call<T>& c) { onepass::launch_rows<Fast, most()>(c, to); };
+      return [to](const Call<T>& c) { onepass::launch_rows<Fast, kMost>(c, to); };
     };
     print("rows_us", judged("rows", run(selected)));
     print("rows_no_topk_us", time(run(Selected<T>{})));
