@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -97,8 +98,14 @@ CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families) {
                             "input families of assay list --families (those that every command tries)");
 }
 
+static bool device_given = false;
 CLI::Option* add_device(CLI::App& command, int& device) {
-  return add_whole(command, "--device", device, "CUDA device ordinal")->capture_default_str();
+  device_given = false;
+  return add_whole(command, "--device", device,
+                   "CUDA device ordinal; without it, processes that an MPI or Slurm launcher starts on one "
+                   "host take its GPUs in turn")
+      ->each([](const std::string&) { device_given = true; })
+      ->capture_default_str();
 }
 
 static bool demanded = false;
@@ -132,7 +139,16 @@ void add_machine(CLI::App& command, int& device, bool& shared, std::string& requ
   add_require(command, require);
 }
 
+std::optional<int> local_rank() {
+  for (const char* const name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const char* const rank = std::getenv(name))
+      return static_cast<int>(whole_number(name, rank, {.least = 0, .most = 1 << 20}));
+  return {};
+}
+
 void choose_device(int device) {
+  if (const auto rank = local_rank(); rank && !device_given)
+    if (const int devices = device_count(); devices > 1) device = *rank % devices;
   if (device == 0) return;
   if (const std::string why = select_device(device); !why.empty()) throw InputError("--device: " + why);
 }

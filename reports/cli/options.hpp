@@ -74,8 +74,12 @@ CLI::Option* add_family(CLI::App& command, std::string& family);
 CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families);
 
 CLI::Option* add_device(CLI::App& command, int& device);
-/// Throws InputError if there is no such device.
+/// Throws InputError if there is no such device. Without --device, each process that an MPI or Slurm launcher
+/// starts on a host takes a GPU of its own, in turn.
 void choose_device(int device);
+/// The number of this process among those of a launcher on its host, by OMPI_COMM_WORLD_LOCAL_RANK,
+/// MPI_LOCALRANKID or SLURM_LOCALID.
+std::optional<int> local_rank();
 
 /// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap works.
 void add_sandbox(CLI::App& command);

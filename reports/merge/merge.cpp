@@ -209,7 +209,10 @@ std::string merged_about(const std::vector<const Part*>& parts) {
   for (const Part* p : parts) {
     ReportData one = read_about(p->folder / kAboutFile);
     for (KeyInfo& k : one.keys)
-      if (keys.insert(k.key).second) all.keys.push_back(std::move(k));
+      if (keys.insert(k.key).second)
+        all.keys.push_back(std::move(k));
+      else if (p->end->verb == "check")
+        throw InputError(fmt::format("{}: another part has a kernel {}, too", p->folder.string(), k.key));
     for (FamilyInfo& f : one.families)
       if (families.insert(f.name).second) all.families.push_back(std::move(f));
     for (auto& [key, contract] : one.contracts) all.contracts[key] = std::move(contract);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 
 #include "accuracy/reproduce.hpp"
 
@@ -47,21 +46,30 @@ std::string command_to_resume() {
 
 std::string command_verb() { return command_words().empty() ? "" : command_words()[0]; }
 
-std::string command_compared(const std::vector<std::string>& also_without) {
-  constexpr std::string_view kFlags[] = {"--resume", "--shared"};
-  std::vector<std::string> valued = {"--out", "--threads"};
-  valued.insert(valued.end(), also_without.begin(), also_without.end());
-  std::string line = "assay";
+std::vector<std::string> words_without(const std::vector<std::string>& flags,
+                                       const std::vector<std::string>& valued) {
+  const auto among = [](const std::vector<std::string>& all, const std::string& w) {
+    return std::find(all.begin(), all.end(), w) != all.end();
+  };
+  std::vector<std::string> left;
   for (std::size_t i = 0; i < command_words().size(); ++i) {
     const std::string& w = command_words()[i];
-    if (std::find(std::begin(kFlags), std::end(kFlags), w) != std::end(kFlags)) continue;
-    if (std::find(valued.begin(), valued.end(), w) != valued.end()) {
+    if (among(flags, w)) continue;
+    if (among(valued, w)) {
       ++i;
       continue;
     }
-    if (std::find(valued.begin(), valued.end(), w.substr(0, w.find('='))) != valued.end()) continue;
-    line += " " + shell_quoted(w);
+    if (!among(valued, w.substr(0, w.find('=')))) left.push_back(w);
   }
+  return left;
+}
+
+std::string command_compared(const std::vector<std::string>& also_without) {
+  std::vector<std::string> valued = {"--out", "--threads", "--junit"};
+  valued.insert(valued.end(), also_without.begin(), also_without.end());
+  std::string line = "assay";
+  for (const std::string& w : words_without({"--resume", "--shared", "--json"}, valued))
+    line += " " + shell_quoted(w);
   return line;
 }
 
@@ -74,7 +82,8 @@ std::string hash_of_named_files() {
     for (const char mark : {'#', ':'})
       if (const std::size_t at = w.rfind(mark); !is_file && at != w.npos)
         is_file = add_file(w.substr(0, at), hash);
-    if (const std::size_t at = w.find('='); !is_file && at != w.npos) is_file = add_file(w.substr(at + 1), hash);
+    if (const std::size_t at = w.find('='); !is_file && at != w.npos)
+      is_file = add_file(w.substr(at + 1), hash);
     any = any || is_file;
   }
   return any ? fmt::format("{:016x}", hash) : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of this run: it is printed so that somebody can go on with the run, and it is compared so that
-// nobody goes on with another one.
+// The command line of this run: it is printed so that somebody can go on with the run, and it is compared so
+// that nobody goes on with another one.
 #pragma once
 
 #include <string>
@@ -17,8 +17,13 @@ std::string command_to_resume();
 /// "check": the first word.
 std::string command_verb();
 
-/// The same without the words that change no record: --resume, --out, --threads, --shared; and without these
-/// options and their values.
+/// The words of the command without these flags, and without these options and their values.
+std::vector<std::string> words_without(const std::vector<std::string>& flags,
+                                       const std::vector<std::string>& valued);
+
+/// The words as a line, without the words that change no record: --resume, --shared, --json, --out,
+/// --threads,
+/// --junit; and without these options and their values.
 std::string command_compared(const std::vector<std::string>& also_without = {});
 
 /// A number from the contents of all files that the words name: kernels, logits. 0 if there are none.

@@ -66,7 +66,7 @@ std::string with_options(std::string words, const TargetOptions& options) {
   return with_timeout(std::move(words), options);
 }
 
-Target key_target(const std::string& word, const TargetOptions& options) {
+const Variant& registered(const std::string& word) {
   const Variant* v = find_candidate(word);
   if (!v && holds_tensors(word))
     throw InputError(
@@ -74,6 +74,11 @@ Target key_target(const std::string& word, const TargetOptions& options) {
   if (!v)
     throw InputError(word + ": no such key (assay list names them all), no .so and no source file" +
                      did_you_mean_key(word));
+  return *v;
+}
+
+Target key_target(const std::string& word, const TargetOptions& options) {
+  const Variant* const v = &registered(word);
   const auto make = [v, options] {
     return declared(isolated(*v, isolation_of(options)), options.source.declare);
   };
@@ -130,6 +135,10 @@ std::vector<Target> python_targets(const std::string& word, const TargetOptions&
   return targets;
 }
 
+bool names_a_file(const std::string& word) {
+  return is_source_file(word) || is_library(word) || is_python_callable(word);
+}
+
 std::string fit_for_a_name(std::string text) {
   for (char& c : text)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
@@ -161,6 +170,21 @@ void tell_apart(std::vector<Target>& targets) {
       rename(*t, own);
     }
   }
+}
+
+/// A name for each file among the words of a run, by its path. It depends on nothing but the words.
+std::map<std::string, std::string> names_of_parts(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> names;
+  std::set<std::string> used;
+  for (const std::string& word : words) {
+    const std::filesystem::path path = path_in(word);
+    if (names.contains(path.string()) || !names_a_file(word)) continue;
+    const std::string name = fit_for_a_name(path.stem().string());
+    std::string own = name;
+    for (int n = 2; !used.insert(own).second; ++n) own = fmt::format("{}-{}", name, n);
+    names[path.string()] = own;
+  }
+  return names;
 }
 
 /// The kernel's name is that of its file, because it did not live to say its own.
@@ -197,8 +221,27 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
     for (std::size_t i = first; i < targets.size(); ++i)
       if (targets[i].variant.backend == Backend::plugin) targets[i].file = word;
   }
-  tell_apart(targets);
+  if (const auto names = names_of_parts(options.whole); names.size() > 1) {
+    for (Target& t : targets) {
+      if (t.file.empty()) continue;
+      const std::string& own = names.at(path_in(t.file).string());
+      if (t.died)
+        t.variant.variant = own;
+      else
+        rename(t, own + "." + t.variant.variant);
+    }
+  } else {
+    tell_apart(targets);
+  }
   return targets;
+}
+
+void require_targets(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (!names_a_file(word))
+      registered(word);
+    else if (!std::filesystem::exists(path_in(word)))
+      throw InputError(path_in(word).string() + ": no such file");
 }
 
 Target with_declared(Target t, const std::string& words) {

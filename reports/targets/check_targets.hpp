@@ -19,6 +19,8 @@ struct TargetOptions {
   std::vector<std::string> words;  // KEY, PLUGIN.so[#name], FILE.cu, FILE.py:FUNCTION ...
   SourceOptions source;            // --entry and related options; --declare for all of them
   double timeout_seconds = 20;
+  /// All words of the run if `words` are those of one part of it (--shard).
+  std::vector<std::string> whole = {};
 };
 
 struct Target {
@@ -35,9 +37,13 @@ struct Target {
 };
 
 /// Throws InputError for a word that is no key, and for what cannot be loaded or compiled.
-/// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax".
+/// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax". In one
+/// part of a run, which does not see the other files, every kernel of a file gets such a name.
 /// `dead`: what dies while it is loaded is a target too, so that the others can be judged; else that throws.
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
+
+/// Throws InputError for a word that is no key, and for a file that is not there. Loads and compiles nothing.
+void require_targets(const std::vector<std::string>& words);
 
 /// The file that a word of the command line names: before "#name" or ":function".
 std::filesystem::path path_in(const std::string& word);

@@ -18,6 +18,7 @@
 #include "reference/k_range.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/run_check.hpp"
+#include "reports/cli/check/spread.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -42,7 +43,7 @@ struct CheckArguments {
   std::string op, out, require, shard;
   AnswerOptions answer;
   bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false, resume = false;
-  int device = 0;
+  int device = 0, jobs = 1;
 };
 
 /// For programs; with the limits that nobody declared, if they make the exit status 4.
@@ -66,6 +67,23 @@ std::string next_step(const ReportData& data, const std::vector<Target>& targets
     if (!contract.found.empty()) return "";
   return fmt::format("next, search for an input that breaks it: assay fuzz {} --time 5m\n",
                      targets.front().words);
+}
+
+/// Several kernels at a time; then the same answer as for one after the other.
+int run_spread_check(const CheckArguments& o, VerdictOutput& answer) {
+  require_targets(o.targets.words);
+  const OutFolder out(o.out.empty() ? "out/check" : o.out);
+  const SpreadResult spread = check_spread(out.path(), {.words = o.targets.words,
+                                                        .jobs = o.jobs,
+                                                        .device = o.device,
+                                                        .threads = o.run.threads,
+                                                        .resume = o.resume});
+  if (!spread.data) return spread.status;
+  const ReportData& data = *spread.data;
+  const int status = status_of_check(data, o.accept_limits);
+  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  return answer.give(document_of(data, status), out.path(),
+                     {"records.jsonl", "contract.json", "summary.md", "index.html"});
 }
 
 int run_check_command(CheckArguments& o) {
@@ -92,6 +110,8 @@ int run_check_command(CheckArguments& o) {
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const Shard shard = fuzz::shard_of(o.shard);
   const std::size_t named = o.targets.words.size();
+  if (o.jobs > 1 && shard.count == 1 && named > 1) return run_spread_check(o, answer);
+  if (shard.count > 1) o.targets.whole = o.targets.words;
   keep_shard(o.targets.words, shard);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
   if (o.run.narrow.k)
@@ -185,6 +205,11 @@ void add_check_command(CLI::App& app, int& status) {
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
+  add_whole(
+      *c, "--jobs", o->jobs,
+      "check so many kernels at a time, each in a process of its own; the GPUs of the host are taken in "
+      "turn, from --device on",
+      {.least = 1, .most = 1024});
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
   add_machine(*c, o->device, o->shared, o->require);

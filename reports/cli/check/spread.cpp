@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/cli/check/spread.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sstream>
+#include <thread>
+
+#include "accuracy/status.hpp"
+#include "kernels/device.hpp"
+#include "reference/environment_error.hpp"
+#include "reports/cli/check/watched.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/merge/merge.hpp"
+#include "reports/out/command_line.hpp"
+#include "reports/out/journal.hpp"
+#include "reports/out/shard_folder.hpp"
+#include "reports/page/folder/write_report.hpp"
+#include "reports/records/about.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// One kernel of the run.
+struct Part {
+  Shard shard;
+  fs::path folder;
+  std::string word;
+  fs::path output() const { return folder.string() + ".txt"; }  // what its process prints
+};
+
+/// A process at work.
+struct Process {
+  pid_t pid = -1;  // -1: none
+  std::size_t part = 0;
+  Clock::time_point begin;
+};
+
+/// True if an earlier run of the same command has finished this part.
+bool finished(const Part& p) {
+  const fs::path file = p.folder / kShardFile;
+  if (!fs::exists(file) || fs::exists(p.folder / kUnfinished)) return false;
+  const ShardEnd was = read_shard_file(file), now = shard_end(p.shard, 0, 0);
+  return was.shard == now.shard && was.count == now.count && was.verb == now.verb &&
+         was.command == command_compared({"--shard", "--device", "--jobs"}) && was.assay == now.assay &&
+         was.files == now.files;
+}
+
+std::vector<std::string> words_of(const Part& p, const fs::path& out, int device, int threads, bool resume) {
+  std::vector<std::string> words =
+      words_without({"--resume", "--json"}, {"--out", "--threads", "--junit", "--device", "--jobs"});
+  words.insert(words.begin(), "assay");
+  words.insert(words.end(),
+               {"--out", out.string(), "--shard", fmt::format("{}/{}", p.shard.index, p.shard.count),
+                "--threads", std::to_string(threads)});
+  if (device_count() > 0) words.insert(words.end(), {"--device", std::to_string(device)});
+  if (resume && fs::exists(p.folder / kUnfinished)) words.emplace_back("--resume");
+  return words;
+}
+
+/// Starts this program with these words. It ends with this process. Throws EnvironmentError.
+pid_t start(std::vector<std::string> words, const fs::path& output) {
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  const std::string program = own_path();
+  const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) throw EnvironmentError(output.string() + ": " + std::strerror(errno));
+  const pid_t parent = getpid(), pid = fork();
+  if (pid == 0) {  // nothing but system calls until exec
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(kEnvironment);
+    const int none = open("/dev/null", O_RDONLY);
+    if (none >= 0) dup2(none, STDIN_FILENO);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    execv(program.c_str(), argv.data());
+    _exit(kEnvironment);
+  }
+  const int error = errno;
+  close(file);
+  if (pid < 0)
+    throw EnvironmentError(std::string("--jobs: no process can be started: ") + std::strerror(error));
+  return pid;
+}
+
+/// The line of a process's output that says most: its verdict, or the last one.
+std::string line_that_says(const Part& p) {
+  std::istringstream lines(read_file(p.output()));
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    for (const char* const verdict : {"PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT "})
+      if (line.starts_with(verdict)) return line;
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+std::string ended_how(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
+/// Runs all parts that are to be run. `statuses`: what each part's process ended with.
+void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& todo, const fs::path& out,
+               const SpreadOptions& o, std::vector<int>& statuses, std::atomic<std::int64_t>& done) {
+  const int devices = std::max(1, device_count());
+  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = o.threads > 0 ? o.threads : std::max(1, cores / o.jobs);
+  std::vector<Process> processes(static_cast<std::size_t>(o.jobs));
+  std::size_t next = 0;
+  const auto give = [&](std::size_t place) {
+    Process& at = processes[place];
+    at = {};
+    if (next == todo.size()) return;
+    at.part = todo[next++];
+    at.begin = Clock::now();
+    const int device = (o.device + static_cast<int>(place)) % devices;
+    const Part& p = parts[at.part];
+    at.pid = start(words_of(p, out, device, threads, o.resume), p.output());
+  };
+  for (std::size_t place = 0; place < processes.size(); ++place) give(place);
+  for (;;) {
+    const auto working =
+        std::find_if(processes.begin(), processes.end(), [](const Process& p) { return p.pid > 0; });
+    if (working == processes.end()) return;
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, 0);
+    if (pid < 0) {
+      if (errno == EINTR) continue;
+      throw EnvironmentError(std::string("--jobs: waiting for a process: ") + std::strerror(errno));
+    }
+    const auto ended =
+        std::find_if(processes.begin(), processes.end(), [&](const Process& p) { return p.pid == pid; });
+    if (ended == processes.end()) continue;
+    const Part& p = parts[ended->part];
+    statuses[ended->part] = status;
+    ++done;
+    say("{} of {}: {}: {} ({:.0f} s)\n", done.load(), parts.size(), p.word, line_that_says(p),
+        std::chrono::duration<double>(Clock::now() - ended->begin).count());
+    give(static_cast<std::size_t>(ended - processes.begin()));
+  }
+}
+
+/// A part that did not end has said why. The largest status of those is that of the run.
+int say_unfinished(const std::vector<Part>& parts, const std::vector<int>& statuses) {
+  int worst = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (finished(parts[i])) continue;
+    const int own = WIFEXITED(statuses[i]) && WEXITSTATUS(statuses[i]) > kFailed ? WEXITSTATUS(statuses[i])
+                                                                                 : kEnvironment;
+    worst = worst == 0
+                ? own
+                : std::min(worst, own);  // a call that is wrong comes before a machine that lacks something
+    say("assay: {}: was not checked: its process {}: {} ({})\n", parts[i].word, ended_how(statuses[i]),
+        line_that_says(parts[i]), parts[i].output().string());
+  }
+  return worst;
+}
+
+}  // namespace
+
+SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
+  const auto begin = Clock::now();
+  std::vector<Part> parts;
+  std::vector<std::size_t> todo;
+  for (std::size_t i = 0; i < o.words.size(); ++i) {
+    const Shard shard{static_cast<int>(i), static_cast<int>(o.words.size())};
+    parts.push_back({shard, shard_folder(out, shard), o.words[i]});
+    if (!o.resume || !finished(parts.back())) todo.push_back(i);
+  }
+  if (o.resume && todo.size() < parts.size())
+    say("assay: {} of {} kernels are finished already\n", parts.size() - todo.size(), parts.size());
+  std::vector<int> statuses(parts.size(), 0);
+  std::atomic<std::int64_t> done = std::ssize(parts) - std::ssize(todo);
+  {
+    const InterruptNote note(out, done);
+    run_parts(parts, todo, out, o, statuses, done);
+  }
+  if (const int status = say_unfinished(parts, statuses); status != 0) {
+    say("assay: the other kernels are finished, and kept in {}\nassay: to go on: {}\n", out.string(),
+        command_to_resume());
+    return {{}, status};
+  }
+  std::vector<fs::path> folders;
+  for (const Part& p : parts) folders.push_back(p.folder);
+  merge_parts(folders, out);
+  ReportData data = read_about(out / kAboutFile);
+  data.records = read_records(out / "records.jsonl");
+  data.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const int devices = device_count();
+  data.environment.emplace_back("kernels at a time",
+                                devices > 1 ? fmt::format("{}, on {} GPUs", o.jobs, std::min(o.jobs, devices))
+                                            : std::to_string(o.jobs));
+  write_report(out, data, {});
+  for (const Part& p : parts) {
+    fs::remove_all(p.folder);
+    fs::remove(p.output());
+  }
+  return {std::move(data), 0};
+}
+
+}  // namespace assay

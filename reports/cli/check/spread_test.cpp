@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several kernels at a time (`check --jobs`): the same records and verdict as one after the other, nothing
+// left behind, and what is finished is kept.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "kernels/device.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/cli/long_runs/process_test.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/data/compare.hpp"
+#include "reports/records/record_lines.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using process_test::Finished;
+
+class SpreadCheck : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!process_test::has_command()) GTEST_SKIP();
+  }
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  Finished check(std::vector<std::string> words, const std::string& folder) const {
+    words.insert(words.begin(), "check");
+    words.insert(words.end(),
+                 {"--only", "batch", "--only", "shapes", "--V", "257", "--quick", "--out", at(folder)});
+    return process_test::run(words);
+  }
+  std::vector<std::string> lines(const std::string& file) const {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(at(file)));
+    for (std::string line; std::getline(in, line);) all.push_back(without_run(line));
+    return all;
+  }
+  TestFolder own_;
+};
+
+TEST_F(SpreadCheck, IsTheSameAsOneAfterTheOther) {
+  const std::vector<std::string> kernels = {"online_warp/f16@host", "mutant.sum_skips_tail/f32@host",
+                                            "safe_block/f32@host"};
+  const Finished one = check(kernels, "one");
+  std::vector<std::string> words = kernels;
+  words.insert(words.end(), {"--jobs", "2", "--json", "--junit", at("junit.xml")});
+  const Finished spread = check(words, "spread");
+  EXPECT_EQ(one.status, 1) << one.out << one.err;
+  EXPECT_EQ(spread.status, 1) << spread.out << spread.err;
+  EXPECT_EQ(lines("spread/records.jsonl"), lines("one/records.jsonl"));
+  EXPECT_NE(spread.out.find("\"verdict\""), std::string::npos) << spread.out;
+  EXPECT_NE(spread.err.find("of 3: mutant.sum_skips_tail/f32@host: FAIL"), std::string::npos) << spread.err;
+  EXPECT_TRUE(fs::exists(at("junit.xml")));
+  for (const auto& entry : fs::directory_iterator(at("spread")))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("shard-")) << entry.path();
+  // The same files: pages, summary, records.
+  for (const auto& entry : fs::directory_iterator(at("one")))
+    EXPECT_TRUE(fs::exists(at("spread") / entry.path().filename())) << entry.path();
+}
+
+TEST_F(SpreadCheck, APartThatDoesNotEndIsNamedAndTheOthersAreKept) {
+  std::ofstream(at("text.so")) << "no shared object";
+  const std::vector<std::string> words = {"safe_block/f32@host", "online_warp/f16@host", at("text.so"),
+                                          "--jobs", "3"};
+  const Finished first = check(words, "out");
+  EXPECT_EQ(first.status, 2) << first.out << first.err;
+  EXPECT_NE(first.err.find("text.so: was not checked: its process ended with status 2"), std::string::npos)
+      << first.err;
+  EXPECT_NE(first.err.find("to go on: assay check"), std::string::npos) << first.err;
+  EXPECT_FALSE(fs::exists(at("out/records.jsonl")));
+  ASSERT_TRUE(fs::exists(at("out/shard-0-of-3/shard.json")));
+  // A part that was killed is run again, the others are not.
+  const auto before = fs::last_write_time(at("out/shard-0-of-3/shard.json"));
+  std::vector<std::string> again = words;
+  again.emplace_back("--resume");
+  const Finished second = check(again, "out");
+  EXPECT_EQ(second.status, 2);
+  EXPECT_NE(second.err.find("2 of 3 kernels are finished already"), std::string::npos) << second.err;
+  EXPECT_EQ(fs::last_write_time(at("out/shard-0-of-3/shard.json")), before);
+  // Without --resume all of them are.
+  EXPECT_EQ(check(words, "out").err.find("finished already"), std::string::npos);
+}
+
+TEST_F(SpreadCheck, AWordThatNamesNothingEndsTheCallAtOnce) {
+  for (const std::string& word : {std::string("no_such_key/f32@host"), at("no.so"), at("no.cu")}) {
+    const Finished e = check({"safe_block/f32@host", word, "--jobs", "2"}, "out");
+    EXPECT_EQ(e.status, 2) << word;
+    EXPECT_NE(e.err.find(word + ": no such "), std::string::npos) << e.err;
+    EXPECT_FALSE(fs::exists(at("out"))) << word;
+  }
+}
+
+TEST_F(SpreadCheck, KernelsOfOneNameInTwoFilesAreToldApart) {
+  const fs::path fixture = fs::path(ASSAY_FIXTURES) / "fixture_declared.so";
+  if (!fs::exists(fixture)) GTEST_SKIP();
+  std::vector<std::string> words;
+  fs::create_directories(at("b"));
+  for (const char* name : {"a.so", "b/a.so", "c.so"}) {
+    fs::copy_file(fixture, at(name));
+    words.push_back(at(name));
+  }
+  words.insert(words.end(), {"--jobs", "2"});
+  const Finished spread = check(words, "out");
+  EXPECT_EQ(spread.status, 0) << spread.out << spread.err;
+  std::set<std::string> keys;
+  for (const Record& r : read_records(at("out/records.jsonl"))) keys.insert(r.key);
+  const std::set<std::string> expected = {"a.c99_softmax/f32@plugin", "a-2.c99_softmax/f32@plugin",
+                                          "c.c99_softmax/f32@plugin"};
+  EXPECT_EQ(keys, expected);
+}
+
+TEST(LocalRank, IsThatOfTheLauncher) {
+  const char* const kNames[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  for (const char* name : kNames) unsetenv(name);
+  EXPECT_FALSE(local_rank());
+  for (const char* name : kNames) {
+    setenv(name, "5", 1);
+    EXPECT_EQ(local_rank(), 5) << name;
+    setenv(name, "x", 1);
+    EXPECT_ANY_THROW(local_rank()) << name;
+    unsetenv(name);
+  }
+}
+
+}  // namespace
+}  // namespace assay
