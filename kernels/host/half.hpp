@@ -117,31 +117,44 @@ inline __nv_bfloat16 __ushort_as_bfloat16(std::uint16_t b) {
   return h;
 }
 
+namespace half_bits {
+/// a or b, which differ: the one that is a number, or a if `first`. CUDA's canonical NaN if both are NaN.
+template <class T>
+inline T number(T a, T b, bool first) {
+  const bool a_nan = float(a) != float(a), b_nan = float(b) != float(b);
+  if (a_nan && b_nan) return as<T>(0x7fff);
+  return b_nan || (first && !a_nan) ? a : b;
+}
+}  // namespace half_bits
+
 // The sum, difference, product or quotient of two 16-bit values is first rounded to float, which has 24 bits.
 // For p = 11 and 8, 24 >= 2 p + 2, so rounding it again to p bits gives the correctly rounded result.
-#define ASSAY_HALF_OPERATIONS(T)                                                                    \
-  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                      \
-  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                      \
-  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                      \
-  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                      \
-  inline T __hneg(T a) { return T(-float(a)); }                                                     \
-  inline T __hfma(T a, T b, T c) { return T(half_bits::fused(float(a), float(b), float(c))); }      \
-  /* Equal values have equal bits, except zeros: +0 is above -0. */                                 \
-  inline T __hmax(T a, T b) {                                                                       \
-    return float(a) == float(b) ? half_bits::as<T>(a.x & b.x) : T(std::fmax(float(a), float(b)));   \
-  }                                                                                                 \
-  inline T __hmin(T a, T b) {                                                                       \
-    return float(a) == float(b) ? half_bits::as<T>(a.x | b.x) : T(std::fmin(float(a), float(b)));   \
-  }                                                                                                 \
-  inline bool __heq(T a, T b) { return float(a) == float(b); }                                      \
-  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                       \
-  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                      \
-  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                       \
-  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                      \
-  inline bool __hisnan(T a) { return float(a) != float(a); }                                        \
-  inline T hexp(T a) { return T(half_bits::odd_float(std::exp(static_cast<double>(float(a))))); }   \
-  inline T hexp2(T a) { return T(half_bits::odd_float(std::exp2(static_cast<double>(float(a))))); } \
-  inline T hlog(T a) { return T(half_bits::odd_float(std::log(static_cast<double>(float(a))))); }   \
+#define ASSAY_HALF_OPERATIONS(T)                                                                      \
+  inline T __hadd(T a, T b) { return T(float(a) + float(b)); }                                        \
+  inline T __hsub(T a, T b) { return T(float(a) - float(b)); }                                        \
+  inline T __hmul(T a, T b) { return T(float(a) * float(b)); }                                        \
+  inline T __hdiv(T a, T b) { return T(float(a) / float(b)); }                                        \
+  inline T __hneg(T a) { return T(-float(a)); }                                                       \
+  inline T __hfma(T a, T b, T c) { return T(half_bits::fused(float(a), float(b), float(c))); }        \
+  /* Equal values have equal bits, except zeros: +0 is above -0. A NaN loses against a number, also a \
+   * signalling one. */                                                                               \
+  inline T __hmax(T a, T b) {                                                                         \
+    return float(a) == float(b) ? half_bits::as<T>(a.x & b.x)                                         \
+                                : half_bits::number(a, b, float(a) > float(b));                       \
+  }                                                                                                   \
+  inline T __hmin(T a, T b) {                                                                         \
+    return float(a) == float(b) ? half_bits::as<T>(a.x | b.x)                                         \
+                                : half_bits::number(a, b, float(a) < float(b));                       \
+  }                                                                                                   \
+  inline bool __heq(T a, T b) { return float(a) == float(b); }                                        \
+  inline bool __hlt(T a, T b) { return float(a) < float(b); }                                         \
+  inline bool __hle(T a, T b) { return float(a) <= float(b); }                                        \
+  inline bool __hgt(T a, T b) { return float(a) > float(b); }                                         \
+  inline bool __hge(T a, T b) { return float(a) >= float(b); }                                        \
+  inline bool __hisnan(T a) { return float(a) != float(a); }                                          \
+  inline T hexp(T a) { return T(half_bits::odd_float(std::exp(static_cast<double>(float(a))))); }     \
+  inline T hexp2(T a) { return T(half_bits::odd_float(std::exp2(static_cast<double>(float(a))))); }   \
+  inline T hlog(T a) { return T(half_bits::odd_float(std::log(static_cast<double>(float(a))))); }     \
   inline T hrcp(T a) { return T(1.0f / float(a)); }
 
 ASSAY_HALF_OPERATIONS(__half)

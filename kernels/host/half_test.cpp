@@ -259,6 +259,13 @@ TYPED_TEST(Half, Specials) {
   EXPECT_EQ(__hmax(nan, one).x, one.x);
   EXPECT_EQ(__hmin(minus, nan).x, minus.x);
   EXPECT_TRUE(is_nan(__hmax(nan, nan)));
+  // All bits of the exponent, and one of the fraction below the quiet bit.
+  const auto signalling = of_bits<T>(format(kDtype<T>).infinity_bits() | 1);
+  EXPECT_EQ(__hmax(signalling, one).x, one.x);
+  EXPECT_EQ(__hmax(one, signalling).x, one.x);
+  EXPECT_EQ(__hmin(signalling, minus).x, minus.x);
+  EXPECT_EQ(__hmin(minus, signalling).x, minus.x);
+  EXPECT_TRUE(is_nan(__hmax(signalling, nan)));
   EXPECT_EQ(__hmax(zero, negative).x, zero.x);
   EXPECT_EQ(__hmax(negative, zero).x, zero.x);
   EXPECT_EQ(__hmin(zero, negative).x, negative.x);
