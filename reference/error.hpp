@@ -3,12 +3,23 @@
 // command line turns it into exit status 2. Nothing has been written when it is thrown.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace assay {
 
 struct InputError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit InputError(std::string text) : std::runtime_error(one_line(std::move(text))) {}
+
+ private:
+  /// Words of a file or a call may hold line breaks and other control characters. They are shown as '?'.
+  static std::string one_line(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    return text;
+  }
 };
 
 }  // namespace assay
