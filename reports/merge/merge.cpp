@@ -89,8 +89,8 @@ std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
     const char* const differs = a.count != b.count       ? "another number of parts"
                                 : a.command != b.command ? "another command"
                                 : a.assay != b.assay     ? "another version of assay"
-                                : a.files != b.files     ? "other contents of the files that the command names"
-                                                         : nullptr;
+                                : a.files != b.files ? "other contents of the files that the command names"
+                                                     : nullptr;
     if (differs)
       throw InputError(fmt::format("{} and {} are no parts of one run: {}", first->folder.string(),
                                    p.folder.string(), differs));
@@ -106,16 +106,17 @@ std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
       if (!first) count = std::max(count, named->count);
       if (named->count == count) unfinished[named->index] = &p;
     }
-  if (count == 0) throw InputError(parts.front().folder.string() + ": did not end, and does not say of how many");
+  if (count == 0)
+    throw InputError(parts.front().folder.string() + ": did not end, and does not say of how many");
   MissingParts missing;
   missing.count = count;
   for (int i = 0; i < count; ++i) {
     if (by_index.contains(i)) continue;
     ++missing.missing;
     const auto at = unfinished.find(i);
-    missing.text += fmt::format("shard {}/{} {}", i, count,
-                                at != unfinished.end() ? "did not end (" + at->second->folder.string() + ")"
-                                                       : "is missing");
+    missing.text += fmt::format(
+        "shard {}/{} {}", i, count,
+        at != unfinished.end() ? "did not end (" + at->second->folder.string() + ")" : "is missing");
     if (first)
       missing.text += fmt::format(": {} --shard {}/{} --out {}{}", first->end->command, i, count,
                                   shell_quoted(first->folder.parent_path().string()),
@@ -131,7 +132,8 @@ std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
 /// Writes a file line by line beside its place; `commit` puts it there.
 class Growing {
  public:
-  explicit Growing(fs::path to) : to_(std::move(to)), part_(unique_part(to_)), out_(part_, std::ios::binary) {}
+  explicit Growing(fs::path to)
+      : to_(std::move(to)), part_(unique_part(to_)), out_(part_, std::ios::binary) {}
   ~Growing() {
     std::error_code ignored;
     if (!committed_) fs::remove(part_, ignored);
@@ -202,6 +204,19 @@ void count_timing(const std::string& line, Merged& m) {
   if (status == "failed" && m.first.empty()) m.first = j.value("reproduce", "");
 }
 
+/// Adds the CPUs and GPUs of another part, if they differ.
+void add_machines(std::vector<std::pair<std::string, std::string>>& to,
+                  const std::vector<std::pair<std::string, std::string>>& from) {
+  for (const auto& [label, value] : from) {
+    if (label != "CPU" && label != "GPU") continue;
+    const auto at = std::find_if(to.begin(), to.end(), [&](const auto& pair) { return pair.first == label; });
+    if (at == to.end())
+      to.emplace_back(label, value);
+    else if (("; " + at->second + "; ").find("; " + value + "; ") == std::string::npos)
+      at->second += "; " + value;
+  }
+}
+
 /// What the pages show beside the records. Environment and speeds are those of the first part that has any.
 std::string merged_about(const std::vector<const Part*>& parts) {
   ReportData all;
@@ -217,7 +232,10 @@ std::string merged_about(const std::vector<const Part*>& parts) {
       if (families.insert(f.name).second) all.families.push_back(std::move(f));
     for (auto& [key, contract] : one.contracts) all.contracts[key] = std::move(contract);
     std::move(one.profiles.begin(), one.profiles.end(), std::back_inserter(all.profiles));
-    if (all.environment.empty()) all.environment = std::move(one.environment);
+    if (all.environment.empty())
+      all.environment = std::move(one.environment);
+    else
+      add_machines(all.environment, one.environment);
     if (all.oracle.rows.empty()) all.oracle = std::move(one.oracle);
     if (!all.functions) all.functions = std::move(one.functions);
     all.planned += one.planned;
@@ -232,7 +250,8 @@ std::string merged_about(const std::vector<const Part*>& parts) {
 std::string merged_contracts(const std::vector<const Part*>& parts) {
   nlohmann::json all = nlohmann::json::object();
   for (const Part* p : parts)
-    if (const fs::path file = p->folder / "contract.json"; fs::exists(file)) all.update(parse_json(read_file(file)));
+    if (const fs::path file = p->folder / "contract.json"; fs::exists(file))
+      all.update(parse_json(read_file(file)));
   return all.dump(2) + "\n";
 }
 
@@ -269,7 +288,8 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
     if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
   if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
 
-  const auto lines = [&](const char* name, const std::function<std::string(const std::string&, const Part&)>& take) {
+  const auto lines = [&](const char* name,
+                         const std::function<std::string(const std::string&, const Part&)>& take) {
     Growing all(out / name);
     std::int64_t taken = 0;
     for (const Part* p : parts) {

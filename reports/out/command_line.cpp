@@ -38,6 +38,11 @@ std::string command_to_resume() {
   std::string line = "assay";
   bool has = false;
   for (const std::string& w : command_words()) {
+    // What follows "--" is no option.
+    if (w == "--" && !has) {
+      line += " --resume";
+      has = true;
+    }
     line += " " + shell_quoted(w);
     has = has || w == "--resume";
   }
@@ -65,7 +70,7 @@ std::vector<std::string> words_without(const std::vector<std::string>& flags,
 }
 
 std::string command_compared(const std::vector<std::string>& also_without) {
-  std::vector<std::string> valued = {"--out", "--threads", "--junit"};
+  std::vector<std::string> valued = {"--out", "--threads", "--junit", "--device"};
   valued.insert(valued.end(), also_without.begin(), also_without.end());
   std::string line = "assay";
   for (const std::string& w : words_without({"--resume", "--shared", "--json"}, valued))

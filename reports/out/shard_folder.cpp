@@ -33,7 +33,7 @@ ShardEnd shard_end(const Shard& shard, std::int64_t records, int status) {
   return {shard.index,
           shard.count,
           command_verb(),
-          command_compared({"--shard", "--device"}),
+          command_compared({"--shard"}),
           fmt::format("{} ({})", build_info::version, build_info::commit),
           hash_of_named_files(),
           records,

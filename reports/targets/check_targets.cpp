@@ -172,17 +172,22 @@ void tell_apart(std::vector<Target>& targets) {
   }
 }
 
-/// A name for each file among the words of a run, by its path. It depends on nothing but the words.
+/// The path without what may differ between two spellings of one.
+std::string plain_path(const std::filesystem::path& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// A name for each file among the words of a run, by its plain path. It depends on nothing but the words.
 std::map<std::string, std::string> names_of_parts(const std::vector<std::string>& words) {
   std::map<std::string, std::string> names;
   std::set<std::string> used;
   for (const std::string& word : words) {
     const std::filesystem::path path = path_in(word);
-    if (names.contains(path.string()) || !names_a_file(word)) continue;
+    if (!names_a_file(word) || names.contains(plain_path(path))) continue;
     const std::string name = fit_for_a_name(path.stem().string());
     std::string own = name;
     for (int n = 2; !used.insert(own).second; ++n) own = fmt::format("{}-{}", name, n);
-    names[path.string()] = own;
+    names[plain_path(path)] = own;
   }
   return names;
 }
@@ -224,7 +229,7 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
   if (const auto names = names_of_parts(options.whole); names.size() > 1) {
     for (Target& t : targets) {
       if (t.file.empty()) continue;
-      const std::string& own = names.at(path_in(t.file).string());
+      const std::string& own = names.at(plain_path(path_in(t.file)));
       if (t.died)
         t.variant.variant = own;
       else
@@ -237,11 +242,21 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
 }
 
 void require_targets(const std::vector<std::string>& words) {
-  for (const std::string& word : words)
+  std::set<std::string> whole, parts;  // words, and files of which only one kernel is named
+  for (const std::string& word : words) {
+    const std::filesystem::path path = path_in(word);
+    const bool module = is_python_callable(word) && path.extension() != ".py";  // Python finds it
     if (!names_a_file(word))
       registered(word);
-    else if (!std::filesystem::exists(path_in(word)))
-      throw InputError(path_in(word).string() + ": no such file");
+    else if (!module && !std::filesystem::exists(path))
+      throw InputError(path.string() + ": no such file");
+    const std::string file = plain_path(path);
+    const bool one = word.size() > path.string().size();
+    if (one) parts.insert(file);
+    const bool fresh = whole.insert(file + word.substr(path.string().size())).second;
+    if (!fresh || (one ? whole.contains(file) : parts.contains(file)))
+      throw InputError(word + ": is named twice");
+  }
 }
 
 Target with_declared(Target t, const std::string& words) {

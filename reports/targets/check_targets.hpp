@@ -29,20 +29,21 @@ struct Target {
   std::function<Variant()> make;  // makes the variant, with a worker of its own
   /// How its shared object died when it was loaded. `variant` then has only a name.
   std::optional<DiedAtLoad> died = {};
-  std::string file = {};  // the word of the command line; empty for a registered key
+  std::string file = {};    // the word of the command line; empty for a registered key
   std::string binary = {};  // the shared object; empty for a registered key and a Python callable
-  /// A name that no kernel of another file has, for files that outlive the run: the key of a registered kernel,
-  /// "softmax/f32@plugin+my.1a2b3c4d" of one in my.cu.
+  /// A name that no kernel of another file has, for files that outlive the run: the key of a registered
+  /// kernel, "softmax/f32@plugin+my.1a2b3c4d" of one in my.cu.
   std::string unique_name() const;
 };
 
 /// Throws InputError for a word that is no key, and for what cannot be loaded or compiled.
-/// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax". In one
-/// part of a run, which does not see the other files, every kernel of a file gets such a name.
-/// `dead`: what dies while it is loaded is a target too, so that the others can be judged; else that throws.
+/// Kernels of one key that are in different files get names that tell them apart, such as "my.softmax". In
+/// one part of a run, which does not see the other files, every kernel of a file gets such a name. `dead`:
+/// what dies while it is loaded is a target too, so that the others can be judged; else that throws.
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
 
-/// Throws InputError for a word that is no key, and for a file that is not there. Loads and compiles nothing.
+/// Throws InputError for a word that is no key, a file that is not there, and a kernel that is named twice.
+/// Loads and compiles nothing.
 void require_targets(const std::vector<std::string>& words);
 
 /// The file that a word of the command line names: before "#name" or ":function".

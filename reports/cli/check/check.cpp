@@ -110,7 +110,14 @@ int run_check_command(CheckArguments& o) {
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const Shard shard = fuzz::shard_of(o.shard);
   const std::size_t named = o.targets.words.size();
-  if (o.jobs > 1 && shard.count == 1 && named > 1) return run_spread_check(o, answer);
+  if (o.jobs > 1 && shard.count > 1)
+    throw InputError(
+        o.shard.empty()
+            ? fmt::format("--jobs: an MPI or Slurm launcher made this process part {} of {}: leave "
+                          "out --jobs, or say --shard 0/1",
+                          shard.index, shard.count)
+            : "--jobs and --shard: give only one of them");
+  if (o.jobs > 1 && named > 1) return run_spread_check(o, answer);
   if (shard.count > 1) o.targets.whole = o.targets.words;
   keep_shard(o.targets.words, shard);
   const std::vector<Target> targets = resolve_targets(o.targets, true);

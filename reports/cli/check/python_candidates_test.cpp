@@ -68,7 +68,7 @@ TEST(PythonCandidates, OptionsSayHowItIsCalled) {
   EXPECT_EQ(refused("m:f", entry), "--entry: is for files that are compiled, and not for m:f");
   EXPECT_EQ(refused("m:f", op),
             "--op normalizer: a Python callable does softmax, log_softmax, lse, topk, softmax_topk, "
-            "topk_softmax, min_p or top_p");
+            "topk_softmax, min_p, top_p or log_softmax_topk");
   EXPECT_TRUE(refused("m:f", argument).starts_with("--arg 'mask=keep': neither a role"));
   EXPECT_EQ(refused("m:f", types), "--types f64: must be f16, bf16 or f32, or inputs:outputs, as f16:f32");
 }
@@ -141,7 +141,8 @@ TEST(PythonCandidates, NumpyOfEveryOp) {
   const std::string file = python_fixture("numpy_rows.py");
   for (const char* words :
        {":right --types f32,f16", ":lse --op lse", ":topk --op topk --declare k_up_to_V=yes",
-        ":topk_softmax --op topk_softmax --declare k_up_to_V=yes", ":min_p --op min_p",
+        ":topk_softmax --op topk_softmax --declare k_up_to_V=yes",
+        ":log_softmax_topk --op log_softmax_topk --declare k_up_to_V=yes", ":min_p --op min_p",
         ":top_p --op top_p"}) {
     const std::string all = words;
     const std::size_t at = all.find(' ');

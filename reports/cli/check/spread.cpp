@@ -52,25 +52,35 @@ struct Process {
   Clock::time_point begin;
 };
 
-/// True if an earlier run of the same command has finished this part.
-bool finished(const Part& p) {
-  const fs::path file = p.folder / kShardFile;
-  if (!fs::exists(file) || fs::exists(p.folder / kUnfinished)) return false;
-  const ShardEnd was = read_shard_file(file), now = shard_end(p.shard, 0, 0);
-  return was.shard == now.shard && was.count == now.count && was.verb == now.verb &&
-         was.command == command_compared({"--shard", "--device", "--jobs"}) && was.assay == now.assay &&
-         was.files == now.files;
+/// What a finished part of this run says of itself, but for its number, its records and its status.
+ShardEnd expected_end() {
+  ShardEnd e = shard_end({}, 0, 0);
+  e.command = command_compared({"--shard", "--jobs"});
+  return e;
 }
 
+/// How this part ended, if it is finished and a part of this run.
+std::optional<ShardEnd> finished(const Part& p, const ShardEnd& of_run) {
+  const fs::path file = p.folder / kShardFile;
+  if (!fs::exists(file) || fs::exists(p.folder / kUnfinished)) return {};
+  ShardEnd was = read_shard_file(file);
+  const bool same = was.shard == p.shard.index && was.count == p.shard.count && was.verb == of_run.verb &&
+                    was.command == of_run.command && was.assay == of_run.assay && was.files == of_run.files;
+  return same ? std::optional(std::move(was)) : std::nullopt;
+}
+
+/// The command of one part: the same options, and those of the part in front, because "--" may end the
+/// options.
 std::vector<std::string> words_of(const Part& p, const fs::path& out, int device, int threads, bool resume) {
-  std::vector<std::string> words =
-      words_without({"--resume", "--json"}, {"--out", "--threads", "--junit", "--device", "--jobs"});
-  words.insert(words.begin(), "assay");
-  words.insert(words.end(),
-               {"--out", out.string(), "--shard", fmt::format("{}/{}", p.shard.index, p.shard.count),
-                "--threads", std::to_string(threads)});
+  const std::vector<std::string> given = words_without(
+      {"--resume", "--json"}, {"--out", "--threads", "--junit", "--device", "--jobs", "--shard"});
+  std::vector<std::string> words = {"assay",     given.at(0),
+                                    "--out",     out.string(),
+                                    "--shard",   fmt::format("{}/{}", p.shard.index, p.shard.count),
+                                    "--threads", std::to_string(threads)};
   if (device_count() > 0) words.insert(words.end(), {"--device", std::to_string(device)});
   if (resume && fs::exists(p.folder / kUnfinished)) words.emplace_back("--resume");
+  words.insert(words.end(), given.begin() + 1, given.end());
   return words;
 }
 
@@ -119,11 +129,14 @@ std::string ended_how(int status) {
 
 /// Runs all parts that are to be run. `statuses`: what each part's process ended with.
 void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& todo, const fs::path& out,
-               const SpreadOptions& o, std::vector<int>& statuses, std::atomic<std::int64_t>& done) {
+               const SpreadOptions& o, std::vector<std::optional<int>>& statuses,
+               std::atomic<std::int64_t>& done) {
   const int devices = std::max(1, device_count());
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = o.threads > 0 ? o.threads : std::max(1, cores / o.jobs);
-  std::vector<Process> processes(static_cast<std::size_t>(o.jobs));
+  const std::size_t at_a_time = std::min(static_cast<std::size_t>(o.jobs), todo.size());
+  const int threads =
+      o.threads > 0 ? o.threads : std::max(1, cores / std::max(1, static_cast<int>(at_a_time)));
+  std::vector<Process> processes(at_a_time);
   std::size_t next = 0;
   const auto give = [&](std::size_t place) {
     Process& at = processes[place];
@@ -133,6 +146,7 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
     at.begin = Clock::now();
     const int device = (o.device + static_cast<int>(place)) % devices;
     const Part& p = parts[at.part];
+    fs::remove(p.folder / kShardFile);  // an older run's end is not the end of this one
     at.pid = start(words_of(p, out, device, threads, o.resume), p.output());
   };
   for (std::size_t place = 0; place < processes.size(); ++place) give(place);
@@ -158,36 +172,49 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
   }
 }
 
-/// A part that did not end has said why. The largest status of those is that of the run.
-int say_unfinished(const std::vector<Part>& parts, const std::vector<int>& statuses) {
-  int worst = 0;
+/// Names the parts whose process did not end as a finished part does. The exit status of the run: that of a
+/// wrong call before that of a machine that lacks something; 0 if all are finished.
+int say_unfinished(const std::vector<Part>& parts, const std::vector<std::optional<int>>& statuses) {
+  const ShardEnd of_run = expected_end();
+  int status = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (finished(parts[i])) continue;
-    const int own = WIFEXITED(statuses[i]) && WEXITSTATUS(statuses[i]) > kFailed ? WEXITSTATUS(statuses[i])
-                                                                                 : kEnvironment;
-    worst = worst == 0
-                ? own
-                : std::min(worst, own);  // a call that is wrong comes before a machine that lacks something
-    say("assay: {}: was not checked: its process {}: {} ({})\n", parts[i].word, ended_how(statuses[i]),
-        line_that_says(parts[i]), parts[i].output().string());
+    const std::optional<ShardEnd> end = finished(parts[i], of_run);
+    const std::optional<int> ended = statuses[i];  // empty: an earlier run finished it
+    if (end && (!ended || (WIFEXITED(*ended) && WEXITSTATUS(*ended) == end->status))) continue;
+    const bool wrong_call = ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) == kBadCall;
+    status = wrong_call || status == kBadCall ? kBadCall : kEnvironment;
+    say("assay: {}: was not checked: its process {}: {} ({})\n", parts[i].word,
+        ended ? ended_how(*ended) : "left nothing", line_that_says(parts[i]), parts[i].output().string());
   }
-  return worst;
+  return status;
+}
+
+/// Parts of another division in the folder would be taken for parts of this run.
+void refuse_other_parts(const fs::path& out, std::size_t count) {
+  for (const auto& entry : fs::directory_iterator(out)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && name.starts_with("shard-") && !name.ends_with(fmt::format("-of-{}", count)))
+      throw InputError(entry.path().string() +
+                       ": is a part of another run: remove the parts, or give another --out");
+  }
 }
 
 }  // namespace
 
 SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
   const auto begin = Clock::now();
+  refuse_other_parts(out, o.words.size());
+  const ShardEnd of_run = expected_end();
   std::vector<Part> parts;
   std::vector<std::size_t> todo;
   for (std::size_t i = 0; i < o.words.size(); ++i) {
     const Shard shard{static_cast<int>(i), static_cast<int>(o.words.size())};
     parts.push_back({shard, shard_folder(out, shard), o.words[i]});
-    if (!o.resume || !finished(parts.back())) todo.push_back(i);
+    if (!o.resume || !finished(parts.back(), of_run)) todo.push_back(i);
   }
   if (o.resume && todo.size() < parts.size())
     say("assay: {} of {} kernels are finished already\n", parts.size() - todo.size(), parts.size());
-  std::vector<int> statuses(parts.size(), 0);
+  std::vector<std::optional<int>> statuses(parts.size());
   std::atomic<std::int64_t> done = std::ssize(parts) - std::ssize(todo);
   {
     const InterruptNote note(out, done);

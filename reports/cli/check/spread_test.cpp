@@ -26,11 +26,19 @@ class SpreadCheck : public testing::Test {
     if (!process_test::has_command()) GTEST_SKIP();
   }
   std::string at(const std::string& name) const { return (own_.path() / name).string(); }
-  Finished check(std::vector<std::string> words, const std::string& folder) const {
+  Finished check(std::vector<std::string> words, const std::string& folder,
+                 const std::vector<std::string>& settings = {}) const {
     words.insert(words.begin(), "check");
     words.insert(words.end(),
                  {"--only", "batch", "--only", "shapes", "--V", "257", "--quick", "--out", at(folder)});
-    return process_test::run(words);
+    return process_test::run(words, settings);
+  }
+  /// A program that does `what` in place of the first part, and is assay otherwise.
+  std::string instead_of_the_first(const std::string& what) const {
+    std::ofstream(at("instead.sh")) << "#!/bin/sh\ncase \"$*\" in *--shard\\ 0/*) " << what
+                                    << " ;; esac\nexec '" << ASSAY_COMMAND << "' \"$@\"\n";
+    fs::permissions(at("instead.sh"), fs::perms::owner_all);
+    return "ASSAY_WORKER=" + at("instead.sh");
   }
   std::vector<std::string> lines(const std::string& file) const {
     std::vector<std::string> all;
@@ -82,6 +90,56 @@ TEST_F(SpreadCheck, APartThatDoesNotEndIsNamedAndTheOthersAreKept) {
   EXPECT_EQ(fs::last_write_time(at("out/shard-0-of-3/shard.json")), before);
   // Without --resume all of them are.
   EXPECT_EQ(check(words, "out").err.find("finished already"), std::string::npos);
+}
+
+// What an older run left is no part of this one.
+TEST_F(SpreadCheck, APartWhoseProcessDiedIsNoPass) {
+  const std::vector<std::string> kernels = {"safe_block/f32@host", "online_warp/f16@host"};
+  for (const char* what : {"exit 1", "exit 0", "kill -9 $$"}) {
+    std::vector<std::string> part = kernels, all = kernels;
+    part.insert(part.end(), {"--shard", "0/2"});
+    all.insert(all.end(), {"--jobs", "2"});
+    ASSERT_EQ(check(part, "out").status, 0);
+    const Finished e = check(all, "out", {instead_of_the_first(what)});
+    EXPECT_EQ(e.status, 3) << what << "\n" << e.out << e.err;
+    EXPECT_NE(e.err.find("safe_block/f32@host: was not checked: its process "), std::string::npos) << e.err;
+    EXPECT_FALSE(fs::exists(at("out/records.jsonl"))) << what;
+    all.emplace_back("--resume");
+    const Finished resumed = check(all, "out");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_NE(resumed.err.find("1 of 2 kernels are finished already"), std::string::npos) << resumed.err;
+    fs::remove_all(at("out"));
+  }
+}
+
+TEST_F(SpreadCheck, KernelsMayFollowTheEndOfTheOptions) {
+  const Finished e =
+      process_test::run({"check", "--jobs=2", "--quick", "--only", "batch", "--out=" + at("out"), "--",
+                         "safe_block/f32@host", "online_warp/f16@host"});
+  EXPECT_EQ(e.status, 0) << e.out << e.err;
+  EXPECT_TRUE(fs::exists(at("out/records.jsonl")));
+}
+
+TEST_F(SpreadCheck, IsNotMixedWithPartsOfOtherRuns) {
+  const std::vector<std::string> words = {"safe_block/f32@host", "online_warp/f16@host", "--jobs", "2"};
+  const Finished launched = check(words, "out", {"SLURM_PROCID=0", "SLURM_NTASKS=4"});
+  EXPECT_EQ(launched.status, 2) << launched.out;
+  EXPECT_NE(launched.err.find("part 0 of 4: leave out --jobs"), std::string::npos) << launched.err;
+  std::vector<std::string> both = words;
+  both.insert(both.end(), {"--shard", "0/2"});
+  EXPECT_EQ(check(both, "out").status, 2);
+  both.back() = "0/1";
+  EXPECT_EQ(check(both, "out", {"SLURM_PROCID=0", "SLURM_NTASKS=4"}).status, 0);
+  fs::create_directories(at("out/shard-0-of-3"));
+  const Finished mixed = check(words, "out");
+  EXPECT_EQ(mixed.status, 2);
+  EXPECT_NE(mixed.err.find("shard-0-of-3: is a part of another run"), std::string::npos) << mixed.err;
+}
+
+TEST_F(SpreadCheck, AKernelThatIsNamedTwiceEndsTheCallAtOnce) {
+  const Finished e = check({"safe_block/f32@host", "safe_block/f32@host", "--jobs", "2"}, "out");
+  EXPECT_EQ(e.status, 2);
+  EXPECT_NE(e.err.find("safe_block/f32@host: is named twice"), std::string::npos) << e.err;
 }
 
 TEST_F(SpreadCheck, AWordThatNamesNothingEndsTheCallAtOnce) {

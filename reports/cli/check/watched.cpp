@@ -14,6 +14,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/reproduce.hpp"
+#include "kernels/device.hpp"
 #include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -59,11 +60,11 @@ std::string own_path() {
 
 std::string child_command(const std::string& words, std::uint64_t seed) {
   // --shared: this process holds the GPU's lock, and its child must not wait for it. --no-sandbox: the tool
-  // could not reach a worker in one.
+  // could not reach a worker in one. --device: the same GPU.
   return fmt::format(
       "timeout --foreground 600 {} check {} --quick --shared --no-sandbox --threads 1 --timeout 120 --seed "
-      "{} --out \"$out\"",
-      shell_quoted(own_path()), words, seed);
+      "{} --device {} --out \"$out\"",
+      shell_quoted(own_path()), words, seed, selected_device());
 }
 
 std::string line_with(const std::string& output, std::initializer_list<const char*> words) {

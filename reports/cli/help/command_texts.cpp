@@ -62,7 +62,8 @@ ValueWords words_of(const CommandText& command, const OptionText& option) {
       {"--oracle", {WordKind::fixed, "fast mpfr"}},
       {"--op",
        {WordKind::fixed,
-        "softmax log_softmax lse normalizer topk softmax_topk topk_softmax softmax_backward min_p top_p"}},
+        "softmax log_softmax lse normalizer topk softmax_topk topk_softmax log_softmax_topk softmax_backward "
+        "min_p top_p"}},
       {"--exchange", {WordKind::fixed, "nccl peers held held_in_order"}},
       {"--out", {WordKind::folders, ""}},
       {"--corpus", {WordKind::folders, ""}},
