@@ -7,7 +7,7 @@
 #
 #   SOURCES   the unchanged file with the kernel, and files to be compiled with it (CUDA only)
 #   ENTRY     declaration of its launcher; T stands for each of DTYPES. Without it, the file has ASSAY_VARIANT
-#   KIND      softmax, log_softmax, lse, normalizer, topk, softmax_topk or topk_softmax, if the entry does not determine it
+#   KIND      softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax or log_softmax_topk, if the entry does not determine it
 #   ARGS      values of parameters whose names do not tell their role: N=rows block=256
 #   DECLARE   what the author promises: "exp=fast; height=V/256+13"
 #   FLAGS     compiler flags; with HOST only -D, -U and -I
@@ -34,7 +34,7 @@ function(assay_add_variant name)
   if(NOT name MATCHES "^[A-Za-z0-9_-]+$")
     message(FATAL_ERROR "assay_add_variant(${name}): a name is letters, digits, '_' and '-'")
   endif()
-  set(kinds softmax log_softmax lse normalizer topk softmax_topk topk_softmax)
+  set(kinds softmax log_softmax lse normalizer topk softmax_topk topk_softmax log_softmax_topk)
   if(v_KIND AND NOT v_KIND IN_LIST kinds)
     message(FATAL_ERROR "assay_add_variant(${name}): KIND ${v_KIND} is none of ${kinds}")
   endif()

@@ -174,9 +174,9 @@ void refuse_idle_words(const Variant& v) {
   if (v.claim.causal != Causal::no && v.op != Op::softmax)
     refuse("causal", S("is judged only for a softmax; the operation is ") + name(v.op));
   if (v.claim.epsilon > 0 && keeps_a_set(v.op)) refuse("epsilon", S("is not judged for ") + name(v.op));
-  if (v.claim.select == Select::probs && v.op == Op::topk_softmax)
+  if (v.claim.select == Select::probs && (v.op == Op::topk_softmax || v.op == Op::log_softmax_topk))
     refuse("select",
-           "probs is not judged for topk_softmax: which elements it takes is decided by the logits");
+           S("probs is not judged for ") + name(v.op) + ": which elements it takes is decided by the logits");
   if (v.claim.numerators != Numerators::output) return;
   if (v.op != Op::softmax) refuse("numerators", S("output is of a softmax; the operation is ") + name(v.op));
   const Internals internals = v.claim.internals;

@@ -52,8 +52,8 @@ typedef struct assay_tensor {
   assay_device device;
   int32_t ndim;
   assay_data_type dtype;
-  int64_t* shape;   /* number of elements */
-  int64_t* strides; /* in elements */
+  int64_t* shape;       /* number of elements */
+  int64_t* strides;     /* in elements */
   uint64_t byte_offset; /* 0 in every call */
 } assay_tensor;
 #endif
@@ -68,7 +68,8 @@ typedef enum assay_op {
   ASSAY_SOFTMAX_BACKWARD = 6, /* y in `logits`, dy in `gradients`: dx = y (dy - sum y dy) */
   ASSAY_TOPK_SOFTMAX = 7,     /* the softmax of the k largest logits alone: the k values add up to 1 */
   ASSAY_MIN_P = 8,            /* the softmax of the elements with p >= threshold x largest p; 0 elsewhere */
-  ASSAY_TOP_P = 9             /* that of the fewest largest whose p add up to threshold; 0 elsewhere */
+  ASSAY_TOP_P = 9,            /* that of the fewest largest whose p add up to threshold; 0 elsewhere */
+  ASSAY_LOG_SOFTMAX_TOPK = 10 /* the log-softmax of the row at its k largest logits */
 } assay_op;
 
 /* One call. A tensor that the op does not have is NULL. */
@@ -82,8 +83,8 @@ typedef struct assay_call {
   const assay_tensor* d;       /* f32[rows]: sum of exp(x - m); NULL if not wanted */
   void* workspace;             /* workspace_bytes() bytes, contents undefined */
   uint64_t workspace_bytes;
-  void* stream;                /* cudaStream_t; NULL on host memory */
-  float scale;                 /* the softmax is of scale * x / temperature + bias */
+  void* stream; /* cudaStream_t; NULL on host memory */
+  float scale;  /* the softmax is of scale * x / temperature + bias */
   int32_t k;
   /* For variants with operands. NULL if the variant does not have this one. */
   const assay_tensor* mask;         /* rows x V, strides as the logits' */
@@ -98,12 +99,12 @@ typedef struct assay_call {
 /* One kernel at one pair of types. */
 typedef struct assay_variant {
   uint32_t struct_size;
-  int32_t op;              /* assay_op */
-  const char* name;        /* letters, digits, '_' and '-' */
-  const char* in_dtype;    /* "f16", "bf16", "f32" or "f64" */
-  const char* out_dtype;   /* NULL: as in_dtype */
-  int32_t device_type;     /* 1: works on host memory, 2: on device memory */
-  int32_t reserved;        /* 0 */
+  int32_t op;            /* assay_op */
+  const char* name;      /* letters, digits, '_' and '-' */
+  const char* in_dtype;  /* "f16", "bf16", "f32" or "f64" */
+  const char* out_dtype; /* NULL: as in_dtype */
+  int32_t device_type;   /* 1: works on host memory, 2: on device memory */
+  int32_t reserved;      /* 0 */
   /* The author's promises, as text: "exp=fast; height=V/256+13; ties=smaller_index; max_V=65536". NULL or
    * empty: no promise. `assay check --help` lists the words. */
   const char* declaration;
@@ -122,8 +123,8 @@ typedef struct assay_variant {
 
 typedef struct assay_plugin {
   uint32_t struct_size;
-  uint32_t abi_version;          /* ASSAY_ABI_VERSION */
-  uint32_t variant_struct_size;  /* sizeof(assay_variant): the distance between two elements of `variants` */
+  uint32_t abi_version;         /* ASSAY_ABI_VERSION */
+  uint32_t variant_struct_size; /* sizeof(assay_variant): the distance between two elements of `variants` */
   uint32_t variant_count;
   const assay_variant* variants;
 } assay_plugin;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@
 namespace assay {
 
 /// softmax_topk: the softmax of the row at its k largest elements. topk_softmax: the softmax of the k largest
-/// elements alone, as a router has it: its k values add up to 1.
+/// elements alone, as a router has it: its k values add up to 1. log_softmax_topk: the log-softmax of the row
+/// at its k largest elements, as a beam search has it.
 /// min_p and top_p: the softmax of a set of the row's largest elements, 0 elsewhere, as a sampler has it.
 /// min_p keeps the elements whose probability is at least threshold() times the largest one. top_p keeps the
 /// fewest largest elements whose probabilities add up to threshold(), of equal ones the smaller index first.
@@ -28,12 +30,14 @@ enum class Op {
   softmax_backward,
   topk_softmax,
   min_p,
-  top_p
+  top_p,
+  log_softmax_topk
 };
 
 inline constexpr Op kOps[] = {
-    Op::softmax,      Op::log_softmax,      Op::lse,          Op::normalizer, Op::topk,
-    Op::softmax_topk, Op::softmax_backward, Op::topk_softmax, Op::min_p,      Op::top_p};
+    Op::softmax,         Op::log_softmax,      Op::lse,          Op::normalizer, Op::topk,
+    Op::softmax_topk,    Op::softmax_backward, Op::topk_softmax, Op::min_p,      Op::top_p,
+    Op::log_softmax_topk};
 
 constexpr const char* name(Op op) {
   switch (op) {
@@ -57,6 +61,8 @@ constexpr const char* name(Op op) {
       return "min_p";
     case Op::top_p:
       return "top_p";
+    case Op::log_softmax_topk:
+      return "log_softmax_topk";
   }
   return "?";
 }
@@ -67,7 +73,9 @@ inline std::optional<Op> parse_op(std::string_view s) {
   return std::nullopt;
 }
 
-constexpr bool selects(Op op) { return op == Op::topk || op == Op::softmax_topk || op == Op::topk_softmax; }
+constexpr bool selects(Op op) {
+  return op == Op::topk || op == Op::softmax_topk || op == Op::topk_softmax || op == Op::log_softmax_topk;
+}
 /// True if the op keeps a set of the row's elements.
 constexpr bool keeps_a_set(Op op) { return op == Op::min_p || op == Op::top_p; }
 /// The threshold of min_p and top_p is a whole number of millionths, from 1 on. It takes the place of k.
@@ -80,6 +88,15 @@ constexpr int usual_k(Op op) { return op == Op::min_p ? 50000 : op == Op::top_p 
 constexpr bool probabilities(Op op) {
   return op == Op::softmax || op == Op::softmax_topk || op == Op::topk_softmax || keeps_a_set(op);
 }
+/// True if the values are x - m - log d, of all columns or of some.
+constexpr bool log_probabilities(Op op) { return op == Op::log_softmax || op == Op::log_softmax_topk; }
+/// True if the values contain the logarithm of the sum.
+constexpr bool logarithms(Op op) { return op == Op::lse || log_probabilities(op); }
+/// What a slot holds for which the row has no element, because k exceeds V: the probability 0 or its
+/// logarithm.
+constexpr double empty_slot(Op op) {
+  return op == Op::log_softmax_topk ? -std::numeric_limits<double>::infinity() : 0.0;
+}
 /// True if the op takes a file of logits and gives values for them.
 constexpr bool from_logits(Op op) { return op != Op::normalizer && op != Op::softmax_backward; }
 /// True if the op writes one value a row.
@@ -87,8 +104,9 @@ constexpr bool one_value(Op op) { return op == Op::lse; }
 
 /// Logits are rows x V in `in`; rows start `in_pitch` elements apart. Values are written per row, `out_pitch`
 /// elements apart: V for softmax, log_softmax, min_p and top_p, one for lse, k for topk (logits),
-/// softmax_topk and topk_softmax (probabilities). softmax_backward reads y, the output of a softmax, in place
-/// of the logits, and dy from the gradients. It writes V values, dx = y (dy - sum y dy).
+/// softmax_topk and topk_softmax (probabilities), and log_softmax_topk. softmax_backward reads y, the output
+/// of a softmax, in place of the logits, and dy from the gradients. It writes V values, dx = y (dy - sum y
+/// dy).
 struct Problem {
   Op op = Op::softmax;
   Dtype in = Dtype::f32;

@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges log-softmax and lse: every value against its absolute bound, the checks on a whole row, special
-// values.
+// Judges log-softmax, of all columns or of those that a launch has selected, and lse: every value against its
+// absolute bound, the checks on a whole row, special values.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "accuracy/judge/log_truth.hpp"
 #include "accuracy/judge/row_judge.hpp"
+#include "accuracy/judge/selected_row.hpp"
 #include "accuracy/ulp.hpp"
 
 namespace assay {
 namespace {
+
+/// The columns that the values of a row belong to: all of them, or those of the selected elements, the
+/// largest first.
+class Columns {
+ public:
+  Columns(const RowContext& c, Op op, const RowOutput& got)
+      : truth_(*c.row.truth), selects_(selects(op)), size_(got.values.size()) {
+    if (!selects_) return;
+    size_ = std::min(size_, static_cast<std::size_t>(selectable(c.claim, truth_)));
+    selected_ = got.indices.first(size_);
+  }
+  std::size_t size() const { return size_; }
+  std::size_t of(std::size_t slot) const {
+    return selects_ ? static_cast<std::size_t>(selected_[slot]) : slot;
+  }
+  /// The slot of the largest logit.
+  std::size_t largest() const { return selects_ ? 0 : static_cast<std::size_t>(truth_.argmax); }
+  /// The slots by falling logit, without those of NaN.
+  std::size_t ordered() const { return selects_ ? size_ : truth_.order.size(); }
+  std::size_t in_order(std::size_t place) const {
+    return selects_ ? place : static_cast<std::size_t>(truth_.order[place]);
+  }
+
+ private:
+  const RowTruth& truth_;
+  bool selects_;
+  std::size_t size_;
+  std::span<const std::int64_t> selected_;
+};
 
 /// The exact value that an lse must have, or NaN if it must be NaN.
 double special_lse(const RowContext& c) {
@@ -24,7 +55,9 @@ double special_lse(const RowContext& c) {
 void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Policy& policy = c.claim.policy;
-  for (std::size_t j = 0; j < got.values.size(); ++j) {
+  const Columns columns(c, op, got);
+  for (std::size_t slot = 0; slot < columns.size(); ++slot) {
+    const std::size_t j = columns.of(slot);
     // Log-softmax is the logarithm of softmax's result there: -inf if the policy says 0.
     const bool zero =
         (t.kind == RowKind::all_neg_inf && policy.all_neg_inf == NegInfRows::zero) ||
@@ -32,7 +65,7 @@ void judge_special_logs(const RowContext& c, Op op, const RowOutput& got) {
     const double want = op == Op::lse ? special_lse(c)
                         : zero        ? -kInf
                                       : std::numeric_limits<double>::quiet_NaN();
-    const double g = got.values[j];
+    const double g = got.values[slot];
     if (!c.tally.require(Check::special, std::isnan(want) ? std::isnan(g) : g == want) &&
         c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
@@ -112,16 +145,18 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
 }
 
 /// y_j - y_a is d_j, except for the roundings of the two outputs: the log of the sum cancels.
-void judge_log_coherence(const RowContext& c, const RowOutput& got) {
+void judge_log_coherence(const RowContext& c, const Columns& columns, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const Terms& k = c.terms;
   const double u = k.u + k.u_out + k.u * k.u_out;
   const double w = 2 * absolute(k) * (1 + 2 * u);
-  const double ya = got.values[static_cast<std::size_t>(t.argmax)];
-  for (std::size_t j = 0; j < got.values.size(); ++j) {
-    const double y = got.values[j];
+  if (columns.size() == 0) return;
+  const double ya = got.values[columns.largest()], da = t.d[columns.of(columns.largest())];
+  for (std::size_t slot = 0; slot < columns.size(); ++slot) {
+    const std::size_t j = columns.of(slot);
+    const double y = got.values[slot];
     if (std::isinf(t.d[j]) || std::isinf(y)) continue;
-    const double error = std::fabs(y - ya - t.d[j]);
+    const double error = std::fabs(y - ya - (t.d[j] - da));
     const double sigma = k.absorb && t.slack.empty() ? 0 : shift_error(c, j);
     const double bound = sigma + u / (1 - u) * (std::fabs(y) + std::fabs(ya)) + w;
     const double slack = 0x1p-51 * (std::fabs(y) + std::fabs(ya) + std::fabs(t.d[j]));
@@ -134,33 +169,34 @@ void judge_log_coherence(const RowContext& c, const RowOutput& got) {
 
 /// Subtraction of the same number, and rounding, keep the order exactly. No result is above 0, and the
 /// largest logit has the largest result.
-void judge_log_order(const RowContext& c, const RowOutput& got) {
+void judge_log_order(const RowContext& c, const Columns& columns, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   // Logits that the kernel computes itself may have another order.
   double room = 0;
   for (const double slack : t.slack) room = std::max(room, 2.02 * slack);
-  std::int64_t previous = -1;
-  for (std::int32_t position : t.order) {
-    const auto j = static_cast<std::size_t>(position);
-    const double g = got.values[j];
-    const std::int64_t column = position;
+  std::optional<std::size_t> before;  // the slot of the next larger logit
+  for (std::size_t place = 0; place < columns.ordered(); ++place) {
+    const std::size_t slot = columns.in_order(place), j = columns.of(slot);
+    const double g = got.values[slot];
+    const auto column = static_cast<std::int64_t>(j);
     // The largest term is 1, so the sum is at least 1 and its logarithm is not negative. Naive kernels and
     // late rescaling promise no such term; their element bound limits how far above 0 a result may be.
     if (c.terms.unit_maximum() && !c.tally.require(Check::range, g <= 0) && c.tally.first(Check::range))
       c.tally.at(Check::range).detail =
           fmt::format("row {}, column {}: {:a} is not at most 0", c.row.row, column, g);
-    if (previous >= 0) {
-      const double above = got.values[static_cast<std::size_t>(previous)];
-      const bool equal = t.x[j] == t.x[static_cast<std::size_t>(previous)];
+    if (before) {
+      const std::size_t previous = columns.of(*before);
+      const double above = got.values[*before];
+      const bool equal = t.x[j] == t.x[previous];
       const bool in_order = room > 0 ? above >= g - room - 8 * unit_roundoff(c.out) * std::fabs(g)
                             : equal  ? above == g
                                      : above >= g;
       if (!c.tally.require(Check::monotone, in_order) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
             fmt::format("row {}: columns {} and {} hold {:g} and {:g} but got {:a} and {:a}", c.row.row,
-                        previous, column, t.x[static_cast<std::size_t>(previous)], t.x[j], above, g);
+                        previous, column, t.x[previous], t.x[j], above, g);
     }
-    previous = column;
+    before = slot;
   }
 }
 
@@ -178,8 +214,10 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
   }
   const Enclosure log_sum = log_sum_truth(t, c.bounds->epsilon);
   const bool counted = !absorbed(c.claim, c.terms, t);
-  for (std::size_t j = 0; j < got.values.size(); ++j) {
-    const double g = got.values[j];
+  const Columns columns(c, op, got);
+  for (std::size_t slot = 0; slot < columns.size(); ++slot) {
+    const std::size_t j = columns.of(slot);
+    const double g = got.values[slot];
     if (std::isinf(t.d[j])) {
       if (!c.tally.require(Check::special, g == -kInf) && c.tally.first(Check::special))
         c.tally.at(Check::special).detail =
@@ -191,10 +229,10 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
     judge_value(
         c,
         {column, t.x[j], t.d[j], y, bounds.element(c.terms, y.lo, shift_error(c, j)), counted ? t.hi[j] : 0},
-        g, rounded_to(c.out, y, got.bits[j]));
+        g, rounded_to(c.out, y, got.bits[slot]));
   }
-  judge_log_coherence(c, got);
-  judge_log_order(c, got);
+  judge_log_coherence(c, columns, got);
+  judge_log_order(c, columns, got);
 }
 
 }  // namespace assay

@@ -36,7 +36,7 @@ struct RowOutput {
 struct ErrorStatistics : ElementErrors {
   Resolution resolution;
   std::int64_t open = 0;  // elements of which the enclosures do not tell whether they are in the set
-  WorstElement worst;  // largest ulp error, or the first failing element
+  WorstElement worst;     // largest ulp error, or the first failing element
   bool worst_failed = false;
 
   /// Keeps `e` if it is the worst element so far. The first element that failed stays.
@@ -76,12 +76,12 @@ void judge_probabilities(const RowContext& c, const RowOutput& got);
 void judge_row_sum(const RowContext& c, std::span<const double> values);
 /// Judges, by policy, the softmax outputs of a row that is all -inf or holds +inf or NaN.
 void judge_special(const RowContext& c, const RowOutput& got);
-/// Judges log-softmax or lse of any row.
+/// Judges log-softmax or lse of any row; of op log_softmax_topk the values, if the selection is right.
 void judge_logs(const RowContext& c, Op op, const RowOutput& got);
 /// Judges (m, d) of any row.
 void judge_normalizer(const RowContext& c, const RowOutput& got);
-/// Judges the indices and the order of top-k on any row; also the values of op topk, and the probabilities of
-/// the other two. `selected`: for op topk_softmax, the row of the selected elements, with its own bounds.
+/// Judges the indices and the order of top-k on any row, and the values of the ops that select. `selected`:
+/// for op topk_softmax, the row of the selected elements, with its own bounds.
 void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected = nullptr);
 
 /// Judges op min_p or top_p on any row: `c` is the whole row.

@@ -52,8 +52,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
   // For a kept exp, the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
   const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
-  const double w = (vanished + quotient * min_subnormal(Dtype::f32)) *
-                   std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
+  const double w =
+      (vanished + quotient * min_subnormal(Dtype::f32)) * std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
   std::vector<bool> selected(t.x.size(), false);
   for (std::int64_t i : got.indices)
     if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
@@ -169,7 +169,7 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
 }
 
 /// The values of slots for which the row has no element.
-void judge_empty_slots(const RowContext& c, const RowOutput& got) {
+void judge_empty_slots(const RowContext& c, Op op, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   // A slot that is empty because a NaN was ignored may still hold its value from before the search.
   for (auto r = static_cast<std::size_t>(selectable(c.claim, t)); r < got.values.size() && r < t.x.size();
@@ -181,9 +181,10 @@ void judge_empty_slots(const RowContext& c, const RowOutput& got) {
           fmt::format("row {}, slot {}: a slot left over by a NaN must hold 0, -inf or NaN, got {:g}",
                       c.row.row, r, got.values[r]);
   for (std::size_t r = t.x.size(); r < got.values.size(); ++r)
-    if (!c.tally.require(Check::special, got.values[r] == 0) && c.tally.first(Check::special))
+    if (!c.tally.require(Check::special, got.values[r] == empty_slot(op)) && c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
-          fmt::format("row {}, slot {}: an empty slot must hold 0, got {:g}", c.row.row, r, got.values[r]);
+          fmt::format("row {}, slot {}: an empty slot must hold {:g}, got {:g}", c.row.row, r, empty_slot(op),
+                      got.values[r]);
 }
 
 /// Judges the values of a right selection as the softmax of the row that it makes.
@@ -217,9 +218,11 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowConte
     judge_gathered_logits(c, got);
   else if (op == Op::softmax_topk)
     judge_selected_probabilities(c, got);
+  else if (in_order() == before && op == Op::log_softmax_topk)
+    judge_logs(c, op, got);
   else if (in_order() == before)
     judge_softmax_of(*selected, got);
-  judge_empty_slots(c, got);
+  judge_empty_slots(c, op, got);
 }
 
 }  // namespace assay

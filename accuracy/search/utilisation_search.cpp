@@ -102,8 +102,8 @@ class RowEvaluator {
     }
     Tally tally;
     ErrorStatistics statistics;
-    judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), {&truth, row}, prepared, variant_.op, got,
-              tally, statistics);
+    judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), {&truth, row}, prepared, variant_.op,
+              got, tally, statistics);
     for (std::size_t i = 0; i < kSearchedChecks.size(); ++i)
       for (const CheckResult& c : tally.results())
         if (name(c.check) == std::string_view(kSearchedChecks[i])) result.share[i] = c.utilisation;
@@ -116,7 +116,7 @@ class RowEvaluator {
   const Variant& variant_;
   std::int64_t V_;
   Terms terms_;
-  bool logs_ = variant_.op == Op::lse || variant_.op == Op::log_softmax;
+  bool logs_ = logarithms(variant_.op);
 };
 
 struct Start {

@@ -40,7 +40,7 @@ double machine_epsilon(Dtype t) { return 2 * unit_roundoff(t); }
 /// Compares point by point. In addition, too many zeros make a result untrusted, which is no pass.
 bool benchdnn(Dtype out, Op op, std::int64_t V, std::span<const Pair> pairs) {
   const bool wide = out == Dtype::f32 || out == Dtype::f64;
-  const double threshold = (op == Op::log_softmax ? 5 : 1) * (wide ? 10 : 1) * machine_epsilon(out);
+  const double threshold = (log_probabilities(op) ? 5 : 1) * (wide ? 10 : 1) * machine_epsilon(out);
   const double tiny = machine_epsilon(Dtype::f32);
   std::int64_t zeros = 0;
   for (const Pair& p : pairs) {
@@ -54,7 +54,7 @@ bool benchdnn(Dtype out, Op op, std::int64_t V, std::span<const Pair> pairs) {
     ok = ok || (out == Dtype::f16 && std::isnan(p.got) && std::isnan(p.want));
     if (!ok) return false;
   }
-  const double allowed = op == Op::log_softmax && V == 1
+  const double allowed = log_probabilities(op) && V == 1
                              ? 100
                              : 100.0 * static_cast<double>(std::max<std::int64_t>(0, V - 8)) /
                                    static_cast<double>(std::max<std::int64_t>(1, V));
@@ -125,7 +125,7 @@ std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
       const double y = !kept[j]                ? 0
                        : op == Op::topk        ? x[j]
                        : op == Op::lse         ? m + std::log(s)
-                       : op == Op::log_softmax ? x[j] - m - std::log(s)
+                       : log_probabilities(op) ? x[j] - m - std::log(s)
                                                : std::exp(x[j] - m) / s;
       return rounded(out, y);
     };

@@ -158,7 +158,7 @@ Behaviour behaviour_of(const Variant& variant) {
 std::string claimed_class(const Variant& v) {
   const Claim& c = v.claim;
   std::string s;
-  const bool logs = v.op == Op::lse || v.op == Op::log_softmax;
+  const bool logs = logarithms(v.op);
   if (v.op == Op::softmax_backward) {
     s = fmt::format("sum {}", name(c.internals));
     if (c.height) s += fmt::format(", height {} at V = 16385", c.height(16385));
@@ -170,7 +170,7 @@ std::string claimed_class(const Variant& v) {
     if (c.epsilon > 0) s += fmt::format(", epsilon {:g}", c.epsilon);
     if (c.numerators == Numerators::output) s += ", numerators stored as the outputs are";
     if (!logs) s += c.normalise == Normalise::kept ? ", numerators kept" : ", numerators recomputed";
-    if (v.op == Op::log_softmax) s += fmt::format(", log form {}", name(c.log_form));
+    if (log_probabilities(v.op)) s += fmt::format(", log form {}", name(c.log_form));
   }
   if (selects(v.op))
     s += fmt::format("{}selects {}, ties {}", s.empty() ? "" : ", ",

@@ -161,7 +161,7 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
             first ? statistics : ignored, first ? observer_ : nullptr);
   if (max_ulp_ && first) judge_promise(row_case);
   // There wrong outputs are refused, but it cannot be said that others are right.
-  if (first && op_ == Op::log_softmax && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
+  if (first && log_probabilities(op_) && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
     --rows_judged;
     ++rows_outside;
     if (outside_reason.empty())

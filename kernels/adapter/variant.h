@@ -55,7 +55,8 @@ struct Workspace {
 /// stream workspace workspace_bytes m d scale mask_keep mask_drop bias bias_row lengths temperature
 /// threshold.
 constexpr Order order(const char* roles) { return {roles}; }
-/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax, min_p, top_p.
+/// One of softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax,
+/// log_softmax_topk, min_p, top_p.
 constexpr OpName op(const char* name) { return {name}; }
 /// What the author promises, in the words of `assay check --help`.
 constexpr Declaration declare(const char* text) { return {text}; }
@@ -190,9 +191,9 @@ struct Launcher {
   /// Of assay::op. -1 if nothing is said, or no op's name.
   int32_t named_op() const {
     // In the order of plugin.h. A backward pass is not declared in this way.
-    constexpr const char* kNames[] = {"softmax", "log_softmax",  "lse", "normalizer",
-                                      "topk",    "softmax_topk", "",    "topk_softmax",
-                                      "min_p",   "top_p"};
+    constexpr const char* kNames[] = {
+        "softmax",      "log_softmax", "lse",   "normalizer",      "topk", "softmax_topk", "",
+        "topk_softmax", "min_p",       "top_p", "log_softmax_topk"};
     if (extras.op)
       for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i)
         if (*kNames[i] && std::strcmp(extras.op, kNames[i]) == 0) return i;

@@ -190,6 +190,11 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X90", "top_p adds in bfloat16", ""},
     {"X91", "top_p takes elements in the order of their columns", ""},
     {"X92", "top_p ends with its sixteenth candidate", ""},
+    {"X93", "log-probabilities of the k largest are of these alone, not of the row", ""},
+    {"X94", "log-probabilities of the k largest are logs of rounded probabilities", ""},
+    {"X95", "log-probabilities of the k largest without the maximum", ""},
+    {"X96", "the log-probabilities of the k largest stand in reverse order", ""},
+    {"X97", "empty slots hold the log-probability 0, which is that of a sure element", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -244,6 +249,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R43", "the softmax of the k largest, the kernel that topk_softmax_mutants plants faults in", ""},
     {"R44", "min_p by comparing exps, the kernel that set_mutants plants faults in", ""},
     {"R45", "top_p by the sum before each element, the kernel that set_mutants plants faults in", ""},
+    {"R46", "the log-softmax of the k largest, the kernel that log_topk_mutants plants faults in", ""},
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ RowLimits limits_of(const Variant& variant, Op op, const Row& row, int k) {
   l.outside = std::move(prepared.outside);
   if (l.outside.empty()) l.outside = outside_values(variant, l.truth.x);
   if (!l.outside.empty()) return l;
-  if (op == Op::lse || op == Op::log_softmax) {
+  if (logarithms(op)) {
     const LogBounds logs = log_bounds(l.terms, l.truth, l.bounds);
     if (op == Op::lse) {
       l.value = {logarithm(l, variant.out(), l.truth.lse, logs.lse)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of selection: it equals the prefix of the full stable sort and the prefix of any longer
-// selection, and its probabilities are those of softmax.
+// selection, and its values are those of softmax or log-softmax.
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
@@ -17,7 +17,9 @@ namespace {
 bool by_logits(const Variant& v) { return selects(v.op) && v.claim.select == Select::logits; }
 bool by_probs(const Variant& v) { return selects(v.op) && v.claim.select == Select::probs; }
 bool any_selection(const Variant& v) { return selects(v.op); }
-bool with_probabilities(const Variant& v) { return v.op == Op::softmax_topk; }
+/// Its values are those of an op of whole rows.
+bool of_the_row(const Variant& v) { return v.op == Op::softmax_topk || v.op == Op::log_softmax_topk; }
+Op op_of_rows(const Variant& v) { return v.op == Op::log_softmax_topk ? Op::log_softmax : Op::softmax; }
 
 /// Positions in descending order of the stored logit; of equal logits (-0 = +0) the smaller index first. NaN
 /// is placed by the policy, or left out if it is ignored.
@@ -53,7 +55,7 @@ void prefix_of_the_sort(const Variant& v) {
   for (std::int64_t r = 0; r < k; ++r) {
     if (r >= static_cast<std::int64_t>(order.size())) {
       RC_ASSERT(a.index(0, r) == -1);
-      if (r >= V) RC_ASSERT(a.value(0, r) == 0);
+      if (r >= V) RC_ASSERT(a.value(0, r) == empty_slot(v.op));
       continue;
     }
     const auto want = order[static_cast<std::size_t>(r)], got = a.index(0, r);
@@ -125,7 +127,7 @@ void shorter_selection(const Variant& v) {
     if (v.op == Op::topk_softmax) continue;  // its values are shares of another sum
     const double g = a.value(0, r), h = b.value(0, r);
     if ((std::isnan(g) && std::isnan(h)) || a.bits_at(0, r) == b.bits_at(0, r)) continue;
-    RC_ASSERT(v.op == Op::softmax_topk);
+    RC_ASSERT(of_the_row(v));
     const std::int64_t j = a.index(0, r);
     RC_ASSERT(j >= 0 && !std::isnan(g) && !std::isnan(h));
     if (!limits) limits = limits_of(v, v.op, row);
@@ -138,42 +140,44 @@ void shorter_selection(const Variant& v) {
   }
 }
 
-/// Softmax variants of the same type: those of the same backend or, for an external kernel, of the host.
-std::vector<const Variant*> softmaxes_beside(const Variant& v) {
+/// Variants of an op of whole rows and of the same type: those of the same backend or, for an external
+/// kernel, of the host.
+std::vector<const Variant*> of_rows_beside(const Variant& v, Op op) {
   const Backend beside = v.backend == Backend::plugin ? Backend::host : v.backend;
   std::vector<const Variant*> those;
   for (const Variant& s : registry())
     // A causal variant reads only a part of a row.
-    if (s.op == Op::softmax && s.claim.causal == Causal::no && s.backend == beside && s.dtype == v.dtype)
+    if (s.op == op && s.claim.causal == Causal::no && s.backend == beside && s.dtype == v.dtype)
       those.push_back(&s);
   return those;
 }
 
-void probabilities_are_softmax(const Variant& v) {
+void values_are_those_of_the_row(const Variant& v) {
   const Row row = *variant_rows({std::begin(kFiniteMaximum), std::end(kFiniteMaximum)}, v.dtype);
   const int k = draw_k(v, row);
   Draw draw = draw_more();
-  const std::vector<const Variant*> softmaxes = softmaxes_beside(v);
-  RC_ASSERT(!softmaxes.empty());
-  const Variant& softmax = *softmaxes[draw.below(softmaxes.size())];
+  const Op op = op_of_rows(v);
+  const std::vector<const Variant*> beside = of_rows_beside(v, op);
+  RC_ASSERT(!beside.empty());
+  const Variant& whole = *beside[draw.below(beside.size())];
   classify(row);
-  const RowLimits l = limits_of(v, v.op, row), of_softmax = limits_of(softmax, Op::softmax, row);
-  if (!l.outside.empty() || !of_softmax.outside.empty()) return;
+  const RowLimits l = limits_of(v, v.op, row), of_whole = limits_of(whole, op, row);
+  if (!l.outside.empty() || !of_whole.outside.empty()) return;
   RC_TAG(std::string("inside both domains"));
-  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}), b = run(softmax, Op::softmax, tensor_of({row}));
+  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}), b = run(whole, op, tensor_of({row}));
   bool equal = true;
   for (std::int64_t r = 0; r < std::min<std::int64_t>(k, a.problem.V); ++r) {
     const std::int64_t j = a.index(0, r);
     RC_ASSERT(j >= 0 && j < a.problem.V);
     const double g = a.value(0, r), h = b.value(0, j);
     const Interval &i = l.value[static_cast<std::size_t>(j)],
-                   &of_h = of_softmax.value[static_cast<std::size_t>(j)];
+                   &of_h = of_whole.value[static_cast<std::size_t>(j)];
     equal = equal && g == h;
     if (!i.contains(g) || !of_h.contains(h) || !agree(g, i, h, of_h))
       RC_FAIL(fmt::format("slot {} (column {}): {:a}, but {} gives {:a}: further apart than both bounds", r,
-                          j, g, softmax.key(), h));
+                          j, g, whole.key(), h));
   }
-  RC_TAG(std::string(equal ? "bit-equal to softmax's" : "within both bounds"));
+  RC_TAG(std::string(equal ? "bit-equal to the whole row's" : "within both bounds"));
 }
 
 }  // namespace
@@ -196,11 +200,11 @@ std::vector<VariantProperty> topk_properties() {
        shorter_selection,
        40,
        {"a shorter selection", "equal_runs", "masked", "NaN"}},
-      {"topk_probabilities_are_softmax",
-       with_probabilities,
-       probabilities_are_softmax,
+      {"topk_values_are_those_of_the_row",
+       of_the_row,
+       values_are_those_of_the_row,
        100,
-       {"inside both domains", "bit-equal to softmax's", "within both bounds", "mixed", "masked"}},
+       {"inside both domains", "bit-equal to the whole row's", "within both bounds", "mixed", "masked"}},
   };
 }
 

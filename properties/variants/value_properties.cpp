@@ -187,7 +187,9 @@ void special_rows(const Variant& v) {
                                              class_of(row.logits[static_cast<std::size_t>(j)]) !=
                                                  FloatClass::positive_infinity
                                        : policy.all_neg_inf == NegInfRows::zero);
-    if (zero)
+    if (zero && logarithms(v.op))
+      RC_ASSERT(std::isinf(g) && std::signbit(g));
+    else if (zero)
       RC_ASSERT(g == 0 && !std::signbit(g));
     else
       RC_ASSERT(std::isnan(g));

@@ -174,7 +174,7 @@ std::vector<Planted> all_planted() {
       {"topk_larger_index", "topk_is_the_prefix_of_the_full_sort"},
       {"topk_pad_index", "topk_is_the_prefix_of_the_full_sort"},
       {"topk_k_is_v", "a_shorter_topk_is_a_prefix_of_a_longer"},
-      {"topk_running_maximum", "topk_probabilities_are_softmax"},
+      {"topk_running_maximum", "topk_values_are_those_of_the_row"},
       {"min_p_dropped_are_tiny", "sets_of_far_rows_are_right"},
       {"top_p_one_too_many", "sets_of_mixed_magnitudes_are_right"},
       {"top_p_order_of_columns", "sets_of_ordinary_rows_are_right"},

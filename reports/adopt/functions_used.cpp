@@ -17,7 +17,7 @@ std::vector<NameAndType> names_used(const Variant& v) {
   std::vector<NameAndType> names;
   if (v.op == Op::topk || v.op == Op::softmax_backward) return names;  // comparisons, sums and products
   names.emplace_back(function_of(c.exp), c.exp == Exp::half ? internals : Dtype::f32);
-  if (v.op == Op::lse || v.op == Op::log_softmax) {
+  if (logarithms(v.op)) {
     names.emplace_back("logf", Dtype::f32);
     return names;
   }

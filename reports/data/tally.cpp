@@ -257,7 +257,7 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
 }
 
 bool has_resolution(const Record& r) {
-  const bool logarithm = r.op == "lse" || r.op == "log_softmax";
+  const bool logarithm = logarithms(parse_op(r.op).value_or(Op::softmax));
   return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);
 }
 

@@ -106,7 +106,7 @@ KeyInfo key_info(const Variant& v) {
   k.op = name(v.op);
   k.algorithm = sums ? name(c.algorithm) : "selection";
   if (c.rescale_threshold > 0) k.algorithm += ", late";
-  if (v.op == Op::log_softmax) k.algorithm += std::string(", ") + name(c.log_form);
+  if (log_probabilities(v.op)) k.algorithm += std::string(", ") + name(c.log_form);
   const bool exps = sums && v.op != Op::softmax_backward;
   if (sums && !exps) k.algorithm = "backward";
   k.exp = exps ? name(c.exp) : "none";
@@ -147,7 +147,8 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   // A record that passed behaves as its key does.
   const auto like = behaviours(plan, data.records, options);
   for (Record& r : data.records)
-    if (const auto at = like.find(r.key); r.status == Status::pass && r.behaves_like.empty() && at != like.end())
+    if (const auto at = like.find(r.key);
+        r.status == Status::pass && r.behaves_like.empty() && at != like.end())
       r.behaves_like = at->second;
   for (const conformance::Unit& u : plan.units)
     for (const conformance::ConformanceCase& c : u.cases)

@@ -10,7 +10,7 @@
 namespace assay {
 
 std::string class_of(const KeyInfo& k) {
-  const bool logs = k.op == "lse" || k.op == "log_softmax";
+  const bool logs = logarithms(parse_op(k.op).value_or(Op::softmax));
   return fmt::format("{}, exp {}, {}, {} sums, {} outputs", k.algorithm, k.exp,
                      logs ? "op " + k.op : "division " + k.division, k.internals, k.dtype);
 }

@@ -74,7 +74,7 @@ Sums sums_of(const Variant& v, const Record& r) {
   const double d = v.claim.shift == Shift::none ? w.logit : w.distance;
   const auto of = [&](double value) {
     if (v.op == Op::lse) return std::exp(v.claim.shift == Shift::none ? value : value - w.logit);
-    return v.op == Op::log_softmax ? std::exp(d - value) : std::exp(d) / value;
+    return log_probabilities(v.op) ? std::exp(d - value) : std::exp(d) / value;
   };
   return {of(0.5 * (w.exact_lo + w.exact_hi)), of(w.got)};
 }

@@ -239,9 +239,10 @@ void RoleReader::settle_op() {
       return f.find(a) != f.npos || f.find(b) != f.npos;
     };
     if (s_.has(Role::indices))
-      s_.op = says("softmax", "prob") ? Op::softmax_topk
-              : says("topk", "top_k") ? Op::topk
-                                      : Op::softmax_topk;
+      s_.op = says("log_softmax", "logsoftmax") || says("log_prob", "logprob") ? Op::log_softmax_topk
+              : says("softmax", "prob")                                        ? Op::softmax_topk
+              : says("topk", "top_k")                                          ? Op::topk
+                                                                               : Op::softmax_topk;
     else if (!s_.has(Role::out) && !s_.has(Role::inout) && (s_.has(Role::m) || s_.has(Role::d)))
       s_.op = Op::normalizer;
     else
@@ -273,8 +274,8 @@ void RoleReader::switches() {
     if (p.pointers == 0 && p.scalar == Scalar::boolean && is_mask_switch(n))
       set_literal(p, s_.causal ? "true" : "false");
     else if (p.pointers == 0 && p.scalar == Scalar::boolean && is_log_switch(n) &&
-             (s_.op == Op::softmax || s_.op == Op::log_softmax))
-      set_literal(p, s_.op == Op::log_softmax ? "true" : "false");
+             (s_.op == Op::softmax || s_.op == Op::softmax_topk || log_probabilities(s_.op)))
+      set_literal(p, log_probabilities(s_.op) ? "true" : "false");
     else if (!p.initial.empty() && is_plain_expression(p.initial) && knows_length(s_, Role::rows) &&
              knows_length(s_, Role::V))
       set_literal(p, p.initial);

@@ -247,6 +247,11 @@ TEST(EntryRoles, DefaultsSwitchesAndTypesOfTheFile) {
       "in out rows V 256 nullptr");
   EXPECT_EQ(read("void f(const float* in, float* out, int rows, int V, bool is_causal)"),
             "in out rows V false");
+  const char* const best =
+      "void f(const float* in, float* out, int* idx, int rows, int V, int k, bool is_log = false)";
+  EXPECT_NE(read(best, {}, Op::log_softmax_topk).find("true"), std::string::npos)
+      << read(best, {}, Op::log_softmax_topk);
+  EXPECT_NE(read(best, {}, Op::softmax_topk).find("false"), std::string::npos);
   EXPECT_EQ(read("void f(const float* in, float* out, int rows, int V, bool is_log)", {}, Op::log_softmax),
             "in out rows V true");
   // A default argument does not answer which of two parameters is the rows.

@@ -17,10 +17,12 @@ std::string every_role(const EntrySignature& s) {
     text += (text.empty() ? "" : " ") + (p.role == Role::literal ? p.literal : std::string(name(p.role)));
   return text;
 }
-std::string every_role(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+std::string every_role(const char* entry, std::vector<EntryArgument> arguments = {},
+                       std::optional<Op> op = {}) {
   return every_role(parse_entry(entry, arguments, op));
 }
-std::string refusal_of_signature(const char* entry, std::vector<EntryArgument> arguments = {}, std::optional<Op> op = {}) {
+std::string refusal_of_signature(const char* entry, std::vector<EntryArgument> arguments = {},
+                                 std::optional<Op> op = {}) {
   try {
     parse_entry(entry, arguments, op);
   } catch (const InputError& e) {
@@ -52,18 +54,21 @@ TEST(EntrySignature, ReadsOtherOrdersAndNames) {
       every_role(
           "cudaError_t f(void* stream, float scale, size_t rows, size_t cols, float* dst, const float* src)"),
       "stream scale rows V out in");
-  EXPECT_EQ(every_role("void f(const float* in, int64_t in_pitch, float* out, int64_t out_row_stride, int64_t "
-                  "rows, int64_t V)"),
-            "in in_pitch out out_pitch rows V");
+  EXPECT_EQ(
+      every_role("void f(const float* in, int64_t in_pitch, float* out, int64_t out_row_stride, int64_t "
+                 "rows, int64_t V)"),
+      "in in_pitch out out_pitch rows V");
   EXPECT_EQ(every_role("int f(const float a[], float b[], int rows, int V);"), "in out rows V");
   EXPECT_EQ(every_role("void f(float* x, int rows, int V)"), "inout rows V");
-  EXPECT_EQ(every_role("extern \"C\" void f(const float* __restrict__ x, float* __restrict__ y, unsigned rows, "
-                  "long long V) noexcept"),
-            "in out rows V");
+  EXPECT_EQ(
+      every_role("extern \"C\" void f(const float* __restrict__ x, float* __restrict__ y, unsigned rows, "
+                 "long long V) noexcept"),
+      "in out rows V");
   EXPECT_EQ(every_role("void f(const float*, float*, int rows, int)"), "in out rows V");
   EXPECT_EQ(every_role("void f(const float* in, float* out, float* m, float* d, int rows, int V)"),
             "in out m d rows V");
-  EXPECT_EQ(every_role("void f(const float* in, float* out, int rows, int m)", {{"m", "V"}}), "in out rows V");
+  EXPECT_EQ(every_role("void f(const float* in, float* out, int rows, int m)", {{"m", "V"}}),
+            "in out rows V");
 }
 
 TEST(EntrySignature, ReadsTypesAndOps) {
@@ -85,6 +90,11 @@ TEST(EntrySignature, ReadsTypesAndOps) {
   EXPECT_EQ(parse_entry("void topk(const float* x, float* y, int64_t* idx, int rows, int V, int k)").op,
             Op::topk);
   EXPECT_EQ(parse_entry("void log_softmax(const float* x, float* y, int rows, int V)").op, Op::log_softmax);
+  for (const char* function : {"topk_log_softmax", "best_logprobs"})
+    EXPECT_EQ(parse_entry(std::string("void ") + function +
+                          "(const float* x, float* y, int* idx, int rows, int V, int k)")
+                  .op,
+              Op::log_softmax_topk);
   EXPECT_EQ(parse_entry("void f(const float* x, float* lse, int rows, int V)").op, Op::lse);
   EXPECT_EQ(parse_entry("void f(const float* x, float* m, float* d, int rows, int V)").op, Op::normalizer);
   EXPECT_EQ(parse_entry("void f(const float* x, float* y, int rows, int V)", {}, Op::log_softmax).op,
@@ -95,7 +105,7 @@ TEST(EntrySignature, ReadsTypesAndOps) {
 
 TEST(EntrySignature, TakesArguments) {
   EXPECT_EQ(every_role("void f(const float* a, float* b, int p, int q, int block)",
-                  {{"p", "rows"}, {"q", "V"}, {"block", "256"}}),
+                       {{"p", "rows"}, {"q", "V"}, {"block", "256"}}),
             "in out rows V 256");
   EXPECT_EQ(every_role("void f(const float*, float*, int, int)", {{"4", "V"}}), "in out rows V");
   const EntrySignature s =
@@ -112,21 +122,27 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
   };
   says(refusal_of_signature("void f(const float* in, float* out, int N, int M)"), "--arg");
   says(refusal_of_signature("void f(const float* in, float* out, int N, int M)"), "'N' (int)");
-  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int block)"), "--arg block=VALUE");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int block)"),
+       "--arg block=VALUE");
   says(refusal_of_signature("void f(const float*, float*, int, int)"), "--arg 3=rows");
   says(refusal_of_signature("void f(const float* in, float* out, int rows)"), "--arg NAME=V");
   says(refusal_of_signature("void f(const float* in, const float* out, int rows, int V)"), "const");
   says(refusal_of_signature("void f(const double* in, double* out, int rows, int V)"), "unsupported: double");
-  says(refusal_of_signature("void f(const float* in, float* out, void* ws, int rows, int V)"), "workspace_bytes=");
-  says(refusal_of_signature("void f(const float* in, float* out, float* lse, int rows, int V)"), "--arg lse=");
+  says(refusal_of_signature("void f(const float* in, float* out, void* ws, int rows, int V)"),
+       "workspace_bytes=");
+  says(refusal_of_signature("void f(const float* in, float* out, float* lse, int rows, int V)"),
+       "--arg lse=");
   says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int k)"), "has no k");
-  says(refusal_of_signature("void f(const float* in, float* out, float* y, int rows, int V)"), "already is 'out'");
+  says(refusal_of_signature("void f(const float* in, float* out, float* y, int rows, int V)"),
+       "already is 'out'");
   says(refusal_of_signature("void f(const void* in, void* out, int rows, int V)"), "--types");
   says(refusal_of_signature("void softmax<T>(const T* in, T* out, int rows, int V)"), "--types");
   says(refusal_of_signature("__global__ void f(const float* in)"), "launches it");
   says(refusal_of_signature("float f(const float* in)"), "'float'");
-  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}), "no such parameter");
-  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "1); system(\"x\""}}),
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V)", {{"x", "rows"}}),
+       "no such parameter");
+  says(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)",
+                            {{"b", "1); system(\"x\""}}),
        "neither a role");
   says(refusal_of_signature("void f(const float* in, float* out, std::vector<int> rows)"), "parameter 3");
   says(refusal_of_signature("softmax"), "no '('");
@@ -136,11 +152,12 @@ TEST(EntrySignature, SaysWhatWouldSettleIt) {
 TEST(EntrySignature, TIsAlsoTheNameOfALength) {
   EXPECT_EQ(every_role("void f(float* out, const float* inp, int B, int T, int C)", {{"T", "1"}}),
             "out in rows 1 V");
-  EXPECT_EQ(every_role("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
-            "out in rows 1 V");
-  EXPECT_NE(
-      refusal_of_signature("void f(float* out, const float* inp, int B, unsigned int T, int C)").find("--arg T=VALUE"),
-      std::string::npos);
+  EXPECT_EQ(
+      every_role("void f(float* out, const float* inp, int B, const int T = 1, int C = 2)", {{"T", "1"}}),
+      "out in rows 1 V");
+  EXPECT_NE(refusal_of_signature("void f(float* out, const float* inp, int B, unsigned int T, int C)")
+                .find("--arg T=VALUE"),
+            std::string::npos);
   EXPECT_FALSE(entry_is_template("void f(float* out, const float* inp, int B, int T, int C)"));
   EXPECT_FALSE(entry_is_template("void T(float* T, const float* scalar_t)"));
   for (const char* entry :
@@ -170,20 +187,24 @@ TEST(EntrySignature, SkipsAttributesAndDefaults) {
     EXPECT_EQ(every_role(entry), "in out rows V stream") << entry;
     EXPECT_EQ(parse_entry(entry).returned, Returned::status) << entry;
   }
-  EXPECT_EQ(refusal_of_signature("[[nodiscard void f(const float* in)"), "--entry: an attribute is not closed");
+  EXPECT_EQ(refusal_of_signature("[[nodiscard void f(const float* in)"),
+            "--entry: an attribute is not closed");
+  EXPECT_NE(refusal_of_signature("void f(const float* in, float* out, int rows, int V) {")
+                .find("'{' after the parameters"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_signature("void f<{1}>(const float* in, float* out, int rows, int V)")
+                .find("template arguments"),
+            std::string::npos);
   EXPECT_NE(
-      refusal_of_signature("void f(const float* in, float* out, int rows, int V) {").find("'{' after the parameters"),
+      refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "int{1}"}})
+          .find("neither a role nor a value"),
       std::string::npos);
-  EXPECT_NE(refusal_of_signature("void f<{1}>(const float* in, float* out, int rows, int V)").find("template arguments"),
-            std::string::npos);
-  EXPECT_NE(refusal_of_signature("void f(const float* in, float* out, int rows, int V, int b)", {{"b", "int{1}"}})
-                .find("neither a role nor a value"),
-            std::string::npos);
 }
 
 TEST(EntrySignature, CommentsAreNoPartOfIt) {
   EXPECT_EQ(
-      every_role("void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
+      every_role(
+          "void f(const float* in,  // the logits\n float* out /* and\n the results */, int rows, int V)"),
       "in out rows V");
   EXPECT_NE(refusal_of_signature("void f(const float* in /* the logits").find("a comment is not closed"),
             std::string::npos);
@@ -204,15 +225,15 @@ TEST(EntrySignature, RefusesValuesThatMakeNoSense) {
   says({{"out", "5"}}, "a number is no float*");
   EXPECT_EQ(every_role(plain, {{"b", "-2147483648"}, {"u", "4294967295"}, {"h", "-32768"}, {"x", "0.5f"}}),
             "in out rows V -2147483648 4294967295 -32768 0.5f");
-  EXPECT_NE(
-      refusal_of_signature("void f(const float* in, float* in, int rows, int V)").find("two parameters are called 'in'"),
-      std::string::npos);
+  EXPECT_NE(refusal_of_signature("void f(const float* in, float* in, int rows, int V)")
+                .find("two parameters are called 'in'"),
+            std::string::npos);
 }
 
 TEST(EntrySignature, EvaluatesTheWorkspaceBeforeItIsAskedFor) {
   const auto bytes = [](const char* formula) {
     return refusal_of_signature("void f(const float* in, float* out, void* ws, int rows, int V)",
-                   {{"workspace_bytes", formula}});
+                                {{"workspace_bytes", formula}});
   };
   for (const char* right :
        {"rows * V * 4", "(V + 255) / 256 * rows * 8ull", "rows << 3", "0x100", "16 + V % 4"})

@@ -14,6 +14,7 @@ inline constexpr int kSetWarps = kSelectThreads / 32;
 /// What TopkLadder computes where the logits are wanted and, of the exps, (m, d) alone.
 template <class E>
 struct LogitsAndSum {
+  static constexpr Op op = Op::softmax;
   using Exp = E;
   __device__ __forceinline__ explicit LogitsAndSum(Normalizer) {}
   template <class T, int N>

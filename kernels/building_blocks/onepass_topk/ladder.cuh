@@ -282,10 +282,10 @@ void launch_one_read(const Call<T>& c) {
                                                                                                 selected(c));
 }
 
-/// The path as a variant, its exp and division by Form.
+/// The path as a variant, its values by Form.
 template <class Form>
 struct TopkLadder {
-  static constexpr Op op = Op::softmax_topk;
+  static constexpr Op op = Form::op == Op::log_softmax ? Op::log_softmax_topk : Op::softmax_topk;
   static constexpr int max_k = 1 << 17;
   template <class T>
   static constexpr Claim claim_for() {

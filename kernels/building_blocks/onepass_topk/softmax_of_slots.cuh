@@ -10,6 +10,7 @@ namespace assay::ASSAY_BACKEND::onepass {
 
 /// What TopkLadder computes where only the logits are wanted: no exp, no division.
 struct LogitsOnly {
+  static constexpr Op op = Op::softmax;
   struct Exp {
     __device__ __forceinline__ static float of(float) { return 0.0f; }
   };
@@ -55,7 +56,8 @@ __global__ void __launch_bounds__(kSelectThreads) softmax_of_few_slots(Rows<T> v
     T* const x = values.row(row);
     const float m = n > 0 ? to_float(x[0]) : 0.0f;
     const float d = warp_reduce<Sum>(sum_of_slots<typename Form::Exp>(x, n, m, lane, 32));
-    // All lanes have read the maximum before a slot is replaced. The shuffles of the reduction order no memory.
+    // All lanes have read the maximum before a slot is replaced. The shuffles of the reduction order no
+    // memory.
     __syncwarp();
     put_slots(x, n, Form(Normalizer{m, d}), lane, 32);
   }

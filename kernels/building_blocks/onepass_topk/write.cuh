@@ -15,7 +15,13 @@ struct Selected {
   int k;
 };
 
-/// Writes slot `slot` of a row.
+/// What an empty slot holds: the probability 0, or its logarithm.
+template <class Form>
+__device__ __forceinline__ float empty_slot() {
+  return Form::op == Op::log_softmax ? negative_infinity() : 0.0f;
+}
+
+/// Writes slot `slot` of a row; an empty one if `column` is negative.
 template <class Form, class T>
 __device__ __forceinline__ void put(const Selected<T>& to, std::int64_t row, int slot, float x,
                                     long long column, const Form& form) {
@@ -23,7 +29,7 @@ __device__ __forceinline__ void put(const Selected<T>& to, std::int64_t row, int
   store_index(to.indices, first + slot, column, to.wide);
   Chunk<1> c = single(x);
   form.template outputs<T>(c);
-  to.values.base[first + slot] = from_float<T>(column < 0 ? 0.0f : c.x[0]);
+  to.values.base[first + slot] = from_float<T>(column < 0 ? empty_slot<Form>() : c.x[0]);
 }
 
 /// order_few() or order_by_buckets() of a buffer.

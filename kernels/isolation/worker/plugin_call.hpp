@@ -57,8 +57,7 @@ class PluginCall {
       tensors_[i].tensor.ndim = 1;
       return t;
     };
-    call.lengths =
-        column(8, o.has(operand::lengths), {0, static_cast<std::uint8_t>(8 * o.length_bytes), 1});
+    call.lengths = column(8, o.has(operand::lengths), {0, static_cast<std::uint8_t>(8 * o.length_bytes), 1});
     call.temperatures = column(9, o.has(operand::temperatures), {2, 32, 1});
     call.gradients = matrix(10, at[10] != nullptr, p.V, p.in_pitch, type_of(p.in));
   }
@@ -92,6 +91,7 @@ static_assert(static_cast<int>(Op::softmax) == ASSAY_SOFTMAX &&
               static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK &&
               static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD &&
               static_cast<int>(Op::topk_softmax) == ASSAY_TOPK_SOFTMAX &&
-              static_cast<int>(Op::min_p) == ASSAY_MIN_P && static_cast<int>(Op::top_p) == ASSAY_TOP_P);
+              static_cast<int>(Op::min_p) == ASSAY_MIN_P && static_cast<int>(Op::top_p) == ASSAY_TOP_P &&
+              static_cast<int>(Op::log_softmax_topk) == ASSAY_LOG_SOFTMAX_TOPK);
 
 }  // namespace assay::isolation

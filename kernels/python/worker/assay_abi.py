@@ -51,8 +51,8 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Call))
 HOST, CUDA = 1, 2
 SOCKET = 3  # the supervisor's; an import has opened the descriptors above it
 OPS = ["softmax", "log_softmax", "lse", "normalizer", "topk", "softmax_topk", "softmax_backward", "topk_softmax",
-       "min_p", "top_p"]
-SELECTING = ("topk", "softmax_topk", "topk_softmax")
+       "min_p", "top_p", "log_softmax_topk"]
+SELECTING = ("topk", "softmax_topk", "topk_softmax", "log_softmax_topk")
 KEEPING = ("min_p", "top_p")
 
 
