@@ -3,16 +3,30 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+
+#include "reference/error.hpp"
 
 namespace assay {
 
 int thread_count(int asked) {
-  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (asked > 0) return asked;
+  const char* const text = std::getenv(kCoresVariable);
+  if (!text) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::string_view given = text;
+  int cores = 0;
+  const auto read = std::from_chars(given.data(), given.data() + given.size(), cores);
+  if (read.ec != std::errc() || read.ptr != given.data() + given.size() || cores < 1 || cores > 4096)
+    throw InputError(std::string(kCoresVariable) + "=" + text + ": must be a whole number from 1 to 4096");
+  return cores;
 }
 
 int workers_for(std::size_t count, int asked) {

@@ -9,7 +9,12 @@
 
 namespace assay {
 
-/// Number of threads: as asked, or one per core if `asked` is 0 or less.
+/// If this environment variable is set, the program takes it for the number of cores: a process that shares
+/// the machine with others of its kind, or a container whose share no system call tells.
+inline constexpr const char* kCoresVariable = "ASSAY_CORES";
+
+/// Number of threads: as asked, or one per core if `asked` is 0 or less. Throws InputError if kCoresVariable
+/// is no number from 1 to 4096.
 int thread_count(int asked);
 
 /// Number of threads that `count` indices can keep busy: thread_count(asked), at most count, at least 1.

@@ -6,12 +6,15 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include "reference/error.hpp"
 
 namespace assay {
 namespace {
@@ -146,6 +149,19 @@ TEST(Parallel, LoopsMayNest) {
   std::atomic<int> done{0};
   parallel_for(5, 3, [&](std::size_t) { parallel_for(7, 2, [&](std::size_t) { ++done; }); });
   EXPECT_EQ(done, 35);
+}
+
+TEST(Parallel, CoresMayBeGiven) {
+  setenv(kCoresVariable, "3", 1);
+  EXPECT_EQ(thread_count(0), 3);
+  EXPECT_EQ(thread_count(2), 2);
+  for (const char* bad : {"", "0", "-1", "4097", "3x", " 3"}) {
+    setenv(kCoresVariable, bad, 1);
+    EXPECT_THROW(thread_count(0), InputError) << bad;
+    EXPECT_EQ(thread_count(2), 2);
+  }
+  unsetenv(kCoresVariable);
+  EXPECT_GE(thread_count(0), 1);
 }
 
 TEST(Parallel, LargestFirstAndEqualOnesInOrder) {

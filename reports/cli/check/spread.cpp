@@ -14,11 +14,12 @@
 #include <chrono>
 #include <cstring>
 #include <sstream>
-#include <thread>
+#include <string_view>
 
 #include "accuracy/status.hpp"
 #include "kernels/device.hpp"
 #include "reference/environment_error.hpp"
+#include "reference/parallel.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/compare.hpp"
@@ -71,24 +72,30 @@ std::optional<ShardEnd> finished(const Part& p, const ShardEnd& of_run) {
 
 /// The command of one part: the same options, and those of the part in front, because "--" may end the
 /// options.
-std::vector<std::string> words_of(const Part& p, const fs::path& out, int device, int threads, bool resume) {
+std::vector<std::string> words_of(const Part& p, const fs::path& out, int device, const SpreadOptions& o) {
   const std::vector<std::string> given = words_without(
       {"--resume", "--json"}, {"--out", "--threads", "--junit", "--device", "--jobs", "--shard"});
-  std::vector<std::string> words = {"assay",     given.at(0),
-                                    "--out",     out.string(),
-                                    "--shard",   fmt::format("{}/{}", p.shard.index, p.shard.count),
-                                    "--threads", std::to_string(threads)};
+  std::vector<std::string> words = {"assay",   given.at(0),
+                                    "--out",   out.string(),
+                                    "--shard", fmt::format("{}/{}", p.shard.index, p.shard.count)};
+  if (o.threads > 0) words.insert(words.end(), {"--threads", std::to_string(o.threads)});
   if (device_count() > 0) words.insert(words.end(), {"--device", std::to_string(device)});
-  if (resume && fs::exists(p.folder / kUnfinished)) words.emplace_back("--resume");
+  if (o.resume && fs::exists(p.folder / kUnfinished)) words.emplace_back("--resume");
   words.insert(words.end(), given.begin() + 1, given.end());
   return words;
 }
 
-/// Starts this program with these words. It ends with this process. Throws EnvironmentError.
-pid_t start(std::vector<std::string> words, const fs::path& output) {
-  std::vector<char*> argv;
+/// Starts this program with these words, as if the machine had so many cores. It ends with this process.
+/// Throws EnvironmentError.
+pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
+  std::vector<char*> argv, settings;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
+  std::string own = fmt::format("{}={}", kCoresVariable, cores);
+  for (char** e = environ; *e; ++e)
+    if (!std::string_view(*e).starts_with(fmt::format("{}=", kCoresVariable))) settings.push_back(*e);
+  settings.push_back(own.data());
+  settings.push_back(nullptr);
   const std::string program = own_path();
   const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) throw EnvironmentError(output.string() + ": " + std::strerror(errno));
@@ -100,7 +107,7 @@ pid_t start(std::vector<std::string> words, const fs::path& output) {
     if (none >= 0) dup2(none, STDIN_FILENO);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
-    execv(program.c_str(), argv.data());
+    execve(program.c_str(), argv.data(), settings.data());
     _exit(kEnvironment);
   }
   const int error = errno;
@@ -132,10 +139,8 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
                const SpreadOptions& o, std::vector<std::optional<int>>& statuses,
                std::atomic<std::int64_t>& done) {
   const int devices = std::max(1, device_count());
-  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::size_t at_a_time = std::min(static_cast<std::size_t>(o.jobs), todo.size());
-  const int threads =
-      o.threads > 0 ? o.threads : std::max(1, cores / std::max(1, static_cast<int>(at_a_time)));
+  const int cores = std::max(1, thread_count(0) / std::max(1, static_cast<int>(at_a_time)));
   std::vector<Process> processes(at_a_time);
   std::size_t next = 0;
   const auto give = [&](std::size_t place) {
@@ -147,7 +152,7 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
     const int device = (o.device + static_cast<int>(place)) % devices;
     const Part& p = parts[at.part];
     fs::remove(p.folder / kShardFile);  // an older run's end is not the end of this one
-    at.pid = start(words_of(p, out, device, threads, o.resume), p.output());
+    at.pid = start(words_of(p, out, device, o), cores, p.output());
   };
   for (std::size_t place = 0; place < processes.size(); ++place) give(place);
   for (;;) {

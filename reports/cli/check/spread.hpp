@@ -17,7 +17,7 @@ struct SpreadOptions {
   std::vector<std::string> words;  // the kernels of the command line
   int jobs = 2;                    // processes at a time
   int device = 0;                  // ordinal of the first GPU
-  int threads = 0;                 // of each process; 0: the cores, divided among the processes
+  int threads = 0;                 // of each process; 0: as many as if it had its share of the cores
   bool resume = false;             // kernels that an earlier run has finished are not checked again
 };
 
