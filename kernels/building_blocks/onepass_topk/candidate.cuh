@@ -49,10 +49,12 @@ inline constexpr int kUnrankedBits = sizeof(T) == 4           ? 8
                                                               : 16;
 
 /// The largest logit that is certain to lie at or below what has this rank without its low bits. -inf if that
-/// is the rank of no number.
+/// is the rank of no number. Of 16-bit logits it is the logit itself: their low bits are 0 in what is not
+/// negative and, as ranks go, 1 in the rest. So a row of equal logits has a bound that none of them passes.
 template <class T>
 __device__ __forceinline__ float bound_of(unsigned short_rank) {
-  const unsigned rank = short_rank << kUnrankedBits<T>;
+  unsigned rank = short_rank << kUnrankedBits<T>;
+  if (sizeof(T) == 2 && rank < 0x80000000u) rank |= (1u << kUnrankedBits<T>)-1;
   return rank <= unsigned_rank(negative_infinity()) ? negative_infinity() : ranked_logit(rank);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -56,6 +57,11 @@ const Filling kFillings[] = {
      [](std::int64_t i, std::mt19937&) {
        const bool first = i < 512 && i / 4 % 32 < 10, later = i >= 6016 && i < 6016 + 27 * 4;
        return i % 4 != 0 ? 0.0f : first ? 1.0f : later ? 2.0f : 0.0f;
+     }},
+    {"equal and negative", [](std::int64_t, std::mt19937&) { return -2.5f; }},
+    {"ties of negative logits",
+     [](std::int64_t i, std::mt19937& r) {
+       return -1.0f - static_cast<float>(i % 7 == 3 ? r() % 3 : r() % 2);
      }},
     {"both zeros", [](std::int64_t, std::mt19937& r) { return r() % 2 ? 0.0f : -0.0f; }},
     {"some +inf", [](std::int64_t i, std::mt19937& r) { return i % 11 == 3 ? kInfinity : normal(r); }},
@@ -156,6 +162,33 @@ TEST(OnepassTopk, RowsWithManyHitsGoToTheKernelThatThinsThemOut) {
   EXPECT_TRUE(few(1 << 20, 32));
   EXPECT_FALSE(few(std::int64_t{1} << 32, 32));
   EXPECT_TRUE(few(std::int64_t{1} << 32, 5));
+}
+
+/// Of 16-bit logits a bound is exact, whatever the sign.
+template <class T>
+void expect_exact_bounds() {
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const auto word = static_cast<std::uint16_t>(bits);
+    T x;
+    std::memcpy(&x, &word, sizeof x);
+    const float value = to_float(x);
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(bound_of<T>(unsigned_rank(value) >> kUnrankedBits<T>), value) << bits;
+  }
+}
+TEST(OnepassTopk, BoundsOf16BitsAreExact) {
+  expect_exact_bounds<f16>();
+  expect_exact_bounds<bf16>();
+}
+/// Of f32 it lies below by less than 2^8 neighbours.
+TEST(OnepassTopk, BoundsOf32BitsAreNotAbove) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 100000; ++i) {
+    const float x = std::ldexp(normal(random), static_cast<int>(random() % 250) - 125);
+    const float bound = bound_of<f32>(unsigned_rank(x) >> kUnrankedBits<f32>);
+    ASSERT_LE(bound, x);
+    ASSERT_LT(unsigned_rank(x) - unsigned_rank(bound), 256u) << x;
+  }
 }
 
 TEST(OnepassTopk, ManyRowsAreInOnePart) {
