@@ -281,9 +281,12 @@ def main():
     text = open(PAGE, encoding="utf-8").read()
     if BEGIN not in text or END not in text:
         sys.exit(f"write_goals.py: {PAGE} lacks the lines {BEGIN} and {END}")
-    parts = [[f"{t.head}. Shares are of the fastest copy of the same run, medians."], goals(folder),
+    shares = "Shares are of the fastest copy of the same run, medians."
+    other = os.path.abspath(folder) != os.path.abspath(OF_H100)
+    parts = [[f"{Times(OF_H100).head}. {shares}"], goals(OF_H100)] if other else []
+    parts += [[f"{t.head}. {shares}"], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    newest = topk_stages(OF_H100, "as it is") if os.path.abspath(folder) != os.path.abspath(OF_H100) else []
+    newest = topk_stages(OF_H100, "as it is") if other else []
     of_folder = topk_stages(folder, "before rows were held in registers" if newest else "as it is")
     parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
