@@ -119,7 +119,8 @@ bool causal(const assay_variant& v) {
 /// Makes one launch. Returns 0, or 2 if it failed.
 int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint64_t schedule) {
   const int in_bits = bits_of(v.in_dtype), out_bits = bits_of(v.out_dtype ? v.out_dtype : v.in_dtype);
-  const bool selects = v.op == ASSAY_TOPK || v.op == ASSAY_SOFTMAX_TOPK || v.op == ASSAY_TOPK_SOFTMAX;
+  const bool selects = v.op == ASSAY_TOPK || v.op == ASSAY_SOFTMAX_TOPK || v.op == ASSAY_TOPK_SOFTMAX ||
+                       v.op == ASSAY_LOG_SOFTMAX_TOPK;
   const std::int64_t k = V < 4 ? V : 4;
   Matrix logits(rows, V, in_bits, 2),
       values(rows,
