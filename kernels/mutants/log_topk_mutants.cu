@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of op log_softmax_topk: the log-softmax of the row at its k largest logits, as a beam search has it.
-#include "kernels/building_blocks/topk.cuh"
+#include "kernels/mutants/next_best.cuh"
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -9,17 +9,6 @@ namespace {
 constexpr int kThreads = 128, kMostSlots = 64;
 
 enum class Fault { none, of_the_selected, log_of_rounded, no_maximum, reversed, empty_is_sure };
-
-/// The best of a row's elements that rank after `last`.
-template <class T>
-__device__ Ranked best_behind(const T* x, std::int64_t V, Ranked last) {
-  Ranked best = Best::neutral();
-  for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
-    const Ranked own{rank_key(to_float(x[i])), i};
-    if (ranks_before(last, own)) best = Best::merge(best, own);
-  }
-  return block_reduce<Best, kThreads>(best);
-}
 
 /// The log-probabilities of n selected logits, by one thread.
 template <class T>
@@ -49,7 +38,7 @@ __global__ void log_softmax_of_the_largest(Fault f, Rows<const T> logits, Rows<T
     const T* const x = logits.row(row);
     Ranked last{0x7fffffff, -1};  // ranks before all
     for (int slot = 0; slot < k; ++slot) {
-      last = best_behind(x, V, last);
+      last = next_best<kThreads>(x, V, last);
       const bool none = last.index == kNoIndex;
       if (threadIdx.x == 0) {
         chosen[slot] = none ? 0.0f : to_float(x[last.index]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of op topk_softmax: the softmax of the k largest logits alone, as a router has it.
-#include "kernels/building_blocks/topk.cuh"
+#include "kernels/mutants/next_best.cuh"
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {
@@ -19,17 +19,6 @@ enum class Fault {
   softmax_then_rescaled,
   rounded_then_rescaled,
 };
-
-/// The best of a row's elements that rank after `last`. `mirrored`: of equal logits the larger column first.
-template <class T>
-__device__ Ranked next_best(const T* x, std::int64_t V, Ranked last, bool mirrored) {
-  Ranked best = Best::neutral();
-  for (std::int64_t i = threadIdx.x; i < V; i += kThreads) {
-    const Ranked own{rank_key(to_float(x[i])), mirrored ? V - 1 - i : i};
-    if (ranks_before(last, own)) best = Best::merge(best, own);
-  }
-  return block_reduce<Best, kThreads>(best);
-}
 
 /// The probabilities of n selected logits, by one thread.
 template <class T>
@@ -62,7 +51,7 @@ __global__ void softmax_of_the_largest(Fault f, Rows<const T> logits, Rows<T> va
     const T* const x = logits.row(row);
     Ranked last{0x7fffffff, -1};  // ranks before all
     for (int slot = 0; slot < k; ++slot) {
-      last = next_best(x, V, last, mirrored);
+      last = next_best<kThreads>(x, V, last, mirrored);
       const bool none = last.index == kNoIndex;
       const long long column = none ? -1 : mirrored ? V - 1 - last.index : last.index;
       if (threadIdx.x == 0) {
