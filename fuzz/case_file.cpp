@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "reference/error.hpp"
 #include "reference/k_range.hpp"
@@ -20,13 +23,18 @@ constexpr int kCaseVersion = 1;
 constexpr std::int64_t kMostInFile = std::int64_t{1} << 24;  // elements, repeated ones included
 constexpr std::int64_t kRun = 4;                             // equal neighbours that are written as a count
 
+/// Before the bits of a NaN that is not the usual one: a kernel may treat another sign, or a signalling one,
+/// in another way.
+constexpr const char* kNanOfBits = "nan:";
+std::uint64_t canonical_nan(Dtype dtype) { return encode(dtype, std::numeric_limits<double>::quiet_NaN()); }
+
 json row_json(const Tensor& t, std::int64_t row) {
   json out = json::array();
   for (std::int64_t j = 0; j < t.V;) {
     const std::uint64_t bits = load_bits(t.dtype, t.row(row), j);
     std::int64_t n = 1;
     while (j + n < t.V && load_bits(t.dtype, t.row(row), j + n) == bits) ++n;
-    const std::string text = hex_text(decode(t.dtype, bits));
+    const std::string text = hex_text(t.dtype, bits);
     if (n >= kRun)
       out.push_back({{"value", text}, {"times", n}});
     else
@@ -69,7 +77,7 @@ void read_row(const json& list, Tensor& t, std::int64_t row) {
     if (!value.is_string()) throw InputError(fmt::format("logits: row {}, column {}: not a text", row, at));
     if (times < 1 || times > t.V - at)
       throw InputError(fmt::format("logits: row {} does not have {} columns", row, t.V));
-    const std::uint64_t bits = encode(t.dtype, value_of_text(value.get<std::string>(), t.dtype));
+    const std::uint64_t bits = bits_of_text(value.get<std::string>(), t.dtype);
     for (std::int64_t i = 0; i < times; ++i) store_bits(t.dtype, t.row(row), at++, bits);
   }
   if (at != t.V) throw InputError(fmt::format("logits: row {} has {} columns instead of {}", row, at, t.V));
@@ -129,22 +137,36 @@ CaseFile parsed(const json& j) {
 
 }  // namespace
 
-std::string hex_text(double x) {
-  if (std::isnan(x)) return "nan";
+std::string hex_text(Dtype dtype, std::uint64_t bits) {
+  const double x = decode(dtype, bits);
+  if (std::isnan(x)) return bits == canonical_nan(dtype) ? "nan" : fmt::format("{}{:#x}", kNanOfBits, bits);
   if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
   return fmt::format("{}", x == 0 ? (std::signbit(x) ? "-0" : "0") : fmt::format("{:a}", x));
 }
 
-double value_of_text(const std::string& text, Dtype dtype) {
+std::uint64_t bits_of_text(const std::string& text, Dtype dtype) {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("logits: '{}' is {}", text.substr(0, 64), why));
+  };
+  if (text == "nan") return canonical_nan(dtype);
+  if (text.starts_with(kNanOfBits)) {
+    const std::string_view word = std::string_view(text).substr(std::string_view(kNanOfBits).size());
+    std::uint64_t bits = 0;
+    const auto read = word.size() > 2 && word.starts_with("0x")
+                          ? std::from_chars(word.data() + 2, word.data() + word.size(), bits, 16)
+                          : std::from_chars_result{word.data(), std::errc::invalid_argument};
+    if (read.ec != std::errc() || read.ptr != word.data() + word.size() ||
+        (size_of(dtype) < sizeof bits && bits >> 8 * size_of(dtype) != 0) || !is_nan_bits(dtype, bits))
+      refuse(fmt::format("no NaN of {}", assay::name(dtype)));
+    return bits;
+  }
   char* end = nullptr;
   const bool plain = !text.empty() && text.size() < 64 &&
                      text.find_first_not_of("0123456789abcdefABCDEFxXpPinfnat+-.") == std::string::npos;
   const double x = plain ? std::strtod(text.c_str(), &end) : 0;
-  if (!plain || end != text.c_str() + text.size())
-    throw InputError("logits: '" + text.substr(0, 64) + "' is not a number");
-  if (!std::isnan(x) && round_to(dtype, x) != x)
-    throw InputError(fmt::format("logits: '{}' is not a value of {}", text, assay::name(dtype)));
-  return x;
+  if (!plain || end != text.c_str() + text.size() || std::isnan(x)) refuse("not a number");
+  if (round_to(dtype, x) != x) refuse(fmt::format("not a value of {}", assay::name(dtype)));
+  return encode(dtype, x);
 }
 
 std::string text_of(const CaseFile& c) {

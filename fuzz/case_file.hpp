@@ -27,8 +27,9 @@ std::string text_of(const CaseFile& c);
 /// Throws InputError: one line that names `file`, the field and the error.
 CaseFile case_from_text(const std::string& text, const std::string& file);
 
-/// A value of a format as text, and back: "0x1.8p+1", "-0x0p+0", "inf", "nan". Throws InputError.
-std::string hex_text(double x);
-double value_of_text(const std::string& text, Dtype dtype);
+/// The bits of a value as text, and back: "0x1.8p+1", "-0", "inf", "nan", "nan:0x7c15" for a NaN with other
+/// bits. Throws InputError.
+std::string hex_text(Dtype dtype, std::uint64_t bits);
+std::uint64_t bits_of_text(const std::string& text, Dtype dtype);
 
 }  // namespace assay::fuzz

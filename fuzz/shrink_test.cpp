@@ -109,6 +109,22 @@ TEST(FuzzCaseFile, ComesBackWhole) {
   EXPECT_EQ(*back.genome, *c.genome);
 }
 
+/// A kernel may treat a signalling NaN, or a negative one, in its own way.
+TEST(FuzzCaseFile, KeepsTheBitsOfANan) {
+  for (const Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32}) {
+    const std::uint64_t infinity = format(t).infinity_bits(), sign = format(t).sign_mask();
+    for (const std::uint64_t bits :
+         {infinity | 1, sign | infinity | 1, encode(t, NAN), sign | encode(t, NAN)}) {
+      const std::string text = hex_text(t, bits);
+      EXPECT_EQ(bits_of_text(text, t), bits) << text;
+      EXPECT_EQ(text == "nan", bits == encode(t, NAN)) << text;
+    }
+    for (const char* bad :
+         {"-nan", "+nan", "nan:", "nan:0x", "nan:7c15", "nan:0x7c00", "nan:0x0", "nan:0x17fc00001"})
+      EXPECT_THROW(bits_of_text(bad, t), InputError) << bad;
+  }
+}
+
 TEST(FuzzCaseFile, SaysWhatIsWrongWithAFile) {
   const std::string good = text_of(example());
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& word) {
