@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "reference/error.hpp"
@@ -49,6 +50,16 @@ inline double number_from_json(const nlohmann::json& j) {
   if (s == "inf") return INFINITY;
   if (s == "-inf") return -INFINITY;
   throw InputError(quoted_word(s) + " is not a number");
+}
+
+/// Throws InputError for what is no whole number, or none that T has.
+template <std::integral T>
+T whole_from_json(const nlohmann::json& j) {
+  if (!j.is_number_integer()) throw InputError("is not a whole number");
+  const bool fits = j.is_number_unsigned() ? std::in_range<T>(j.get<std::uint64_t>())
+                                           : std::in_range<T>(j.get<std::int64_t>());
+  if (!fits) throw InputError("is a number that is too large or too small");
+  return j.get<T>();
 }
 
 /// What a list of fields takes: the struct to be read, or the constant one to be written.
@@ -228,6 +239,8 @@ void read(const nlohmann::json& j, T& v) {
     for (const auto& e : j) read(e, v.emplace_back());
   } else if constexpr (std::same_as<T, double>) {
     v = number_from_json(j);
+  } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    v = whole_from_json<T>(j);
   } else {
     v = j.get<T>();
   }

@@ -95,6 +95,12 @@ TEST(Fields, AreRefusedByName) {
   EXPECT_EQ(changed("maybe", "infinity"), "field maybe: \"infinity\" is not a number");
   EXPECT_EQ(changed("numbers", 1), "field numbers: is not a list");
   EXPECT_TRUE(changed("one", {{"x", true}, {"n", 1}}).starts_with("field one: field x: "));
+  for (const nlohmann::json& n :
+       {nlohmann::json(1.5), nlohmann::json(1e40), nlohmann::json(true), nlohmann::json("1")})
+    EXPECT_EQ(changed("one", {{"x", 1}, {"n", n}}), "field one: field n: is not a whole number") << n;
+  for (const nlohmann::json& n : {nlohmann::json(std::int64_t{1} << 31), nlohmann::json(~std::uint64_t{0})})
+    EXPECT_EQ(changed("one", {{"x", 1}, {"n", n}}),
+              "field one: field n: is a number that is too large or too small");
   EXPECT_TRUE(changed("many", {{{"x", 1}}}).starts_with("field many: field n: "));
   EXPECT_TRUE(changed("range", {1}).starts_with("field range: "));
   EXPECT_TRUE(refusal_of_fields(3).starts_with("field numbers: "));

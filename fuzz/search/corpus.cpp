@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/json_text.hpp"
 
 namespace assay::fuzz {
@@ -81,6 +82,17 @@ std::string Corpus::text() const {
   return out;
 }
 
+namespace {
+template <class T>
+void read_whole(const json& j, const char* field, T& into) {
+  try {
+    into = whole_from_json<T>(j.at(field));
+  } catch (const InputError& e) {
+    throw InputError(std::string(field) + " " + e.what());
+  }
+}
+}  // namespace
+
 Corpus corpus_from_text(const std::string& text, const std::string& file) {
   Corpus c;
   std::istringstream lines(text);
@@ -91,8 +103,8 @@ Corpus corpus_from_text(const std::string& text, const std::string& file) {
         if (!j.is_object() || !j.contains("assay_corpus")) throw InputError("not a corpus");
         if (j.at("assay_corpus") != kCorpusVersion) throw InputError("a corpus of another version");
         c.key = j.at("key").get<std::string>();
-        c.seed = j.at("seed").get<std::uint64_t>();
-        c.evaluations = j.at("evaluations").get<std::int64_t>();
+        read_whole(j, "seed", c.seed);
+        read_whole(j, "evaluations", c.evaluations);
         if (c.evaluations < 0) throw InputError("evaluations is negative");
         continue;
       }

@@ -120,6 +120,12 @@ TEST(FuzzCorpus, RefusesWhatItCanNotRead) {
   refused("[1]");
   refused("{\"assay_corpus\": 2}\n");
   refused(c.text() + "{\"feature\": \"f\"}\n");
+  for (const char* evaluations : {"1.5", "1e40", "-1", "9223372036854775808", "true", "\"1\"", "null"})
+    refused("{\"assay_corpus\": 1, \"key\": \"k\", \"seed\": 1, \"evaluations\": " +
+            std::string(evaluations) + "}\n");
+  for (const char* seed : {"-1", "18446744073709551616", "0.5"})
+    refused("{\"assay_corpus\": 1, \"key\": \"k\", \"evaluations\": 1, \"seed\": " + std::string(seed) +
+            "}\n");
   refused(c.text() + "nonsense\n");
   EXPECT_EQ(corpus_from_text(c.text(), "file").key, "k");
 }
