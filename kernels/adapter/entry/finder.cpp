@@ -77,6 +77,7 @@ class Head {
       if (t_[name].is(">")) ++depth;
       if (t_[name].is("<") && --depth == 0) break;
     }
+    if (name <= from_) return f;  // template arguments of nothing
     if (t_[name].is("<")) --name;
     // A class member that is defined outside its class cannot be called as a function.
     if (name <= from_ || t_[name].kind != SourceToken::word || t_[name - 1].is("::")) return f;
