@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::Corpus c = fuzz::corpus_from_text(fuzz::text_of_bytes(data, size), "file");
     fuzz::require(fuzz::corpus_from_text(c.text(), "file").text() == c.text(), "another corpus");
   } catch (const InputError& e) {
-    fuzz::require_one_line(e);
+    fuzz::require_words(e);
   }
   return 0;
 }

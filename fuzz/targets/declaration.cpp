@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     apply_declaration(fuzz::text_of_bytes(data, size), v);
   } catch (const InputError& e) {
-    fuzz::require_one_line(e);
+    fuzz::require_words(e);
     return 0;
   }
   if (v.claim.height)

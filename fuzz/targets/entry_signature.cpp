@@ -23,14 +23,14 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const EntrySignature s = parse_entry(entry, arguments);
     (void)s.limits();
   } catch (const InputError& e) {
-    fuzz::require_one_line(e);
+    fuzz::require_words(e);
   }
   try {
     const std::vector<FoundFunction> functions = functions_in(text);
     for (const FoundFunction& f : functions) (void)find_entry(f.name, functions);
     (void)find_entry(entry, functions);
   } catch (const InputError& e) {
-    fuzz::require_one_line(e);
+    fuzz::require_words(e);
   }
   return 0;
 }

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                   "a tensor of another size");
     fuzz::require(t.bytes.size() <= size, "more elements than bytes");
   } catch (const InputError& e) {
-    fuzz::require_one_line(e);
+    fuzz::require_words(e);
   }
   return 0;
 }

@@ -21,9 +21,8 @@ std::string command_verb();
 std::vector<std::string> words_without(const std::vector<std::string>& flags,
                                        const std::vector<std::string>& valued);
 
-/// The words as a line, without the words that change no record: --resume, --shared, --json, --out,
-/// --threads,
-/// --junit, --device; and without these options and their values.
+/// The words as a line, without those that change no record (--resume, --shared, --json, --out, --threads,
+/// --junit and --device), and without these options and their values.
 std::string command_compared(const std::vector<std::string>& also_without = {});
 
 /// A number from the contents of all files that the words name: kernels, logits. 0 if there are none.
