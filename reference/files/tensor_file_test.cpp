@@ -16,7 +16,7 @@ const std::vector<float> kSix = {0, 1, 2, 3, 4, 5};
 
 std::string six(const char* shape = "(2, 3)") { return npy("<f4", shape, raw(kSix)); }
 
-class TensorFile : public Files {};
+class TensorFile : public WrittenFiles {};
 
 std::string refusal_of_tensor_file(const std::string& where, const std::string& usual = "logits") {
   try {

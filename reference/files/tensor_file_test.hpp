@@ -98,7 +98,7 @@ inline std::string safetensors(const std::string& header, const std::string& dat
 }
 
 /// A folder of files with given contents.
-class Files : public testing::Test {
+class WrittenFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) const {
     const std::string file = at(name);
