@@ -11,7 +11,7 @@ namespace {
 
 TEST(InputErrors, AreOneLineOfPrintableText) {
   const std::string quoted = std::string("logits: 'a\nb\r\tc\x1b[0m") + '\0' + "\x7f' is not a number";
-  const std::string shown = "logits: 'a?b??c?[0m??' is not a number";
+  const std::string shown = "logits: 'a?b??c?[0m?\?' is not a number";
   EXPECT_EQ(std::string(InputError(quoted).what()), shown);
   EXPECT_EQ(std::string(EnvironmentError(quoted).what()), shown);
   // Letters of other languages stay.
