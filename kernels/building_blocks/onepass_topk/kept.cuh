@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/building_blocks/onepass_topk/ladder.cuh"
+#include "kernels/building_blocks/onepass_topk/temperature.cuh"
 #include "kernels/building_blocks/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
@@ -104,15 +105,15 @@ __device__ __forceinline__ bool no_set(float m, float d) { return d != d || m ==
 
 /// Writes a row of which the best `kept` candidates are the set, and n their (m, d). All threads must call
 /// it.
-template <class Form, class T>
+template <class Form, class T, class Tempering>
 __device__ __forceinline__ void put_kept(const BestOfRows<T>& best, std::int64_t row, int kept, Normalizer n,
-                                         T* p, std::int64_t V) {
+                                         const Tempering& by, T* p, std::int64_t V) {
   fill_row(p, V, 0.0f);
   __syncthreads();  // the zeros are there
-  const Form form(n);
+  const Form form(Normalizer{by.maximum(n.m), n.d});
   const T* const x = best.logits.row(row);
   for (int slot = static_cast<int>(threadIdx.x); slot < kept; slot += kSelectThreads) {
-    Chunk<1> c = single(to_float(x[slot]));
+    Chunk<1> c = single(by.logit(to_float(x[slot]), n.m));
     form.template outputs<T>(c);
     p[best.column(row, slot)] = from_float<T>(c.x[0]);
   }

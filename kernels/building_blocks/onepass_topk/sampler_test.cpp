@@ -19,7 +19,7 @@ constexpr std::int64_t kRows = 3, kV = 2000;
 template <class T>
 struct Sets {
   std::vector<T> logits;
-  std::vector<float> m, d;
+  std::vector<float> m, d, temperatures{0.7f, 1.0f, 1.9f};
   Problem problem;
   Stream stream;  // a call keeps a reference
   float threshold;
@@ -52,7 +52,8 @@ struct Sets {
       launch_normalizers<Selection>(c, m.data(), d.data());
       best = {{}, nullptr, m.data(), d.data(), 0, false};
     }
-    launch(rows, c.blocks(), kSelectThreads, 0, c.stream, c.logits, c.probs, best, threshold, c.V);
+    launch(rows, c.blocks(), kSelectThreads, 0, c.stream, c.logits, temperatures.data(), c.probs, best, threshold,
+           c.V);
     return outputs;
   }
 };
@@ -73,22 +74,30 @@ void expect_alike(const std::vector<T>& with, const std::vector<T>& without, int
   EXPECT_GE(kept, least_kept);
 }
 
-template <class T>
+template <class T, class Tempering>
 void expect_same_sets() {
-  using MinP = MinPLadder<Accurate>::Selection;
+  using MinP = MinPLadder<Accurate, Tempering>;
+  const auto min_p = min_p_rows<Accurate, Tempering, T>;
   Sets<T> some(Op::min_p, 0.05f);
-  expect_alike(some.template written<MinP, kMinPCandidates>(min_p_rows<Accurate, T>, true),
-               some.template written<MinP, kMinPCandidates>(min_p_rows<Accurate, T>, false), 4);
-  using TopP = TopPLadder<Accurate>::Selection;
+  expect_alike(some.template written<typename MinP::Selection, kMinPCandidates>(min_p, true),
+               some.template written<typename MinP::Selection, kMinPCandidates>(min_p, false), 4);
+  using TopP = TopPLadder<Accurate, Tempering>;
+  const auto top_p = top_p_rows<Accurate, Tempering, T>;
   Sets<T> nucleus(Op::top_p, 0.5f);
-  expect_alike(nucleus.template written<TopP, kTopPCandidates>(top_p_rows<Accurate, T>, true),
-               nucleus.template written<TopP, kTopPCandidates>(top_p_rows<Accurate, T>, false), 4);
+  expect_alike(nucleus.template written<typename TopP::Selection, kTopPCandidates>(top_p, true),
+               nucleus.template written<typename TopP::Selection, kTopPCandidates>(top_p, false), 4);
 }
 
 TEST(OnepassSampler, SetsWithoutCandidatesAreTheSame) {
-  expect_same_sets<f32>();
-  expect_same_sets<f16>();
-  expect_same_sets<bf16>();
+  expect_same_sets<f32, NoTemperature>();
+  expect_same_sets<f16, NoTemperature>();
+  expect_same_sets<bf16, NoTemperature>();
+}
+
+TEST(OnepassSampler, TheSameWithATemperature) {
+  expect_same_sets<f32, Temperature>();
+  expect_same_sets<f16, Temperature>();
+  expect_same_sets<bf16, Temperature>();
 }
 
 }  // namespace

@@ -6,6 +6,14 @@
 #include "kernels/building_blocks/onepass_topk/min_p.cuh"
 
 namespace assay::ASSAY_BACKEND {
+
+template onepass::BestOfRows<f16> onepass::launch_selection<onepass::LogitsAndSum<onepass::OnlyNan>,
+                                                            onepass::kMinPCandidates>(const Call<f16>&);
+template onepass::BestOfRows<bf16> onepass::launch_selection<onepass::LogitsAndSum<onepass::OnlyNan>,
+                                                             onepass::kMinPCandidates>(const Call<bf16>&);
+template onepass::BestOfRows<f32> onepass::launch_selection<onepass::LogitsAndSum<onepass::OnlyNan>,
+                                                            onepass::kMinPCandidates>(const Call<f32>&);
+
 namespace {
 
 using OnepassMinP = onepass::MinPLadder<onepass::Accurate>;
