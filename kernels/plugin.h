@@ -117,7 +117,7 @@ typedef struct assay_variant {
    *   scale temperature temperatures mask_keep:T mask_drop:T bias:D bias_row:D lengths:I
    * T is u8, i32, f16, bf16 or f32; D is f16, bf16 or f32; I is i32 or i64. mask_keep leaves out elements
    * whose mask is 0, mask_drop those whose mask is not 0. lengths leaves out the columns from the length on.
-   * */
+   * Ops that select take scale, temperature and temperatures; normalizer and softmax_backward take none. */
   const char* operands;
 } assay_variant;
 

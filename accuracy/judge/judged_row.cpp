@@ -2,6 +2,8 @@
 #include "accuracy/judge/judged_row.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "accuracy/bounds/divisor.hpp"
 #include "accuracy/judge/selected_row.hpp"
@@ -32,6 +34,29 @@ Terms terms_of_part(const Claim& claim, Terms terms, std::int64_t V, std::int64_
   return terms;
 }
 
+/// Makes `part`, the selected elements of `whole`, the row that is judged.
+void prepare_selected(PreparedRow& row, const Claim& claim, const Terms& terms, const RowTruth& whole,
+                      RowTruth part) {
+  row.own_truth = std::move(part);
+  row.own_terms = terms_of_part(claim, terms, static_cast<std::int64_t>(whole.x.size()),
+                                static_cast<std::int64_t>(row.own_truth->x.size()));
+  prepare_sum(row, *row.own_terms, *row.own_truth, nullptr);
+  row.outside = outside_domain(claim, *row.own_truth, row.bounds ? row.bounds->b : 0);
+}
+
+/// Logits that the kernel computes itself may change places, so its own selection is the row. Empty if an
+/// index is not inside the row.
+std::optional<PreparedRow> prepare_own_selection(const Claim& claim, const Terms& terms, const RowTruth& whole,
+                                                 const RowOutput& got) {
+  const auto V = static_cast<std::int64_t>(whole.x.size());
+  const auto own = got.indices.first(
+      std::min(got.indices.size(), static_cast<std::size_t>(selectable(claim, whole))));
+  if (!std::all_of(own.begin(), own.end(), [V](std::int64_t i) { return i >= 0 && i < V; })) return {};
+  PreparedRow row;
+  prepare_selected(row, claim, terms, whole, truth_of_selected(whole, own));
+  return row;
+}
+
 }  // namespace
 
 PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op, int k,
@@ -48,17 +73,17 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
     row.outside = "the row has a NaN, and nan_order=any does not say whether it is selected";
     return row;
   }
-  row.own_truth = selected_truth(claim, truth, k);
-  row.own_terms = terms_of_part(claim, terms, static_cast<std::int64_t>(truth.x.size()),
-                                static_cast<std::int64_t>(row.own_truth->x.size()));
-  prepare_sum(row, *row.own_terms, *row.own_truth, nullptr);
-  row.outside = outside_domain(claim, *row.own_truth, row.bounds ? row.bounds->b : 0);
+  prepare_selected(row, claim, terms, truth, selected_truth(claim, truth, k));
   return row;
 }
 
 void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out, const RowCase& row,
-               const PreparedRow& prepared, Op op, const RowOutput& got, Tally& tally,
+               const PreparedRow& by_rank, Op op, const RowOutput& got, Tally& tally,
                ErrorStatistics& statistics, ElementObserver* observer) {
+  const std::optional<PreparedRow> own = op == Op::topk_softmax && !row.truth->slack.empty()
+                                             ? prepare_own_selection(claim, terms, *row.truth, got)
+                                             : std::nullopt;
+  const PreparedRow& prepared = own ? *own : by_rank;
   const RowBounds* const bounds = prepared.bounds ? &*prepared.bounds : nullptr;
   const RowCase judged{&prepared.truth(*row.truth), row.row};
   const RowContext c{claim,

@@ -151,13 +151,16 @@ void judge_log_coherence(const RowContext& c, const Columns& columns, const RowO
   const double u = k.u + k.u_out + k.u * k.u_out;
   const double w = 2 * absolute(k) * (1 + 2 * u);
   if (columns.size() == 0) return;
-  const double ya = got.values[columns.largest()], da = t.d[columns.of(columns.largest())];
+  const std::size_t top = columns.of(columns.largest());
+  const double ya = got.values[columns.largest()], da = t.d[top];
+  // Of logits that the kernel computes itself, the first that it takes need not be the row's maximum.
+  const double of_top = t.slack.empty() ? 0 : shift_error(c, top);
   for (std::size_t slot = 0; slot < columns.size(); ++slot) {
     const std::size_t j = columns.of(slot);
     const double y = got.values[slot];
     if (std::isinf(t.d[j]) || std::isinf(y)) continue;
     const double error = std::fabs(y - ya - (t.d[j] - da));
-    const double sigma = k.absorb && t.slack.empty() ? 0 : shift_error(c, j);
+    const double sigma = k.absorb && t.slack.empty() ? 0 : shift_error(c, j) + of_top;
     const double bound = sigma + u / (1 - u) * (std::fabs(y) + std::fabs(ya)) + w;
     const double slack = 0x1p-51 * (std::fabs(y) + std::fabs(ya) + std::fabs(t.d[j]));
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-24)) &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace assay {
@@ -37,22 +38,29 @@ std::int32_t ranked(const Claim& claim, const RowTruth& row, std::int64_t r) {
   return row.order[static_cast<std::size_t>(at)];
 }
 
-RowTruth selected_truth(const Claim& claim, const RowTruth& row, int k) {
-  const std::int64_t n = std::min<std::int64_t>(k, selectable(claim, row));
+RowTruth truth_of_selected(const RowTruth& row, std::span<const std::int64_t> positions) {
   std::vector<float> logits;
   std::vector<double> slack;
-  for (std::int64_t r = 0; r < n; ++r) {
-    const auto i = static_cast<std::size_t>(ranked(claim, row, r));
+  for (const std::int64_t position : positions) {
+    const auto i = static_cast<std::size_t>(position);
     logits.push_back(static_cast<float>(row.x[i]));  // exact: no judged dtype is wider
     if (!row.slack.empty()) slack.push_back(row.slack[i]);
   }
   OracleOptions options;
   options.tier = row.bits > 53 ? Tier::mpfr : Tier::fast;
-  RowTruth t = row_truth(Dtype::f32, logits.data(), n, Dtype::f32, options);
+  RowTruth t = row_truth(Dtype::f32, logits.data(), std::ssize(logits), Dtype::f32, options);
   t.rounded.clear();
   t.undecided = 0;  // of those roundings
   t.slack = std::move(slack);
   return t;
+}
+
+RowTruth selected_truth(const Claim& claim, const RowTruth& row, int k) {
+  std::vector<std::int64_t> positions(
+      static_cast<std::size_t>(std::min<std::int64_t>(k, selectable(claim, row))));
+  for (std::size_t r = 0; r < positions.size(); ++r)
+    positions[r] = ranked(claim, row, static_cast<std::int64_t>(r));
+  return truth_of_selected(row, positions);
 }
 
 }  // namespace assay

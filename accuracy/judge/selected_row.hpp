@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/claim.hpp"
 #include "reference/oracle/oracle.hpp"
@@ -22,5 +23,7 @@ std::int32_t ranked(const Claim& claim, const RowTruth& row, std::int64_t r);
 /// Truth of the row of the k selected logits, slot by slot. Its roundings are left to the enclosures
 /// (`rounded` is empty).
 RowTruth selected_truth(const Claim& claim, const RowTruth& row, int k);
+/// The same of given positions, each inside the row.
+RowTruth truth_of_selected(const RowTruth& row, std::span<const std::int64_t> positions);
 
 }  // namespace assay

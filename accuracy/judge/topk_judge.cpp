@@ -41,6 +41,39 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
   return all;
 }
 
+/// The order of values that are known within ranges: a slot is right if no element that is left out is
+/// certainly larger, and no earlier slot certainly smaller. `range`: of the value of an element.
+template <class Range>
+void judge_order_within(const RowContext& c, const RowOutput& got, Range range, const char* what) {
+  const RowTruth& t = *c.row.truth;
+  std::vector<bool> selected(t.x.size(), false);
+  for (std::int64_t i : got.indices)
+    if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
+  double best_left = -INFINITY;  // the largest value that an element left out certainly has
+  std::int64_t best_left_at = -1;
+  for (std::size_t i = 0; i < t.x.size(); ++i)
+    if (!selected[i] && range(i).lo > best_left) {
+      best_left = range(i).lo;
+      best_left_at = static_cast<std::int64_t>(i);
+    }
+  double previous = INFINITY;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    if (got.indices[r] < 0) continue;
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    const Enclosure own = range(i);
+    if (!c.tally.require(Check::order, own.hi >= best_left && own.lo <= previous) &&
+        c.tally.first(Check::order))
+      c.tally.at(Check::order).detail =
+          own.hi >= best_left
+              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller {}", c.row.row, r, i,
+                            what)
+              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})",
+                            c.row.row, r, i, t.x[i], best_left_at,
+                            best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
+    previous = std::min(previous, own.hi);
+  }
+}
+
 /// Selection by probability. An index is right if no unselected logit certainly has a larger computed
 /// probability. The common sum cancels; each side keeps its own errors of exp, shift and rounding.
 void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
@@ -54,37 +87,13 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
   const double w =
       (vanished + quotient * min_subnormal(Dtype::f32)) * std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
-  std::vector<bool> selected(t.x.size(), false);
-  for (std::int64_t i : got.indices)
-    if (i >= 0) selected[static_cast<std::size_t>(i)] = true;
-  double best_left = -INFINITY;  // largest probability an unselected element certainly has
-  std::int64_t best_left_at = -1;
-  for (std::size_t i = 0; i < t.x.size(); ++i)
-    if (!selected[i]) {
-      const double low = t.lo[i] * std::exp(-own(i)) - w;
-      if (low > best_left) {
-        best_left = low;
-        best_left_at = static_cast<std::int64_t>(i);
-      }
-    }
-  double previous = INFINITY;
-  for (std::size_t r = 0; r < got.indices.size(); ++r) {
-    if (got.indices[r] < 0) continue;
-    const auto i = static_cast<std::size_t>(got.indices[r]);
-    const double high = t.hi[i] * std::exp(own(i)) + w;
-    const double low = t.lo[i] * std::exp(-own(i)) - w;
-    if (!c.tally.require(Check::order, high >= best_left && low <= previous) && c.tally.first(Check::order))
-      c.tally.at(Check::order).detail =
-          high >= best_left
-              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller probability", c.row.row,
-                            r, i)
-              : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})",
-                            c.row.row, r, i, t.x[i], best_left_at,
-                            best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
-    previous = std::min(previous, high);
-  }
-  // Kept exps of equal logits may differ; then the tie rule does not decide which is taken first.
-  if (c.claim.ties != Ties::smaller_index || c.terms.kept) return;
+  const auto range = [&](std::size_t i) {
+    return Enclosure{t.lo[i] * std::exp(-own(i)) - w, t.hi[i] * std::exp(own(i)) + w};
+  };
+  judge_order_within(c, got, range, "probability");
+  // Kept exps of equal logits may differ, and so may logits that the kernel computes itself. Then the tie rule
+  // does not decide which is taken first.
+  if (c.claim.ties != Ties::smaller_index || c.terms.kept || !t.slack.empty()) return;
   // Equal logits have equal probabilities. Of each run the smallest positions are taken, in ascending order.
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     if (got.indices[r] < 0) continue;
@@ -102,8 +111,21 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   }
 }
 
+/// Selection by logits that the kernel computes itself, or by the stored ones: two may change places if they
+/// are closer than both may be off.
+void judge_order_of_loose_logits(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  const auto range = [&](std::size_t i) {
+    if (std::isnan(t.x[i])) return Enclosure{-INFINITY, INFINITY};  // its place is not judged here
+    const double off = t.slack[i] + (std::fabs(t.x[i]) < c.terms.flush ? c.terms.flush : 0);
+    return Enclosure{t.x[i] - off, t.x[i] + off};
+  };
+  judge_order_within(c, got, range, "logit");
+}
+
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
+  if (!t.slack.empty()) return judge_order_of_loose_logits(c, got);
   const auto n =
       std::min({got.indices.size(), t.order.size(), static_cast<std::size_t>(selectable(c.claim, t))});
   const auto logit = [&](std::int64_t i) { return t.x[static_cast<std::size_t>(i)]; };
@@ -157,10 +179,13 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const auto full = static_cast<std::size_t>(selectable(c.claim, t));
   for (std::size_t r = 0; r < got.indices.size() && r < full; ++r) {
+    const auto i = static_cast<std::size_t>(got.indices[r]);
     // Rounded if the outputs are narrower.
-    const double x = round_to(c.out, t.x[static_cast<std::size_t>(got.indices[r])]);
+    const double x = round_to(c.out, t.x[i]);
     const double g = got.values[r];
-    const bool same = g == x && std::signbit(g) == std::signbit(x);
+    const bool same = t.slack.empty() ? g == x && std::signbit(g) == std::signbit(x)
+                                      : g >= round_to(c.out, t.x[i] - t.slack[i]) &&
+                                            g <= round_to(c.out, t.x[i] + t.slack[i]);
     const bool ok = std::isnan(x) ? std::isnan(g) : same || (g == 0 && std::fabs(x) < c.terms.flush);
     if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
       c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}",

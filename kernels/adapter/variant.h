@@ -204,10 +204,10 @@ struct Launcher {
     if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
     return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
   }
-  /// What it reads besides the logits, in the words of plugin.h.
+  /// What it reads besides the logits, in the words of plugin.h. What is not judged for the op is refused when
+  /// the file is loaded.
   std::string operands() const {
     std::string s;
-    if (op() != ASSAY_SOFTMAX && op() != ASSAY_LOG_SOFTMAX && op() != ASSAY_LSE) return s;
     std::size_t i = 0;
     const auto one = [&](bool pointer, const char* real, std::size_t bytes, Part p) {
       std::string word;

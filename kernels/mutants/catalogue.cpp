@@ -195,6 +195,10 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"X95", "log-probabilities of the k largest without the maximum", ""},
     {"X96", "the log-probabilities of the k largest stand in reverse order", ""},
     {"X97", "empty slots hold the log-probability 0, which is that of a sure element", ""},
+    {"X98", "every row is divided by the first row's temperature", ""},
+    {"X99", "the temperature is left out of the sum", ""},
+    {"X100", "the temperature is left out of the outputs", ""},
+    {"X101", "the logits are multiplied by the temperature", ""},
     {"C02", "copies the logits", ""},
     {"C03", "answers with the last call's outputs", ""},
     {"C04", "row 0's outputs for every row", ""},
@@ -250,6 +254,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {"R44", "min_p by comparing exps, the kernel that set_mutants plants faults in", ""},
     {"R45", "top_p by the sum before each element, the kernel that set_mutants plants faults in", ""},
     {"R46", "the log-softmax of the k largest, the kernel that log_topk_mutants plants faults in", ""},
+    {"R47", "the k largest at a temperature, the kernel that temperature_mutants plants faults in", ""},
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace assay::ASSAY_BACKEND {
 /// Registers `run(problem, buffers, stream)` at dtype T, unless the fault can show only on the other backend.
 template <class T, class Run>
 bool plant_kernel(const char* id, const char* fault, const char* file, Op op, const Claim& claim, Run run,
-                  const Expect& expect, int max_k = 0) {
+                  const Expect& expect, int max_k = 0, const Operands& operands = {}) {
   const std::string_view only = expect.only;
   if (!only.empty() && only != name(kBackend)) return false;
   Mutant m;
@@ -22,6 +22,7 @@ bool plant_kernel(const char* id, const char* fault, const char* file, Op op, co
   m.variant.op = op;
   m.variant.max_k = max_k;
   m.variant.claim = claim;
+  m.variant.operands = operands;
   m.variant.file = file;
   m.variant.run = [run = std::move(run)](const Problem& p, const Buffers& b, const Stream& s) {
     if (p.rows > 0 && (p.V > 0 || selects(p.op))) run(p, b, s);

@@ -113,21 +113,21 @@ TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
   EXPECT_EQ(refusal_of_operands("any_name", {"y=k"}), "softmax has no k: --arg y=... says what y is");
 }
 
-TEST(PythonOperands, ATopKHasNone) {
+TEST(PythonOperands, ATopKHasFactorsOfTheLogitsOnly) {
   ASSAY_NEEDS_PYTHON("ctypes");
-  EXPECT_EQ(refusal_of_operands("top", {}, Op::topk),
-            "temperature is judged for softmax, log_softmax and lse; this is topk: --arg temperature=1 "
-            "checks it at "
-            "that value and no other");
-  EXPECT_EQ(
-      refusal_of_operands("masked", {}, Op::topk),
-      "mask is judged for softmax, log_softmax and lse; this is topk: --arg mask=None checks it at that "
-      "value and no other");
+  EXPECT_EQ(text_of(raw("top", {}, Op::topk).operands), "temperature");
+  EXPECT_EQ(refusal_of_operands("masked", {}, Op::topk),
+            "mask is not judged for topk: --arg mask=None checks it at that value and no other");
+  EXPECT_EQ(refusal_of_operands("masked", {"mask=mask_keep"}, Op::softmax_topk),
+            "mask: mask_keep is not judged for softmax_topk: --arg mask=None checks it at that value and no other");
+  EXPECT_EQ(refusal_of_operands("scaled", {}, Op::softmax_topk),
+            "scale: does it scale the logits or the results? --arg scale=scale says the logits; --arg "
+            "scale=1 checks it at that value and no other");
   EXPECT_EQ(refusal_of_operands("top", {"temperature=1"}, Op::topk), "it was accepted");
   EXPECT_EQ(
       refusal_of_operands("top_into", {}, Op::topk),
       "what is values? A callable takes both outputs, values and indices, or none. --arg values=VALUE (16, "
-      "None) or --arg values=ROLE (rows, V) says it");
+      "None) or --arg values=ROLE (rows, V, scale, temperature, temperatures) says it");
   EXPECT_EQ(refusal_of_operands("top_into", {"values=out"}, Op::topk),
             "no parameter takes indices: a callable takes all outputs as parameters, or none");
 }

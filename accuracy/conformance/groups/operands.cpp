@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel reads in addition to its logits: scale, temperature, mask, bias and lengths. Every other
-// group leaves them neutral. Here they are drawn, and the softmax of the resulting logits is judged. For
+// group leaves them neutral. Here they are drawn, and the op's result of the resulting logits is judged. For
 // causal kernels: the values behind the diagonal, which the kernel must not use.
 #include <fmt/format.h>
 

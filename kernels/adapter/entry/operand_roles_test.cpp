@@ -34,7 +34,7 @@ TEST(EntryRoles, OperandsBesideTheLogits) {
   EXPECT_NE(read(bytes, {{"mask", "bias"}}).find("bias is a pointer to half, bfloat16 or float"),
             std::string::npos);
   EXPECT_NE(read("void f(const float* x, float* y, int* idx, const int* lens, int rows, int V, int k)")
-                .find("lengths is judged for softmax, log_softmax and lse; this is softmax_topk"),
+                .find("lengths is not judged for softmax_topk"),
             std::string::npos);
 }
 
@@ -95,13 +95,14 @@ TEST(EntryRoles, OperandsThatAreNotConst) {
 
 // A parameter that is not judged must not stay at its neutral value silently.
 TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
-  for (const char* entry :
-       {"void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
-        "void topk_softmax(const float* x, float* y, int* idx, float scale, int rows, int V, int k)"})
-    EXPECT_NE(read(entry).find("'scale' (float): scale is judged for softmax, log_softmax and lse; this is "
-                               "softmax_"),
-              std::string::npos)
-        << read(entry);
+  const auto contains = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  contains(read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)"),
+           "'scale' (float): scale is not judged for softmax_backward: --arg scale=1 checks it at that value and no "
+           "other");
+  contains(read("void top(const float* x, float* y, int* idx, const float* attn_bias, int rows, int V, int k)"),
+           "bias is not judged for softmax_topk");
   EXPECT_EQ(
       read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
            {{"scale", "1"}}),
@@ -112,6 +113,24 @@ TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
           .find("'alpha' (float): not known what it is for"),
       std::string::npos);
   EXPECT_EQ(read("void f(const float* x, float alpha, float* y, int rows, int V)"), "in scale out rows V");
+}
+
+// A router's scale is a factor of its results; a sampler's temperature can only be one of the logits.
+TEST(EntryRoles, ATopkHasATemperatureAndIsAskedAboutAScale) {
+  const char* const router = "void top(const float* x, float* y, int* idx, float scale, int rows, int V, int k)";
+  const std::string asked = read(router);
+  EXPECT_NE(asked.find("'scale' (float): does it scale the logits or the results? --arg scale=scale says the "
+                       "logits; --arg scale=1 checks it at that value and no other"),
+            std::string::npos)
+      << asked;
+  EXPECT_EQ(read(router, {{"scale", "scale"}}), "in out indices scale rows V k");
+  EXPECT_EQ(read(router, {{"scale", "1"}}), "in out indices 1 rows V k");
+  EXPECT_EQ(read("void top(const half* x, half* y, int* idx, float inv_temperature, int rows, int V, int k)"),
+            "in out indices scale rows V k");
+  EXPECT_EQ(read("void top(const float* x, float* y, int* idx, const float* temperatures, int rows, int V, int k)"),
+            "in out indices temperature rows V k");
+  EXPECT_EQ(read("void min_p(const float* x, float* y, float temperature, float min_p, int rows, int V)"),
+            "in out temperature threshold rows V");
 }
 
 TEST(EntryRoles, OperandsSayTheirTypes) {

@@ -12,6 +12,7 @@
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
+#include "reference/judged_operands.hpp"
 
 namespace assay {
 
@@ -76,12 +77,7 @@ void RoleReader::check() {
       if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
         throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
     if (p.role == Role::literal) continue;
-    if ((is_operand(p.role) || p.role == Role::scale) &&
-        (selects(s_.op) || keeps_a_set(s_.op) || s_.op == Op::normalizer || s_.op == Op::softmax_backward))
-      refuse(p, std::string(name(p.role)) + " is judged for softmax, log_softmax and lse; this is " +
-                    name(s_.op) +
-                    (p.pointers > 0 ? std::string()
-                                    : ": --arg " + handle(p) + "=1 checks it at that value and no other"));
+    check_operand(p);
     for (const Parameter& q : s_.parameters)
       if (&q < &p && q.role == p.role && p.role != Role::workspace && !(said(p) && said(q)) &&
           !(p.is_integer() && (said(p) || said(q))))  // a size may be passed twice: nrows_x and nrows_y
@@ -101,6 +97,20 @@ void RoleReader::check() {
     if (const Parameter* p = s_.find(one); p && s_.has(other))
       refuse(*p, std::string("beside ") + name(other) + ": a launch has one of them");
   workspaces();
+}
+
+void RoleReader::check_operand(const Parameter& p) const {
+  if (!is_operand(p.role) && p.role != Role::scale) return;
+  const std::string as_one = p.pointers > 0 ? "" : "--arg " + handle(p) + "=1 checks it at that value and no other";
+  const bool scales = p.role == Role::scale || p.role == Role::temperature;
+  if (!(scales ? judged_operands(s_.op) & operand::any_scale : judged_operands(s_.op) & operand::lengths))
+    refuse(p, std::string(name(p.role)) + " is not judged for " + name(s_.op) +
+                  (as_one.empty() ? "" : ": " + as_one));
+  // A router's scale is a factor of its results.
+  if (p.role == Role::scale && selects(s_.op) && !said(p) &&
+      plain_name(p).find("temp") == std::string::npos)
+    refuse(p, "does it scale the logits or the results? --arg " + handle(p) +
+                  "=scale says the logits; " + as_one);
 }
 
 void RoleReader::workspaces() {

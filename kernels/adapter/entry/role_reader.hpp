@@ -87,6 +87,8 @@ class RoleReader {
   std::vector<const Parameter*> undecided(bool pointers) const;
   void need(Role r, const char* what);
   void check();
+  /// Refuses an operand that is not judged for the op, and asks where a name may mean two things.
+  void check_operand(const Parameter& p) const;
   /// Adds up the workspaces. They lie one after the other, each at a multiple of 256.
   void workspaces();
   void check_bytes(const std::string& what, const std::string& text) const;

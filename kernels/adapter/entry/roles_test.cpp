@@ -59,8 +59,8 @@ TEST(EntryRoles, TheThresholdOfASampler) {
        "threshold is a float");
   says(read("void f(const float* x, float* y, float* p, int rows, int V)", {{"p", "threshold"}}, Op::top_p),
        "which is a number");
-  says(read("void f(const float* x, float* y, int rows, int V, float top_p, float temperature)"),
-       "--arg temperature=1");
+  EXPECT_EQ(read("void f(const float* x, float* y, int rows, int V, float top_p, float temperature)"),
+            "in out rows V threshold temperature");
   EXPECT_EQ(parse_entry(kMinP).limits(), "dense=yes; max_V=2147483647");
   const char* const kPitched =
       "void top_p(const float* x, float* y, int rows, int V, int x_stride, int y_stride, float p)";

@@ -230,7 +230,6 @@ std::string EntrySignature::limits() const {
 
 Operands EntrySignature::operands() const {
   Operands o;
-  if (selects(op) || keeps_a_set(op) || op == Op::normalizer || op == Op::softmax_backward) return o;
   const auto real = [](Scalar s) {
     return s == Scalar::f16 ? Dtype::f16 : s == Scalar::bf16 ? Dtype::bf16 : Dtype::f32;
   };

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "kernels/isolation/worker/plugin_call.hpp"
+#include "reference/judged_operands.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -56,6 +57,9 @@ std::string fault_of(const assay_variant& v) {
   if (v.operands && (strnlen(v.operands, sizeof(Described::operands)) >= sizeof(Described::operands) ||
                      !parse_operands(v.operands)))
     return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
+  const Op op = kOps[static_cast<std::size_t>(v.op)];
+  if (v.operands && (parse_operands(v.operands)->parts & ~judged_operands(op)))
+    return who + "has operands " + quoted(v.operands) + ", which are not all judged for op " + name(op);
   return {};
 }
 

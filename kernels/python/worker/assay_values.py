@@ -14,6 +14,8 @@ BIASES = ("bias", "bias_row")
 RIVALS = (MASKS, BIASES, ("temperature", "temperatures"))
 BUFFERS = MASKS + BIASES + ("lengths", "temperatures")
 OPERANDS = BUFFERS + ("scale", "temperature")
+# Of a top-k. No positive factor changes the order of the logits, so the values alone depend on these.
+FACTORS = ("scale", "temperature", "temperatures")
 CONSTANTS = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
 BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -89,6 +91,7 @@ class Roles:
         selects = op in assay_abi.SELECTING
         self.firsts = ["in", "k"] if selects else ["in", "threshold"] if op in assay_abi.KEEPING else ["in"]
         self.outputs = ["out", "indices"] if selects else ["out"]
+        self.judged = FACTORS if selects else OPERANDS
         for text in arguments:
             self.take(text)
         self.from_names()
@@ -121,10 +124,12 @@ class Roles:
                 continue  # a bool or a string chooses a method, not a value
             elif plain(p.name) == "alpha" and "beta" in every:
                 continue  # as in BLAS: y = alpha softmax(x) + beta y
-            elif len(self.outputs) > 1:
-                self.refuse_op(p, role)
-            elif role == "mask":
+            elif role == "mask" and "mask_keep" in self.judged:
                 self.ask_mask(p)
+            elif role not in self.judged:
+                self.refuse_op(p, role)
+            elif role == "scale" and len(self.outputs) > 1 and "temp" not in plain(p.name):
+                self.ask_scale(p)  # a router's scale is a factor of its results
             else:
                 p.role = role
 
@@ -134,11 +139,13 @@ class Roles:
         raise Refused(f"{p.name} is a mask: what does it mean? {is_}mask_keep leaves out what is False; "
                       f"{is_}mask_drop leaves out what is True; {is_}bias adds it{none}")
 
+    def ask_scale(self, p):
+        raise Refused(f"{p.name}: does it scale the logits or the results? --arg {p.name}=scale says the logits; "
+                      f"--arg {p.name}=1 checks it at that value and no other")
+
     def refuse_op(self, p, role):
-        neutral = "1" if role in ("scale", "temperature") else "None"
         what = role if role == p.name else f"{p.name}: {role}"
-        raise Refused(f"{what} is judged for softmax, log_softmax and lse; this is {self.op}: "
-                      f"--arg {p.name}={neutral} checks it at that value and no other")
+        raise Refused(f"{what} is not judged for {self.op}: --arg {p.name}=None checks it at that value and no other")
 
     def from_places(self):
         """The logits come first, and k of a top-k second. The other required parameters are the outputs."""
@@ -165,7 +172,7 @@ class Roles:
         if wanted == ["out"] and len(known) == 1:
             free, wanted = [p for p in free if p is not known[0]], []
         name = free[0].name if len(free) == 1 else "NAME"
-        roles = ", ".join(("rows", "V") + (OPERANDS if len(self.outputs) == 1 else ()))
+        roles = ", ".join(("rows", "V") + self.judged)
         says = f"--arg {name}=VALUE (16, None) or --arg {name}=ROLE ({roles}) says it"
         if len(free) < len(wanted):
             raise Refused(f"what is {joined(free)}? A callable takes both outputs, values and indices, or none. "
@@ -178,7 +185,7 @@ class Roles:
 
     def check(self):
         for i, p in enumerate(self.all):
-            if len(self.outputs) > 1 and p.role in OPERANDS:
+            if p.role in OPERANDS and p.role not in self.judged:
                 self.refuse_op(p, p.role)
             if p.role in ("k", "indices") and len(self.outputs) == 1:
                 raise Refused(f"{self.op} has no {p.role}: --arg {p.name}=... says what {p.name} is")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sampler's kernels in a file: the threshold reaches them, the right ones pass, the wrong ones fail.
+// A sampler's kernels in files: the threshold and the temperature reach them, the right ones pass, the wrong
+// ones fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace assay {
 namespace {
 
 constexpr const char* kSampler = ASSAY_SOURCE_DIR "/kernels/adapter/fixtures/sampler.cu";
+constexpr const char* kTempered = ASSAY_SOURCE_DIR "/kernels/adapter/fixtures/tempered.cu";
 
 struct SamplerRun {
   int status = 0;
@@ -27,15 +29,16 @@ struct SamplerRun {
   }
 };
 
-SamplerRun check_sampler(const std::string& target, std::vector<std::string> more) {
+SamplerRun check_sampler(const std::string& target, std::vector<std::string> more,
+                         const char* file = kSampler) {
   const TestFolder own;
-  std::vector<std::string> words = {"check",   kSampler + target, "--host",
+  std::vector<std::string> words = {"check",   file + target, "--host",
                                     "--quick", "--out",           (own.path() / "out").string()};
   words.insert(words.end(), more.begin(), more.end());
   const auto o = command_test::call_words(words);
   SamplerRun run{o.status, o.out, o.err, {}};
-  if (const auto file = own.path() / "out/records.jsonl"; std::filesystem::exists(file))
-    run.records = read_records(file);
+  if (const auto records = own.path() / "out/records.jsonl"; std::filesystem::exists(records))
+    run.records = read_records(records);
   return run;
 }
 
@@ -74,6 +77,64 @@ TEST(SamplerFile, ALauncherTakesTheThresholdOfMinP) {
   EXPECT_EQ(constant.status, kBadCall);
   EXPECT_EQ(std::count(constant.err.begin(), constant.err.end(), '\n'), 1) << constant.err;
   EXPECT_NE(constant.err.find("=threshold"), std::string::npos) << constant.err;
+}
+
+SamplerRun check_tempered(const std::string& target, std::vector<std::string> more) {
+  more.insert(more.end(), {"--only", "shapes", "--only", "operands", "--V", "33"});
+  return check_sampler(target, more, kTempered);
+}
+std::int64_t in_group(const SamplerRun& run, std::string_view group) {
+  return std::count_if(run.records.begin(), run.records.end(),
+                       [&](const Record& r) { return r.group == group; });
+}
+
+TEST(SamplerFile, ATemperatureIsJudged) {
+  for (const char* right : {"#tempered", "#tempered_set"}) {
+    const SamplerRun run = check_tempered(right, {});
+    EXPECT_EQ(run.status, kPassed) << right << run.out << run.err;
+    EXPECT_EQ(in_group(run, "operands"), 3) << right;
+    EXPECT_GT(in_group(run, "shapes"), 0) << right;
+  }
+  const SamplerRun set = check_tempered("#cold_set", {});
+  EXPECT_EQ(set.status, kFailed) << set.out << set.err;
+  EXPECT_GT(set.failed(Check::kept), 0) << set.out;
+}
+
+TEST(SamplerFile, ALauncherTakesATemperature) {
+  const std::vector<std::string> narrow = {"--declare", "finite=yes; max_k=16", "--entry"};
+  const auto of = [&](const char* entry) {
+    std::vector<std::string> words = narrow;
+    words.push_back(entry);
+    return check_tempered("", words);
+  };
+  const SamplerRun right = of("softmax_best");
+  EXPECT_EQ(right.status, kPassed) << right.out << right.err;
+  EXPECT_EQ(in_group(right, "operands"), 3);
+  for (const Record& r : right.records) EXPECT_EQ(r.op, "softmax_topk");
+  // Right where the temperature is 1, so in every other group.
+  const SamplerRun wrong = of("softmax_best_cold");
+  EXPECT_EQ(wrong.status, kFailed) << wrong.out << wrong.err;
+  for (const Record& r : wrong.records)
+    EXPECT_EQ(r.status, r.group == "operands" ? Status::fail : Status::pass) << r.reproduce;
+  EXPECT_NE(wrong.out.find("an operand is left out, or is used in another way"), std::string::npos) << wrong.out;
+}
+
+TEST(SamplerFile, AnOperandThatIsNotJudgedIsRefused) {
+  const SamplerRun run = check_tempered("#masked", {"--nvcc-flags=-DWITH_A_MASK"});
+  EXPECT_EQ(run.status, kBadCall) << run.out;
+  EXPECT_NE(run.err.find("has operands 'mask_keep:u8', which are not all judged for op softmax_topk"),
+            std::string::npos)
+      << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+}
+
+// Right probabilities, judged as the logits that a plain top-k gives back.
+TEST(SamplerFile, ProbabilitiesThatAreJudgedAsLogitsAreNamed) {
+  const SamplerRun run = check_sampler(
+      "", {"--entry", "softmax_best", "--op", "topk", "--declare", "finite=yes; max_k=16", "--only", "shapes"},
+      kTempered);
+  EXPECT_EQ(run.status, kFailed) << run.err;
+  EXPECT_NE(run.out.find("the values are not logits: --op softmax_topk"), std::string::npos) << run.out;
 }
 
 }  // namespace
