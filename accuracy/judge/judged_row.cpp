@@ -46,11 +46,11 @@ void prepare_selected(PreparedRow& row, const Claim& claim, const Terms& terms, 
 
 /// Logits that the kernel computes itself may change places, so its own selection is the row. Empty if an
 /// index is not inside the row.
-std::optional<PreparedRow> prepare_own_selection(const Claim& claim, const Terms& terms, const RowTruth& whole,
-                                                 const RowOutput& got) {
+std::optional<PreparedRow> prepare_own_selection(const Claim& claim, const Terms& terms,
+                                                 const RowTruth& whole, const RowOutput& got) {
   const auto V = static_cast<std::int64_t>(whole.x.size());
-  const auto own = got.indices.first(
-      std::min(got.indices.size(), static_cast<std::size_t>(selectable(claim, whole))));
+  const auto own =
+      got.indices.first(std::min(got.indices.size(), static_cast<std::size_t>(selectable(claim, whole))));
   if (!std::all_of(own.begin(), own.end(), [V](std::int64_t i) { return i >= 0 && i < V; })) return {};
   PreparedRow row;
   prepare_selected(row, claim, terms, whole, truth_of_selected(whole, own));

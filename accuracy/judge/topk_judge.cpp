@@ -91,8 +91,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
     return Enclosure{t.lo[i] * std::exp(-own(i)) - w, t.hi[i] * std::exp(own(i)) + w};
   };
   judge_order_within(c, got, range, "probability");
-  // Kept exps of equal logits may differ, and so may logits that the kernel computes itself. Then the tie rule
-  // does not decide which is taken first.
+  // Kept exps of equal logits may differ, and so may logits that the kernel computes itself. Then the tie
+  // rule does not decide which is taken first.
   if (c.claim.ties != Ties::smaller_index || c.terms.kept || !t.slack.empty()) return;
   // Equal logits have equal probabilities. Of each run the smallest positions are taken, in ascending order.
   for (std::size_t r = 0; r < got.indices.size(); ++r) {

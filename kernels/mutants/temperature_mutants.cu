@@ -12,9 +12,9 @@ constexpr int kThreads = 128, kMostSlots = 64;
 enum class Fault { none, of_the_first_row, sum_without, value_without, product };
 
 template <class T>
-__global__ void tempered_softmax_topk(Fault f, Rows<const T> logits, const float* temperatures, Rows<T> values,
-                                      void* indices, float* m_of, float* d_of, int k, bool wide,
-                                      std::int64_t V) {
+__global__ void tempered_softmax_topk(Fault f, Rows<const T> logits, const float* temperatures,
+                                      Rows<T> values, void* indices, float* m_of, float* d_of, int k,
+                                      bool wide, std::int64_t V) {
   ASSAY_SHARED(float, sums, kThreads);
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     const T* const x = logits.row(row);

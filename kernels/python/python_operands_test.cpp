@@ -10,7 +10,6 @@
 namespace assay {
 namespace {
 
-
 Variant raw(const std::string& function, const std::vector<std::string>& arguments = {},
             Op op = Op::softmax) {
   PythonCallable c = callable("raw_operands.py", function);
@@ -24,7 +23,7 @@ std::string operands(const std::string& function, const std::vector<std::string>
 }
 
 std::string refusal_of_operands(const std::string& function, const std::vector<std::string>& arguments = {},
-                    Op op = Op::softmax) {
+                                Op op = Op::softmax) {
   try {
     raw(function, arguments, op);
   } catch (const InputError& e) {
@@ -103,12 +102,15 @@ TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
                       "NAME=VALUE (16, None) or --arg NAME=ROLE (rows, V, "))
       << two;
   EXPECT_EQ(refusal_of_operands("two_unknown", {"a=out", "b=3"}), "it was accepted");
-  EXPECT_EQ(refusal_of_operands("two_scales"), "scale already is the scale: --arg sm_scale=... says what sm_scale is");
-  EXPECT_EQ(refusal_of_operands("two_biases"), "bias is bias and bias_row is bias_row: a call has one of them");
+  EXPECT_EQ(refusal_of_operands("two_scales"),
+            "scale already is the scale: --arg sm_scale=... says what sm_scale is");
+  EXPECT_EQ(refusal_of_operands("two_biases"),
+            "bias is bias and bias_row is bias_row: a call has one of them");
   EXPECT_EQ(refusal_of_operands("nobody"), "no parameter is left for the logits");
   EXPECT_EQ(refusal_of_operands("placed"),
             "scale has no keyword, so flag in front of it needs a value: --arg flag=VALUE");
-  EXPECT_EQ(refusal_of_operands("any_name", {"z=1"}), "--arg z=1: no such parameter: its parameters are x and y");
+  EXPECT_EQ(refusal_of_operands("any_name", {"z=1"}),
+            "--arg z=1: no such parameter: its parameters are x and y");
   EXPECT_EQ(refusal_of_operands("nobody", {"z=1"}), "--arg z=1: no such parameter: it has none");
   EXPECT_EQ(refusal_of_operands("any_name", {"y=k"}), "softmax has no k: --arg y=... says what y is");
 }
@@ -118,8 +120,9 @@ TEST(PythonOperands, ATopKHasFactorsOfTheLogitsOnly) {
   EXPECT_EQ(text_of(raw("top", {}, Op::topk).operands), "temperature");
   EXPECT_EQ(refusal_of_operands("masked", {}, Op::topk),
             "mask is not judged for topk: --arg mask=None checks it at that value and no other");
-  EXPECT_EQ(refusal_of_operands("masked", {"mask=mask_keep"}, Op::softmax_topk),
-            "mask: mask_keep is not judged for softmax_topk: --arg mask=None checks it at that value and no other");
+  EXPECT_EQ(
+      refusal_of_operands("masked", {"mask=mask_keep"}, Op::softmax_topk),
+      "mask: mask_keep is not judged for softmax_topk: --arg mask=None checks it at that value and no other");
   EXPECT_EQ(refusal_of_operands("scaled", {}, Op::softmax_topk),
             "scale: does it scale the logits or the results? --arg scale=scale says the logits; --arg "
             "scale=1 checks it at that value and no other");

@@ -187,7 +187,8 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
   if (all && f.first->op == name(Op::topk) && f.failed_checks == std::set<Check>{Check::gather})
-    return "the values are not logits: --op softmax_topk judges probabilities of the row, --op topk_softmax those "
+    return "the values are not logits: --op softmax_topk judges probabilities of the row, --op topk_softmax "
+           "those "
            "of the k alone, --op log_softmax_topk logarithms";
   if (all && f.group == "operands" && f.also.empty())
     return "an operand is left out, or is used in another way than its role says";

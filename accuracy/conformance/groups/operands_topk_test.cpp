@@ -18,8 +18,8 @@ namespace {
 /// What a serial kernel makes of a row: its own logits z, and by which numbers it ranks.
 struct SelectorRow {
   std::vector<float> x, z;
-  int k;           // of the ops that select
-  float threshold; // of min_p and top_p
+  int k;            // of the ops that select
+  float threshold;  // of min_p and top_p
 };
 /// Called with the row, and where its results go: V or k values, k indices.
 using Selector = std::function<void(const SelectorRow&, float* values, std::int32_t* indices)>;
@@ -61,9 +61,9 @@ std::vector<std::int32_t> falling(const std::vector<float>& by) {
 
 /// Which numbers decide what.
 struct Numbers {
-  bool rank_own = false;   // ranks z and not x
-  bool sum_stored = false; // the sum is of exp(x - max x)
-  int swapped = -1;        // the slot that changes places with the next one
+  bool rank_own = false;    // ranks z and not x
+  bool sum_stored = false;  // the sum is of exp(x - max x)
+  int swapped = -1;         // the slot that changes places with the next one
 };
 
 /// softmax_topk, log_softmax_topk, topk_softmax or topk.
@@ -71,12 +71,14 @@ Selector slots(Op op, Numbers how = {}) {
   return [=](const SelectorRow& row, float* values, std::int32_t* indices) {
     std::vector<std::int32_t> order = falling(how.rank_own ? row.z : row.x);
     if (how.swapped >= 0 && how.swapped + 1 < std::min<int>(row.k, static_cast<int>(order.size())))
-      std::swap(order[static_cast<std::size_t>(how.swapped)], order[static_cast<std::size_t>(how.swapped) + 1]);
+      std::swap(order[static_cast<std::size_t>(how.swapped)],
+                order[static_cast<std::size_t>(how.swapped) + 1]);
     const std::vector<float>& z = row.z;
     const float m = *std::max_element(z.begin(), z.end());
     const float stored_m = *std::max_element(row.x.begin(), row.x.end());
-    const auto n = op == Op::topk_softmax ? std::min<std::size_t>(order.size(), static_cast<std::size_t>(row.k))
-                                          : order.size();
+    const auto n = op == Op::topk_softmax
+                       ? std::min<std::size_t>(order.size(), static_cast<std::size_t>(row.k))
+                       : order.size();
     float d = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const auto at = static_cast<std::size_t>(order[i]);
@@ -123,7 +125,8 @@ ConformanceResult check_one_group(const Variant& v, const char* group) {
   return run_conformance([&] { return v; }, o);
 }
 std::int64_t failed_cases(const ConformanceResult& r) {
-  return std::count_if(r.records.begin(), r.records.end(), [](const Record& one) { return one.status == Status::fail; });
+  return std::count_if(r.records.begin(), r.records.end(),
+                       [](const Record& one) { return one.status == Status::fail; });
 }
 std::string first_failed_case(const ConformanceResult& r) {
   for (const Record& one : r.records)
@@ -161,7 +164,8 @@ TEST(OperandsOfSelections, WrongOnesFailThereAndNowhereElse) {
       {"0.1 % off", selector(Op::softmax_topk, slots(Op::softmax_topk), a_little)},
       {"0.1 % off in the logits", selector(Op::topk, slots(Op::topk), a_little)},
       {"a sum without it", selector(Op::softmax_topk, slots(Op::softmax_topk, {.sum_stored = true}))},
-      {"a log of a sum without it", selector(Op::log_softmax_topk, slots(Op::log_softmax_topk, {.sum_stored = true}))},
+      {"a log of a sum without it",
+       selector(Op::log_softmax_topk, slots(Op::log_softmax_topk, {.sum_stored = true}))},
       {"the set of min_p without it", selector(Op::min_p, set(Op::min_p, true))},
       {"the set of top_p without it", selector(Op::top_p, set(Op::top_p, true))},
       {"top_p of the first row's", selector(Op::top_p, set(Op::top_p), first_row)}};

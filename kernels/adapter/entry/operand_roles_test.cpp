@@ -98,11 +98,14 @@ TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
   const auto contains = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  contains(read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)"),
-           "'scale' (float): scale is not judged for softmax_backward: --arg scale=1 checks it at that value and no "
-           "other");
-  contains(read("void top(const float* x, float* y, int* idx, const float* attn_bias, int rows, int V, int k)"),
-           "bias is not judged for softmax_topk");
+  contains(
+      read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)"),
+      "'scale' (float): scale is not judged for softmax_backward: --arg scale=1 checks it at that value and "
+      "no "
+      "other");
+  contains(
+      read("void top(const float* x, float* y, int* idx, const float* attn_bias, int rows, int V, int k)"),
+      "bias is not judged for softmax_topk");
   EXPECT_EQ(
       read("void softmax_backward(float* dx, const float* dy, const float* y, float scale, int rows, int V)",
            {{"scale", "1"}}),
@@ -117,7 +120,8 @@ TEST(EntryRoles, AScaleThatWouldNotBeJudgedIsRefused) {
 
 // A router's scale is a factor of its results; a sampler's temperature can only be one of the logits.
 TEST(EntryRoles, ATopkHasATemperatureAndIsAskedAboutAScale) {
-  const char* const router = "void top(const float* x, float* y, int* idx, float scale, int rows, int V, int k)";
+  const char* const router =
+      "void top(const float* x, float* y, int* idx, float scale, int rows, int V, int k)";
   const std::string asked = read(router);
   EXPECT_NE(asked.find("'scale' (float): does it scale the logits or the results? --arg scale=scale says the "
                        "logits; --arg scale=1 checks it at that value and no other"),
@@ -127,8 +131,9 @@ TEST(EntryRoles, ATopkHasATemperatureAndIsAskedAboutAScale) {
   EXPECT_EQ(read(router, {{"scale", "1"}}), "in out indices 1 rows V k");
   EXPECT_EQ(read("void top(const half* x, half* y, int* idx, float inv_temperature, int rows, int V, int k)"),
             "in out indices scale rows V k");
-  EXPECT_EQ(read("void top(const float* x, float* y, int* idx, const float* temperatures, int rows, int V, int k)"),
-            "in out indices temperature rows V k");
+  EXPECT_EQ(
+      read("void top(const float* x, float* y, int* idx, const float* temperatures, int rows, int V, int k)"),
+      "in out indices temperature rows V k");
   EXPECT_EQ(read("void min_p(const float* x, float* y, float temperature, float min_p, int rows, int V)"),
             "in out temperature threshold rows V");
 }

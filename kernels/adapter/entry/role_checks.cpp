@@ -101,16 +101,16 @@ void RoleReader::check() {
 
 void RoleReader::check_operand(const Parameter& p) const {
   if (!is_operand(p.role) && p.role != Role::scale) return;
-  const std::string as_one = p.pointers > 0 ? "" : "--arg " + handle(p) + "=1 checks it at that value and no other";
+  const std::string as_one =
+      p.pointers > 0 ? "" : "--arg " + handle(p) + "=1 checks it at that value and no other";
   const bool scales = p.role == Role::scale || p.role == Role::temperature;
   if (!(scales ? judged_operands(s_.op) & operand::any_scale : judged_operands(s_.op) & operand::lengths))
     refuse(p, std::string(name(p.role)) + " is not judged for " + name(s_.op) +
                   (as_one.empty() ? "" : ": " + as_one));
   // A router's scale is a factor of its results.
-  if (p.role == Role::scale && selects(s_.op) && !said(p) &&
-      plain_name(p).find("temp") == std::string::npos)
-    refuse(p, "does it scale the logits or the results? --arg " + handle(p) +
-                  "=scale says the logits; " + as_one);
+  if (p.role == Role::scale && selects(s_.op) && !said(p) && plain_name(p).find("temp") == std::string::npos)
+    refuse(p, "does it scale the logits or the results? --arg " + handle(p) + "=scale says the logits; " +
+                  as_one);
 }
 
 void RoleReader::workspaces() {

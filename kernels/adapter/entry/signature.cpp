@@ -132,9 +132,10 @@ Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to,
   // later.
   const bool own = words.size() == 1 && !is_integer_word(words[0]) && !p.name.empty();
   if (words.empty() || (p.scalar == Scalar::none && !own))
-    refuse_entry(where + quote_entry(join_tokens(t, from, to)) +
-           ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
-           "cudaStream_t, ...)");
+    refuse_entry(
+        where + quote_entry(join_tokens(t, from, to)) +
+        ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
+        "cudaStream_t, ...)");
   if (p.pointers > 1)
     refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
   if (p.scalar == Scalar::nothing && p.pointers == 0) refuse_entry(where + "of type void");
@@ -292,7 +293,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
     if (is_type[i]) {
       if (!dtype)
         refuse_entry(quote_entry(t[i].spelling) +
-               " stands for a type: --types f16, bf16 or f32 says which, or write it out");
+                     " stands for a type: --types f16, bf16 or f32 says which, or write it out");
       t[i].spelling = spelling(*dtype);
     }
   while (!t.empty() && (t.back().is(";") || t.back().is("noexcept"))) t.pop_back();
@@ -310,7 +311,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
     const std::size_t end = find_outside(t, begin, close, ",");
     if (begin == end)
       refuse_entry(s.parameters.empty() && end == close ? "it has no parameters"
-                                                  : "a parameter is missing between commas");
+                                                        : "a parameter is missing between commas");
     if (s.parameters.size() == kMostParameters)
       refuse_entry("more than " + std::to_string(kMostParameters) + " parameters");
     s.parameters.push_back(read_parameter(t, begin, end, s.parameters.size() + 1));

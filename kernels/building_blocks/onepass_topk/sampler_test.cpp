@@ -52,8 +52,8 @@ struct Sets {
       launch_normalizers<Selection>(c, m.data(), d.data());
       best = {{}, nullptr, m.data(), d.data(), 0, false};
     }
-    launch(rows, c.blocks(), kSelectThreads, 0, c.stream, c.logits, temperatures.data(), c.probs, best, threshold,
-           c.V);
+    launch(rows, c.blocks(), kSelectThreads, 0, c.stream, c.logits, temperatures.data(), c.probs, best,
+           threshold, c.V);
     return outputs;
   }
 };

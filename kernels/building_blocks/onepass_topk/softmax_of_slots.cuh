@@ -50,7 +50,8 @@ __device__ __forceinline__ float sum_of_slots(const T* x, int n, float m, const 
 }
 /// Replaces the calling thread's slots by their probabilities.
 template <class Form, class T, class Tempering>
-__device__ __forceinline__ void put_slots(T* x, int n, Normalizer of, const Tempering& by, int first, int step) {
+__device__ __forceinline__ void put_slots(T* x, int n, Normalizer of, const Tempering& by, int first,
+                                          int step) {
   const Form form(Normalizer{by.maximum(of.m), of.d});
   for (int slot = first; slot < n; slot += step) {
     Chunk<1> c = single(by.logit(to_float(x[slot]), of.m));
@@ -99,8 +100,8 @@ void launch_softmax_of_slots(const Call<T>& c) {
   const int n = static_cast<int>(std::min<std::int64_t>(c.k, c.V));
   const float* const t = c.buffers.temperatures;
   if (n <= kSlotsOfWarp)
-    launch(softmax_of_few_slots<Form, Tempering, T>, c.blocks(kSlotRows), kSelectThreads, 0, c.stream, c.probs, t,
-           n);
+    launch(softmax_of_few_slots<Form, Tempering, T>, c.blocks(kSlotRows), kSelectThreads, 0, c.stream,
+           c.probs, t, n);
   else
     launch(softmax_of_slots<Form, Tempering, T>, c.blocks(), kSelectThreads, 0, c.stream, c.probs, t, n);
 }

@@ -20,7 +20,8 @@ struct NoTemperature {
 struct Temperature {
   static constexpr std::uint32_t operands = operand::temperatures;
   float t;
-  __device__ __forceinline__ Temperature(const float* temperatures, std::int64_t row) : t(temperatures ? temperatures[row] : 1.0f) {}
+  __device__ __forceinline__ Temperature(const float* temperatures, std::int64_t row)
+      : t(temperatures ? temperatures[row] : 1.0f) {}
   __device__ __forceinline__ float logit(float x, float m) const { return (x - m) / t; }
   __device__ __forceinline__ float maximum(float) const { return 0.0f; }
 };

@@ -192,8 +192,9 @@ __global__ void __launch_bounds__(kSelectThreads)
       continue;
     }
     const float goal = threshold * d;
-    const float own =
-        thread < candidates ? exp_of<typename Form::Exp>(by, to_float(best.logits.row(row)[thread]), m) : 0.0f;
+    const float own = thread < candidates
+                          ? exp_of<typename Form::Exp>(by, to_float(best.logits.row(row)[thread]), m)
+                          : 0.0f;
     const float sum = sum_up_to(own, shared[0]);
     const int first = first_thread(thread < candidates && sum >= goal, shared[0]);
     if (first < candidates || candidates == V) {

@@ -33,7 +33,7 @@ SamplerRun check_sampler(const std::string& target, std::vector<std::string> mor
                          const char* file = kSampler) {
   const TestFolder own;
   std::vector<std::string> words = {"check",   file + target, "--host",
-                                    "--quick", "--out",           (own.path() / "out").string()};
+                                    "--quick", "--out",       (own.path() / "out").string()};
   words.insert(words.end(), more.begin(), more.end());
   const auto o = command_test::call_words(words);
   SamplerRun run{o.status, o.out, o.err, {}};
@@ -116,7 +116,8 @@ TEST(SamplerFile, ALauncherTakesATemperature) {
   EXPECT_EQ(wrong.status, kFailed) << wrong.out << wrong.err;
   for (const Record& r : wrong.records)
     EXPECT_EQ(r.status, r.group == "operands" ? Status::fail : Status::pass) << r.reproduce;
-  EXPECT_NE(wrong.out.find("an operand is left out, or is used in another way"), std::string::npos) << wrong.out;
+  EXPECT_NE(wrong.out.find("an operand is left out, or is used in another way"), std::string::npos)
+      << wrong.out;
 }
 
 TEST(SamplerFile, AnOperandThatIsNotJudgedIsRefused) {
@@ -131,7 +132,8 @@ TEST(SamplerFile, AnOperandThatIsNotJudgedIsRefused) {
 // Right probabilities, judged as the logits that a plain top-k gives back.
 TEST(SamplerFile, ProbabilitiesThatAreJudgedAsLogitsAreNamed) {
   const SamplerRun run = check_sampler(
-      "", {"--entry", "softmax_best", "--op", "topk", "--declare", "finite=yes; max_k=16", "--only", "shapes"},
+      "",
+      {"--entry", "softmax_best", "--op", "topk", "--declare", "finite=yes; max_k=16", "--only", "shapes"},
       kTempered);
   EXPECT_EQ(run.status, kFailed) << run.err;
   EXPECT_NE(run.out.find("the values are not logits: --op softmax_topk"), std::string::npos) << run.out;
