@@ -21,6 +21,8 @@ struct IsolationOptions {
   double timeout_seconds = 20;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
   bool sandbox = true;      // false: never under bubblewrap
+  /// True: the sandbox that a worker has which may use a GPU, on any machine. Tests want it.
+  bool as_on_a_gpu = false;
 };
 
 /// Thrown when a shared object crashes or hangs while it is loaded: it exists, and that is what it does.

@@ -25,7 +25,8 @@ Command command_of(const Subject& subject, const IsolationOptions& options) {
 }
 
 /// A registered key says where it runs. Any other subject may use a GPU if there is one.
-Reach reach_of(const Subject& subject) {
+Reach reach_of(const Subject& subject, const IsolationOptions& options) {
+  if (options.as_on_a_gpu) return Reach::device;
   const bool host =
       subject.on_host || (!subject.plugin && !subject.name.ends_with(std::string("@") + name(Backend::cuda)));
   return host ? Reach::host : widest_reach();
@@ -39,8 +40,8 @@ std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
     : subject_(std::move(subject)),
       options_(options),
-      sandboxed_(options.sandbox && why_not_sandboxed(reach_of(subject_)).empty()),
-      parent_(worker_parent(command_of(subject_, options), reach_of(subject_), sandboxed_,
+      sandboxed_(options.sandbox && why_not_sandboxed(reach_of(subject_, options)).empty()),
+      parent_(worker_parent(command_of(subject_, options), reach_of(subject_, options), sandboxed_,
                             kernel_of(subject_))) {}
 
 void Supervisor::start() {
@@ -135,7 +136,7 @@ void Supervisor::begin_with(const std::string& runtime) {
   command.environment = {{"LD_PRELOAD", runtime}};
   // What a worker still has at its end is not the kernel's loss.
   if (!std::getenv("ASAN_OPTIONS")) command.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");
-  parent_ = worker_parent(command, reach_of(subject_), sandboxed_, kernel_of(subject_));
+  parent_ = worker_parent(command, reach_of(subject_, options_), sandboxed_, kernel_of(subject_));
 }
 
 std::uint32_t Supervisor::load() {

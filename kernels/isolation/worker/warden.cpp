@@ -15,22 +15,22 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
+#include <vector>
 
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/refused_calls.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
+#include "kernels/isolation/worker/descendants.hpp"
 #include "kernels/isolation/worker/read_only.hpp"
 
 namespace assay::isolation {
 namespace {
 
 /// No kernel needs more than this many processes. Threads do not count.
-constexpr int kMostProcesses = 256;
+constexpr std::size_t kMostProcesses = 256;
 /// The processes together may use this share of the machine's memory, or $ASSAY_WORKER_MEMORY MiB.
 constexpr double kMostMemory = 0.9;
 /// A file may have this many bytes.
@@ -70,34 +70,38 @@ void step_back() {
 }
 
 struct Use {
-  int processes = 0;
+  std::size_t processes = 0;
   std::int64_t pages = 0;  // of their own
 };
 
-bool is_another(const dirent& entry) {
-  return std::isdigit(static_cast<unsigned char>(entry.d_name[0])) && std::atoi(entry.d_name) != getpid();
+/// The processes in a namespace of its own, but for this one. No more than one too many: processes that start
+/// others take the processor from this one, and looking at each of thousands would take minutes.
+std::vector<int> others_in_namespace() {
+  std::vector<int> found;
+  DIR* const all = opendir("/proc");
+  if (!all) return found;
+  while (const dirent* const entry = readdir(all)) {
+    if (!std::isdigit(static_cast<unsigned char>(entry->d_name[0]))) continue;
+    if (const int pid = std::atoi(entry->d_name); pid != getpid()) found.push_back(pid);
+    if (found.size() > kMostProcesses) break;
+  }
+  closedir(all);
+  return found;
 }
 
-/// What the processes in this namespace use, but for this one. The shared memory of a launch is not theirs.
-Use use_now() {
-  Use use;
-  DIR* const all = opendir("/proc");
-  if (!all) return use;
-  // First the number alone: processes that start others take the processor from this one, and looking at
-  // each of thousands would take minutes.
-  while (const dirent* const entry = readdir(all))
-    if (is_another(*entry) && ++use.processes > kMostProcesses) break;
-  rewinddir(all);
-  for (const dirent* entry; use.processes <= kMostProcesses && (entry = readdir(all));) {
-    if (!is_another(*entry)) continue;
+/// What the worker and all that it has started use. The shared memory of a launch is not theirs.
+Use use_now(bool own_namespace) {
+  const std::vector<int> all = own_namespace ? others_in_namespace() : descendants(kMostProcesses + 1);
+  Use use{all.size(), 0};
+  if (use.processes > kMostProcesses) return use;
+  for (const int pid : all) {
     long long size = 0, resident = 0, shared = 0;
-    if (std::FILE* const file = std::fopen((std::string("/proc/") + entry->d_name + "/statm").c_str(), "r")) {
+    if (std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/statm").c_str(), "r")) {
       if (std::fscanf(file, "%lld %lld %lld", &size, &resident, &shared) == 3)
         use.pages += std::max(0LL, resident - shared);
       std::fclose(file);
     }
   }
-  closedir(all);
   return use;
 }
 
@@ -110,16 +114,18 @@ int most_memory() {
 }
 
 /// Ends all processes if they use too much.
-void watch(int most_memory) {
-  const Use use = use_now();
+void watch(int most_memory, bool own_namespace) {
+  const Use use = use_now(own_namespace);
   if (use.processes > kMostProcesses)
-    say(WardenSays::processes, kMostProcesses);
+    say(WardenSays::processes, static_cast<int>(kMostProcesses));
   else if (use.pages * sysconf(_SC_PAGESIZE) >> 20 > most_memory)
     say(WardenSays::memory, most_memory);
   else
     return;
-  // In one call, so that none can start another meanwhile.
-  kill(-1, SIGKILL);
+  if (own_namespace)
+    kill(-1, SIGKILL);  // in one call, so that none can start another meanwhile
+  else
+    kill_descendants();
 }
 
 /// Waits for the children that have ended, and reports the worker's end once.
@@ -139,32 +145,6 @@ void reap(pid_t worker, bool& reported) {
   }
 }
 
-/// The parent of a process; 0 if there is none.
-int parent_of(int pid) {
-  std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-  if (!file) return 0;
-  char text[512];
-  text[std::fread(text, 1, sizeof text - 1, file)] = 0;
-  std::fclose(file);
-  // The process name in brackets may hold any character.
-  const char* const name_end = std::strrchr(text, ')');
-  int parent = 0;
-  return name_end && std::sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/// Ends what the worker has started, where it shares a process namespace with others. The children of a
-/// process that has ended become children of this one.
-void end_children() {
-  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (waitpid(-1, nullptr, WNOHANG) >= 0 && std::chrono::steady_clock::now() < last)
-    if (DIR* const all = opendir("/proc")) {
-      while (const dirent* const entry = readdir(all))
-        if (const int pid = std::atoi(entry->d_name); pid > 0 && parent_of(pid) == getpid())
-          kill(pid, SIGKILL);
-      closedir(all);
-    }
-}
-
 [[noreturn]] void guard(pid_t worker, int children, bool own_namespace) {
   bool reported = false;
   const int memory = most_memory();
@@ -175,10 +155,10 @@ void end_children() {
     signalfd_siginfo drained;
     while (read(children, &drained, sizeof drained) > 0) continue;
     reap(worker, reported);
-    if (own_namespace) watch(memory);
+    watch(memory, own_namespace);
   }
   // The first process of a namespace takes all others with it.
-  if (!own_namespace) end_children();
+  if (!own_namespace) end_descendants();
   _exit(0);
 }
 
@@ -210,7 +190,7 @@ void guard_worker(const char* const* command) {
   // starts, together they get as much of the processor as the warden.
   setsid();
   step_back();
-  if (own_namespace && has_user_namespace()) limit(RLIMIT_NPROC, kMostTasks);
+  if (has_user_namespace()) limit(RLIMIT_NPROC, kMostTasks);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   // With a GPU the namespace is not its own. That Landlock lets CUDA open another process's memory was never
   // seen.
