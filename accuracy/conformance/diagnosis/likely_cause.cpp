@@ -125,6 +125,8 @@ std::string cause_of_family(const Finding& f, const Rule& rule) {
   return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
 }
 
+constexpr const char* kOperand = "an operand is left out, or is used in another way than its role says";
+
 /// True if most of the cases for which the rule does not hold fail too.
 bool fails_without(const Rule& rule) {
   const auto bad_out = static_cast<std::int64_t>(rule.bad.size()) - rule.bad_in;
@@ -190,10 +192,10 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     return "the values are not logits: --op softmax_topk judges probabilities of the row, --op topk_softmax "
            "those "
            "of the k alone, --op log_softmax_topk logarithms";
-  if (all && f.group == "operands" && f.also.empty())
-    return "an operand is left out, or is used in another way than its role says";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
+  const bool of_operands = f.group == "operands" && f.also.empty();
+  if (of_operands && !rule.exact() && !about_rows(rule.pattern) && !about_rows(rule.with)) return kOperand;
   // If more than 3 in 10 cases of the rule pass, the rule says where the fault shows, not what it is. The
   // same holds if most cases outside the rule fail as well.
   if (10 * rule.bad_in >= 7 * (rule.bad_in + rule.good_in) && (rule.exact() || !fails_without(rule))) {
@@ -222,6 +224,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (!backward && f.failed_checks.contains(Check::coherence) && !element)
     return "numerators that do not share one maximum, or divisors that are not one number";
   if (f.failed_checks.contains(Check::row_sum) && !element) return "terms left out of the sum";
+  if (of_operands) return kOperand;
   return {};
 }
 
