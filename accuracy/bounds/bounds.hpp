@@ -126,6 +126,9 @@ std::string unjudged_dtype(const Variant& variant);
 /// Empty, or why the variant's author promises nothing for a row with these logits: special values, or too
 /// large values.
 std::string outside_values(const Variant& variant, std::span<const double> logits);
+/// The same for logits that a kernel makes itself from stored ones and operands: -inf where it leaves
+/// something out is no promise of the author.
+std::string outside_own(const Variant& variant, std::span<const double> logits);
 /// The same for logits that a kernel may read but must not use: finite=yes and max_abs apply to them too.
 std::string outside_stored(const Variant& variant, std::span<const double> logits);
 

@@ -94,12 +94,19 @@ std::string outside_values(const Limits& l, const Policy& policy, std::span<cons
 }  // namespace
 
 std::string unjudged_dtype(const Variant& v) {
-  if (v.dtype == Dtype::f64) return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
+  if (v.dtype == Dtype::f64)
+    return "dtype: f64 logits: bounds are derived for arithmetic in f32 and narrower";
   return {};
 }
 
 std::string outside_values(const Variant& variant, std::span<const double> logits) {
   return outside_values(variant.limits, variant.claim.policy, logits);
+}
+
+std::string outside_own(const Variant& variant, std::span<const double> logits) {
+  Limits l;
+  l.max_abs = variant.limits.max_abs;
+  return outside_values(l, variant.claim.policy, logits);
 }
 
 std::string outside_stored(const Variant& variant, std::span<const double> logits) {

@@ -70,8 +70,10 @@ void Case::prepare() const {
       const std::int64_t columns = causal_rows_ && z.V > 0 ? r % z.V + 1 : z.V;
       RowTruth& t = truth_[static_cast<std::size_t>(r)];
       t = row_truth(z.dtype, z.row(r), columns, logits_.dtype, options);
-      if (loose())
-        t.slack.assign(effective_->slack.begin() + r * z.V, effective_->slack.begin() + r * z.V + columns);
+      if (!loose()) continue;
+      t.slack.assign(effective_->slack.begin() + r * z.V, effective_->slack.begin() + r * z.V + columns);
+      for (std::int64_t j = 0; effective_->keeps_ties && j < columns; ++j)
+        t.stored.push_back(logits_.at(r, j));
     }
   } else {
     truth_ = assay::truth(logits_, options);

@@ -75,7 +75,7 @@ double slack_of(const OperandValues& v, float temperature, double q, double z) {
 }  // namespace
 
 OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed,
-                             OperandDraw how) {
+                             OperandDraw how, bool finite) {
   Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
               static_cast<std::uint64_t>(rows));
   OperandValues v;
@@ -85,17 +85,22 @@ OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t 
     held.set(0, 0, static_cast<double>(how == OperandDraw::few_left ? 1.7f : 0.088388346f));
     v.scale = static_cast<float>(held.at(0, 0));
   }
-  if (o.has(operand::temperature)) v.temperature = how == OperandDraw::few_left ? 0.3f : 1.3f;
+  if (o.has(operand::temperature))
+    v.temperature = how == OperandDraw::few_left ? 0.3f : how == OperandDraw::long_tails ? 17.0f : 1.3f;
   if (o.has(operand::temperatures))
-    for (std::int64_t r = 0; r < rows; ++r)
-      v.temperatures.push_back(static_cast<float>(0.25 + 2 * draws.uniform()));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      // Usual ones; one of four is nearly greedy, or nearly uniform: 0.02 to 50.
+      const bool usual = draws.below(4) != 0;
+      const double u = draws.uniform();
+      v.temperatures.push_back(static_cast<float>(usual ? 0.25 + 2 * u : 0.02 * std::exp(u * 7.824)));
+    }
   if (o.has(operand::any_mask)) draw_keep(v.keep, rows, V, how, draws);
   if (o.has(operand::any_bias)) {
     v.bias = Tensor(o.bias, o.has(operand::bias_row) ? 1 : rows, V);
     for (std::int64_t r = 0; r < v.bias.rows; ++r)
       for (std::int64_t j = 0; j < V; ++j) v.bias.set(r, j, 2 * draws.normal());
     // An additive mask: -inf here and there, never everywhere.
-    if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary)
+    if (o.has(operand::bias) && !o.has(operand::any_mask) && how != OperandDraw::ordinary && !finite)
       for (std::int64_t r = 0; r < rows && V > 0; ++r) {
         // At a row's end; at its start, where sequences are padded on the left.
         const bool start = how == OperandDraw::long_tails && r % 2 == 1;
@@ -116,6 +121,7 @@ bool left_out(const OperandValues& v, std::int64_t row, std::int64_t column, std
 EffectiveLogits effective_logits(const Tensor& x, const OperandValues& v, LogitRounding rounding) {
   EffectiveLogits e;
   e.z = Tensor(Dtype::f32, x.rows, x.V);
+  e.keeps_ties = v.bias.rows == 0;
   const bool changes = v.scale != 1 || v.temperature != 1 || !v.temperatures.empty() || v.bias.rows > 0;
   if (changes && rounding == LogitRounding::any) e.slack.assign(static_cast<std::size_t>(x.rows * x.V), 0);
   for (std::int64_t r = 0; r < x.rows; ++r) {

@@ -30,8 +30,9 @@ enum class OperandDraw {
 };
 
 /// Values for every operand that the kernel takes. The same seed gives the same values. At least one element
-/// of each row is kept.
-OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed, OperandDraw draw);
+/// of each row is kept. `finite`: the kernel is promised finite numbers, so a bias has no -inf.
+OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed,
+                             OperandDraw draw, bool finite = false);
 
 /// The logits of which the softmax is taken, and how far a kernel's own logits may be from them.
 struct EffectiveLogits {
@@ -39,6 +40,8 @@ struct EffectiveLogits {
   /// For each element a bound of |z of the kernel - z|. Empty if the rounding is declared; then the two are
   /// equal.
   std::vector<double> slack;
+  /// True if equal stored logits of a row that are not left out have equal z, however it is rounded.
+  bool keeps_ties = true;
 };
 
 /// `rounding`: how a kernel rounds when it computes z. Each operation (product, quotient, sum) rounds to f32.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "accuracy/judge/kept_set.hpp"
@@ -63,11 +64,30 @@ class KeptJudge {
         ended = true;
       }
     }
+    right &= judge_stored_ties();
     if (sum > 0) seen.lost = hidden / sum;
     return require(any, static_cast<std::size_t>(q_.row.argmax), "is left out like all others") && right;
   }
 
  private:
+  /// top_p takes equal elements in the order of the tie rule. Of logits that the kernel computes itself,
+  /// those are equal whose stored ones are.
+  bool judge_stored_ties() {
+    const RowTruth& t = q_.row;
+    if (q_.op != Op::top_p || t.stored.empty() || q_.claim.ties == Ties::unspecified) return true;
+    bool right = true;
+    std::set<double> ended;
+    for (std::size_t n = 0; n < t.stored.size(); ++n) {
+      const std::size_t j = q_.claim.ties == Ties::larger_index ? t.stored.size() - 1 - n : n;
+      const double x = t.stored[j];
+      if (std::isnan(x) || std::fabs(x) < q_.terms.flush || std::isinf(t.d[j])) continue;
+      if (!not_zero_[j])
+        ended.insert(x);
+      else
+        right &= require(!ended.contains(x), j, "is kept, an equal one that ranks before it is not");
+    }
+    return right;
+  }
   bool require(bool holds, std::size_t j, const char* what) {
     if (!c_.tally.require(Check::kept, holds) && c_.tally.first(Check::kept))
       c_.tally.at(Check::kept).detail =

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "accuracy/judge/kept_set.hpp"
 #include "accuracy/judge/row_judge.hpp"
@@ -74,6 +76,8 @@ void judge_order_within(const RowContext& c, const RowOutput& got, Range range, 
   }
 }
 
+void judge_stored_ties(const RowContext& c, const RowOutput& got);
+
 /// Selection by probability. An index is right if no unselected logit certainly has a larger computed
 /// probability. The common sum cancels; each side keeps its own errors of exp, shift and rounding.
 void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
@@ -93,7 +97,9 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   judge_order_within(c, got, range, "probability");
   // Kept exps of equal logits may differ, and so may logits that the kernel computes itself. Then the tie
   // rule does not decide which is taken first.
-  if (c.claim.ties != Ties::smaller_index || c.terms.kept || !t.slack.empty()) return;
+  if (c.terms.kept) return;
+  if (!t.slack.empty()) return judge_stored_ties(c, got);
+  if (c.claim.ties != Ties::smaller_index) return;
   // Equal logits have equal probabilities. Of each run the smallest positions are taken, in ascending order.
   for (std::size_t r = 0; r < got.indices.size(); ++r) {
     if (got.indices[r] < 0) continue;
@@ -111,6 +117,34 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   }
 }
 
+/// The tie rule, for logits that the kernel computes itself: equal stored ones are equal there, too.
+void judge_stored_ties(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  if (t.stored.empty() || c.claim.ties == Ties::unspecified) return;
+  std::map<double, std::vector<std::int64_t>>
+      columns;  // of the values that were taken, in the order of the rule
+  for (const std::int64_t i : got.indices)
+    if (i >= 0 && !std::isnan(t.stored[static_cast<std::size_t>(i)]))
+      columns[t.stored[static_cast<std::size_t>(i)]];
+  for (std::size_t i = 0; i < t.stored.size(); ++i)
+    if (const auto of = columns.find(t.stored[i]); !std::isnan(t.stored[i]) && of != columns.end())
+      of->second.push_back(static_cast<std::int64_t>(i));
+  if (c.claim.ties == Ties::larger_index)
+    for (auto& [value, all] : columns) std::reverse(all.begin(), all.end());
+  std::map<double, std::size_t> taken;
+  for (std::size_t r = 0; r < got.indices.size(); ++r) {
+    const std::int64_t i = got.indices[r];
+    if (i < 0) continue;
+    const double value = t.stored[static_cast<std::size_t>(i)];
+    if (std::isnan(value) || std::fabs(value) < c.terms.flush) continue;
+    const std::int64_t want = columns[value][taken[value]++];
+    if (!c.tally.require(Check::order, want == i) && c.tally.first(Check::order))
+      c.tally.at(Check::order).detail = fmt::format(
+          "row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}", c.row.row,
+          r, i, want, value);
+  }
+}
+
 /// Selection by logits that the kernel computes itself, or by the stored ones: two may change places if they
 /// are closer than both may be off.
 void judge_order_of_loose_logits(const RowContext& c, const RowOutput& got) {
@@ -121,6 +155,7 @@ void judge_order_of_loose_logits(const RowContext& c, const RowOutput& got) {
     return Enclosure{t.x[i] - off, t.x[i] + off};
   };
   judge_order_within(c, got, range, "logit");
+  judge_stored_ties(c, got);
 }
 
 void judge_order_of_logits(const RowContext& c, const RowOutput& got) {

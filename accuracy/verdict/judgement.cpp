@@ -130,9 +130,11 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   const PreparedRow prepared =
       prepare_row(variant_.claim, terms_, t, op_, run.problem().k, &case_.shift(row));
   std::string why = prepared.outside;
-  if (why.empty()) why = outside_values(variant_, t.x);
+  // Limits are of what is stored. What a kernel leaves out is -inf in its own logits alone.
+  const bool own_logits = case_.transformed();
+  if (why.empty()) why = own_logits ? outside_own(variant_, t.x) : outside_values(variant_, t.x);
   const bool causal = variant_.claim.causal != Causal::no;
-  if (why.empty() && causal) why = outside_stored(variant_, stored_row(row));
+  if (why.empty() && (causal || own_logits)) why = outside_stored(variant_, stored_row(row));
   if (causal && columns > 0) {
     const auto own = static_cast<std::size_t>(own_columns(variant_.claim, row, columns));
     if (why.empty()) judge_behind_diagonal(row, t, own);

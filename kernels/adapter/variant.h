@@ -283,6 +283,7 @@ struct Launcher {
     int written = any_const ? 1 : reals == 1 ? -1 : 0, numbers = 0;
     std::size_t i = 0;
     bool after_workspace = false;
+    int values = 0;  // numbers that are not integers
     const Part outputs[] = {Part::in, Part::out, Part::m, Part::d};
     const Part integers[] = {Part::rows, Part::V, any_indices ? Part::k : Part::in_pitch,
                              any_indices ? Part::in_pitch : Part::out_pitch, Part::out_pitch};
@@ -301,6 +302,8 @@ struct Launcher {
         p = Part::workspace_bytes;
       else if (integer)
         p = numbers < 5 ? integers[numbers] : Part::none, ++numbers;
+      else if (++values > 1 || any_indices)
+        p = Part::none;  // a factor of the logits, one of the results, a temperature
       else
         p = named_op() == ASSAY_MIN_P || named_op() == ASSAY_TOP_P ? Part::threshold : Part::scale;
       after_workspace = p == Part::workspace;

@@ -49,9 +49,11 @@ struct RowTruth {
   /// By how much the kernel's logits may differ from x, if the kernel computes them from operands. Empty: its
   /// logits are x.
   std::vector<double> slack;
-  std::uint64_t lse_rounded = 0;     // bits of lse correctly rounded to the output dtype
-  std::int64_t undecided = 0;        // number of roundings that 4096 bits could not decide
-  int bits = 0;                      // largest precision used; 53 is the fast tier
+  /// The stored logits, where equal ones are equal x in any kernel although there is slack; else empty.
+  std::vector<double> stored;
+  std::uint64_t lse_rounded = 0;  // bits of lse correctly rounded to the output dtype
+  std::int64_t undecided = 0;     // number of roundings that 4096 bits could not decide
+  int bits = 0;                   // largest precision used; 53 is the fast tier
 };
 
 /// fast: fp64 enclosures some 2^-50 wide, and MPFR for the rows where they leave a rounding undecided. mpfr:

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include "reference/problem.hpp"
 
 namespace assay::conformance {
@@ -125,6 +129,16 @@ std::string cause_of_family(const Finding& f, const Rule& rule) {
   return is_backward(f) ? "" : of_another_class(f) ? kOtherArithmetic : c.likely;
 }
 
+/// True if all that failed are values, or the choice of what was taken.
+bool only_values(const Finding& f) {
+  constexpr Check kValues[] = {Check::element,   Check::kept,    Check::order,     Check::gather,
+                               Check::coherence, Check::row_sum, Check::monotone,  Check::range,
+                               Check::argmax,    Check::special, Check::normalizer};
+  return std::all_of(f.failed_checks.begin(), f.failed_checks.end(), [&](Check c) {
+    return std::find(std::begin(kValues), std::end(kValues), c) != std::end(kValues);
+  });
+}
+
 constexpr const char* kOperand = "an operand is left out, or is used in another way than its role says";
 
 /// True if most of the cases for which the rule does not hold fail too.
@@ -164,7 +178,8 @@ std::string cause_of_checks(const Finding& f, const Rule& rule) {
     return "the result depends on the order of threads: a missing barrier, or memory that is read before it "
            "is "
            "written";
-  if (names(Check::inputs)) return "the logits are written to";
+  if (names(Check::inputs))
+    return f.group == "operands" ? "an input is written to" : "the logits are written to";
   return {};
 }
 
@@ -188,13 +203,14 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
-  if (all && f.first->op == name(Op::topk) && f.failed_checks == std::set<Check>{Check::gather})
+  if (all && f.group != "operands" && f.first->op == name(Op::topk) &&
+      f.failed_checks == std::set<Check>{Check::gather})
     return "the values are not logits: --op softmax_topk judges probabilities of the row, --op topk_softmax "
            "those "
            "of the k alone, --op log_softmax_topk logarithms";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
-  const bool of_operands = f.group == "operands" && f.also.empty();
+  const bool of_operands = f.group == "operands" && f.also.empty() && only_values(f);
   if (of_operands && !rule.exact() && !about_rows(rule.pattern) && !about_rows(rule.with)) return kOperand;
   // If more than 3 in 10 cases of the rule pass, the rule says where the fault shows, not what it is. The
   // same holds if most cases outside the rule fail as well.

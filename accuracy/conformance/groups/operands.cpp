@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "accuracy/case/job.hpp"
 #include "accuracy/case/operand_values.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 
@@ -44,6 +46,29 @@ void put_behind_diagonal(const Variant& v, const std::string& setup, Tensor& x) 
     }
 }
 
+/// Rows that a kernel for small logits accepts.
+void shrink(double max_abs, Tensor& x) {
+  for (std::int64_t r = 0; r < x.rows && max_abs > 0; ++r) {
+    double largest = 0;
+    for (std::int64_t j = 0; j < x.V; ++j)
+      if (std::isfinite(x.at(r, j))) largest = std::max(largest, std::fabs(x.at(r, j)));
+    const double by = std::exp2(std::floor(std::log2(max_abs / largest)));
+    for (std::int64_t j = 0; j < x.V && by < 1; ++j) x.set(r, j, x.at(r, j) * by);
+  }
+}
+
+/// The k or the threshold of the i-th trial. A kernel has other paths for other k.
+int kth(const Planning& p, std::int64_t V, std::size_t i) {
+  const Op op = op_of(p);
+  if (p.narrow.k || !has_k(op)) return k_of(p, V);
+  if (keeps_a_set(op)) {
+    const std::vector<int> all = thresholds(op, true);
+    return i % 2 == 0 ? usual_k(op) : all[i / 2 % all.size()];
+  }
+  constexpr std::array<int, 6> kAll = {5, 1, 33, 129, 300, 64};
+  return allowed_k(p.variant, std::min(kAll[i % kAll.size()], p.variant.max_k), V);
+}
+
 /// The names of the setups, in their order.
 std::vector<std::string> setups_of(const Variant& v) {
   std::vector<std::string> all;
@@ -60,8 +85,10 @@ void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     const ConformanceCase& c = cases[i];
     const Variant& v = bench.variant_of(c);
-    const OperandValues values = drawn_operands(v.operands, c.rows, c.V, bench.seed(), draw_of(c.setup));
+    const OperandValues values =
+        drawn_operands(v.operands, c.rows, c.V, bench.seed(), draw_of(c.setup), v.limits.finite);
     Tensor stored = make_rows(c.family, v.dtype, c.V, c.rows, bench.seed());
+    shrink(v.limits.max_abs, stored);
     if (c.setup == kHugeBehind || c.setup == kSpecialBehind) put_behind_diagonal(v, c.setup, stored);
     const EffectiveLogits effective = effective_logits(stored, values, v.claim.logits);
     const Case inputs(c.family, stored, effective, bench.options().tier);
@@ -89,12 +116,14 @@ std::vector<Unit> plan_operands(const Planning& p) {
   std::vector<Unit> units;
   const std::vector<std::string> setups = setups_of(p.variant);
   if (setups.empty()) return units;
+  std::size_t trial = 0;
   const auto add = [&](std::int64_t V, const std::string& setup,
                        const std::vector<std::int64_t>& row_counts) {
+    const int k = kth(p, V, trial++);
     Unit u{{}, run_operands, 0};
     for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
       for (const std::int64_t rows : row_counts) {
-        u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
+        u.cases.push_back({family, V, rows, op_of(p), k, setup});
         u.weight += weight_of(rows, V);
       }
     units.push_back(std::move(u));

@@ -158,9 +158,10 @@ TEST(Operands, EveryRowOfManyHasItsOwn) {
 
 /// A buffer for the first 65,536 columns of the bias; later columns of longer rows get no bias.
 TEST(Operands, LongRowsHaveThemToTheEnd) {
-  const ConformanceResult r = check_operands(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
-    return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
-  }));
+  const ConformanceResult r =
+      check_operands(serial(op::bias_row, [](const Call& c, std::int64_t row, std::int64_t j) {
+        return j < 65536 ? c.x(row, j) + c.bias(0, j) : c.x(row, j);
+      }));
   EXPECT_GT(failed_operands(r), 0);
 }
 
@@ -229,6 +230,56 @@ TEST(Operands, ADeclaredRoundingIsHeld) {
   }
   EXPECT_GT(differ, 100);
   EXPECT_TRUE(fma.slack.empty() && each.slack.empty());
+}
+
+// finite=yes is a promise about the stored logits. What a mask leaves out is -inf in nobody's memory.
+TEST(Operands, FiniteLogitsMayBeLeftOut) {
+  const auto finite = [](Variant v) {
+    v.limits.finite = true;
+    return check_operands(v);
+  };
+  const ConformanceResult right =
+      finite(serial(op::mask_keep, [](const Call& c, std::int64_t r, std::int64_t j) {
+        return c.keep(r, j) ? c.x(r, j) : kOut;
+      }));
+  for (const Record& one : right.records) EXPECT_EQ(one.status, Status::pass) << one.reason;
+  EXPECT_GT(failed_operands(finite(serial(
+                op::mask_keep, [](const Call& c, std::int64_t r, std::int64_t j) { return c.x(r, j); }))),
+            100);
+  // A kernel that is promised finite numbers gets no -inf in a bias either.
+  Operands o;
+  o.parts = op::bias;
+  const OperandValues v = drawn_operands(o, 5, 100, 1, OperandDraw::long_tails, true);
+  for (std::int64_t r = 0; r < 5; ++r)
+    for (std::int64_t j = 0; j < 100; ++j) EXPECT_TRUE(std::isfinite(v.bias.at(r, j)));
+}
+
+TEST(Operands, SmallLogitsStaySmall) {
+  Variant v = serial(op::scale, [](const Call& c, std::int64_t r, std::int64_t j) {
+    return c.p.scale * std::fmin(std::fmax(c.x(r, j), -5.0f), 5.0f);
+  });
+  v.limits.max_abs = 5;
+  const ConformanceResult r = check_operands(v);
+  EXPECT_EQ(failed_operands(r), 0) << reason_of_first_failure(r);
+  std::int64_t judged = 0;
+  for (const Record& one : r.records) judged += one.status == Status::pass;
+  EXPECT_GT(judged, 100);
+}
+
+// Every case is outside what the author promises, so nothing was proved.
+TEST(Operands, AKernelWhoseOperandsAreNeverJudgedDoesNotPass) {
+  Variant v =
+      serial(op::scale, [](const Call& c, std::int64_t r, std::int64_t j) { return c.p.scale * c.x(r, j); });
+  v.limits.finite = true;
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"operands"};
+  o.narrow.family = "all_neg_inf";
+  const ConformanceResult r = run_conformance([&] { return v; }, o);
+  ASSERT_FALSE(r.records.empty());
+  EXPECT_EQ(r.records.back().status, Status::inconclusive) << r.records.back().reason;
+  EXPECT_TRUE(r.records.back().reason.starts_with("no case with scale was judged: "))
+      << r.records.back().reason;
 }
 
 TEST(Operands, TextIsReadBack) {

@@ -20,6 +20,7 @@ struct SelectorRow {
   std::vector<float> x, z;
   int k;            // of the ops that select
   float threshold;  // of min_p and top_p
+  bool at_one;      // the temperature is 1
 };
 /// Called with the row, and where its results go: V or k values, k indices.
 using Selector = std::function<void(const SelectorRow&, float* values, std::int32_t* indices)>;
@@ -35,7 +36,7 @@ float multiplied(float x, float temperature, float) {
 Variant selector(Op op, Selector select, Scaled scaled = divided) {
   Variant v = strangers::here(operand::temperatures, [=](const Problem& p, const Buffers& b, const Stream&) {
     for (std::int64_t r = 0; r < p.rows; ++r) {
-      SelectorRow row{{}, {}, p.k, p.threshold()};
+      SelectorRow row{{}, {}, p.k, p.threshold(), b.temperatures[r] == 1};
       for (std::int64_t j = 0; j < p.V; ++j) {
         row.x.push_back(static_cast<const float*>(b.logits)[r * p.in_pitch + j]);
         row.z.push_back(scaled(row.x.back(), b.temperatures[r], b.temperatures[0]));
@@ -50,9 +51,10 @@ Variant selector(Op op, Selector select, Scaled scaled = divided) {
   return v;
 }
 
-std::vector<std::int32_t> falling(const std::vector<float>& by) {
+std::vector<std::int32_t> falling(const std::vector<float>& by, bool larger_first = false) {
   std::vector<std::int32_t> all(by.size());
   std::iota(all.begin(), all.end(), 0);
+  if (larger_first) std::reverse(all.begin(), all.end());
   std::stable_sort(all.begin(), all.end(), [&](std::int32_t i, std::int32_t j) {
     return by[static_cast<std::size_t>(i)] > by[static_cast<std::size_t>(j)];
   });
@@ -61,19 +63,21 @@ std::vector<std::int32_t> falling(const std::vector<float>& by) {
 
 /// Which numbers decide what.
 struct Numbers {
-  bool rank_own = false;    // ranks z and not x
-  bool sum_stored = false;  // the sum is of exp(x - max x)
-  int swapped = -1;         // the slot that changes places with the next one
+  bool larger_first = false;  // of equal logits, where the temperature is not 1
+  int cold_from = 1 << 30;    // the k from which on the temperature is ignored
+  bool rank_own = false;      // ranks z and not x
+  bool sum_stored = false;    // the sum is of exp(x - max x)
+  int swapped = -1;           // the slot that changes places with the next one
 };
 
 /// softmax_topk, log_softmax_topk, topk_softmax or topk.
 Selector slots(Op op, Numbers how = {}) {
   return [=](const SelectorRow& row, float* values, std::int32_t* indices) {
-    std::vector<std::int32_t> order = falling(how.rank_own ? row.z : row.x);
+    std::vector<std::int32_t> order = falling(how.rank_own ? row.z : row.x, how.larger_first && !row.at_one);
     if (how.swapped >= 0 && how.swapped + 1 < std::min<int>(row.k, static_cast<int>(order.size())))
       std::swap(order[static_cast<std::size_t>(how.swapped)],
                 order[static_cast<std::size_t>(how.swapped) + 1]);
-    const std::vector<float>& z = row.z;
+    const std::vector<float>& z = row.k >= how.cold_from ? row.x : row.z;
     const float m = *std::max_element(z.begin(), z.end());
     const float stored_m = *std::max_element(row.x.begin(), row.x.end());
     const auto n = op == Op::topk_softmax
@@ -97,7 +101,7 @@ Selector slots(Op op, Numbers how = {}) {
 }
 
 /// min_p or top_p. `stored`: the set is decided without the temperature.
-Selector set(Op op, bool stored = false) {
+Selector set(Op op, bool stored = false, bool larger_first = false) {
   return [=](const SelectorRow& row, float* values, std::int32_t*) {
     const std::vector<float>& by = stored ? row.x : row.z;
     const float m = *std::max_element(row.z.begin(), row.z.end());
@@ -106,7 +110,7 @@ Selector set(Op op, bool stored = false) {
     for (const float z : by) all += std::exp(z - own_m);
     float before = 0, d = 0;
     std::vector<std::int32_t> kept;
-    for (const std::int32_t i : falling(by)) {
+    for (const std::int32_t i : falling(by, larger_first && !row.at_one)) {
       const float e = std::exp(by[static_cast<std::size_t>(i)] - own_m);
       if (op == Op::min_p ? e < row.threshold : before >= row.threshold * all) break;
       before += e;
@@ -175,7 +179,7 @@ TEST(OperandsOfSelections, WrongOnesFailThereAndNowhereElse) {
   }
 }
 
-/// Where the temperature is not 1, two slots change places: seen, unless the two are too close to tell.
+/// Two slots change places: seen at a temperature too, unless the two are too close to tell.
 TEST(OperandsOfSelections, AWrongOrderIsSeen) {
   for (const Op op : {Op::topk, Op::softmax_topk, Op::log_softmax_topk, Op::topk_softmax})
     for (const int slot : {0, 3}) {
@@ -187,6 +191,47 @@ TEST(OperandsOfSelections, AWrongOrderIsSeen) {
         for (const CheckResult& c : one.checks) by_order += c.check == Check::order && c.failed > 0;
       EXPECT_GT(by_order, 60) << name(op) << ", slot " << slot;
     }
+}
+
+/// Rows of whole numbers have equal logits. Which of them is taken first does not depend on the temperature.
+TEST(OperandsOfSelections, TheTieRuleHoldsAtATemperatureToo) {
+  const auto with_rule = [](Variant v) {
+    v.claim.ties = Ties::smaller_index;
+    return v;
+  };
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"operands"};
+  o.narrow.family = "ties";
+  const auto failed = [&](const Variant& v) {
+    const ConformanceResult r = run_conformance([&] { return with_rule(v); }, o);
+    EXPECT_GT(r.executed, 50);
+    return failed_cases(r);
+  };
+  for (const bool wrong : {false, true}) {
+    const std::int64_t of_slots =
+        failed(selector(Op::softmax_topk, slots(Op::softmax_topk, {.larger_first = wrong})));
+    const std::int64_t of_sets = failed(selector(Op::top_p, set(Op::top_p, false, wrong)));
+    EXPECT_EQ(of_slots > 20, wrong) << of_slots;
+    EXPECT_EQ(of_sets > 20, wrong) << of_sets;
+  }
+}
+
+TEST(OperandsOfSelections, EveryPathOfAKernelGetsATemperature) {
+  EXPECT_GT(failed_cases(check_one_group(
+                selector(Op::softmax_topk, slots(Op::softmax_topk, {.cold_from = 34})), "operands")),
+            20);
+}
+
+/// (x - m) / t as one fma: the largest logit's own is a rounding, so its log-probability may exceed 0 by one.
+TEST(OperandsOfSelections, ALogProbabilityMayPassZeroByARounding) {
+  const auto select = [](const SelectorRow& row, float* values, std::int32_t* indices) {
+    slots(Op::log_softmax_topk)(row, values, indices);
+    // A row of one element shows it alone.
+    if (row.z.size() == 1 && !row.at_one) values[0] = std::fabs(row.z[0]) * 0x1p-24f;
+  };
+  const ConformanceResult r = check_one_group(selector(Op::log_softmax_topk, select), "operands");
+  EXPECT_EQ(failed_cases(r), 0) << first_failed_case(r);
 }
 
 }  // namespace

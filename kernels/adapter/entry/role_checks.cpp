@@ -69,7 +69,8 @@ void RoleReader::check() {
           ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, "
           "void*, cudaStream_t, ...); --arg " +
           handle(p) + "=VALUE gives it a value");
-    if (p.role == Role::none && p.pointers > 0 && is_mask(plain_name(p))) refuse(p, mask_question(p));
+    if (p.role == Role::none && p.pointers > 0 && is_mask(plain_name(p)))
+      refuse(p, judged_operands(s_.op) & operand::any_mask ? mask_question(p) : not_judged(p, "a mask"));
     if (p.role == Role::none)
       refuse(p, "not known what it is for: --arg " + handle(p) + "=VALUE, or --arg " + handle(p) + "=ROLE (" +
                     roles(p));
@@ -99,18 +100,21 @@ void RoleReader::check() {
   workspaces();
 }
 
+std::string RoleReader::not_judged(const Parameter& p, const std::string& what) const {
+  const bool pointer = p.pointers > 0;
+  return what + " is not judged for " + name(s_.op) + ": --arg " + handle(p) +
+         (pointer ? "=nullptr checks it without" : "=1 checks it at that value and no other");
+}
+
 void RoleReader::check_operand(const Parameter& p) const {
   if (!is_operand(p.role) && p.role != Role::scale) return;
-  const std::string as_one =
-      p.pointers > 0 ? "" : "--arg " + handle(p) + "=1 checks it at that value and no other";
   const bool scales = p.role == Role::scale || p.role == Role::temperature;
   if (!(scales ? judged_operands(s_.op) & operand::any_scale : judged_operands(s_.op) & operand::lengths))
-    refuse(p, std::string(name(p.role)) + " is not judged for " + name(s_.op) +
-                  (as_one.empty() ? "" : ": " + as_one));
+    refuse(p, not_judged(p, name(p.role)));
   // A router's scale is a factor of its results.
   if (p.role == Role::scale && selects(s_.op) && !said(p) && plain_name(p).find("temp") == std::string::npos)
-    refuse(p, "does it scale the logits or the results? --arg " + handle(p) + "=scale says the logits; " +
-                  as_one);
+    refuse(p, "does it scale the logits or the results? --arg " + handle(p) +
+                  "=scale says the logits; --arg " + handle(p) + "=1 checks it at that value and no other");
 }
 
 void RoleReader::workspaces() {
@@ -154,10 +158,15 @@ std::string RoleReader::mask_question(const Parameter& p) const {
 
 std::string RoleReader::roles(const Parameter& p) const {
   if (p.pointers > 0 && p.read_only && backward_) return "in, gradients)";
-  if (p.pointers > 0 && p.read_only) return "in, bias, bias_row, mask_keep, mask_drop, lengths, temperature)";
+  const std::uint32_t judged = judged_operands(s_.op);
+  const std::string operands = std::string(judged & operand::any_bias ? "bias, bias_row, " : "") +
+                               (judged & operand::any_mask ? "mask_keep, mask_drop, lengths, " : "") +
+                               (judged & operand::temperatures ? "temperature" : "");
+  if (p.pointers > 0 && p.read_only) return "in" + (operands.empty() ? operands : ", " + operands) + ")";
   if (p.pointers > 0)
-    return std::string("in, out, inout, ") + (backward_ ? "gradients, " : "") +
-           "indices, m, d, bias, bias_row, mask_keep, mask_drop, lengths, temperature, workspace, stream), "
+    return std::string("in, out, inout, ") + (backward_ ? "gradients, " : "") + "indices, m, d, " + operands +
+           (operands.empty() ? "" : ", ") +
+           "workspace, stream), "
            "or, where it is written and not judged, "
            "--arg " +
            handle(p) + "='workspace(rows * V * 4)'";

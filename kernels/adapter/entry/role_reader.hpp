@@ -89,6 +89,8 @@ class RoleReader {
   void check();
   /// Refuses an operand that is not judged for the op, and asks where a name may mean two things.
   void check_operand(const Parameter& p) const;
+  /// Why an operand is refused, and how the kernel can be checked without it.
+  std::string not_judged(const Parameter& p, const std::string& what) const;
   /// Adds up the workspaces. They lie one after the other, each at a multiple of 256.
   void workspaces();
   void check_bytes(const std::string& what, const std::string& text) const;

@@ -50,12 +50,12 @@ __global__ void __launch_bounds__(kSelectThreads)
   for (std::int64_t row = blockIdx.x; row < logits.count; row += gridDim.x) {
     T* const p = probs.row(row);
     const float m = best.m[row];
-    if (no_set(m, best.d[row])) {
+    const Tempering by(temperatures, row);
+    if (no_set(m, best.d[row]) || by.makes_nan()) {
       fill_row(p, V, quiet_nan());
       continue;
     }
     const T* const of_best = best.logits.row(row);
-    const Tempering by(temperatures, row);
     const auto of_slot = [&](int slot) { return exp_of<E>(by, to_float(of_best[slot]), m); };
     if (candidates == V || (candidates > 0 && !(of_slot(candidates - 1) >= threshold))) {
       const float own = thread < candidates ? of_slot(thread) : 0.0f;

@@ -13,13 +13,13 @@
 namespace assay::host::onepass {
 namespace {
 
-constexpr std::int64_t kRows = 3, kV = 2000;
+constexpr std::int64_t kRows = 4, kV = 2000;
 
 /// Rows of normal logits, of which the last one has a NaN.
 template <class T>
 struct Sets {
   std::vector<T> logits;
-  std::vector<float> m, d, temperatures{0.7f, 1.0f, 1.9f};
+  std::vector<float> m, d, temperatures{0.7f, 1.0f, 1.9f, 3.0f};
   Problem problem;
   Stream stream;  // a call keeps a reference
   float threshold;
@@ -98,6 +98,44 @@ TEST(OnepassSampler, TheSameWithATemperature) {
   expect_same_sets<f32, Temperature>();
   expect_same_sets<f16, Temperature>();
   expect_same_sets<bf16, Temperature>();
+}
+
+// The logits divided before the call, by a kernel without a temperature.
+template <template <class, class> class Ladder, int kCandidates, class Rows1, class Rows2>
+void expect_divided(Op op, float threshold, Rows1 tempered, Rows2 plain, bool candidates) {
+  Sets<f32> undivided(op, threshold), divided(op, threshold);
+  for (std::size_t i = 0; i < divided.logits.size(); ++i) divided.logits[i] /= divided.temperatures[i / kV];
+  using With = typename Ladder<Accurate, Temperature>::Selection;
+  using Without = typename Ladder<Accurate, NoTemperature>::Selection;
+  expect_alike(undivided.template written<With, kCandidates>(tempered, candidates),
+               divided.template written<Without, kCandidates>(plain, candidates), 4);
+}
+
+TEST(OnepassSampler, ATemperatureDividesTheLogits) {
+  for (const bool candidates : {true, false}) {
+    expect_divided<MinPLadder, kMinPCandidates>(Op::min_p, 0.05f, min_p_rows<Accurate, Temperature, f32>,
+                                                min_p_rows<Accurate, NoTemperature, f32>, candidates);
+    expect_divided<TopPLadder, kTopPCandidates>(Op::top_p, 0.5f, top_p_rows<Accurate, Temperature, f32>,
+                                                top_p_rows<Accurate, NoTemperature, f32>, candidates);
+  }
+}
+
+// 0 and NaN are no temperatures. No row is all zeros because of one.
+TEST(OnepassSampler, ATemperatureThatIsNoneGivesNan) {
+  for (const float t : {0.0f, quiet_nan()}) {
+    Sets<f32> some(Op::min_p, 0.05f), nucleus(Op::top_p, 0.5f);
+    some.temperatures[0] = nucleus.temperatures[0] = t;
+    const auto of_min_p =
+        some.template written<MinPLadder<Accurate, Temperature>::Selection, kMinPCandidates>(
+            min_p_rows<Accurate, Temperature, f32>, true);
+    const auto of_top_p =
+        nucleus.template written<TopPLadder<Accurate, Temperature>::Selection, kTopPCandidates>(
+            top_p_rows<Accurate, Temperature, f32>, true);
+    for (std::size_t i = 0; i < kV; ++i) {
+      EXPECT_TRUE(of_min_p[i] != of_min_p[i]) << i;
+      EXPECT_TRUE(of_top_p[i] != of_top_p[i]) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct NoTemperature {
   __device__ __forceinline__ NoTemperature(const float*, std::int64_t) {}
   __device__ __forceinline__ float logit(float x, float) const { return x; }
   __device__ __forceinline__ float maximum(float m) const { return m; }
+  __device__ __forceinline__ bool makes_nan() const { return false; }
 };
 
 /// (x - m) / t - 0. A row has a temperature of its own; 1 if the call has none.
@@ -24,6 +25,8 @@ struct Temperature {
       : t(temperatures ? temperatures[row] : 1.0f) {}
   __device__ __forceinline__ float logit(float x, float m) const { return (x - m) / t; }
   __device__ __forceinline__ float maximum(float) const { return 0.0f; }
+  /// True of 0 and NaN: the maximum's own exp is NaN.
+  __device__ __forceinline__ bool makes_nan() const { return t == 0.0f || t != t; }
 };
 
 /// The exp of a logit of the row.

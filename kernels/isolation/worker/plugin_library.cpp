@@ -58,8 +58,15 @@ std::string fault_of(const assay_variant& v) {
                      !parse_operands(v.operands)))
     return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
   const Op op = kOps[static_cast<std::size_t>(v.op)];
-  if (v.operands && (parse_operands(v.operands)->parts & ~judged_operands(op)))
-    return who + "has operands " + quoted(v.operands) + ", which are not all judged for op " + name(op);
+  if (v.operands) {
+    Operands not_judged = *parse_operands(v.operands), judged;
+    not_judged.parts &= ~judged_operands(op);
+    judged.parts = judged_operands(op);
+    if (!not_judged.none())
+      return who + "has operand " + text_of(not_judged) + ", which is not judged for op " + name(op) + ": " +
+             (judged.none() ? "none is" : "only " + text_of(judged) + " are") +
+             "; a launcher without that parameter can be checked";
+  }
   return {};
 }
 
