@@ -366,6 +366,10 @@ struct Registration {
     v.operands = registered().keep(l.operands());
     v.run = run;
     v.workspace_bytes = workspace_bytes;
+    if (!l.error.empty()) {  // no variant: the file is refused, with these words
+      v.run = nullptr;
+      v.declaration = registered().keep("ASSAY_VARIANT: " + l.error);
+    }
     return assay_adapter::add(v);
   }
 };

@@ -145,12 +145,29 @@ std::string source_words(const std::string& word, const SourceOptions& o) {
   return s;
 }
 
+namespace {
+
+/// What is wrong with the kernels of a file is said of the file, and not of what was made from it.
+std::vector<Variant> load_compiled(const CompiledFile& made, const std::string& file, const std::string& name,
+                                   const IsolationOptions& isolation) {
+  try {
+    return load_plugin(made.path + name, isolation);
+  } catch (const DiedAtLoad&) {
+    throw;
+  } catch (const InputError& e) {
+    const std::string text = e.what();
+    throw text.starts_with(made.path + ": ") ? InputError(file + text.substr(made.path.size())) : e;
+  }
+}
+
+}  // namespace
+
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation) {
   const CompiledFile made = compile(one_file(word, options));
   const auto [file, name] = file_and_name(word);
   std::vector<SourceCandidate> all;
-  for (Variant& v : load_plugin(made.path + name, isolation)) {
+  for (Variant& v : load_compiled(made, file, name, isolation)) {
     SourceCandidate c{std::move(v), ""};
     c.plugin = c.variant.origin;
     c.variant.file = file + " (" + made.compiler + "; " + made.command + ")";

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <cctype>
+#include <cstring>
 
 #include "kernels/isolation/worker/plugin_call.hpp"
 #include "reference/judged_operands.hpp"
@@ -33,6 +34,9 @@ std::string known_dtypes() {
   return all;
 }
 
+/// How the words begin in which the adapter (kernels/adapter/variant.h) says what is wrong with a line.
+constexpr char kVariantError[] = "ASSAY_VARIANT: ";
+
 /// Says what is wrong with one entry, or is empty.
 std::string fault_of(const assay_variant& v) {
   if (!v.name || !*v.name) return "has no name";
@@ -50,7 +54,10 @@ std::string fault_of(const assay_variant& v) {
       return who + "has dtype " + quoted(dtype) + ": known are " + known_dtypes();
   if (v.device_type != 1 && v.device_type != 2)
     return who + "has device_type " + std::to_string(v.device_type) + ": known are 1 (host) and 2 (CUDA)";
-  if (!v.run) return who + "has no run function";
+  if (!v.run)
+    return who + (v.declaration && std::strncmp(v.declaration, kVariantError, sizeof kVariantError - 1) == 0
+                      ? std::string(v.declaration, strnlen(v.declaration, 300))
+                      : "has no run function");
   if (v.declaration &&
       strnlen(v.declaration, sizeof(Described::declaration)) >= sizeof(Described::declaration))
     return who + "has a declaration of more than 8191 characters";

@@ -130,6 +130,18 @@ TEST(SamplerFile, AnOperandThatIsNotJudgedIsRefused) {
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
 }
 
+// A float beside indices may be a temperature or a factor of the results. Nobody guesses, and no kernel fails
+// for it.
+TEST(SamplerFile, AFloatOfATopkWithoutAnOrderIsAskedAbout) {
+  const SamplerRun run = check_tempered("#guessed", {"--nvcc-flags=-DWITHOUT_AN_ORDER"});
+  EXPECT_EQ(run.status, kBadCall) << run.out;
+  EXPECT_TRUE(run.err.starts_with(std::string("assay: ") + kTempered + ": variant ")) << run.err;
+  EXPECT_NE(run.err.find("('guessed') ASSAY_VARIANT: parameter 4 is not known what it is for: assay::order("),
+            std::string::npos)
+      << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+}
+
 // Right probabilities, judged as the logits that a plain top-k gives back.
 TEST(SamplerFile, ProbabilitiesThatAreJudgedAsLogitsAreNamed) {
   const SamplerRun run = check_sampler(
