@@ -184,9 +184,9 @@ void judge_log_order(const RowContext& c, const Columns& columns, const RowOutpu
     const auto column = static_cast<std::int64_t>(j);
     // The largest term is 1, so the sum is at least 1 and its logarithm is not negative. Naive kernels and
     // late rescaling promise no such term; their element bound limits how far above 0 a result may be.
-    // Of logits that the kernel computes itself, the largest may differ from the subtracted maximum by
-    // roundings.
-    const double most = t.slack.empty() ? 0 : shift_error(c, j);
+    // Of logits that the kernel computes itself, the largest may exceed the subtracted maximum by the error
+    // of the shift. The output's rounding keeps the order.
+    const double most = t.slack.empty() ? 0 : round_to(c.out, shift_error(c, j) * (1 + 2 * c.terms.u));
     if (c.terms.unit_maximum() && !c.tally.require(Check::range, g <= most) && c.tally.first(Check::range))
       c.tally.at(Check::range).detail =
           fmt::format("row {}, column {}: {:a} is not at most {:g}", c.row.row, column, g, most);

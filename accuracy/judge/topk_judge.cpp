@@ -95,8 +95,7 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
     return Enclosure{t.lo[i] * std::exp(-own(i)) - w, t.hi[i] * std::exp(own(i)) + w};
   };
   judge_order_within(c, got, range, "probability");
-  // Kept exps of equal logits may differ, and so may logits that the kernel computes itself. Then the tie
-  // rule does not decide which is taken first.
+  // Kept exps of equal logits may differ. Then the tie rule does not decide which is taken first.
   if (c.terms.kept) return;
   if (!t.slack.empty()) return judge_stored_ties(c, got);
   if (c.claim.ties != Ties::smaller_index) return;
@@ -121,8 +120,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
 void judge_stored_ties(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (t.stored.empty() || c.claim.ties == Ties::unspecified) return;
-  std::map<double, std::vector<std::int64_t>>
-      columns;  // of the values that were taken, in the order of the rule
+  // Of the values that were taken, in the order of the rule.
+  std::map<double, std::vector<std::int64_t>> columns;
   for (const std::int64_t i : got.indices)
     if (i >= 0 && !std::isnan(t.stored[static_cast<std::size_t>(i)]))
       columns[t.stored[static_cast<std::size_t>(i)]];

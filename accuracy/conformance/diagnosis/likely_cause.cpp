@@ -206,8 +206,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (all && f.group != "operands" && f.first->op == name(Op::topk) &&
       f.failed_checks == std::set<Check>{Check::gather})
     return "the values are not logits: --op softmax_topk judges probabilities of the row, --op topk_softmax "
-           "those "
-           "of the k alone, --op log_softmax_topk logarithms";
+           "those of the k alone, --op log_softmax_topk logarithms";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
   const bool of_operands = f.group == "operands" && f.also.empty() && only_values(f);
