@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times kernels from Python beside assay's: PyTorch eager, torch.compile, torch.topk, a Triton kernel, and
-QuACK, Liger and FlashInfer (its softmax and its radix top-k) where they are installed.
+QuACK, Liger, FlashInfer (its softmax and its radix top-k) and CUB's top-k where they are installed or named.
 
     python3 reports/sweep/peers.py --out DIR --assay path/to/assay [--quick] [--budget 540] [--peer NAME...]
                                       [--library NAME=FILE.py...]
@@ -15,7 +15,6 @@ says so. That is no error.
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import subprocess
 import sys
@@ -47,10 +46,10 @@ def topk_shapes(a):
 
 
 def softmax_shapes(a, peer):
-    # torch.compile takes seconds per shape.
-    compiled = peer == "torch_compile"
-    sizes = a.V or (QUICK if a.quick or compiled else sorted({*a.rules.ladder, *FEW}))
-    return [(rows, V, 0) for rows in a.rows or ([4000] if compiled else [4000, 10, 1])
+    # torch.compile takes seconds per shape: it gets what the goals ask for, and no more.
+    more = [] if peer == "torch_compile" else FEW
+    sizes = a.V or (QUICK if a.quick else sorted({*a.rules.ladder, *more}))
+    return [(rows, V, 0) for rows in a.rows or [4000, 10, 1]
             for V in (sizes if rows == 4000 or a.V else a.rules.ladder_few_rows)]
 
 
@@ -59,8 +58,7 @@ def plan(a):
     peers = a.peer or list(KINDS)
     out = []
     for peer in peers:
-        few_types = a.quick or peer == "torch_compile"
-        for dtype in a.dtype or (["f32", "f16"] if few_types else ["f32", "f16", "bf16"]):
+        for dtype in a.dtype or (["f32", "f16"] if a.quick else ["f32", "f16", "bf16"]):
             shapes = softmax_shapes(a, peer) if KINDS[peer][0] == "softmax" else topk_shapes(a)
             out += [(peer, dtype, *shape) for shape in shapes]
     order = {d: i for i, d in enumerate(["f32", "f16", "bf16"])}
@@ -82,7 +80,7 @@ def arguments():
     p.add_argument("--out", required=True)
     p.add_argument("--assay", required=True)
     p.add_argument("--peer", action="append", choices=list(KINDS))
-    p.add_argument("--library", action="append", help="NAME=FILE.py: a library's softmax from a file")
+    p.add_argument("--library", action="append", help="NAME=FILE.py: a library's softmax or top-k from a file")
     p.add_argument("--dtype", action="append", choices=list(SIZES))
     p.add_argument("--V", action="append", type=int)
     p.add_argument("--rows", action="append", type=int)
@@ -92,24 +90,12 @@ def arguments():
     p.add_argument("--budget", type=float, default=600, help="seconds; what is left then is not_run")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--again", action="store_true", help="measure what the file has, too")
-    p.add_argument("--one", help=argparse.SUPPRESS)  # for the torch.compile process: prints its record
     a = p.parse_args()
     try:
         a.library = files_of(a.library)
     except ValueError as e:
         p.error(str(e))
     return a
-
-
-def one_of_compile(r, a):
-    """Times torch.compile in a separate process per shape, because it specialises by the shapes that it saw before."""
-    words = [sys.executable, os.path.abspath(__file__), "--out", a.out, "--assay", a.assay, "--family", a.family,
-             "--seed", str(a.seed), "--one", json.dumps(r)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        r["status"], r["reason"] = "failed", (done.stderr.strip().splitlines() or ["no output"])[-1][:300]
-        return r
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main():
@@ -123,18 +109,10 @@ def main():
     graders = concurrent.futures.ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) // 2))
     inputs = Inputs(a)
     try:
-        return one_shape(a, torch, ceilings, inputs, graders) if a.one else every_shape(
-            a, why, gpu, torch, ceilings, inputs, graders)
+        return every_shape(a, why, gpu, torch, ceilings, inputs, graders)
     finally:
         graders.shutdown()
         inputs.remove()
-
-
-def one_shape(a, torch, ceilings, inputs, graders):
-    r = json.loads(a.one)
-    measure(r, a, torch, ceilings, inputs, graders)()
-    print(line_of(r), end="")
-    return 0
 
 
 def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
@@ -179,9 +157,6 @@ def every_shape(a, why, gpu, torch, ceilings, inputs, graders):
             r["reason"] = why
         elif time.monotonic() - begin > a.budget:
             r["reason"] = f"the budget of {a.budget:g} s was spent"
-        elif peer == "torch_compile":
-            with a.seconds.of("torch.compile's processes"):
-                r = one_of_compile(r, a)
         else:
             finish = measure(r, a, torch, ceilings, inputs, graders)
         under_way.append((r, finish))

@@ -2,6 +2,7 @@
 """A peer's launches are timed only if all of them were queued before the first one started. Fake clocks, no GPU."""
 import os
 import sys
+import tempfile
 import types
 import unittest
 
@@ -10,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import peers
 from peer_bench import Bench, Unsupported
-from peer_libraries import NotHere, flashinfer_topk
+from peer_libraries import NotHere, best_first, files_of, function_of
 
 
 class Clocks:
@@ -107,22 +108,55 @@ class Plan(unittest.TestCase):
                          [("torch_topk", "f16", 7, 100, 3)])
 
 
+class Rows:
+    """So much of a tensor (rows, k) as best_first uses."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def sort(self, dim, descending, stable):
+        assert dim == -1 and descending and stable
+        order = [sorted(range(len(r)), key=lambda i: -r[i]) for r in self.rows]
+        return Rows([[r[i] for i in o] for r, o in zip(self.rows, order)]), order
+
+    def gather(self, dim, order):
+        assert dim == -1
+        return Rows([[r[i] for i in o] for r, o in zip(self.rows, order)])
+
+
 class Library(unittest.TestCase):
-    def test_flashinfers_topk_is_asked_for_the_best_first(self):
+    def test_flashinfers_topk_is_timed_unordered(self):
         def top_k(x, k, sorted=False):
             return (x, k, sorted), None
 
         sys.modules["flashinfer"] = types.SimpleNamespace(top_k=top_k)
         try:
-            self.assertEqual(flashinfer_topk(None)("logits", 5), (("logits", 5, True), None))
+            self.assertEqual(function_of("flashinfer_topk", {}, None)("logits", 5), (("logits", 5, False), None))
         finally:
             del sys.modules["flashinfer"]
+
+    def test_the_judge_gets_the_best_first(self):
+        values, indices = best_first(Rows([[1.0, 3.0, 2.0, 3.0]]), Rows([[7, 9, 4, 2]]))
+        self.assertEqual(values.rows, [[3.0, 3.0, 2.0, 1.0]])
+        self.assertEqual(indices.rows, [[9, 2, 4, 7]])
+
+    def test_a_topk_may_come_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.py")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("def cub_topk(x, k):\n    return x[:k], list(range(k))\n")
+            best = function_of("cub_topk", files_of(["cub_topk=" + path]), None)
+            self.assertEqual(best([5.0, 4.0, 3.0], 2), ([5.0, 4.0], [0, 1]))
+
+    def test_cub_without_a_file_is_not_here(self):
+        with self.assertRaises(NotHere):
+            function_of("cub_topk", {}, None)
 
     def test_without_flashinfer_it_says_so(self):
         sys.modules["flashinfer"] = None  # an import of it fails
         try:
             with self.assertRaises(NotHere):
-                flashinfer_topk(None)
+                function_of("flashinfer_topk", {}, None)
         finally:
             del sys.modules["flashinfer"]
 

@@ -13,6 +13,7 @@ COMPILED = ("triton_row", "liger", "torch_compile")  # peers that compile when t
 
 
 def launch_once(peer, dtype, rows, V, library):
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # this process is one of several already
     import torch
 
     from peer_bench import softmax_by_peer

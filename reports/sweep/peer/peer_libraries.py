@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax functions of libraries that are timed where they are installed, and of a user's own file.
+"""Functions of libraries that are timed where they are installed, and of a user's own file.
 
 `--library NAME=FILE.py` takes the function NAME of a file instead of an installed package. Example: a library
-that was compiled ahead, or a kernel of your own. Such a function takes a tensor (rows, V) and returns its softmax.
+that was compiled ahead, or a kernel of your own. A softmax takes a tensor (rows, V) and returns its softmax. A top-k
+takes (x, k) and returns (values, indices) in any order.
 """
 import importlib.util
 
@@ -35,26 +36,23 @@ def flashinfer(torch):
 
 
 def flashinfer_topk(torch):
-    """FlashInfer's top-k as a function of (x, k): values and indices, best first."""
-    import inspect
+    from flashinfer import top_k  # since version 0.6
 
-    try:
-        from flashinfer import top_k
-    except ImportError as e:  # before version 0.6 there was none
-        raise NotHere(f"not here: {e}".splitlines()[0]) from e
-    words = {"sorted": True} if "sorted" in inspect.signature(top_k).parameters else {}
+    return top_k
 
-    def best(x, k):
-        values, indices = top_k(x, k, **words)
-        if words:
-            return values, indices
-        values, order = values.sort(dim=-1, descending=True)
-        return values, indices.gather(-1, order)
 
-    return best
+def cub_topk(torch):
+    raise NotHere("CUB has no Python package: name a file with --library cub_topk=FILE.py")
 
 
 LIBRARIES = {"quack": quack, "liger": liger, "flashinfer": flashinfer}
+SELECTIONS = {"flashinfer_topk": flashinfer_topk, "cub_topk": cub_topk}  # of (x, k), in any order
+
+
+def best_first(values, indices):
+    """The same values and indices (rows, k), best first. The judge asks for this order; it is not timed."""
+    values, order = values.sort(dim=-1, descending=True, stable=True)
+    return values, indices.gather(-1, order)
 
 
 def files_of(words):
@@ -62,17 +60,18 @@ def files_of(words):
     named = {}
     for word in words or []:
         name, _, path = word.partition("=")
-        if name not in LIBRARIES or not path:
-            raise ValueError(f"--library {word}: must be NAME=FILE.py, NAME one of {', '.join(LIBRARIES)}")
+        if name not in {**LIBRARIES, **SELECTIONS} or not path:
+            known = ", ".join([*LIBRARIES, *SELECTIONS])
+            raise ValueError(f"--library {word}: must be NAME=FILE.py, NAME one of {known}")
         named[name] = path
     return named
 
 
-def softmax_of(name, files, torch):
-    """The library's softmax. Raises NotHere, with the reason."""
+def function_of(name, files, torch):
+    """The library's function: a softmax, or a top-k. Raises NotHere, with the reason."""
     try:
         if name not in files:
-            return LIBRARIES[name](torch)
+            return {**LIBRARIES, **SELECTIONS}[name](torch)
         spec = importlib.util.spec_from_file_location("assay_peer_" + name, files[name])
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -10,14 +10,16 @@ import time
 
 KINDS = {  # op, the declaration for assay grade (see assay grade --help), and what makes the kernel
     "torch_softmax": ("softmax", "", "PyTorch eager"),
-    "torch_compile": ("softmax", "exp=fast", "torch.compile, one process a shape"),
+    "torch_compile": ("softmax", "exp=fast", "torch.compile, one shape after the other"),
     "triton_row": ("softmax", "exp=fast; normalise=recomputed", "a Triton program a row"),
     # QuACK rescales exps that were taken with the maximum of a warp.
     "quack": ("softmax", "exp=exp2_fma; normalise=kept", "QuACK"),
     "liger": ("softmax", "exp=fast; normalise=recomputed", "Liger"),
     "flashinfer": ("softmax", "exp=fast; normalise=recomputed", "FlashInfer"),
     "torch_topk": ("topk", "", "PyTorch eager"),
-    "flashinfer_topk": ("topk", "", "FlashInfer's radix top-k"),
+    # Both give the k best in any order, and any of equal logits.
+    "flashinfer_topk": ("topk", "ties=unspecified", "FlashInfer's radix top-k, unordered"),
+    "cub_topk": ("topk", "ties=unspecified", "CUB's DeviceBatchedTopK, unordered"),
     "torch_softmax_topk": ("softmax_topk", "select=probs", "PyTorch eager, softmax and then top-k"),
 }
 SIZES = {"f32": 4, "f16": 2, "bf16": 2}
