@@ -287,7 +287,7 @@ def main():
     parts += [[f"{t.head}. {shares}"], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
     newest = topk_stages(OF_H100, "as it is") if other else []
-    of_folder = topk_stages(folder, "before rows were held in registers" if newest else "as it is")
+    of_folder = topk_stages(folder, "as it is")
     parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
