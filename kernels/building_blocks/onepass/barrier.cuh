@@ -83,6 +83,15 @@ __device__ __forceinline__ void send(SharedAddress to, std::uint64_t value, Shar
 #endif
 }
 
+/// The same with 4 bytes.
+__device__ __forceinline__ void send_word(SharedAddress to, std::uint32_t value, SharedAddress barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to),
+               "r"(value), "r"(barrier)
+               : "memory");
+#endif
+}
+
 /// Copies `bytes`, a multiple of 16, from global to shared memory. The barrier is told when they have
 /// arrived.
 __device__ __forceinline__ void copy_in(void* to, const void* from, int bytes, Barrier& barrier) {
@@ -124,6 +133,13 @@ inline void send(SharedAddress to, std::uint64_t value, SharedAddress barrier,
                  const Site& site = Site::current()) {
   const auto move = [](const executor::Transfer& t) { *static_cast<std::uint64_t*>(t.to) = t.value; };
   executor::transfer({to, nullptr, value, 8, move}, barrier, site);
+}
+inline void send_word(SharedAddress to, std::uint32_t value, SharedAddress barrier,
+                      const Site& site = Site::current()) {
+  const auto move = [](const executor::Transfer& t) {
+    *static_cast<std::uint32_t*>(t.to) = static_cast<std::uint32_t>(t.value);
+  };
+  executor::transfer({to, nullptr, value, 4, move}, barrier, site);
 }
 inline void copy_in(void* to, const void* from, int bytes, Barrier& barrier,
                     const Site& site = Site::current()) {

@@ -4,7 +4,8 @@
 //
 //   rows   who selects
 //   many   a block a row (rows.cuh)
-//   few    the blocks of a cluster a row, each a part of it
+//   few    the blocks of a cluster a row, each a part of it: in registers (holding.cuh), if k is at most kFew
+//          and they can hold it; else tile by tile (sharing.cuh)
 //   few, and longer than that, or no clusters
 //          several blocks a row, each a part of it; then one block a row merges what they have left
 // If k is beyond kStreamK, blocks that take rows or parts of rows in turn leave (m, d) alone, and
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 
+#include "kernels/building_blocks/onepass_topk/holding.cuh"
 #include "kernels/building_blocks/onepass_topk/merge.cuh"
 #include "kernels/building_blocks/onepass_topk/radix_rows.cuh"
 #include "kernels/building_blocks/onepass_topk/rounds.cuh"
@@ -25,8 +27,8 @@ namespace assay::ASSAY_BACKEND::onepass {
 /// Most parts of a row, and most candidates that they leave together.
 inline constexpr std::int64_t kMostParts = 256, kMostLeft = 8192;
 
-/// Least and most accesses of a block that shares a row.
-inline constexpr std::int64_t kLeastShared = 512, kMostShared = 32768;
+/// Least and most accesses of a block that shares a row; least of one that holds a part of it.
+inline constexpr std::int64_t kLeastShared = 512, kMostShared = 32768, kLeastHolding = 256;
 
 /// For the host executor a few, so that it has rows in parts, too.
 inline std::int64_t topk_multiprocessors() {
@@ -79,6 +81,16 @@ inline int topk_sharing_blocks(const Problem& p, int threads, int most) {
   return accesses <= blocks * kMostShared ? blocks : 1;
 }
 
+/// Blocks that hold a row together, or 1: as many as there are, if each has kLeastHolding accesses.
+inline int topk_holding_blocks(const Problem& p, int most) {
+  const std::int64_t accesses = topk_accesses(p);
+  int blocks = 1;
+  while (2 * blocks <= most && 2 * blocks * p.rows <= 2 * topk_multiprocessors() &&
+         2 * blocks * kLeastHolding <= accesses)
+    blocks *= 2;
+  return slice_of(accesses + 2, blocks) <= kHoldingThreads * kMostHolding ? blocks : 1;
+}
+
 /// Largest number of additions on a path from a term to the sum.
 template <class T>
 constexpr std::int64_t topk_height(std::int64_t V) {
@@ -119,8 +131,9 @@ inline std::size_t topk_bytes(const Problem& p) {
 }
 
 #if defined(__CUDACC__)
-/// Largest cluster of a kernel, 0 where there are none. Asked once by each thread for each GPU and kernel.
-template <int kRoom, int kThreads, class Kernel>
+/// Largest cluster of a kernel, 0 where there are none. Asked once by each thread for each GPU and kind of
+/// kernel. `kBytes`: its dynamic shared memory.
+template <std::size_t kBytes, int kThreads, class Kernel>
 int largest_cluster(Kernel kernel) {
   int device = 0;
   cudaGetDevice(&device);
@@ -133,14 +146,14 @@ int largest_cluster(Kernel kernel) {
   if (cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess || !clusters ||
       cudaFuncGetAttributes(&code, kernel) != cudaSuccess || code.ptxVersion < 90 ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(kSharingBytes<kRoom, kThreads>)) != cudaSuccess) {
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes)) !=
+          cudaSuccess) {
     cudaGetLastError();
     return 0;
   }
   for (const int blocks : {16, 8, 4, 2}) {
     int active = 0;
-    auto config = cluster_config(1, blocks, kThreads, kSharingBytes<kRoom, kThreads>, nullptr);
+    auto config = cluster_config(1, blocks, kThreads, kBytes, nullptr);
     if (cudaOccupancyMaxActiveClusters(&active, kernel, config.get()) == cudaSuccess && active > 0) {
       known[device] = blocks + 1;
       break;
@@ -150,7 +163,7 @@ int largest_cluster(Kernel kernel) {
   return known[device] - 1;
 }
 #else
-template <int kRoom, int kThreads, class Kernel>
+template <std::size_t kBytes, int kThreads, class Kernel>
 int largest_cluster(Kernel) {
   return 1024 / kThreads;
 }
@@ -169,17 +182,46 @@ void launch_sharing(const Call<T>& c, const Selected<T>& to, int blocks) {
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
     const Pieces<T> pieces{{c.logits.row(first), count, c.logits.pitch}, c.V, blocks};
-    launch_clusters(kernel, static_cast<unsigned>(count), blocks, kThreads, kSharingBytes<kRoom, kThreads>,
-                    c.stream, pieces, to, c.m, c.d, first);
+    launch_overlapping(kernel, static_cast<unsigned>(count), blocks, kThreads, kSharingBytes<kRoom, kThreads>,
+                       c.stream, pieces, to, c.m, c.d, first);
   }
 }
 /// False if nobody can share these rows.
 template <class Form, class T, int kRoom, int kThreads>
 bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
-  const int most = largest_cluster<kRoom, kThreads>(topk_sharing<Form, T, kRoom, kThreads>);
+  const int most =
+      largest_cluster<kSharingBytes<kRoom, kThreads>, kThreads>(topk_sharing<Form, T, kRoom, kThreads>);
   const int blocks = topk_sharing_blocks(c.problem, kThreads, most);
   if (blocks > 1) launch_sharing<Form, T, kRoom, kThreads>(c, to, blocks);
   return blocks > 1;
+}
+/// A cluster of `blocks` blocks holds a row.
+template <class Form, class T, int kCount>
+void launch_holding(const Call<T>& c, const Selected<T>& to, int blocks) {
+  const auto kernel = topk_holding<Form, T, kCount>;
+#if defined(__CUDACC__)
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kHoldingBytes));
+#endif
+  const std::int64_t rows = c.problem.rows, most = c.blocks();
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    launch_overlapping(kernel, static_cast<unsigned>(count), blocks, kHoldingThreads, kHoldingBytes, c.stream,
+                       Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, blocks, to, c.m, c.d,
+                       first);
+  }
+}
+/// False if nobody can hold these rows.
+template <class Form, class T>
+bool held_by_clusters(const Call<T>& c, const Selected<T>& to) {
+  const int most = largest_cluster<kHoldingBytes, kHoldingThreads>(topk_holding<Form, T, kMostHolding>);
+  const int blocks = topk_holding_blocks(c.problem, most);
+  if (blocks == 1) return false;
+  if (slice_of(topk_accesses(c.problem) + 2, blocks) <= kHoldingThreads * kMostHolding / 2)
+    launch_holding<Form, T, kMostHolding / 2>(c, to, blocks);
+  else
+    launch_holding<Form, T, kMostHolding>(c, to, blocks);
+  return true;
 }
 /// True if the hits of a row find room in the kernel for k up to kFew, which does not thin them out. Of
 /// logits in random order about k + k^2 / 256 come from the first tile (bound.cuh, 128 groups), and as many
@@ -204,16 +246,12 @@ void launch_rows(const Call<T>& c, const Selected<T>& to) {
                        Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, to, c.m, c.d, first);
   }
 }
-/// The k best, k up to kStreamK. A row that is short for a cluster gets blocks of half the threads.
+/// The k best, k up to kStreamK.
 template <class Form, class T, int kRoom, int kThreads>
 void launch_best(const Call<T>& c, const Selected<T>& to) {
-  constexpr int kSharing = kThreadsSharing<kRoom>, kHalf = kSharing / 2;
-  bool shared = false;
   if constexpr (kRoom == kSmallRoom)
-    if (topk_accesses(c.problem) <= 8 * kHalf * kTileCount)
-      shared = shared_by_clusters<Form, T, kRoom, kHalf>(c, to);
-  if (!shared) shared = shared_by_clusters<Form, T, kRoom, kSharing>(c, to);
-  if (shared) return;
+    if (held_by_clusters<Form>(c, to)) return;
+  if (shared_by_clusters<Form, T, kRoom, kThreadsSharing<kRoom>>(c, to)) return;
   if (topk_parts(c.problem) == 1) {
     if constexpr (kRoom == kSmallRoom)
       if (few_hits(c.problem)) return launch_rows<Form, kFew>(c, to);

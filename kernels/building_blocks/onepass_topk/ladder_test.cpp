@@ -118,6 +118,14 @@ struct Launch {
           << what << ", V = " << problem.V << ", k = " << problem.k << ", row " << r;
     }
   }
+  void expect_normalizers_of(const Launch& other, const char* what) const {
+    for (std::size_t r = 0; r < m.size(); ++r) {
+      EXPECT_EQ(std::isnan(d[r]), std::isnan(other.d[r])) << what;
+      if (std::isnan(d[r])) continue;
+      EXPECT_EQ(m[r], other.m[r]) << what;
+      EXPECT_NEAR(d[r], other.d[r], 1e-5f * other.d[r]) << what;
+    }
+  }
 };
 
 template <class T>
@@ -224,14 +232,7 @@ void expect_shared_and_in_parts(std::int64_t rows, std::int64_t V, int k, std::s
     launch_in_parts(parts);
     shared.expect_order(f.name);
     parts.expect_order(f.name);
-    for (std::size_t r = 0; r < shared.m.size(); ++r) {
-      if (std::isnan(parts.d[r])) {
-        EXPECT_TRUE(std::isnan(shared.d[r])) << f.name;
-        continue;
-      }
-      EXPECT_EQ(shared.m[r], parts.m[r]) << f.name;
-      EXPECT_NEAR(shared.d[r], parts.d[r], 1e-5f * parts.d[r]) << f.name;
-    }
+    shared.expect_normalizers_of(parts, f.name);
   }
 }
 
@@ -242,14 +243,68 @@ TEST(OnepassTopk, SharesFewLongRows) {
   expect_shared_and_in_parts<bf16>(1, 66000, 256, 0);
 }
 
-TEST(OnepassTopk, SharesShorterRowsByBlocksOfHalfTheThreads) {
+template <class T>
+void expect_held(std::int64_t rows, std::int64_t V, int k, std::size_t offset, int blocks) {
   for (const Filling& f : kFillings) {
-    Launch<f32> l(f.of, 2, 6000, 30, 3);
-    ASSERT_LE(topk_accesses(l.problem), 8 * 64 * kTileCount);
-    ASSERT_EQ(topk_sharing_blocks(l.problem, 64, 16), 2);
-    TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
-    l.expect_order(f.name);
+    Launch<T> held(f.of, rows, V, k, offset), parts(f.of, rows, V, k, offset);
+    EXPECT_EQ(topk_holding_blocks(held.problem, 8), blocks) << V;
+    const Stream stream;
+    const Call<T> call(held.problem, held.buffers, stream);
+    EXPECT_TRUE(held_by_clusters<Accurate>(call, selected(call)));
+    launch_in_parts(parts);
+    held.expect_order(f.name);
+    held.expect_normalizers_of(parts, f.name);
   }
+}
+
+TEST(OnepassTopk, HoldsFewRows) {
+  expect_held<f32>(2, 6000, 30, 3, 4);
+  expect_held<f32>(1, 2060, 1, 1, 2);
+  expect_held<f32>(1, 32765, 33, 2, 8);
+  expect_held<f16>(1, 65529, 64, 5, 8);
+  expect_held<f16>(4, 9001, 16, 7, 2);
+  expect_held<bf16>(2, 20001, 17, 0, 4);
+}
+
+TEST(OnepassTopk, HoldsOnlyWhatRegistersHold) {
+  Problem p;
+  p.in = Dtype::f32;
+  p.rows = 1;
+  const std::int64_t most = 8 * kHoldingThreads * kMostHolding;
+  for (std::int64_t V = 1; V < 5 * most; V += 1 + V / 99) {
+    p.V = V;
+    const int blocks = topk_holding_blocks(p, 8);
+    if (blocks == 1) {
+      EXPECT_TRUE(V / 4 < 2 * kLeastHolding + 2 || V / 4 > most - 2) << V;
+      continue;
+    }
+    for (const std::int64_t accesses : {V / 4, V / 4 - 2}) {
+      EXPECT_LE(slice_of(accesses, blocks), kHoldingThreads * kMostHolding) << V;
+      EXPECT_LT((blocks - 1) * slice_of(accesses, blocks), accesses) << V;  // none is empty
+    }
+  }
+  p.rows = 5;
+  p.V = 32000;
+  EXPECT_EQ(topk_holding_blocks(p, 8), 1);  // enough rows for the GPU
+}
+
+TEST(OnepassTopk, ClustersOfEverySizeHaveEnoughGroups) {
+  for (const int blocks : {2, 4, 8}) {
+    const int groups = blocks * kHoldingThreads / 32 * groups_of_warp(blocks);
+    EXPECT_GE(groups, kLeastGroups);
+    EXPECT_LE(groups, std::min(kMostGroups, kHoldingThreads));
+    EXPECT_LE(blocks * groups_of_warp(blocks), 32);
+  }
+}
+
+TEST(OnepassTopk, HoldsRowsInSeveralLaunches) {
+  Launch<f32> l(kFillings[0].of, 3, 4000, 7, 1);
+  Stream one_row;
+  one_row.max_blocks = 1;
+  const Call<f32> call(l.problem, l.buffers, one_row);
+  ASSERT_TRUE(held_by_clusters<Accurate>(call, selected(call)));
+  l.expect_order("a launch a row");
+  for (int r = 0; r < 3; ++r) EXPECT_GT(l.m[static_cast<std::size_t>(r)], 3.0f);
 }
 
 TEST(OnepassTopk, AsManyBlocksShareARowAsHaveOneTileEach) {
@@ -301,6 +356,10 @@ TEST(OnepassTopk, FewerNumbersThanKInARowThatIsShared) {
   ASSERT_GT(topk_sharing_blocks(l.problem, 128, 8), 1);
   TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
   l.expect_order("five numbers");
+  Launch<f32> held(only, 1, 28000, 20, 2);
+  ASSERT_GT(topk_holding_blocks(held.problem, 8), 1);
+  TopkLadder<Accurate>::run(Call<f32>(held.problem, held.buffers, Stream{}));
+  held.expect_order("four numbers");
 }
 
 TEST(OnepassTopk, SelectsManyByTheirDigits) {

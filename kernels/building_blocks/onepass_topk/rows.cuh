@@ -75,10 +75,10 @@ struct AgainSource : TileSource<T, kThreads> {
 /// number of the access up to which `n` of the calling thread has its elements already; `floor`: one that
 /// holds for the whole row. Returns `n` of all its elements. All threads must call it after a barrier, and
 /// the candidates are there after the next one.
-template <class E, class T, int kMost>
+template <class E, class T, class Shared>
 ASSAY_RARE Normalizer select_again(const T* x, unsigned columns, unsigned from, Normalizer n, float floor,
-                                   int k, RowShared<T, kMost>& shared) {
-  constexpr int kThreads = RowSizes<kMost>::kThreads;
+                                   int k, Shared& shared) {
+  constexpr int kThreads = Shared::kThreads;
   const int thread = static_cast<int>(threadIdx.x);
   auto& buffer = shared.buffer;
   if (thread == 0) shared.count = buffer.count = 0;
@@ -121,23 +121,22 @@ ASSAY_RARE Normalizer select_again(const T* x, unsigned columns, unsigned from, 
 /// Keeps the hits of a tile, whose first access has number `first`. `size`: its accesses; `largest`: the
 /// calling thread's maximum; `few`: k is at most kLeastK. False if something found no room, or would find
 /// none. All lanes must call it.
-template <class T, int kMost>
-__device__ __forceinline__ bool keep_hits(const Held<T, kRowCount>& held, float largest, float floor,
-                                          unsigned first, unsigned size, bool few,
-                                          RowShared<T, kMost>& shared) {
-  constexpr int kThreads = RowSizes<kMost>::kThreads;
+template <class T, int kCount, class Shared>
+__device__ __forceinline__ bool keep_hits(const Held<T, kCount>& held, float largest, float floor,
+                                          unsigned first, unsigned size, bool few, Shared& shared) {
+  constexpr int kThreads = Shared::kThreads;
   const unsigned lanes = __ballot_sync(kAllLanes, largest >= floor), thread = threadIdx.x;
   if (few && __popc(lanes) > kManyLanes && floor != negative_infinity()) return false;
   if (!(largest >= floor)) return true;
   unsigned mask = 0;
 #pragma unroll
-  for (int i = 0; i < kRowCount; ++i)
+  for (int i = 0; i < kCount; ++i)
     if (as_floats(held.part[i]).largest >= floor && thread + static_cast<unsigned>(i) * kThreads < size)
       mask |= 1u << i;
   int slot = atomicAdd(&shared.count, __popc(mask));
   if (slot + __popc(mask) > shared.kHits) return false;
 #pragma unroll
-  for (int i = 0; i < kRowCount; ++i)
+  for (int i = 0; i < kCount; ++i)
     if (mask >> i & 1) {
       shared.hits[slot] = held.part[i];
       shared.numbers[slot++] = first + thread + static_cast<unsigned>(i) * kThreads;
@@ -145,12 +144,11 @@ __device__ __forceinline__ bool keep_hits(const Held<T, kRowCount>& held, float 
   return true;
 }
 
-/// Appends the candidates among the hits to the buffer. All threads must call it after a barrier, and meet at
-/// one afterwards. False if something found no room.
-template <class T, int kMost>
-__device__ __forceinline__ bool candidates_of_hits(const OneRow<T>& row, RowShared<T, kMost>& shared) {
-  constexpr int N = kPerAccess<T>, kThreads = RowSizes<kMost>::kThreads;
-  const float least = shared.bound.template bound<T>();
+/// Appends the elements of the hits that reach `least` to the buffer. `head`: column of the row's body. All
+/// threads must call it after a barrier, and meet at one afterwards. False if something found no room.
+template <class T, class Shared>
+__device__ __forceinline__ bool candidates_of_hits(unsigned head, float least, Shared& shared) {
+  constexpr int N = kPerAccess<T>, kThreads = Shared::kThreads;
   const int thread = static_cast<int>(threadIdx.x), elements = shared.count * N;
   const auto element = [&](int i) { return to_float(reinterpret_cast<const T*>(shared.hits)[i]); };
   bool room = true;
@@ -160,7 +158,7 @@ __device__ __forceinline__ bool candidates_of_hits(const OneRow<T>& row, RowShar
       mask |= element(i) >= least ? 1u << bit : 0u;
     room &= shared.buffer.push_each(mask, [&](int bit) {
       const int i = first + bit * kThreads;
-      return candidate(element(i), row.head + shared.numbers[i / N] * N + static_cast<unsigned>(i % N));
+      return candidate(element(i), head + shared.numbers[i / N] * N + static_cast<unsigned>(i % N));
     });
   }
   return room;
@@ -241,7 +239,7 @@ __device__ __forceinline__ void select_row(const OneRow<T>& row, int k, bool wan
       if (__syncthreads_or(shared.count > shared.kHits / 2)) {
         if (__syncthreads_or(shared.buffer.count > shared.kRoom / 2))  // before anything more is pushed
           shared.buffer.filter([&](Candidate c) { return ranked_logit(rank_of(c)) >= bound; });
-        room = candidates_of_hits(row, shared);
+        room = candidates_of_hits<T>(row.head, bound, shared);
         __syncthreads();  // the hits have been read
         if (thread == 0) shared.count = 0;
         __syncthreads();  // there is room again
@@ -275,8 +273,9 @@ __global__ void __launch_bounds__(RowSizes<kMost>::kThreads, kTopkBlocks<RowSize
   const Normalizer n = merge_lanes<E>(folded(shared.warps[thread % kWarps]), kWarps);
   if (m && thread == 0) store_normalizer(m, d, first + number, n);
   if (!wanted) return;
-  if (__syncthreads_or(!candidates_of_hits(row, shared))) {
-    select_again<E>(row.x, row.columns, row.accesses, n, shared.bound.template bound<T>(), to.k, shared);
+  const float least = shared.bound.template bound<T>();
+  if (__syncthreads_or(!candidates_of_hits<T>(row.head, least, shared))) {
+    select_again<E>(row.x, row.columns, row.accesses, n, least, to.k, shared);
     __syncthreads();  // the candidates are there
   }
   put_best<Form>(shared.buffer, to, row.x, first + number, V, n);

@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
   const int rank = static_cast<int>(blockIdx.x) % blocks;
   const bool wanted = to.values.base != nullptr;
   Ring ring(stages, ring_shared[0]);
+  wait_for_previous();
   if (thread == 0) {
     ring.start(pieces);
     at_first.arrived.start();

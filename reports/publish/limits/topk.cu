@@ -5,7 +5,8 @@
 //   us            the kernel, as it divides the launch
 //   rows_us       a block a row; rows_no_topk_us: (m, d) alone
 //   threads_*_us  blocks of so many threads that take rows in turn, or a part of a row each
-//   sharing_*_us  a cluster a row: threads of a block, blocks
+//   sharing_*_us  a cluster a row, tile by tile: threads of a block, blocks
+//   holding_*_us  a cluster a row, in registers: accesses of a thread, blocks
 //   no_exp_us     every exp is a multiplication
 //   no_topk_us    (m, d) alone: nothing is selected
 // `read_us`: the fastest read. Cold caches: buffers in turn, more than twice the L2. Prints a JSON line a
@@ -193,6 +194,20 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
     sharing("sharing_256_by_16_us", N256{}, 16, selected, true);
     sharing("sharing_512_by_16_us", N512{}, 16, selected, true);
     sharing("sharing_no_topk_us", N512{}, 16, Selected<T>{}, false);
+    const std::int64_t accesses = s.V / kPerAccess<T>;
+    const auto holding = [&](const char* name, auto each, int blocks, const Selected<T>& to, bool judge) {
+      if (onepass::slice_of(accesses, blocks) > onepass::kHoldingThreads * each()) return;
+      const auto run = [&](const Call<T>& c) { onepass::launch_holding<Fast, T, each()>(c, to, blocks); };
+      print(name, judge ? judged(name, run) : time(run));
+    };
+    using Four = std::integral_constant<int, 4>;
+    using Eight = std::integral_constant<int, 8>;
+    holding("holding_4_by_4_us", Four{}, 4, selected, true);
+    holding("holding_4_by_8_us", Four{}, 8, selected, true);
+    holding("holding_8_by_8_us", Eight{}, 8, selected, true);
+    holding("holding_4_by_16_us", Four{}, 16, selected, true);
+    holding("holding_8_by_16_us", Eight{}, 16, selected, true);
+    holding("holding_no_topk_us", Eight{}, 16, Selected<T>{}, false);
   }
   std::printf("}\n");
   std::fflush(stdout);

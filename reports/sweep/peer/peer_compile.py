@@ -3,7 +3,8 @@
 
 Triton and torch.compile compile a kernel at its first launch, some seconds for a shape, on one core. Here every shape
 is launched once in one of several processes. What they compile stays in the caches on the disk, where the timed
-launches find it. What goes wrong here is not said: the timed launch fails in the same way and its record says so.
+launches find it. Which of several compiled kernels is fastest is not kept: torch.compile finds that out by timing
+them, and here other processes use the GPU at the same time. What goes wrong here is not said: the timed launch fails in the same way and its record says so.
 """
 import multiprocessing
 import os
@@ -17,6 +18,11 @@ def launch_once(peer, dtype, rows, V, library):
     import torch
 
     from peer_bench import softmax_by_peer
+
+    if peer == "torch_compile":
+        import torch._inductor.config as inductor
+
+        inductor.autotune_local_cache = False
 
     x = torch.zeros(rows, V, device="cuda",
                     dtype={"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype])
