@@ -218,7 +218,8 @@ def topk_stages(folder, which):
            "rows in turn, through shared memory |", "|---|---|---|---|---|---|---|---|---|---|"]
     for r in records:
         above = lambda us: f"{us - r['read_us']:+.1f}" if us else ""
-        nothing = r.get("rows_no_topk_us") if newer and r["rows"] > 10 else r["no_topk_us"]
+        held = [us for name, us in r.items() if name.startswith("holding_") and name.endswith("no_topk_us")]
+        nothing = min(held) if held else r.get("rows_no_topk_us") if newer and r["rows"] > 10 else r["no_topk_us"]
         in_turn = min(us for name, us in r.items() if name.startswith("threads_"))
         values = r.get("values", 1 if r.get("equal") else 0)  # older records say only whether all logits are equal
         some = ", all equal" if values == 1 else f", {values} values" if values else ""
@@ -286,7 +287,7 @@ def main():
     parts = [[f"{Times(OF_H100).head}. {shares}"], goals(OF_H100)] if other else []
     parts += [[f"{t.head}. {shares}"], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    newest = topk_stages(OF_H100, "as it is") if other else []
+    newest = topk_stages(OF_H100, "before few rows were held in registers") if other else []
     of_folder = topk_stages(folder, "as it is")
     parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)

@@ -31,6 +31,15 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
+/// Lets the GPU start blocks of the next kernel from here on, if that is launched by launch_overlapping and
+/// if there is room. That kernel still waits for this one's end. Otherwise its blocks start when the last
+/// block of this one has ended. Worth it where few blocks do much after their loads.
+__device__ __forceinline__ void let_next_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /// Launches clusters of `blocks` blocks each, or blocks, if that is 1. The executor runs one kernel after the
 /// other. Errors are those of cudaGetLastError.
 template <class... P, class... A>

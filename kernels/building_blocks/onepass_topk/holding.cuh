@@ -13,17 +13,18 @@
 
 namespace assay::ASSAY_BACKEND::onepass {
 
-/// Threads of a block, and most accesses that one of them holds. The host executor has clusters of at most
-/// 1024 threads.
-inline constexpr int kHoldingThreads = kBackend == Backend::cuda ? kSharingThreads : kFewThreads;
+/// Threads of a block, and most accesses that one of them holds. Two launches fit on the GPU at a time if the
+/// blocks are small, and overlap then. The host executor has clusters of at most 1024 threads.
+inline constexpr int kHoldingThreads = kBackend == Backend::cuda ? kSelectThreads : kFewThreads,
+                     kMostHoldingThreads = kBackend == Backend::cuda ? kSharingThreads : kFewThreads;
 inline constexpr int kMostHolding = 8;
 /// Least and most groups of a row; its k is at most kFew. Most candidates that a block sends.
 inline constexpr int kLeastGroups = 128, kMostGroups = 256, kHoldingSends = kFew;
-static_assert(kFew <= kLeastGroups && kMostBlocks * kHoldingThreads / 32 <= kMostGroups);
+static_assert(kFew <= kLeastGroups && kMostBlocks * kSharingThreads / 32 <= kMostGroups);
 
-template <class T>
+template <class T, int kOfBlock>
 struct HoldingShared {
-  static constexpr int kThreads = kHoldingThreads, kWarps = kThreads / 32, kHits = 512;
+  static constexpr int kThreads = kOfBlock, kWarps = kThreads / 32, kHits = 512;
   alignas(16) unsigned ranks[kMostGroups];  // of the groups' maxima
   Barrier ranks_there, parts_there, candidates_there;
   unsigned least[kWarps];  // bounds as each warp knows them
@@ -39,20 +40,21 @@ struct HoldingShared {
   Candidate incoming[kMostBlocks * kHoldingSends];
 };
 /// Dynamic shared memory: a tile of select_again, or all that has arrived.
-inline constexpr std::size_t kHoldingBytes = std::size_t{kTileAccesses<kHoldingThreads>} * 16;
-static_assert(kHoldingBytes >= sizeof(Candidate) * kMostBlocks * kHoldingSends);
+template <int kThreads>
+inline constexpr std::size_t kHoldingBytes = std::size_t{kTileAccesses<kThreads>} * 16;
+static_assert(kHoldingBytes<kFewThreads> >= sizeof(Candidate) * kMostBlocks * kHoldingSends);
+static_assert(kHoldingBytes<kFewThreads> >= sizeof(Access<float>) * 512);
 
 /// Groups of a warp, so that a row has kLeastGroups at least. kMostGroups is no less than what they come to.
-__host__ __device__ constexpr int groups_of_warp(int blocks) {
-  const int warps = blocks * kHoldingThreads / 32;
+__host__ __device__ constexpr int groups_of_warp(int blocks, int threads) {
+  const int warps = blocks * threads / 32;
   return warps >= kLeastGroups ? 1 : kLeastGroups / warps;
 }
 
 /// The k-th largest of `count` ranks that lie in `shared`, or less. `count` is a power of two, and no larger
 /// than the number of threads, which share the comparisons. All threads must call it.
-template <class T>
-__device__ __forceinline__ unsigned kth_of_groups(int count, int k, HoldingShared<T>& shared) {
-  constexpr int kThreads = kHoldingThreads;
+template <class T, int kThreads>
+__device__ __forceinline__ unsigned kth_of_groups(int count, int k, HoldingShared<T, kThreads>& shared) {
   const int thread = static_cast<int>(threadIdx.x), share = kThreads / count;
   const unsigned own = shared.ranks[thread / share];
   int as_large = 0;
@@ -76,29 +78,29 @@ struct NoSum {
 
 /// Leaves the k best of at[0 .. n - 1] in shared.best. Changes `at`. All threads must call it after a
 /// barrier; the best are there after the next one. It is rare, so it takes no registers of what is usual.
-template <class T>
-ASSAY_RARE void k_best(Candidate* at, int n, int k, HoldingShared<T>& shared) {
+template <class T, int kThreads>
+ASSAY_RARE void k_best(Candidate* at, int n, int k, HoldingShared<T, kThreads>& shared) {
   order_by_buckets<kMostBlocks * kHoldingSends>(at, n, k, shared.buffer.bound.ranks, shared.buffer.order,
                                                 [&](int slot, Candidate c) { shared.best[slot] = c; });
 }
 
 /// A cluster of `blocks` blocks a row, a power of two. A slice has at most kCount accesses for each thread.
 /// `first`: number of the first row. Compute capability 9.0.
-template <class Form, class T, int kCount>
-__global__ void __launch_bounds__(kHoldingThreads, 2)
+template <class Form, class T, int kCount, int kThreads>
+__global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
     topk_holding(Rows<const T> logits, std::int64_t V, int blocks, Selected<T> to, float* m, float* d,
                  std::int64_t first) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   __trap();  // never launched: largest_cluster refuses code for older GPUs
 #else
   using E = typename Form::Exp;
-  using Shared = HoldingShared<T>;
-  constexpr int N = kPerAccess<T>, kThreads = kHoldingThreads, kWarps = Shared::kWarps;
+  using Shared = HoldingShared<T, kThreads>;
+  constexpr int N = kPerAccess<T>, kWarps = Shared::kWarps;
   ASSAY_SHARED(Shared, of_block, 1);
   ASSAY_DYNAMIC_SHARED(Access<T>, room);
   Shared& shared = of_block[0];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32, k = to.k;
-  const int rank = static_cast<int>(blockIdx.x) % blocks, groups = groups_of_warp(blocks);
+  const int rank = static_cast<int>(blockIdx.x) % blocks, groups = groups_of_warp(blocks, kThreads);
   const int all_groups = blocks * kWarps * groups;
   const std::int64_t row = blockIdx.x / static_cast<unsigned>(blocks);
   const bool wanted = to.values.base != nullptr;
@@ -124,6 +126,7 @@ __global__ void __launch_bounds__(kHoldingThreads, 2)
   wait_for_previous();
   Held<T, kCount> held;
   held.load(slice.from, slice.count, thread, kThreads);
+  let_next_start();
   const float edge_x = edge >= 0 ? to_float(x[edge]) : negative_infinity();
   const float own = fmaxf(held.largest(), edge_x);
   const float of_group = largest_of_lanes(own, groups);

@@ -27,8 +27,11 @@ namespace assay::ASSAY_BACKEND::onepass {
 /// Most parts of a row, and most candidates that they leave together.
 inline constexpr std::int64_t kMostParts = 256, kMostLeft = 8192;
 
-/// Least and most accesses of a block that shares a row; least of one that holds a part of it.
-inline constexpr std::int64_t kLeastShared = 512, kMostShared = 32768, kLeastHolding = 256;
+/// Least and most accesses of a block that shares a row; most that a block of kHoldingThreads holds.
+inline constexpr std::int64_t kLeastShared = 512, kMostShared = 32768,
+                              kFullHolding = kHoldingThreads * kMostHolding;
+/// Blocks that hold a row, where these can hold it.
+inline constexpr int kUsualHolding = 8;
 
 /// For the host executor a few, so that it has rows in parts, too.
 inline std::int64_t topk_multiprocessors() {
@@ -81,14 +84,28 @@ inline int topk_sharing_blocks(const Problem& p, int threads, int most) {
   return accesses <= blocks * kMostShared ? blocks : 1;
 }
 
-/// Blocks that hold a row together, or 1: as many as there are, if each has kLeastHolding accesses.
-inline int topk_holding_blocks(const Problem& p, int most) {
-  const std::int64_t accesses = topk_accesses(p);
-  int blocks = 1;
-  while (2 * blocks <= most && 2 * blocks * p.rows <= 2 * topk_multiprocessors() &&
-         2 * blocks * kLeastHolding <= accesses)
-    blocks *= 2;
-  return slice_of(accesses + 2, blocks) <= kHoldingThreads * kMostHolding ? blocks : 1;
+/// A cluster that holds a row: its blocks, 1 if there is none, their threads, and accesses of a thread.
+struct HoldingStep {
+  int blocks = 1, threads = kHoldingThreads, count = kMostHolding;
+};
+/// Measured on an H200: of up to 8 blocks as many as give each thread 4 accesses, if a multiprocessor then
+/// has one block at most, or 8, if it has two. Then more threads, then 16 blocks, for which a GPU finds room
+/// more slowly. A row of up to kFullHolding / 2 accesses is faster in one block. `most`: largest cluster.
+inline HoldingStep topk_holding_step(const Problem& p, int most) {
+  const std::int64_t accesses = topk_accesses(p) + 2, multiprocessors = topk_multiprocessors();
+  HoldingStep s;
+  const auto slice = [&] { return slice_of(accesses, s.blocks); };
+  const auto may_double = [&](std::int64_t blocks_of_gpu, int up_to) {
+    return 2 * s.blocks * p.rows <= blocks_of_gpu && 2 * s.blocks <= std::min(most, up_to);
+  };
+  while ((slice() > kFullHolding / 2 && may_double(multiprocessors, kUsualHolding)) ||
+         (slice() > kFullHolding && may_double(2 * multiprocessors, kUsualHolding)))
+    s.blocks *= 2;
+  if (slice() > kFullHolding) s.threads = kMostHoldingThreads;
+  while (slice() > s.threads * s.count && may_double(2 * multiprocessors, kMostBlocks)) s.blocks *= 2;
+  if (slice() > s.threads * s.count) return {};
+  if (slice() <= kFullHolding / 2) s.count /= 2;
+  return s;
 }
 
 /// Largest number of additions on a path from a term to the sum.
@@ -196,31 +213,35 @@ bool shared_by_clusters(const Call<T>& c, const Selected<T>& to) {
   return blocks > 1;
 }
 /// A cluster of `blocks` blocks holds a row.
-template <class Form, class T, int kCount>
+template <class Form, class T, int kCount, int kThreads>
 void launch_holding(const Call<T>& c, const Selected<T>& to, int blocks) {
-  const auto kernel = topk_holding<Form, T, kCount>;
+  const auto kernel = topk_holding<Form, T, kCount, kThreads>;
 #if defined(__CUDACC__)
   cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kHoldingBytes));
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(kHoldingBytes<kThreads>));
 #endif
   const std::int64_t rows = c.problem.rows, most = c.blocks();
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
-    launch_overlapping(kernel, static_cast<unsigned>(count), blocks, kHoldingThreads, kHoldingBytes, c.stream,
-                       Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, blocks, to, c.m, c.d,
-                       first);
+    launch_overlapping(kernel, static_cast<unsigned>(count), blocks, kThreads, kHoldingBytes<kThreads>,
+                       c.stream, Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, blocks, to,
+                       c.m, c.d, first);
   }
 }
 /// False if nobody can hold these rows.
 template <class Form, class T>
 bool held_by_clusters(const Call<T>& c, const Selected<T>& to) {
-  const int most = largest_cluster<kHoldingBytes, kHoldingThreads>(topk_holding<Form, T, kMostHolding>);
-  const int blocks = topk_holding_blocks(c.problem, most);
-  if (blocks == 1) return false;
-  if (slice_of(topk_accesses(c.problem) + 2, blocks) <= kHoldingThreads * kMostHolding / 2)
-    launch_holding<Form, T, kMostHolding / 2>(c, to, blocks);
+  constexpr int kHalf = kMostHolding / 2, kUsual = kHoldingThreads, kMost = kMostHoldingThreads;
+  const int most = largest_cluster<kHoldingBytes<kMost>, kMost>(topk_holding<Form, T, kMostHolding, kMost>);
+  const HoldingStep s = topk_holding_step(c.problem, most);
+  if (s.blocks == 1) return false;
+  if (s.count == kHalf)
+    launch_holding<Form, T, kHalf, kUsual>(c, to, s.blocks);
+  else if (s.threads == kUsual)
+    launch_holding<Form, T, kMostHolding, kUsual>(c, to, s.blocks);
   else
-    launch_holding<Form, T, kMostHolding>(c, to, blocks);
+    launch_holding<Form, T, kMostHolding, kMost>(c, to, s.blocks);
   return true;
 }
 /// True if the hits of a row find room in the kernel for k up to kFew, which does not thin them out. Of

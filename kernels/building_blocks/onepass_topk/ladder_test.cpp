@@ -247,8 +247,8 @@ template <class T>
 void expect_held(std::int64_t rows, std::int64_t V, int k, std::size_t offset, int blocks) {
   for (const Filling& f : kFillings) {
     Launch<T> held(f.of, rows, V, k, offset), parts(f.of, rows, V, k, offset);
-    EXPECT_EQ(topk_holding_blocks(held.problem, 8), blocks) << V;
-    const Stream stream;
+    EXPECT_EQ(topk_holding_step(held.problem, 8).blocks, blocks) << V;
+    const Stream stream;  // a call keeps a reference
     const Call<T> call(held.problem, held.buffers, stream);
     EXPECT_TRUE(held_by_clusters<Accurate>(call, selected(call)));
     launch_in_parts(parts);
@@ -258,7 +258,8 @@ void expect_held(std::int64_t rows, std::int64_t V, int k, std::size_t offset, i
 }
 
 TEST(OnepassTopk, HoldsFewRows) {
-  expect_held<f32>(2, 6000, 30, 3, 4);
+  expect_held<f32>(2, 6000, 30, 3, 2);
+  expect_held<f32>(1, 6000, 9, 1, 4);
   expect_held<f32>(1, 2060, 1, 1, 2);
   expect_held<f32>(1, 32765, 33, 2, 8);
   expect_held<f16>(1, 65529, 64, 5, 8);
@@ -271,11 +272,10 @@ TEST(OnepassTopk, HoldsOnlyWhatRegistersHold) {
   p.in = Dtype::f32;
   p.rows = 1;
   const std::int64_t most = 8 * kHoldingThreads * kMostHolding;
-  for (std::int64_t V = 1; V < 5 * most; V += 1 + V / 99) {
-    p.V = V;
-    const int blocks = topk_holding_blocks(p, 8);
+  for (std::int64_t V = p.V = 1; V < 5 * most; p.V = V += 1 + V / 99) {
+    const int blocks = topk_holding_step(p, 8).blocks;
     if (blocks == 1) {
-      EXPECT_TRUE(V / 4 < 2 * kLeastHolding + 2 || V / 4 > most - 2) << V;
+      EXPECT_TRUE(V / 4 <= kFullHolding / 2 || V / 4 > most - 2) << V;
       continue;
     }
     for (const std::int64_t accesses : {V / 4, V / 4 - 2}) {
@@ -284,27 +284,27 @@ TEST(OnepassTopk, HoldsOnlyWhatRegistersHold) {
     }
   }
   p.rows = 5;
-  p.V = 32000;
-  EXPECT_EQ(topk_holding_blocks(p, 8), 1);  // enough rows for the GPU
+  p.V = 8000;
+  EXPECT_EQ(topk_holding_step(p, 8).blocks, 1);  // enough rows for the GPU
 }
 
 TEST(OnepassTopk, ClustersOfEverySizeHaveEnoughGroups) {
-  for (const int blocks : {2, 4, 8}) {
-    const int groups = blocks * kHoldingThreads / 32 * groups_of_warp(blocks);
-    EXPECT_GE(groups, kLeastGroups);
-    EXPECT_LE(groups, std::min(kMostGroups, kHoldingThreads));
-    EXPECT_LE(blocks * groups_of_warp(blocks), 32);
-  }
+  for (const auto& [threads, most] : {std::pair{128, 8}, {256, 16}, {512, 16}})
+    for (int blocks = 2; blocks <= most; blocks *= 2) {
+      const int groups = blocks * threads / 32 * groups_of_warp(blocks, threads);
+      EXPECT_TRUE(groups >= kLeastGroups && groups <= std::min(kMostGroups, threads)) << groups;
+      EXPECT_LE(blocks * groups_of_warp(blocks, threads), 32);
+    }
 }
 
 TEST(OnepassTopk, HoldsRowsInSeveralLaunches) {
-  Launch<f32> l(kFillings[0].of, 3, 4000, 7, 1);
+  Launch<f32> l(kFillings[0].of, 3, 5000, 7, 1);
   Stream one_row;
   one_row.max_blocks = 1;
   const Call<f32> call(l.problem, l.buffers, one_row);
   ASSERT_TRUE(held_by_clusters<Accurate>(call, selected(call)));
   l.expect_order("a launch a row");
-  for (int r = 0; r < 3; ++r) EXPECT_GT(l.m[static_cast<std::size_t>(r)], 3.0f);
+  EXPECT_GT(l.m[2], 3.0f);
 }
 
 TEST(OnepassTopk, AsManyBlocksShareARowAsHaveOneTileEach) {
@@ -357,7 +357,7 @@ TEST(OnepassTopk, FewerNumbersThanKInARowThatIsShared) {
   TopkLadder<Accurate>::run(Call<f32>(l.problem, l.buffers, Stream{}));
   l.expect_order("five numbers");
   Launch<f32> held(only, 1, 28000, 20, 2);
-  ASSERT_GT(topk_holding_blocks(held.problem, 8), 1);
+  ASSERT_GT(topk_holding_step(held.problem, 8).blocks, 1);
   TopkLadder<Accurate>::run(Call<f32>(held.problem, held.buffers, Stream{}));
   held.expect_order("four numbers");
 }

@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
     const std::size_t bytes = sizeof(Normalizer) + (wanted ? sizeof(Candidate) * kSends : 0);
     if (rank == 0) at_first.arrived.expect(blocks * static_cast<int>(bytes));
   }
+  let_next_start();
   cluster_arrive();
   select_piece<E>(pieces, blockIdx.x, k, wanted, ring, buffer, shared[0]);
   Normalizer n = shared[0].template merged<E>();

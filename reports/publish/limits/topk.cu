@@ -6,7 +6,7 @@
 //   rows_us       a block a row; rows_no_topk_us: (m, d) alone
 //   threads_*_us  blocks of so many threads that take rows in turn, or a part of a row each
 //   sharing_*_us  a cluster a row, tile by tile: threads of a block, blocks
-//   holding_*_us  a cluster a row, in registers: accesses of a thread, blocks
+//   holding_*_us  a cluster a row, in registers: accesses of a thread, threads of a block, blocks
 //   no_exp_us     every exp is a multiplication
 //   no_topk_us    (m, d) alone: nothing is selected
 // `read_us`: the fastest read. Cold caches: buffers in turn, more than twice the L2. Prints a JSON line a
@@ -194,30 +194,42 @@ void measure(const Pool& pool, const char* dtype, const Shape& s) {
     sharing("sharing_256_by_16_us", N256{}, 16, selected, true);
     sharing("sharing_512_by_16_us", N512{}, 16, selected, true);
     sharing("sharing_no_topk_us", N512{}, 16, Selected<T>{}, false);
+  }
+  if (s.rows <= 66 && s.k <= onepass::kFew) {
     const std::int64_t accesses = s.V / kPerAccess<T>;
-    const auto holding = [&](const char* name, auto each, int blocks, const Selected<T>& to, bool judge) {
-      if (onepass::slice_of(accesses, blocks) > onepass::kHoldingThreads * each()) return;
-      const auto run = [&](const Call<T>& c) { onepass::launch_holding<Fast, T, each()>(c, to, blocks); };
-      print(name, judge ? judged(name, run) : time(run));
+    const auto holding = [&](auto each, auto n, int blocks, const Selected<T>& to, bool judge) {
+      const std::int64_t slice = onepass::slice_of(accesses, blocks);
+      if (slice > n() * each() || slice * 8 < n() * each()) return;
+      const auto run = [&](const Call<T>& c) {
+        onepass::launch_holding<Fast, T, each(), n()>(c, to, blocks);
+      };
+      const std::string name = "holding_" + std::to_string(each()) + "_of_" + std::to_string(n()) + "_by_" +
+                               std::to_string(blocks) + (judge ? "_us" : "_no_topk_us");
+      print(name.c_str(), judge ? judged(name.c_str(), run) : time(run));
     };
+    using N256 = std::integral_constant<int, 256>;
+    using N512 = std::integral_constant<int, 512>;
     using Four = std::integral_constant<int, 4>;
     using Eight = std::integral_constant<int, 8>;
-    holding("holding_4_by_4_us", Four{}, 4, selected, true);
-    holding("holding_4_by_8_us", Four{}, 8, selected, true);
-    holding("holding_8_by_8_us", Eight{}, 8, selected, true);
-    holding("holding_4_by_16_us", Four{}, 16, selected, true);
-    holding("holding_8_by_16_us", Eight{}, 16, selected, true);
-    holding("holding_no_topk_us", Eight{}, 16, Selected<T>{}, false);
+    for (const int blocks : {2, 4, 8, 16}) {
+      holding(Four{}, N256{}, blocks, selected, true);
+      holding(Eight{}, N256{}, blocks, selected, true);
+      holding(Four{}, N512{}, blocks, selected, true);
+      holding(Eight{}, N512{}, blocks, selected, true);
+      holding(Eight{}, N256{}, blocks, Selected<T>{}, false);
+    }
   }
   std::printf("}\n");
   std::fflush(stdout);
 }
 
 constexpr Shape kShapes[] = {
-    {4000, 8192, 5},      {4000, 8192, 30},     {4000, 16384, 5},      {4000, 16384, 30},   {4000, 32768, 5},
-    {4000, 32768, 30},    {4000, 131072, 5},    {4000, 131072, 30},    {4000, 262144, 30},  {4000, 32768, 64},
-    {4000, 32768, 256},   {4000, 131072, 256},  {4000, 262144, 64},    {4000, 262144, 256}, {10, 128256, 5},
-    {10, 128256, 30},     {10, 262144, 30},     {10, 1048576, 30},     {1, 128256, 30},     {10, 25000, 30},
+    {4000, 8192, 5},      {4000, 8192, 30},     {4000, 16384, 5},      {4000, 16384, 30},
+    {4000, 32768, 5},     {4000, 32768, 30},    {4000, 131072, 5},     {4000, 131072, 30},
+    {4000, 262144, 30},   {4000, 32768, 64},    {4000, 32768, 256},    {4000, 131072, 256},
+    {4000, 262144, 64},   {4000, 262144, 256},  {10, 128256, 5},       {10, 128256, 30},
+    {10, 262144, 30},     {10, 1048576, 30},    {1, 128256, 30},       {10, 25000, 30},
+    {32, 8192, 30},       {32, 32768, 30},      {32, 131072, 30},      {10, 8192, 30},
     {4000, 32000, 30, 1}, {4000, 32000, 30, 8}, {4000, 32000, 30, 100}};
 
 /// One shape in this process.
