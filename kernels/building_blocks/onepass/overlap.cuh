@@ -31,14 +31,32 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
-/// Lets the GPU start blocks of the next kernel from here on, if that is launched by launch_overlapping and
-/// if there is room. That kernel still waits for this one's end. Otherwise its blocks start when the last
-/// block of this one has ended. Worth it where few blocks do much after their loads.
+/// When all blocks of this kernel have called it, the GPU may start blocks of the next kernel, if that is
+/// launched by launch_overlapping and there is room. That kernel still waits for this one's end. Without the
+/// call its blocks start when the last block of this one has ended. Worth it where few blocks do much after
+/// their loads.
 __device__ __forceinline__ void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
+
+#if defined(__CUDACC__)
+/// True if a kernel was compiled for compute capability 9.0 or later. Older code does not wait in
+/// wait_for_previous. The same of all kernels of one build, so that each kind of kernel is asked once.
+template <class Kernel>
+bool waits(Kernel kernel) {
+  static thread_local int known = -1;
+  cudaFuncAttributes code{};
+  if (known < 0) known = cudaFuncGetAttributes(&code, kernel) == cudaSuccess && code.ptxVersion >= 90;
+  return known == 1;
+}
+#else
+template <class Kernel>
+bool waits(Kernel) {
+  return true;
+}
+#endif
 
 /// Launches clusters of `blocks` blocks each, or blocks, if that is 1. The executor runs one kernel after the
 /// other. Errors are those of cudaGetLastError.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Few rows: the blocks of a cluster hold a row in registers, each a slice. Their groups of lanes send each
-// other their maxima. So all blocks know one bound of the whole row, which few elements reach: about
-// k + k^2 / 256. While the maxima are on their way, the exps are added. The elements that reach the bound go
-// to the first block, with (m, d) of each block, and it puts them in order.
+// other their maxima. So all blocks know one bound of the whole row, which few elements reach: of logits in
+// random order about k + k^2 / 256. While the maxima are on their way, the exps are added. The elements that
+// reach the bound go to the first block, with (m, d) of each block, and it puts them in order.
 //
-// A block where more reach the bound than there is room for, because many logits are equal, reads its slice
-// again and sends its k best.
+// Where a slice has many of the largest logits, as in a vocabulary that is sorted by frequency, more of its
+// elements reach the bound than there is room for. Such a block finds a bound of its own, and reads its
+// slice again. If that is not enough either, because many logits are equal, it selects tile by tile. It sends
+// its k best.
 #pragma once
 
 #include "kernels/building_blocks/onepass/cluster.cuh"
@@ -51,7 +53,7 @@ __host__ __device__ constexpr int groups_of_warp(int blocks, int threads) {
   return warps >= kLeastGroups ? 1 : kLeastGroups / warps;
 }
 
-/// The k-th largest of `count` ranks that lie in `shared`, or less. `count` is a power of two, and no larger
+/// The k-th largest of `count` ranks that lie in `shared`. `count` is a power of two, and no larger
 /// than the number of threads, which share the comparisons. All threads must call it.
 template <class T, int kThreads>
 __device__ __forceinline__ unsigned kth_of_groups(int count, int k, HoldingShared<T, kThreads>& shared) {
@@ -77,11 +79,47 @@ struct NoSum {
 };
 
 /// Leaves the k best of at[0 .. n - 1] in shared.best. Changes `at`. All threads must call it after a
-/// barrier; the best are there after the next one. It is rare, so it takes no registers of what is usual.
+/// barrier; the best are there after the next one. A call, so that it takes no registers of what is usual.
 template <class T, int kThreads>
 ASSAY_RARE void k_best(Candidate* at, int n, int k, HoldingShared<T, kThreads>& shared) {
   order_by_buckets<kMostBlocks * kHoldingSends>(at, n, k, shared.buffer.bound.ranks, shared.buffer.order,
                                                 [&](int slot, Candidate c) { shared.best[slot] = c; });
+}
+
+/// The candidates of a block: what reaches `floor` of its slice and of the row's edge. `own`: the calling
+/// thread's maximum, its edge included; `edge`: column of its edge element, or -1. False if there was no
+/// room. All threads must call it when shared.count and shared.buffer.count are 0.
+template <class T, int kCount, int kThreads>
+__device__ __forceinline__ bool collect_slice(const Held<T, kCount>& held, const Slice<T, int>& slice,
+                                              unsigned head, std::int64_t edge, float edge_x, float own,
+                                              float floor, HoldingShared<T, kThreads>& shared) {
+  bool room = keep_hits(held, own, floor, static_cast<unsigned>(slice.first),
+                        static_cast<unsigned>(slice.count), false, shared);
+  if (edge >= 0 && edge_x >= floor)
+    room &= shared.buffer.push(candidate(edge_x, static_cast<unsigned>(edge)));
+  if (__syncthreads_or(!room)) return false;
+  return !__syncthreads_or(!candidates_of_hits<T>(head, floor, shared));
+}
+
+/// The same after there was no room: with a bound of the slice itself, and if that is not enough, tile by
+/// tile. Leaves the slice's k best, or more. Returns the column from which theirs are counted.
+template <int kCount, class T, int kThreads>
+ASSAY_RARE unsigned select_slice(const T* x, std::int64_t V, const Parts<T> parts, const Slice<T, int> slice,
+                                 std::int64_t edge, float own, float bound, int k, bool first, bool last,
+                                 HoldingShared<T, kThreads>& shared) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) shared.buffer.count = shared.count = 0;  // seen after a barrier of groups_bound
+  const float floor = higher(bound, groups_bound<T>({own, negative_infinity()}, k, shared.buffer.bound));
+  Held<T, kCount> held;
+  held.load(slice.from, slice.count, thread, kThreads);
+  const float edge_x = edge >= 0 ? to_float(x[edge]) : negative_infinity();
+  if (collect_slice(held, slice, static_cast<unsigned>(parts.head), edge, edge_x, own, floor, shared))
+    return 0;
+  const std::int64_t begin = first ? 0 : parts.head + std::int64_t{slice.first} * kPerAccess<T>,
+                     end = last ? V : parts.head + std::int64_t{slice.first + slice.count} * kPerAccess<T>;
+  select_again<NoSum>(x + begin, static_cast<unsigned>(end - begin), ~0u, identity(), floor, k, shared);
+  __syncthreads();  // the candidates are there
+  return static_cast<unsigned>(begin);
 }
 
 /// A cluster of `blocks` blocks a row, a power of two. A slice has at most kCount accesses for each thread.
@@ -95,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
 #else
   using E = typename Form::Exp;
   using Shared = HoldingShared<T, kThreads>;
-  constexpr int N = kPerAccess<T>, kWarps = Shared::kWarps;
+  constexpr int kWarps = Shared::kWarps;
   ASSAY_SHARED(Shared, of_block, 1);
   ASSAY_DYNAMIC_SHARED(Access<T>, room);
   Shared& shared = of_block[0];
@@ -149,21 +187,10 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
   const unsigned least = kth_of_groups(all_groups, k, shared);
   const float bound = least <= unsigned_rank(negative_infinity()) ? negative_infinity() : ranked_logit(least);
   const float floor = wanted ? bound : quiet_nan();
-  bool kept = keep_hits(held, own, floor, static_cast<unsigned>(slice.first),
-                        static_cast<unsigned>(slice.count), false, shared);
-  if (edge >= 0 && edge_x >= floor)
-    kept &= shared.buffer.push(candidate(edge_x, static_cast<unsigned>(edge)));
-  bool again = __syncthreads_or(!kept);
-  if (!again)
-    again = __syncthreads_or(!candidates_of_hits<T>(static_cast<unsigned>(parts.head), floor, shared));
-  unsigned begin = 0;  // column of what the candidates' columns count from
-  if (again) {
-    const auto end = static_cast<unsigned>(
-        rank == blocks - 1 ? V : parts.head + std::int64_t{slice.first + slice.count} * N);
-    if (rank != 0) begin = static_cast<unsigned>(parts.head + std::int64_t{slice.first} * N);
-    select_again<NoSum>(x + begin, end - begin, ~0u, n, bound, k, shared);
-    __syncthreads();  // the candidates are there
-  }
+  unsigned begin = 0;  // column from which the candidates' columns are counted
+  if (!collect_slice(held, slice, static_cast<unsigned>(parts.head), edge, edge_x, own, floor, shared))
+    begin =
+        select_slice<kCount>(x, V, parts, slice, edge, own, bound, k, rank == 0, rank == blocks - 1, shared);
 
   n = merge_lanes<E>(folded(shared.warps[lane % kWarps]), kWarps);
   const int count = shared.buffer.size(), some = count <= kHoldingSends ? count : k;
@@ -174,9 +201,9 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
     send(peer_address(shared_address(shared.parts + rank), 0), bits, barrier);
     send(peer_address(shared_address(shared.counts + rank), 0), static_cast<std::uint64_t>(some), barrier);
   }
-  const SharedAddress barrier = peer_address(shared.candidates_there.address(), 0);
   const auto leave = [&](int slot, Candidate c) {
-    send(peer_address(shared_address(shared.incoming + rank * kHoldingSends + slot), 0), c - begin, barrier);
+    send(peer_address(shared_address(shared.incoming + rank * kHoldingSends + slot), 0), c - begin,
+         peer_address(shared.candidates_there.address(), 0));
   };
   const Candidate* from = shared.buffer.at;
   if (some != count) {
@@ -214,6 +241,8 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
   };
   if (total <= kComparedWithAll) {
     order_few<kThreads>(all, total, k, use);
+  } else if (total <= 2 * kComparedWithAll) {
+    order_few<kThreads, 2 * kComparedWithAll>(all, total, k, use);
   } else {
     k_best(all, total, k, shared);
     __syncthreads();  // the best are there

@@ -89,8 +89,9 @@ struct HoldingStep {
   int blocks = 1, threads = kHoldingThreads, count = kMostHolding;
 };
 /// Measured on an H200: of up to 8 blocks as many as give each thread 4 accesses, if a multiprocessor then
-/// has one block at most, or 8, if it has two. Then more threads, then 16 blocks, for which a GPU finds room
-/// more slowly. A row of up to kFullHolding / 2 accesses is faster in one block. `most`: largest cluster.
+/// has one block at most, or 8, if it has two. Two blocks at least. Then more threads, then 16 blocks, for
+/// which a GPU finds room more slowly. A row of up to kFullHolding / 2 accesses is faster in one block.
+/// `most`: largest cluster.
 inline HoldingStep topk_holding_step(const Problem& p, int most) {
   const std::int64_t accesses = topk_accesses(p) + 2, multiprocessors = topk_multiprocessors();
   HoldingStep s;
@@ -99,7 +100,8 @@ inline HoldingStep topk_holding_step(const Problem& p, int most) {
     return 2 * s.blocks * p.rows <= blocks_of_gpu && 2 * s.blocks <= std::min(most, up_to);
   };
   while ((slice() > kFullHolding / 2 && may_double(multiprocessors, kUsualHolding)) ||
-         (slice() > kFullHolding && may_double(2 * multiprocessors, kUsualHolding)))
+         (slice() > kFullHolding && may_double(2 * multiprocessors, kUsualHolding)) ||
+         (slice() > kFullHolding / 2 && may_double(2 * multiprocessors, 2)))
     s.blocks *= 2;
   if (slice() > kFullHolding) s.threads = kMostHoldingThreads;
   while (slice() > s.threads * s.count && may_double(2 * multiprocessors, kMostBlocks)) s.blocks *= 2;
@@ -263,8 +265,13 @@ void launch_rows(const Call<T>& c, const Selected<T>& to) {
   const std::int64_t rows = c.problem.rows, most = c.blocks();
   for (std::int64_t first = 0; first < rows; first += most) {
     const std::int64_t count = std::min(most, rows - first);
-    launch_overlapping(topk_rows<Form, T, kMost>, static_cast<unsigned>(count), 1, kThreads, 0, c.stream,
-                       Rows<const T>{c.logits.row(first), count, c.logits.pitch}, c.V, to, c.m, c.d, first);
+    const auto kernel = topk_rows<Form, T, kMost>;
+    const auto blocks = static_cast<unsigned>(count);
+    const Rows<const T> part{c.logits.row(first), count, c.logits.pitch};
+    if (waits(kernel))
+      launch_overlapping(kernel, blocks, 1, kThreads, 0, c.stream, part, c.V, to, c.m, c.d, first);
+    else
+      launch(kernel, blocks, kThreads, 0, c.stream, part, c.V, to, c.m, c.d, first);
   }
 }
 /// The k best, k up to kStreamK.

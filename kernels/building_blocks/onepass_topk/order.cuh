@@ -48,10 +48,10 @@ struct Buckets {
 /// Up to this many candidates each is compared with all others.
 inline constexpr int kComparedWithAll = 64;
 
-/// kComparedWithAll candidates at most. Neighbouring lanes share the comparisons of a candidate.
-template <int kThreads, class F>
+/// kMost candidates at most. Neighbouring lanes share the comparisons of a candidate.
+template <int kThreads, int kMost = kComparedWithAll, class F>
 __device__ __forceinline__ void order_few(const Candidate* at, int n, int k, F use) {
-  constexpr int kShare = kThreads / kComparedWithAll;
+  constexpr int kShare = kThreads / kMost;
   static_assert(kShare >= 1 && kShare <= 32);
   const int thread = static_cast<int>(threadIdx.x), i = thread / kShare, part = thread % kShare;
   if (thread / 32 * 32 >= n * kShare) return;  // the whole warp

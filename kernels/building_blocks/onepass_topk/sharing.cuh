@@ -59,15 +59,16 @@ __global__ void __launch_bounds__(kThreads, kTopkBlocks<kThreads>)
   select_piece<E>(pieces, blockIdx.x, k, wanted, ring, buffer, shared[0]);
   Normalizer n = shared[0].template merged<E>();
   cluster_wait();  // the first block's barrier has been started
-  const SharedAddress barrier = peer_address(at_first.arrived.address(), 0);
+  // Taken only by a thread that sends: when all has come that is expected, the first block may end.
+  const auto barrier = [&] { return peer_address(at_first.arrived.address(), 0); };
   if (thread == 0) {
     std::uint64_t bits;
     memcpy(&bits, &n, sizeof bits);
-    send(peer_address(shared_address(at_first.parts + rank), 0), bits, barrier);
+    send(peer_address(shared_address(at_first.parts + rank), 0), bits, barrier());
   }
   if (wanted) {
-    const auto leave = [=](int slot, Candidate c) {
-      send(peer_address(shared_address(incoming + rank * kSends + slot), 0), c, barrier);
+    const auto leave = [&](int slot, Candidate c) {
+      send(peer_address(shared_address(incoming + rank * kSends + slot), 0), c, barrier());
     };
     const int count = buffer.size(), some = count <= kSends ? count : k;
     if (some == count)

@@ -313,7 +313,7 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
   for (int time = 0; time < 2; ++time) {
     ASSERT_EQ(std::system(line.c_str()), 0);
     const std::vector<SweepRecord> peers = read_sweep(folder_ / "peers.jsonl");
-    ASSERT_EQ(peers.size(), 9u);
+    ASSERT_EQ(peers.size(), 10u);
     for (const SweepRecord& r : peers) {
       EXPECT_EQ(r.role, "peer");
       EXPECT_EQ(r.status, "not_run");
