@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One shape of one peer on this GPU: makes logits and buffers, times the launches, and has the outputs judged."""
 import concurrent.futures
+import gc
 import math
 import os
 import shutil
@@ -345,6 +346,7 @@ def measure(r, a, torch, ceilings, inputs, graders):
             pass  # without pynvml
     except Exception as e:
         explain(r, torch, e)
+    gc.collect()  # a bench refers to itself, and holds its buffers until it is collected
     torch.cuda.empty_cache()
 
     def finish():
