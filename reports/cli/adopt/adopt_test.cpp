@@ -124,6 +124,17 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   EXPECT_NE(other.out.find("there is no kernel safe_block/f32@host"), other.out.npos) << other.out;
 }
 
+/// Probes choose their own row lengths, so they are not planned by those.
+TEST_F(Adopt, ProbesAreReplayedToo) {
+  ASSERT_EQ(adopt("safe_block/f32@host --family probe").status, kPassed);
+  const nlohmann::json j = json();
+  ASSERT_FALSE(j["cases"].empty());
+  for (const auto& c : j["cases"]) EXPECT_EQ(c["family"], "probe") << c;
+  const Outcome again = verify("--cases 1000");
+  EXPECT_EQ(again.status, kPassed) << again.out << again.err;
+  EXPECT_NE(again.out.find("all as certified"), again.out.npos) << again.out;
+}
+
 TEST_F(Adopt, AWrongKernelFailsAndTheCertificateSaysByWhichCheck) {
   const Outcome o = adopt("mutant.no_max/f32@host --only shapes");
   ASSERT_EQ(o.status, kFailed) << o.out << o.err;

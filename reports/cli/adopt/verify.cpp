@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "accuracy/conformance/conformance.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
 #include "reference/k_range.hpp"
@@ -112,8 +113,13 @@ Record run_again(const CertifiedCase& c, const Certificate& from, const Variant&
   o.extent = from.extent == "quick"  ? conformance::Extent::quick
              : from.extent == "full" ? conformance::Extent::full
                                      : conformance::Extent::normal;
-  o.narrow = {c.family, c.setup, c.V, c.rows, {}, {}, parse_op(c.op)};
-  if (c.k > 0) o.narrow.k = c.k;
+  // Probes choose their own sizes: by those, none is planned.
+  if (c.family == kProbeFamily) {
+    o.narrow.family = c.family;
+  } else {
+    o.narrow = {c.family, c.setup, c.V, c.rows, {}, {}, parse_op(c.op)};
+    if (c.k > 0) o.narrow.k = c.k;
+  }
   o.seed = c.seed;
   o.threads = 1;
   o.target = words;
