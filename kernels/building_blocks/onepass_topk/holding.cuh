@@ -45,9 +45,9 @@ struct HoldingShared {
 template <int kThreads>
 inline constexpr std::size_t kHoldingBytes = std::size_t{kTileAccesses<kThreads>} * 16;
 static_assert(kHoldingBytes<kFewThreads> >= sizeof(Candidate) * kMostBlocks * kHoldingSends);
-static_assert(kHoldingBytes<kFewThreads> >= sizeof(Access<float>) * 512);
+static_assert(kHoldingBytes<kFewThreads> >= sizeof(Access<float>) * HoldingShared<float, kFewThreads>::kHits);
 
-/// Groups of a warp, so that a row has kLeastGroups at least. kMostGroups is no less than what they come to.
+/// Groups of a warp: so many that a row has kLeastGroups at least. It never has more than kMostGroups.
 __host__ __device__ constexpr int groups_of_warp(int blocks, int threads) {
   const int warps = blocks * threads / 32;
   return warps >= kLeastGroups ? 1 : kLeastGroups / warps;

@@ -7,7 +7,8 @@
 //   few    the blocks of a cluster a row, each a part of it: in registers (holding.cuh), if k is at most kFew
 //          and they can hold it; else tile by tile (sharing.cuh)
 //   few, and longer than that, or no clusters
-//          up to kMostAlone accesses a block a row; else several blocks a row, each a part of it; then one block a row merges what they have left
+//          up to kMostAlone accesses a block a row; else several blocks a row, each a part of it; then one
+//          block a row merges what they have left
 // If k is beyond kStreamK, blocks that take rows or parts of rows in turn leave (m, d) alone, and
 // radix_rows.cuh selects. Rows of 2^32 - 1 elements and more take rounds.cuh.
 #pragma once
@@ -91,10 +92,11 @@ inline int topk_sharing_blocks(const Problem& p, int threads, int most) {
 struct HoldingStep {
   int blocks = 1, threads = kHoldingThreads, count = kMostHolding;
 };
-/// Measured on an H200: of up to 8 blocks as many as give each thread 4 accesses, if a multiprocessor then
-/// has one block at most, or 8, if it has two. Two blocks at least. Then more threads, then 16 blocks, for
-/// which a GPU finds room more slowly. A row of up to kFullHolding / 2 accesses is faster in one block.
-/// `most`: largest cluster.
+/// As measured on an H200. The blocks double, up to 8, while a thread has more than 4 accesses, if each block
+/// then has a multiprocessor for itself; and while it has more than 8, if two blocks share one. (From one to
+/// two blocks, that is enough for 4 too.) What does not fit then gets more threads, and after that 16 blocks,
+/// for which a GPU finds room more slowly. A row of up to kFullHolding / 2 accesses is faster in one block:
+/// none holds it here. `most`: largest cluster.
 inline HoldingStep topk_holding_step(const Problem& p, int most) {
   const std::int64_t accesses = topk_accesses(p) + 2, multiprocessors = topk_multiprocessors();
   HoldingStep s;

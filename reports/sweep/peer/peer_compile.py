@@ -4,7 +4,8 @@
 Triton and torch.compile compile a kernel at its first launch, some seconds for a shape, on one core. Here every shape
 is launched once in one of several processes. What they compile stays in the caches on the disk, where the timed
 launches find it. Which of several compiled kernels is fastest is not kept: torch.compile finds that out by timing
-them, and here other processes use the GPU at the same time. What goes wrong here is not said: the timed launch fails in the same way and its record says so.
+them, and here other processes use the GPU at the same time. What goes wrong here is not said: the timed launch fails
+in the same way and its record says so.
 """
 import multiprocessing
 import os
