@@ -39,7 +39,10 @@ int run_inputs_command(const InputsArguments& o) {
   m.k = o.k.value_or(usual_k(*op));
   m.seed = o.seed;
   std::vector<const Family*> chosen;
-  for (const std::string& f : o.families) chosen.push_back(&family_named(f));
+  for (const std::string& f : o.families) {
+    require_drawn(f);
+    chosen.push_back(&family_named(f));
+  }
   if (o.families.empty())
     for (const Family& f : families()) chosen.push_back(&f);
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/environment_error.hpp"
@@ -88,8 +89,15 @@ CLI::Option* add_shard(CLI::App& command, std::string& shard) {
                             "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
 }
 
+void require_drawn(const std::string& family) {
+  if (family == kProbeFamily)
+    throw InputError("--family " + family +
+                     ": its rows depend on the kernel's outputs: only assay report and assay check take it");
+}
+
 CLI::Option* add_family(CLI::App& command, std::string& family) {
   return command.add_option("--family", family, "input family of assay list --families")
+      ->each(require_drawn)
       ->capture_default_str();
 }
 

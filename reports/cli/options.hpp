@@ -70,8 +70,11 @@ CLI::Option* add_resume(CLI::App& command, bool& resume);
 CLI::Option* add_shard(CLI::App& command, std::string& shard);
 
 /// --family: one or several names of assay list --families. The command itself checks them with family_named.
+/// One name is that of a family whose rows are drawn: require_drawn.
 CLI::Option* add_family(CLI::App& command, std::string& family);
 CLI::Option* add_family(CLI::App& command, std::vector<std::string>& families);
+/// Throws InputError for the probe, whose rows depend on a kernel's outputs.
+void require_drawn(const std::string& family);
 
 CLI::Option* add_device(CLI::App& command, int& device);
 /// Throws InputError if there is no such device. Without --device, each process that an MPI or Slurm launcher

@@ -81,7 +81,6 @@ std::vector<Unit> plan_families(const Planning& p) {
 
   FamilyLists lists;
   lists.families = families_of(p, usual_families());
-  std::erase_if(lists.families, [](const std::string& name) { return !find_family(name); });
   lists.sizes = [&](const std::string& name, Dtype) { return lengths_of(p, family_named(name), usual); };
   lists.rows = [&](const std::string& name, Dtype dtype, std::int64_t V) {
     const Family& family = family_named(name);

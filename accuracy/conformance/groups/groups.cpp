@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "accuracy/bounds/bounds.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 
 namespace assay::conformance {
 
@@ -97,6 +98,7 @@ std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> u
 }
 
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual) {
+  if (p.narrow.family == kProbeFamily) return {};
   return p.narrow.family.empty() ? usual : std::vector<std::string>{p.narrow.family};
 }
 

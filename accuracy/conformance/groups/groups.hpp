@@ -36,6 +36,8 @@ std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);
 /// one that the declared limits allow.
 std::vector<std::int64_t> sizes_of(const Planning& p, std::vector<std::int64_t> usual);
 std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> usual);
+/// The narrowed family if there is one, else the usual ones. Empty for the probe, whose rows no family draws:
+/// the group `families` plans it.
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
 /// The op of the cases. Their k is 5 unless narrowed, or fewer if the variant selects fewer.
 Op op_of(const Planning& p);
