@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/cli/commands.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -9,10 +11,12 @@
 #include <system_error>
 #include <vector>
 
+#include "kernels/adapter/compile/announce.hpp"
 #include "reference/environment_error.hpp"
 #include "reference/json_text.hpp"
 #include "reference/nearest_word.hpp"
 #include "reports/build_info.hpp"
+#include "reports/cli/progress.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/terminal/usage.hpp"
@@ -75,6 +79,7 @@ int run_assay(int argc, const char* const* argv) {
   add_commands(app, status);
   // A file that may grow no further is an error of its write, and no reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
+  announce_compilation(isatty(STDERR_FILENO) != 0 ? Announce(CompilationLine()) : Announce());
   if (argc > 1) set_command_line({argv + 1, argv + argc});
   try {
     std::vector<std::string> known;

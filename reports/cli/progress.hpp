@@ -37,4 +37,18 @@ class Progress {
   int shown_ = 0;
 };
 
+/// Shows what is being compiled, on the line where the bar will be. Only for a terminal.
+class CompilationLine {
+ public:
+  /// Empty: the compilation has ended, and the line is blank again.
+  void operator()(const std::string& what) {
+    const std::string line = what.empty() ? "" : what + " ...";
+    say("\r{:<{}}{}", line, shown_, line.empty() ? "\r" : "");
+    shown_ = line.size();
+  }
+
+ private:
+  std::size_t shown_ = 0;
+};
+
 }  // namespace assay

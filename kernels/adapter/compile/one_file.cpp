@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "kernels/adapter/compile/announce.hpp"
 #include "kernels/adapter/compile/build_folder.hpp"
 #include "kernels/adapter/compile/compiler_log.hpp"
 #include "kernels/adapter/compile/included_files.hpp"
@@ -128,6 +129,7 @@ CompiledFile finish(const OneFile& file, const std::set<fs::path>& texts, const 
   const fs::path part = unique_part(target), log = target.string() + ".log";
   words.insert(words.end(), {"-o", part.string()});
   try {
+    const Announced now(fs::path(file.source).filename().string());
     compile_step(file.source, words, log);
   } catch (const InputError&) {
     // An error in the author's own file is reported as it is.
@@ -212,9 +214,11 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
   const fs::path folder = build / ("executor-" + f.text().substr(0, 16));
   fs::create_directories(folder);
   std::vector<std::string> objects;
-  for (const EmbeddedText& t : embedded_texts()) {
-    const fs::path source = t.path;
-    if (source.parent_path() != "kernels/host" || source.extension() != ".cpp") continue;
+  std::vector<fs::path> sources;
+  for (const EmbeddedText& t : embedded_texts())
+    if (const fs::path p = t.path; p.parent_path() == "kernels/host" && p.extension() == ".cpp")
+      sources.push_back(p);
+  for (const fs::path& source : sources) {
     const fs::path object = folder / (source.stem().string() + ".o");
     objects.push_back(object.string());
     if (fs::exists(object)) continue;
@@ -223,6 +227,8 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
                                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
     if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
     const fs::path part = unique_part(object);
+    const Announced now("the host executor, once for this compiler: file " + std::to_string(objects.size()) +
+                        " of " + std::to_string(sources.size()));
     words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
     compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words,
                  object.string() + ".log");
