@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accuracy/conformance/diagnosis/likely_cause.hpp"
+#include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
 #include "reference/problem.hpp"
 
@@ -117,10 +118,12 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   f.ruled = rule.pattern != Pattern::everything;
   f.cases = std::move(bad);
   f.where = words_of(rule, f.cases, good);
+  f.lost_terms = cause_of_lost_terms(f.cases, good);
   f.likely = likely_cause(f, rule);
   // If another cause is known, no class is offered. Exception: a policy for special values can be declared.
-  f.may_be_arithmetic = may_be_arithmetic(rule) && (f.likely.empty() || f.likely == kOtherArithmetic ||
-                                                    symptom_of(*f.first) == Symptom::special);
+  const bool policy = symptom_of(*f.first) == Symptom::special && f.lost_terms.empty();
+  f.may_be_arithmetic =
+      may_be_arithmetic(rule) && (f.likely.empty() || f.likely == kOtherArithmetic || policy);
   if (f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&
       symptom_of(*f.first) == Symptom::values)
     f.likely = fmt::format("{}: the first case {}", kOtherArithmetic, f.first->behaves_like);

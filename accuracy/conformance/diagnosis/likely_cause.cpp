@@ -209,6 +209,9 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
            "those of the k alone, --op log_softmax_topk logarithms";
   if (std::string s = cause_of_fault(f); !s.empty()) return s;
   if (std::string s = cause_of_checks(f, rule); !s.empty()) return s;
+  // The shortest rows show a wrong number of terms exactly. In long rows one term may be within the bound, so
+  // that a rule about V says where the fault shows and not what it is.
+  if (!f.lost_terms.empty()) return f.lost_terms;
   const bool of_operands = f.group == "operands" && f.also.empty() && only_values(f);
   if (of_operands && !rule.exact() && !about_rows(rule.pattern) && !about_rows(rule.with)) return kOperand;
   // If more than 3 in 10 cases of the rule pass, the rule says where the fault shows, not what it is. The

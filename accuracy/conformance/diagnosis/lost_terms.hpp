@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of equal logits show how many terms a kernel adds: their sum d is the number of terms. Internal to
+// this folder.
+#pragma once
+
+#include <string>
+
+#include "accuracy/conformance/diagnosis/rules.hpp"
+
+namespace assay::conformance {
+
+/// The cause, if nearly all rows of equal logits fail because the same number of terms is missing in their
+/// sum, or is too much in it, whatever their length. Empty otherwise: a number that depends on the length is
+/// told by a rule about V.
+std::string cause_of_lost_terms(const Cases& bad, const Cases& good);
+
+}  // namespace assay::conformance
