@@ -6,7 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "accuracy/functions/result_fields.hpp"
+#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reference/nearest_word.hpp"
 #include "reports/cli/commands.hpp"
@@ -15,7 +20,9 @@
 #include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
 #include "reports/data/say.hpp"
+#include "reports/out/journal.hpp"
 #include "reports/out/out_folder.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
@@ -25,7 +32,8 @@ struct FunctionsArguments {
   std::string backend, require, out = "out/functions";
   std::int64_t stride = 1;
   int threads = 0, device = 0;
-  bool pairs = false, quotients = false;
+  bool pairs = false, quotients = false, resume = false;
+  AnswerOptions answer;
 };
 
 std::vector<const functions::Function*> select(const FunctionsArguments& o) {
@@ -50,7 +58,64 @@ std::vector<const functions::Function*> select(const FunctionsArguments& o) {
   return out;
 }
 
+/// A part that an earlier run finished, or else a new one, which is kept.
+template <class Result>
+Result finished_or(Journal& journal, const std::string& name, const std::function<Result()>& make) {
+  if (const std::optional<nlohmann::json> j = journal.take(name)) return fields_from_json<Result>(*j);
+  const Result made = make();
+  journal.add(name, fields_to_json(made));
+  return made;
+}
+
+CaseOutcome outcome_of(const std::string& status) {
+  return status == "pass"      ? CaseOutcome::passed
+         : status == "not_run" ? CaseOutcome::skipped
+                               : CaseOutcome::failed;
+}
+
+/// For programs: one test case a function, a variant on pairs, or the quotients.
+VerdictDocument document_of(const FunctionsReport& r, int status) {
+  VerdictDocument d;
+  d.command = "functions";
+  d.verdict = status == kPassed ? "PASS" : "FAIL";
+  d.exit_status = status;
+  d.reason = functions_verdict(r);
+  d.seconds = r.seconds;
+  d.environment = r.environment;
+  const auto add = [&](const std::string& key, const std::string& what, const std::string& outcome,
+                       const std::string& why, const std::string& words, std::int64_t stride) {
+    VerdictCase c{.suite = key, .name = what, .outcome = outcome_of(outcome)};
+    if (c.outcome != CaseOutcome::passed) c.message = why;
+    if (c.outcome == CaseOutcome::failed) {
+      c.bad = 1;
+      c.reproduce = "assay functions " + words;
+      if (stride > 1) c.reproduce += fmt::format(" --stride {}", stride);
+    }
+    d.cases.push_back(std::move(c));
+  };
+  for (const FunctionResult& f : r.functions)
+    add(f.id(), "arguments", f.status, f.reason, "--function " + shell_quoted(f.id()), f.stride);
+  for (const PairResult& p : r.pairs)
+    add(p.key, "pairs of f16 logits", p.status, p.reason, "--pairs", p.stride);
+  if (r.quotients)
+    add("quotients/f32@cuda", "pairs of mantissas", r.quotients->status, quotients_sentence(*r.quotients),
+        "--quotients", 1);
+  std::int64_t run = 0, passed = 0, failed = 0;
+  for (const VerdictCase& c : d.cases) {
+    run += c.outcome != CaseOutcome::skipped;
+    passed += c.outcome == CaseOutcome::passed;
+    failed += c.outcome == CaseOutcome::failed;
+  }
+  d.counts = {{"planned", std::ssize(d.cases)},
+              {"run", run},
+              {"passed", passed},
+              {"failed", failed},
+              {"not_run", std::ssize(d.cases) - run}};
+  return d;
+}
+
 int run_functions_command(const FunctionsArguments& o) {
+  VerdictOutput answer(o.answer);
   if (!o.backend.empty() && o.backend != "cuda" && o.backend != "host")
     throw InputError("--backend " + o.backend + ": must be cuda or host");
   choose_machine(o.require, o.device);
@@ -59,12 +124,16 @@ int run_functions_command(const FunctionsArguments& o) {
 
   const auto selected = select(o);
   const OutFolder out(o.out);
+  Journal journal(out, o.resume);
+  const InterruptNote note(journal.path(), journal.finished());
   const auto start = std::chrono::steady_clock::now();
   FunctionsReport r;
   r.environment = environment();
   for (const functions::Function* f : selected) {
     say("{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
-    r.functions.push_back(measure(*f, {o.stride, o.threads}));
+    r.functions.push_back(finished_or<FunctionResult>(journal, f->id(), [&] {
+      return measure(*f, {o.stride, o.threads});
+    }));
   }
   if (o.pairs)
     for (Backend backend : {Backend::cuda, Backend::host}) {
@@ -73,19 +142,22 @@ int run_functions_command(const FunctionsArguments& o) {
       const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
       for (const Variant* v : pair_variants(backend)) {
         say("every pair: {}\n", v->key());
-        r.pairs.push_back(measure_pairs(*v, stride, o.threads));
+        r.pairs.push_back(finished_or<PairResult>(journal, "pairs " + v->key(),
+                                                  [&] { return measure_pairs(*v, stride, o.threads); }));
       }
     }
   if (o.quotients) {
     say("every quotient\n");
-    r.quotients = sweep_quotients(o.stride);
+    r.quotients = finished_or<QuotientSweep>(journal, "quotients", [&] { return sweep_quotients(o.stride); });
   }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   write_files({{out / "functions.json", render_functions_json(r)},
                {out / "functions.html", render_functions_page(r)}});
+  journal.finish();
   fmt::print("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
-  return functions_passed(r) ? kPassed : kFailed;
+  return answer.give(document_of(r, functions_passed(r) ? kPassed : kFailed), out.path(),
+                     {"functions.json", "functions.html"});
 }
 
 }  // namespace
@@ -104,6 +176,8 @@ void add_functions_command(CLI::App& app, int& status) {
   c->add_flag(
       "--quotients", o->quotients,
       "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
+  add_answer_options(*c, o->answer);
+  add_resume(*c, o->resume);
   add_out(*c, o->out, "folder for functions.json and functions.html")->capture_default_str();
   add_threads(*c, o->threads, "host threads (one per core)");
   add_device(*c, o->device);
@@ -114,6 +188,7 @@ void add_functions_command(CLI::App& app, int& status) {
       status = run_functions_command(*o);
       return;
     }
+    refuse_answer(o->answer, "--list");
     for (const functions::Function& f : functions::functions())
       fmt::print("{:<28} {:<55} {}\n", f.id(), f.declared().documented,
                  f.missing.empty() ? "runs here" : f.missing);

@@ -147,6 +147,8 @@ void add_grade_command(CLI::App& app, int& status) {
       "called\n"
       "logits, probs, values or indices like the option. NumPy has no bf16: --dtype bf16 reads a file of\n"
       "its bits, made by x.view(torch.uint16), x.view(torch.int16) or ml_dtypes.\n\n"
+      "The outputs are there already, and judging them takes seconds: a run that was interrupted has no\n"
+      "--resume and is run again.\n\n"
       "Words of --declare:\n" +
       declaration_words());
   c->callback([o, &status] { status = run_grade_command(*o); });

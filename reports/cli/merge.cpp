@@ -10,12 +10,14 @@
 
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
 #include "reports/runs/folder.hpp"
 #include "reports/sweep_page/write_page.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
@@ -23,6 +25,7 @@ namespace {
 struct MergeArguments {
   std::vector<std::string> folders;
   std::string out;
+  AnswerOptions answer;
 };
 
 /// The verdict on the records, or what the parts themselves ended with where every record passed.
@@ -33,7 +36,46 @@ int merged_status(const Merged& m) {
   return *std::max_element(m.statuses.begin(), m.statuses.end());
 }
 
+/// For programs: one test case a part.
+VerdictDocument document_of(const Merged& m, const std::string& verdict, int status) {
+  VerdictDocument d;
+  d.command = "merge";
+  d.verdict = verdict;
+  d.exit_status = status;
+  d.reason = fmt::format("{} shards of assay {}: {} records, {} run, {} failed", m.statuses.size(), m.verb,
+                         m.records, m.executed, m.failed);
+  d.environment = environment();
+  d.counts = {{"shards", std::ssize(m.statuses)},
+              {"records", m.records},
+              {"run", m.executed},
+              {"passed", m.passed},
+              {"failed", m.failed}};
+  for (std::size_t i = 0; i < m.statuses.size(); ++i) {
+    VerdictCase c{.suite = "assay " + m.verb, .name = fmt::format("shard {}/{}", i, m.statuses.size())};
+    if (m.statuses[i] != kPassed) {
+      c.outcome = CaseOutcome::failed;
+      c.bad = 1;
+      c.message = fmt::format("ended with status {}", m.statuses[i]);
+      c.reproduce = m.first;
+    }
+    d.cases.push_back(std::move(c));
+  }
+  return d;
+}
+
+VerdictDocument document_of(const MissingParts& missing) {
+  VerdictDocument d;
+  d.command = "merge";
+  d.verdict = "INCOMPLETE";
+  d.exit_status = kEnvironment;
+  d.reason = fmt::format("{} of {} shards are not there; nothing was merged", missing.missing, missing.count);
+  d.environment = environment();
+  d.counts = {{"shards", missing.count}, {"missing", missing.missing}};
+  return d;
+}
+
 int run_merge_command(const MergeArguments& o) {
+  VerdictOutput answer(o.answer);
   const OutFolder out(o.out);
   const std::vector<std::filesystem::path> folders(o.folders.begin(), o.folders.end());
   Merged m;
@@ -42,7 +84,7 @@ int run_merge_command(const MergeArguments& o) {
   } catch (const MissingParts& missing) {
     say("assay: merge: {} of {} shards are not there; nothing was merged\n{}", missing.missing, missing.count,
         missing.text);
-    return kEnvironment;
+    return answer.give(document_of(missing), {}, {});
   }
   const int status = merged_status(m);
   if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
@@ -50,18 +92,19 @@ int run_merge_command(const MergeArguments& o) {
     fmt::print("page: {}\n", std::filesystem::absolute(out / "index.html").string());
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
-  fmt::print("{}: {} shards of assay {}: {} records, {} run, {} failed\n",
-             status == kPassed   ? "PASS"
-             : status == kFailed ? "FAIL"
-             : m.passed == 0     ? "NOTHING JUDGED"
-                                 : "INCOMPLETE",
-             m.statuses.size(), m.verb, m.records, m.executed, m.failed);
+  const VerdictDocument d = document_of(m,
+                                        status == kPassed   ? "PASS"
+                                        : status == kFailed ? "FAIL"
+                                        : m.passed == 0     ? "NOTHING JUDGED"
+                                                            : "INCOMPLETE",
+                                        status);
+  fmt::print("{}: {}\n", d.verdict, d.reason);
   if (!m.first.empty()) fmt::print("the first: {}\n", m.first);
   for (std::size_t i = 0; i < m.statuses.size(); ++i)
     if (m.statuses[i] > kFailed)
       fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
   for (const std::string& name : m.files) fmt::print("{}\n", (out / name).string());
-  return status;
+  return answer.give(d, out.path(), m.files);
 }
 
 }  // namespace
@@ -71,6 +114,7 @@ void add_merge_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("merge", "put the parts of a run with --shard into one folder");
   c->add_option("folders", o->folders, "the parts, or the folders that hold them: the --out of the parts")
       ->required();
+  add_answer_options(*c, o->answer);
   add_out(*c, o->out, "folder for the records of the whole run, and what belongs to them")->required();
   c->callback([o, &status] { status = run_merge_command(*o); });
 }

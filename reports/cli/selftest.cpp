@@ -116,10 +116,12 @@ void add_selftest_command(CLI::App& app, int& status) {
   add_shard(*c, o->shard);
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {
-    if (o->list)
-      list();
-    else
+    if (!o->list) {
       status = run_selftest_command(*o);
+      return;
+    }
+    refuse_answer(o->answer, "--list");
+    list();
   });
 }
 

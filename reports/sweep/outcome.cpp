@@ -30,10 +30,13 @@ std::string seconds_line(const SweepSeconds& s) {
 
 bool sweep_passed(const SweepResult& r) { return r.failed == 0 && r.measured + r.once > 0; }
 
+std::string sweep_sentence(const SweepResult& r) {
+  return fmt::format("{} of {} planned configurations timed and verified, {} failed{}", r.measured + r.once,
+                     r.planned, r.failed, r.stopped.empty() ? "" : "; stopped: " + r.stopped);
+}
+
 std::string sweep_outcome(const SweepResult& r) {
-  std::string s = fmt::format("{}: {} of {} planned configurations timed and verified, {} failed{}\n",
-                              sweep_passed(r) ? "PASS" : "FAIL", r.measured + r.once, r.planned, r.failed,
-                              r.stopped.empty() ? "" : "; stopped: " + r.stopped);
+  std::string s = fmt::format("{}: {}\n", sweep_passed(r) ? "PASS" : "FAIL", sweep_sentence(r));
   s += fmt::format(
       "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
       r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);

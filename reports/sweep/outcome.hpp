@@ -11,6 +11,9 @@ namespace assay {
 /// False if anything failed, or if nothing of the plan was timed.
 bool sweep_passed(const SweepResult& r);
 
+/// "3 of 4 planned configurations timed and verified, 1 failed": the line after PASS or FAIL.
+std::string sweep_sentence(const SweepResult& r);
+
 /// The verdict, the counts, and the three worst: first failures, then the configurations farthest from their
 /// ceiling. Each has the command that repeats it.
 std::string sweep_outcome(const SweepResult& r);

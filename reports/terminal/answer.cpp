@@ -23,6 +23,11 @@ void add_answer_options(CLI::App& command, AnswerOptions& o) {
                      "also write the verdict to this file, as JUnit's XML for build servers");
 }
 
+void refuse_answer(const AnswerOptions& o, const std::string& option) {
+  if (o.json || !o.junit.empty())
+    throw InputError(option + ": only lists, and has no verdict: leave out --json and --junit");
+}
+
 namespace {
 
 /// A JUnit file of an earlier run must not be read as the verdict of this one. Nothing else is removed.

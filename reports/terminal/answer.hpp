@@ -20,6 +20,8 @@ struct AnswerOptions {
 };
 
 void add_answer_options(CLI::App& command, AnswerOptions& o);
+/// For a call that only lists something. Throws InputError that names `option` if an answer is asked for.
+void refuse_answer(const AnswerOptions& o, const std::string& option);
 
 /// Lives as long as the command works. With --json everything that is printed meanwhile goes to standard
 /// error, what a kernel prints included, so that standard output holds nothing but the answer.

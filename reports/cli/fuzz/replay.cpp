@@ -13,9 +13,12 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
+#include "reports/out/command_line.hpp"
 #include "reports/targets/candidates.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
@@ -25,9 +28,31 @@ struct ReplayArguments {
   CandidateOptions how;
   int device = 0;
   bool quiet = false;
+  AnswerOptions answer;
 };
 
+/// For programs: one test case.
+VerdictDocument document_of(const ReplayArguments& o, const std::string& key, int status,
+                            const std::string& reason) {
+  VerdictDocument d;
+  d.command = "replay";
+  d.verdict = status == kPassed ? "PASS" : status == kFailed ? "FAIL" : "NOT RUN";
+  d.exit_status = status;
+  d.reason = reason;
+  d.environment = environment();
+  VerdictCase c{.suite = key, .name = o.file};
+  c.outcome = status == kPassed   ? CaseOutcome::passed
+              : status == kFailed ? CaseOutcome::failed
+                                  : CaseOutcome::skipped;
+  if (c.outcome != CaseOutcome::passed) c.message = reason;
+  if (c.outcome == CaseOutcome::failed) c.bad = 1, c.reproduce = command_compared();
+  d.counts = {{"planned", 1}, {"run", status != kEnvironment}, {"failed", status == kFailed}};
+  d.cases = {c};
+  return d;
+}
+
 int run_replay_command(const ReplayArguments& o) {
+  VerdictOutput answer(o.answer);
   const fuzz::CaseFile c = fuzz::case_from_text(read_file(o.file), o.file);
   const Dtype dtype = c.trial.logits.dtype;
   choose_device(o.device);
@@ -39,21 +64,21 @@ int run_replay_command(const ReplayArguments& o) {
                                                : candidate_for(o.candidate, "", c.op, dtype, o.how);
   if (const std::string why = cannot_launch(candidate.variant); !why.empty()) {
     say("assay: {}: {}\n", candidate.variant.key(), why);
-    return kEnvironment;
+    return answer.give(document_of(o, candidate.variant.key(), kEnvironment, why), {}, {});
   }
   const Variant v = candidate.make();
   if (const std::string other = not_plain_rows(v.claim, c.op); !other.empty())
     throw InputError(v.key() + ": a case file holds rows of logits: " + other);
   const Record r = fuzz::check(v, c.op, c.trial, true);
   if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
-  if (r.status == Status::pass) {
-    fmt::print("PASS: the case no longer fails ({} was: {})\n", c.key, c.fails.text());
-    return kPassed;
-  }
-  const bool same = fuzz::fails_like(r, c.trial.logits, c.fails);
-  fmt::print("FAIL: {}: {}{}\n", v.key(), r.reason.empty() ? name(r.status) : r.reason,
-             same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
-  return kFailed;
+  const bool passes = r.status == Status::pass;
+  const bool same = !passes && fuzz::fails_like(r, c.trial.logits, c.fails);
+  const std::string reason =
+      passes ? fmt::format("the case no longer fails ({} was: {})", c.key, c.fails.text())
+             : fmt::format("{}: {}{}", v.key(), r.reason.empty() ? name(r.status) : r.reason,
+                           same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
+  fmt::print("{}: {}\n", passes ? "PASS" : "FAIL", reason);
+  return answer.give(document_of(o, v.key(), passes ? kPassed : kFailed, reason), {}, {});
 }
 
 }  // namespace
@@ -67,6 +92,7 @@ void add_replay_command(CLI::App& app, int& status) {
                 "another candidate to try: a key or a plugin (the one that the case names)");
   add_device(*c, o->device);
   add_candidate_options(*c, o->how, "run a registered key without a worker process, for a debugger");
+  add_answer_options(*c, o->answer);
   c->add_flag("--quiet", o->quiet, "print only the verdict");
   c->callback([o, &status] { status = run_replay_command(*o); });
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 #include <cstdlib>
@@ -13,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kernels/device.hpp"
+#include "kernels/registry.hpp"
 #include "reference/files/npy.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
@@ -184,6 +187,116 @@ TEST_F(AnswerOfCommands, OfASelftest) {
   EXPECT_EQ(json["counts"]["survived"], 0);
 }
 
+TEST_F(AnswerOfCommands, OfFunctions) {
+  run("functions --function hexp --stride 99991 --threads 1", kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_GE(json["counts"]["passed"].get<int>(), 2);  // f16 and bf16 on the host
+  EXPECT_EQ(json["counts"]["not_run"], junit.skipped);
+  EXPECT_TRUE(json["reason"].get<std::string>().ends_with(" not run") || junit.skipped == 0)
+      << json["reason"];
+  EXPECT_EQ(std::count_if(json["kernels"].begin(), json["kernels"].end(),
+                          [](const auto& k) { return k["key"] == "hexp/f16@host" && k["passed"] == 1; }),
+            1)
+      << json["kernels"];
+  EXPECT_NE(text.find("PASS: "), text.npos) << text;
+}
+
+TEST_F(AnswerOfCommands, OfASearchForTheLargestShares) {
+  run("utilisation --key online_block/f32@host --key backward_block/f32@host --V 33 --evaluations 8",
+      kPassed);
+  EXPECT_EQ(json["counts"]["planned"], 2);
+  EXPECT_EQ(json["counts"]["run"], 1);
+  EXPECT_EQ(junit.skipped, 1);  // a backward pass is not searched
+  run("utilisation --key backward_block/f32@host --V 33 --evaluations 8", kFailed);
+  EXPECT_EQ(json["reason"], "no selected key can be searched here");
+}
+
+TEST_F(AnswerOfCommands, OfASweepAndItsComparison) {
+  run("sweep --host --key online_block/f32@host --V 63 --V 65 --rows 3", kPassed);
+  EXPECT_EQ(json["counts"]["planned"], 2);
+  EXPECT_EQ(json["counts"]["measured"], 2);
+  EXPECT_EQ(json["kernels"][0]["passed"], 2);
+  fs::rename(at("out/sweep.jsonl"), at("before.jsonl"));
+  // Twice the time, which no two runs need show.
+  std::istringstream before(read_file(at("before.jsonl")));
+  std::string after;
+  for (std::string line; std::getline(before, line);) {
+    nlohmann::json one = nlohmann::json::parse(line);
+    if (one.contains("times_us"))
+      for (auto& time : one["times_us"]) time = 2 * time.get<double>();
+    after += one.dump() + "\n";
+  }
+  std::ofstream(at("after.jsonl")) << after;
+  run("sweep --compare " + at("before.jsonl") + " --new " + at("after.jsonl"), kFailed);
+  EXPECT_EQ(json["counts"]["slower"], 2) << json;
+  EXPECT_EQ(json["failures"][0]["key"], "online_block/f32@host");
+  EXPECT_NE(json["failures"][0]["message"].get<std::string>().find("slower: "), std::string::npos);
+  run("sweep --compare " + at("before.jsonl") + " --new " + at("before.jsonl"), kPassed);
+}
+
+TEST_F(AnswerOfCommands, OfASweepWithoutAGpu) {
+  const bool keys = std::any_of(registry().begin(), registry().end(),
+                                [](const Variant& v) { return v.backend == Backend::cuda; });
+  if (!keys || unavailable_reason(Backend::cuda).empty())
+    GTEST_SKIP() << "only where a build has keys for a GPU that is not there";
+  run("sweep --quick", kEnvironment);
+  EXPECT_EQ(json["verdict"], "NOT RUN");
+  EXPECT_EQ(json["counts"]["not_run"], json["counts"]["planned"]);
+}
+
+TEST_F(AnswerOfCommands, OfPartsPutTogether) {
+  const std::string line = "assay report --key safe_block/f32@host --family normal_1 --V 33 --V 65 --out " +
+                           at("parts") + " --shard ";
+  ASSERT_EQ(command_test::call(line + "0/2").status, kPassed);
+  run("merge " + at("parts"), kEnvironment);
+  EXPECT_EQ(json["verdict"], "INCOMPLETE");
+  EXPECT_EQ(json["counts"]["missing"], 1);
+  ASSERT_EQ(command_test::call(line + "1/2").status, kPassed);
+  run("merge " + at("parts"), kPassed);
+  EXPECT_EQ(json["counts"]["shards"], 2);
+  EXPECT_EQ(json["counts"]["records"], 2);
+  EXPECT_EQ(json["kernels"][0]["key"], "assay report");
+}
+
+TEST_F(AnswerOfCommands, OfACaseThatIsReplayed) {
+  ASSERT_EQ(
+      command_test::call("assay fuzz mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process "
+                         "--out " +
+                         at("fuzz"))
+          .status,
+      kFailed);
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(at("fuzz")))
+    if (entry.path().extension() == ".json") found = entry.path().string();
+  ASSERT_FALSE(found.empty());
+  const auto replay = [&](const std::string& kernel, int status) {
+    const command_test::Outcome o = command_test::call("assay replay " + found + " " + kernel +
+                                                       " --quiet --json --junit " + at("junit.xml"));
+    EXPECT_EQ(o.status, status) << o.err;
+    json = nlohmann::json::parse(o.out);
+    junit = read_junit(read_file(at("junit.xml")));
+    EXPECT_EQ(json["command"], "replay");
+    EXPECT_EQ(json["exit_status"], status);
+    EXPECT_EQ(junit.found, 2);
+  };
+  replay("", kFailed);
+  EXPECT_EQ(json["verdict"], "FAIL");
+  EXPECT_EQ(json["failures"][0]["key"], "mutant.max_from_zero/f32@host");
+  EXPECT_TRUE(json["failures"][0]["reproduce"].get<std::string>().starts_with("assay replay " + found));
+  replay("safe_block/f32@host", kPassed);
+  EXPECT_EQ(json["verdict"], "PASS");
+}
+
+TEST_F(AnswerOfCommands, ACallThatOnlyListsHasNone) {
+  for (const char* call : {"functions --list", "selftest --list", "sweep --host --plan"})
+    for (const std::string& option : {std::string(" --json"), " --junit " + at("junit.xml")}) {
+      const command_test::Outcome o = command_test::call(std::string("assay ") + call + option);
+      EXPECT_EQ(o.status, kBadCall) << call;
+      EXPECT_EQ(o.out, "") << call;
+      EXPECT_NE(o.err.find(": only lists, and has no verdict"), o.err.npos) << o.err;
+    }
+}
+
 TEST_F(AnswerOfCommands, OfOutputsThatAreMissingOrWrong) {
   Tensor x(Dtype::f32, 2, 33);
   write_npy(at("x.npy"), x);
@@ -212,7 +325,8 @@ TEST_F(AnswerOfCommands, AFileOfAnotherKindStaysAsItIs) {
   const command_test::Outcome o =
       command_test::call("assay check safe_block/f32@host --quick --junit " + at("kernel.cu"));
   EXPECT_EQ(o.status, kBadCall);
-  EXPECT_EQ(o.err, "assay: --junit " + at("kernel.cu") + ": is a file of another kind, which stays as it is\n");
+  EXPECT_EQ(o.err,
+            "assay: --junit " + at("kernel.cu") + ": is a file of another kind, which stays as it is\n");
   EXPECT_EQ(read_file(at("kernel.cu")), "the only copy");
   EXPECT_EQ(command_test::call("assay check safe_block/f32@host --junit /dev/null").status, kBadCall);
   for (const char* const both : {"--sandbox --no-sandbox", "--no-sandbox --sandbox"})

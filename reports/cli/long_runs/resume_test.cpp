@@ -34,13 +34,15 @@ class Resume : public testing::Test {
     if (!end_after.empty()) settings.push_back("ASSAY_TEST_END_AFTER=" + end_after);
     return process_test::run(words, settings);
   }
-  /// The lines of a file, sorted, each without the folder's name and what it says of the run.
+  /// The lines of a file, sorted, each without the folder's name and, if it is a record, what it says of the
+  /// run. Lines of seconds are left out.
   std::vector<std::string> lines(const std::string& folder, const std::string& file) const {
     std::vector<std::string> all;
     std::istringstream in(read_file(own_.path() / folder / file));
     for (std::string line; std::getline(in, line);) {
+      if (line.find("\"seconds\": ") != line.npos) continue;
       if (const std::size_t n = line.find(at(folder)); n != line.npos) line.erase(n, at(folder).size());
-      all.push_back(without_run(line));
+      all.push_back(line.starts_with("{\"") ? without_run(line) : line);
     }
     std::sort(all.begin(), all.end());
     return all;
@@ -97,6 +99,14 @@ TEST_F(Resume, AFuzzThatWasKilledKeepsItsFinding) {
       EXPECT_EQ(process_test::run({"replay", entry.path().string()}).status, kFailed);
     }
   EXPECT_GT(cases, 0) << "the case is there before the search ends";
+}
+TEST_F(Resume, AMeasurementOfFunctionsThatWasInterrupted) {
+  expect_resumes("functions --function expf --function hexp --backend host --stride 999983 --threads 1", 2,
+                 SIGINT, kPassed, "functions.json");
+}
+TEST_F(Resume, ASearchForTheLargestSharesThatWasKilled) {
+  expect_resumes("utilisation --key safe_block/*@host --V 33 --V 2 --evaluations 20 --threads 1", 2, SIGKILL,
+                 kPassed, "utilisation.json");
 }
 TEST_F(Resume, ASelftestThatWasInterrupted) {
   const Finished killed = run("selftest --quick --threads 1", "self", "2 2");

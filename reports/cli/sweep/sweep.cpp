@@ -14,6 +14,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
+#include "reports/cli/sweep/sweep_answer.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/out/shard_folder.hpp"
@@ -21,6 +22,7 @@
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
@@ -31,6 +33,7 @@ struct SweepArguments {
   std::string out = "out/sweep", budget, require, compare, fresh, shard;
   bool quick = false, full = false, plan = false, resume = false;
   int device = 0;
+  AnswerOptions answer;
 };
 
 /// Reads "90s", "9m", "1h" as seconds.
@@ -49,10 +52,10 @@ double budget_of(const std::string& text) {
   return value * factor;
 }
 
-int compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecord>& after) {
-  const SweepComparison c = compare_sweeps(before, after);
+SweepComparison compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecord>& after) {
+  SweepComparison c = compare_sweeps(before, after);
   fmt::print("{}", comparison_text(c));
-  return comparison_passed(c) ? kPassed : kFailed;
+  return c;
 }
 
 /// A narrowed run does not report as lost what it did not request.
@@ -67,9 +70,11 @@ std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
 }
 
 int run_sweep_command(SweepArguments& o) {
+  if (o.plan) refuse_answer(o.answer, "--plan");
+  VerdictOutput answer(o.answer);
   if (!o.fresh.empty()) {
     if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
-    return compare(read_sweep(o.compare), read_sweep(o.fresh));
+    return answer.give(answer_of_comparison(compare(read_sweep(o.compare), read_sweep(o.fresh))), {}, {});
   }
   std::vector<SweepRecord> before;
   if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
@@ -100,9 +105,9 @@ int run_sweep_command(SweepArguments& o) {
     return unavailable_reason(j.subject->variant.backend).empty();
   });
   if (!any) {
-    say("assay: sweep: {} (--host sweeps the host executor)\n",
-               unavailable_reason(plan.front().subject->variant.backend));
-    return kEnvironment;
+    const std::string why = unavailable_reason(plan.front().subject->variant.backend);
+    say("assay: sweep: {} (--host sweeps the host executor)\n", why);
+    return answer.give(answer_of_no_sweep(why, std::ssize(plan)), {}, {});
   }
   family_named(o.sweep.family);
   const OutFolder out(shard_folder(o.out, shard));
@@ -113,14 +118,16 @@ int run_sweep_command(SweepArguments& o) {
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
   fmt::print("data: {}\n", (out / "sweep.jsonl").string());
   fmt::print("page: {}\n", write_sweep_page(out.path()).string());
-  const int compared = before.empty() ? kPassed : compare(of_this_run(before, plan, o.sweep), result.records);
-  const bool passed = shard.count > 1 ? result.failed == 0 : sweep_passed(result);
-  const int status = passed ? compared : kFailed;
+  VerdictDocument d = answer_of_sweep(result, of_this_run(result.records, plan, o.sweep));
+  // A part need not time anything: assay merge asks whether anything ran.
+  if (shard.count > 1 && result.failed == 0) d.exit_status = kPassed, d.verdict = "PASS";
+  if (!before.empty()) add_comparison(d, compare(of_this_run(before, plan, o.sweep), result.records));
   if (Files files; shard.count > 1) {
-    add_shard_file(files, out.path(), shard_end(shard, std::ssize(read_sweep(out / "sweep.jsonl")), status));
+    add_shard_file(files, out.path(),
+                   shard_end(shard, std::ssize(read_sweep(out / "sweep.jsonl")), d.exit_status));
     write_files(files);
   }
-  return status;
+  return answer.give(std::move(d), out.path(), {"sweep.jsonl", "sweep.html", "sweep.md"});
 }
 
 }  // namespace
@@ -156,6 +163,7 @@ void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--new", o->fresh, "with --compare: compare this sweep.jsonl, and measure nothing");
   add_device(*c, o->device);
   add_require(*c, o->require);
+  add_answer_options(*c, o->answer);
   add_out(*c, o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
   CLI::App* page = c->add_subcommand("page", "make sweep.html and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
