@@ -10,6 +10,7 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/record_lines.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 namespace {
@@ -84,6 +85,48 @@ TEST_F(MergeCommand, PartsOfASweepAreTheWholePlan) {
   std::sort(parts.begin(), parts.end());
   EXPECT_GT(whole.size(), 6u);
   EXPECT_EQ(parts, whole);
+}
+
+TEST_F(MergeCommand, PartsOfASweepAreTheWholeSweep) {
+  const std::string line =
+      "sweep --host --key online_warp/f16@host --key safe_block/f32@host --V 33 --V 65 --rows 2";
+  // Two runs take different times. All else is the same.
+  const auto records = [&](const std::string& folder) {
+    std::vector<std::string> all;
+    for (const SweepRecord& r : read_sweep(at(folder + "/sweep.jsonl")))
+      if (r.role != "ceiling")
+        all.push_back(identity(r) + " " + r.status + " " + r.verified + " " +
+                      std::to_string(r.verified_elements) + " " + std::to_string(r.bytes) + " " +
+                      r.reproduce);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(run(line, "whole").status, kPassed);
+  for (const char* shard : {"0/3", "1/3", "2/3"}) {
+    EXPECT_EQ(run(line, "parts", shard).status, kPassed);
+    EXPECT_FALSE(records("parts/shard-" + std::string(1, *shard) + "-of-3").empty());
+  }
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kPassed) << merged.out << merged.err;
+  EXPECT_EQ(records("whole").size(), 4u);
+  EXPECT_EQ(records("merged"), records("whole"));
+  EXPECT_TRUE(fs::exists(at("merged/sweep.html")));
+}
+TEST_F(MergeCommand, PartsOfASelftestAreTheWholeSelftest) {
+  const std::string line = "selftest --key M17 --quick --threads 1";  // four types on the host
+  const auto entries = [&](const std::string& folder) {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(at(folder + "/selftest.jsonl")));
+    for (std::string one; std::getline(in, one);) all.push_back(one);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(run(line, "whole").status, kPassed);
+  for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kPassed);
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kPassed) << merged.out << merged.err;
+  EXPECT_GE(entries("whole").size(), 4u);
+  EXPECT_EQ(entries("merged"), entries("whole"));
 }
 
 TEST_F(MergeCommand, AMissingPartIsNamedWithItsCommand) {
