@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "reference/error.hpp"
+#include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
@@ -20,6 +21,17 @@ struct AdapterArguments {
   SourceOptions file;
 };
 
+/// Copies a file as a whole: whoever opens `to` meanwhile finds the old one or the new one.
+void copy_whole(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::filesystem::path part = unique_part(to);
+  std::error_code error, ignored;
+  std::filesystem::copy_file(from, part, error);
+  if (!error) std::filesystem::rename(part, to, error);
+  if (!error) return;
+  std::filesystem::remove(part, ignored);
+  throw InputError(to.string() + ": cannot be written: " + error.message());
+}
+
 int run_adapter_command(const AdapterArguments& o) {
   const OneFile file = one_file(o.source, o.file);
   if (!o.source_out.empty()) {
@@ -30,8 +42,7 @@ int run_adapter_command(const AdapterArguments& o) {
     return kPassed;
   }
   if (!o.races.empty()) {
-    std::filesystem::copy_file(build_race_checker(file), o.races,
-                               std::filesystem::copy_options::overwrite_existing);
+    copy_whole(build_race_checker(file), o.races);
     return kPassed;
   }
   const CompiledFile made = compile(file);
@@ -39,11 +50,7 @@ int run_adapter_command(const AdapterArguments& o) {
     std::printf("%s\n", made.path.c_str());
     return kPassed;
   }
-  std::error_code error;
-  std::filesystem::copy_file(made.path, o.out + ".part", std::filesystem::copy_options::overwrite_existing,
-                             error);
-  if (!error) std::filesystem::rename(o.out + ".part", o.out, error);
-  if (error) throw InputError(o.out + ": cannot be written: " + error.message());
+  copy_whole(made.path, o.out);
   return kPassed;
 }
 
