@@ -9,8 +9,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # The longest input that is made, in bytes: some times the largest committed input.
-declare -A longest=([npy]=512 [tensor_file]=1024 [case_file]=1024 [corpus]=1024 [record]=1536 [declaration]=256 [entry_signature]=512)
-all=(npy tensor_file case_file corpus record declaration entry_signature)
+declare -A longest=([npy]=512 [tensor_file]=1024 [case_file]=1024 [corpus]=1024 [record]=1536 [declaration]=256 [entry_signature]=512
+  [certificate]=3072 [about]=3072 [manifest]=768 [shard_file]=384)
+all=(npy tensor_file case_file corpus record declaration entry_signature certificate about manifest shard_file)
 
 usage() { sed -n '3,7s/^# \{0,3\}//p' "$0" >&2; exit 2; }
 runs=10000000 jobs=1 build=build/fuzz targets=()

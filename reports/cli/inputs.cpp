@@ -16,6 +16,7 @@
 #include "reports/data/files.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/runs/manifest.hpp"
+#include "reports/runs/output_names.hpp"
 
 namespace assay {
 namespace {

@@ -5,18 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
-#include "accuracy/functions/result_fields.hpp"
-#include "reference/error.hpp"
-#include "reference/json_text.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
 
 namespace assay {
-
-using nlohmann::json;
 
 bool on_every_argument(const FunctionResult& f) {
   const std::int64_t one = std::int64_t{1} << (f.dtype == "f32" ? 32 : 16);
@@ -98,29 +91,6 @@ std::string quotients_sentence(const QuotientSweep& q) {
                   grouped(q.divisors * kMantissas), grouped(q.wrong));
   if (q.wrong > 0) out += fmt::format(" (one: divisor {:#x}, numerator {:#x})", q.divisor, q.numerator);
   return out;
-}
-
-template <IsA<FunctionsReport> R, class Visit>
-void each_field(R& r, Visit& visit) {
-  visit("environment", r.environment);
-  visit("functions", r.functions);
-  visit("pairs", r.pairs);
-  visit.if_set("quotients", r.quotients);
-  visit("seconds", r.seconds);
-}
-
-std::string render_functions_json(const FunctionsReport& r) { return fields_to_json(r).dump(1) + "\n"; }
-
-FunctionsReport functions_from_json(const json& j) { return fields_from_json<FunctionsReport>(j); }
-
-FunctionsReport read_functions(const std::filesystem::path& file) {
-  try {
-    return functions_from_json(parse_json(read_file(file)));
-  } catch (const json::exception& e) {
-    throw InputError(file.string() + ": is not a functions.json: " + plain_words(e));
-  } catch (const InputError& e) {
-    throw InputError(file.string() + ": " + e.what());
-  }
 }
 
 std::string render_functions_terminal(const FunctionsReport& r, const std::string& page) {

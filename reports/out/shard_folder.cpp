@@ -46,15 +46,18 @@ void add_shard_file(Files& files, const std::filesystem::path& folder, const Sha
   if (end.count > 1) files.emplace_back(folder / kShardFile, shard_text(end));
 }
 
-ShardEnd read_shard_file(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
+ShardEnd shard_from_text(const std::string& text, const std::string& file) {
   try {
     const auto e = fields_from_json<ShardEnd>(parse_json(text));
     if (e.count < 1 || e.shard < 0 || e.shard >= e.count) throw InputError("there is no such shard");
     return e;
   } catch (const InputError& e) {
-    throw InputError(file.string() + ": " + e.what());
+    throw InputError(file + ": " + e.what());
   }
+}
+
+ShardEnd read_shard_file(const std::filesystem::path& file) {
+  return shard_from_text(read_file(file), file.string());
 }
 
 void keep_shard(std::vector<std::string>& words, const Shard& shard) {

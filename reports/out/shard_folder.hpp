@@ -41,6 +41,8 @@ std::string shard_text(const ShardEnd& end);
 /// Adds the file of a finished part to those that a run writes; nothing if there is one part.
 void add_shard_file(Files& files, const std::filesystem::path& folder, const ShardEnd& end);
 
+/// Of what shard_text wrote. Throws InputError that names the file.
+ShardEnd shard_from_text(const std::string& text, const std::string& file);
 /// Throws InputError that names the file.
 ShardEnd read_shard_file(const std::filesystem::path& file);
 

@@ -37,9 +37,9 @@ std::string render_about(const ReportData& data) {
   return w.j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-ReportData read_about(const std::filesystem::path& file) {
+ReportData about_from_text(const std::string& text, const std::string& file) {
   try {
-    const nlohmann::json j = parse_json(read_file(file));
+    const nlohmann::json j = parse_json(text);
     std::string format;
     const FieldReader r{j};
     r("format", format);
@@ -51,10 +51,14 @@ ReportData read_about(const std::filesystem::path& file) {
     if (j.contains("functions")) data.functions = functions_from_json(j.at("functions"));
     return data;
   } catch (const nlohmann::json::exception& e) {
-    throw InputError(file.string() + ": is not an about.json: " + plain_words(e));
+    throw InputError(file + ": is not an about.json: " + plain_words(e));
   } catch (const InputError& e) {
-    throw InputError(file.string() + ": " + e.what());
+    throw InputError(file + ": " + e.what());
   }
+}
+
+ReportData read_about(const std::filesystem::path& file) {
+  return about_from_text(read_file(file), file.string());
 }
 
 }  // namespace assay

@@ -14,6 +14,7 @@ inline constexpr const char* kAboutFile = "about.json";
 
 std::string render_about(const ReportData& data);
 /// Everything but the records. Throws InputError that names the file.
+ReportData about_from_text(const std::string& text, const std::string& file);
 ReportData read_about(const std::filesystem::path& file);
 
 }  // namespace assay

@@ -70,7 +70,7 @@ class BinList {
     for (const nlohmann::json& one : j) {
       Profile::Bin& b = v_.emplace_back();
       b.distance_lo = number_from_json(one.at(0)), b.distance_hi = number_from_json(one.at(1));
-      b.count = one.at(2).get<std::int64_t>();
+      b.count = whole_from_json<std::int64_t>(one.at(2));
       b.max_ulp = number_from_json(one.at(3)), b.bound_ulp = number_from_json(one.at(4));
       b.mean_ulp = number_from_json(one.at(5));
     }

@@ -15,6 +15,7 @@
 #include "reference/files/tensor_file.hpp"
 #include "reference/parallel.hpp"
 #include "reports/data/environment.hpp"
+#include "reports/runs/output_names.hpp"
 #include "reports/runs/report.hpp"
 
 namespace assay {
@@ -48,9 +49,6 @@ class StoredRows final : public WrittenRows {
   const IndexMatrix* indices_;
   std::int64_t first_;
 };
-
-/// The array name for the values in "x.npz", if the user names none.
-const char* usual_name(Op op) { return probabilities(op) ? "probs" : "values"; }
 
 Tensor read_floats(const std::string& where, const char* usual, std::optional<Dtype> said,
                    const std::string& say) {
@@ -205,23 +203,12 @@ class Grading {
   std::mutex mutex_;
 };
 
-std::filesystem::path beside(std::filesystem::path logits, const char* what) {
-  return logits.replace_extension(std::string(".") + what + ".npy");
-}
-
 }  // namespace
 
 std::string other_container(const std::string& file) {
   const std::filesystem::path npz = std::filesystem::path(file_of(file)).replace_extension(".npz");
   if (std::error_code ignored; !std::filesystem::exists(npz, ignored)) return "";
   return " (" + npz.filename().string() + " is there: write it with numpy.save, not numpy.savez)";
-}
-
-std::filesystem::path values_beside(const std::filesystem::path& logits, Op op) {
-  return beside(logits, usual_name(op));
-}
-std::filesystem::path indices_beside(const std::filesystem::path& logits) {
-  return beside(logits, "indices");
 }
 
 ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) {

@@ -32,11 +32,6 @@ struct GradeOptions {
   int threads = 0;  // 0: one per core
 };
 
-/// The file name of outputs beside a file of logits. For "normal_1_V33.npy" it is "normal_1_V33.probs.npy"
-/// and "normal_1_V33.indices.npy"; for ops whose values are no probabilities "normal_1_V33.values.npy".
-std::filesystem::path values_beside(const std::filesystem::path& logits, Op op);
-std::filesystem::path indices_beside(const std::filesystem::path& logits);
-
 /// What to do about y.npz where y.npy is looked for, as the end of a message; empty if there is no y.npz.
 std::string other_container(const std::string& file);
 

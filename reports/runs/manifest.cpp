@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/json_text.hpp"
 #include "reference/k_range.hpp"
 #include "reports/data/files.hpp"
+#include "reports/runs/output_names.hpp"
 
 namespace assay {
 
@@ -39,17 +42,10 @@ std::string render_manifest(const Manifest& m, const std::string& folder) {
   return j.dump(1) + "\n";
 }
 
-Manifest read_manifest(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / kManifest;
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
-    throw InputError(folder.string() + ": no such folder (assay inputs --out FOLDER makes one)");
-  if (!std::filesystem::exists(file, ignored))
-    throw InputError(file.string() + ": no such file (assay inputs --out FOLDER writes it)");
+Manifest manifest_from_text(const std::string& text, const std::string& file) {
   Manifest m;
   std::string field = "manifest";
-  const auto fail = [&](const std::string& why) { throw InputError(file.string() + ": " + why); };
-  const std::string text = read_file(file);
+  const auto fail = [&](const std::string& why) { throw InputError(file + ": " + why); };
   nlohmann::json j;
   try {
     j = parse_json(text);
@@ -61,15 +57,22 @@ Manifest read_manifest(const std::filesystem::path& folder) {
       field = f;
       return from.at(f);
     };
+    const auto whole = [&](const nlohmann::json& from, const char* f, auto& into) {
+      try {
+        into = whole_from_json<std::decay_t<decltype(into)>>(get(from, f));
+      } catch (const InputError& e) {
+        fail("field '" + field + "': " + e.what());
+      }
+    };
     if (get(j, "format").get<std::string>() != "assay inputs 1") fail("is no manifest of assay inputs");
     const std::string op = get(j, "op").get<std::string>();
     const auto known = parse_op(op);
     if (!known || *known == Op::normalizer) fail("op '" + op + "' is unknown");
     m.op = *known;
-    if (has_k(m.op)) m.k = get(j, "k").get<int>();
+    if (has_k(m.op)) whole(j, "k", m.k);
     if (const std::string why = has_k(m.op) ? why_not_k(m.op, m.k) : ""; !why.empty())
       fail(fmt::format("k {}: {}", m.k, why));
-    m.seed = get(j, "seed").get<std::uint64_t>();
+    whole(j, "seed", m.seed);
     for (const auto& c : get(j, "cases")) {
       Manifest::Entry e;
       e.file = get(c, "logits").get<std::string>();
@@ -79,8 +82,8 @@ Manifest read_manifest(const std::filesystem::path& folder) {
       const auto t = parse_dtype(dtype);
       if (!t) fail("dtype '" + dtype + "' is unknown");
       e.dtype = *t;
-      e.rows = get(c, "rows").get<std::int64_t>();
-      e.V = get(c, "V").get<std::int64_t>();
+      whole(c, "rows", e.rows);
+      whole(c, "V", e.V);
       e.family = get(c, "family").get<std::string>();
       e.attacks = get(c, "attacks").get<std::string>();
       m.entries.push_back(std::move(e));
@@ -90,6 +93,16 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   }
   if (m.entries.empty()) fail("has no cases");
   return m;
+}
+
+Manifest read_manifest(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kManifest;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw InputError(folder.string() + ": no such folder (assay inputs --out FOLDER makes one)");
+  if (!std::filesystem::exists(file, ignored))
+    throw InputError(file.string() + ": no such file (assay inputs --out FOLDER writes it)");
+  return manifest_from_text(read_file(file), file.string());
 }
 
 std::vector<Graded> outputs_of(const Manifest& m, const std::filesystem::path& folder) {

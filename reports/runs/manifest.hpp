@@ -26,6 +26,8 @@ inline constexpr const char* kManifest = "manifest.json";
 
 /// `folder`: the folder as written on the command line that grades the outputs.
 std::string render_manifest(const Manifest& m, const std::string& folder);
+/// The manifest in a text. Throws InputError that names `file` and the field.
+Manifest manifest_from_text(const std::string& text, const std::string& file);
 /// Reads FOLDER/manifest.json. Throws InputError that names the file and the field.
 Manifest read_manifest(const std::filesystem::path& folder);
 
