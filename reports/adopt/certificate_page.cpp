@@ -168,6 +168,12 @@ std::string accuracy_html(const Certificate& c) {
 }
 
 std::string speed_html(const Certificate& c) {
+  if (c.speed.empty()) {
+    const auto sweep = std::find_if(c.steps.begin(), c.steps.end(),
+                                    [](const CertifiedStep& s) { return s.name == "sweep"; });
+    return fmt::format("<p>No speed was measured{}.</p>\n",
+                       sweep == c.steps.end() ? "" : ": " + escape(sweep->words));
+  }
   std::vector<std::vector<std::string>> rows;
   const auto k_of = [&](const CertifiedSpeed& s) -> std::string {
     const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),

@@ -236,6 +236,19 @@ std::string failed_checks(const CertifiedKernel& k) {
   return words;
 }
 
+namespace {
+
+/// What is missing where a step did not run, in plain words.
+std::string missing_without(const CertifiedStep& s) {
+  const std::string what = s.name == "sweep"       ? ": no speed was measured: "
+                           : s.name == "functions" ? ": no function that it uses was tested: "
+                           : s.name == "fuzz"      ? ": no input that breaks it was searched for: "
+                                                   : ": did not run: ";
+  return s.name + what + s.words;
+}
+
+}  // namespace
+
 void conclude(Certificate& c, bool accept_limits) {
   const auto find = [&](StepState state) {
     return std::find_if(c.steps.begin(), c.steps.end(),
@@ -247,7 +260,7 @@ void conclude(Certificate& c, bool accept_limits) {
   bool limited = false;
   for (const CertifiedKernel& k : c.kernels) passed += k.passed, limited = limited || !k.undeclared.empty();
   for (const CertifiedStep& s : c.steps)
-    if (s.state == StepState::not_run) c.not_proved.push_back(s.name + ": did not run: " + s.words);
+    if (s.state == StepState::not_run) c.not_proved.push_back(missing_without(s));
   c.not_proved.emplace_back("other inputs than those that ran: a verdict is no proof for all inputs");
   const auto end = [&](const char* verdict, int status, const std::string& reason) {
     c.verdict = verdict;

@@ -59,7 +59,7 @@ TEST(Certificate, AStepThatDidNotRunIsNamedAndIsNoPass) {
   c.steps[3] = step_of("sweep", StepState::not_run, 0);
   conclude(c, false);
   EXPECT_EQ(c.verdict, "PASS");
-  EXPECT_EQ(c.not_proved.at(0), "sweep: did not run: words");
+  EXPECT_EQ(c.not_proved.at(0), "sweep: no speed was measured: words");
   EXPECT_EQ(c.reason.find("sweep"), std::string::npos) << c.reason;
   c = right_certificate();
   c.steps[0].state = StepState::not_run;

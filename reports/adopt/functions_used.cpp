@@ -2,6 +2,10 @@
 #include "reports/adopt/functions_used.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "kernels/adapter/entry/source_tokens.hpp"
 
 namespace assay {
 namespace {
@@ -46,6 +50,52 @@ FunctionsUsed functions_used(const Variant& v) {
     if (at != known.end()) used.all.push_back(&*at);
   }
   if (used.all.empty()) used.why_none = "it uses no exp, log or division";
+  return used;
+}
+
+namespace {
+
+/// The words of a source, and "x/y" and "1/x" for its divisions. Most "/" divide whole numbers, and a test
+/// too many does no harm.
+std::set<std::string, std::less<>> words_and_divisions(const std::vector<std::string>& texts) {
+  std::set<std::string, std::less<>> words;
+  for (const std::string& text : texts) {
+    std::string_view before;
+    for (const SourceToken& t : source_tokens(text)) {
+      if (t.kind == SourceToken::blank) continue;
+      if (t.kind == SourceToken::word) words.emplace(t.spelling);
+      if (t.is("/")) {
+        const bool one = before == "1" || before == "1.f" || before == "1.0f" || before == "1.0";
+        words.emplace(one ? "1/x" : "x/y");
+      }
+      before = t.spelling;
+    }
+  }
+  return words;
+}
+
+/// What nvcc puts in the place of a function with --use_fast_math (CUDA C++ Programming Guide, intrinsic
+/// functions).
+constexpr std::pair<const char*, const char*> kFast[] = {{"expf", "__expf"},
+                                                         {"exp2f", "ex2.approx.ftz.f32"},
+                                                         {"logf", "__logf"},
+                                                         {"x/y", "__fdividef"},
+                                                         {"1/x", "rcp.approx.ftz.f32"}};
+
+}  // namespace
+
+FunctionsUsed functions_named(const Variant& v, const std::vector<std::string>& texts,
+                              const std::string& flags) {
+  auto words = words_and_divisions(texts);
+  const Backend backend = v.on_executor ? Backend::host : Backend::cuda;
+  if (backend == Backend::cuda && flags.find("use_fast_math") != flags.npos)
+    for (const auto& [usual, fast] : kFast)
+      if (words.erase(usual) > 0) words.emplace(fast);
+  FunctionsUsed used;
+  for (const functions::Function& f : functions::functions())
+    if (f.backend == backend && words.contains(f.name) && (f.dtype == Dtype::f32 || f.dtype == v.dtype))
+      used.all.push_back(&f);
+  if (used.all.empty()) used.why_none = "its source names no exp, log or division that is tested here";
   return used;
 }
 

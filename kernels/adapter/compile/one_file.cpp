@@ -330,6 +330,16 @@ CompiledFile compile(const OneFile& file) {
   return file.host ? compile_for_host(file, Sanitize::none) : compile_for_device(file);
 }
 
+std::vector<std::string> texts_of(const OneFile& file) {
+  Fingerprint unused;
+  std::set<fs::path> seen;
+  add_contents(unused, fs::absolute(file.source).lexically_normal(),
+               include_folders(split_words(file.nvcc_flags)), seen);
+  std::vector<std::string> texts;
+  for (const fs::path& path : seen) texts.push_back(read_text(path));
+  return texts;
+}
+
 std::string compile_one_file(const OneFile& file) { return compile(file).path; }
 
 std::string build_race_checker(const OneFile& file) {

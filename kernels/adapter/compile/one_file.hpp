@@ -42,6 +42,9 @@ std::string adapter_of(const OneFile& file);
 /// line that says what is wrong, then the compiler's first errors, then where the whole log is.
 CompiledFile compile(const OneFile& file);
 
+/// The contents of the file and of the files that it includes with quotes. Throws InputError.
+std::vector<std::string> texts_of(const OneFile& file);
+
 /// compile(file).path
 std::string compile_one_file(const OneFile& file);
 

@@ -87,7 +87,7 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   EXPECT_EQ(step(j, "sweep")["state"], "not_run");
   EXPECT_TRUE(j["speed"].empty());
   const std::string open = j["not_proved"].dump();
-  for (const char* words : {"sweep: did not run", "only these groups", "the check was quick",
+  for (const char* words : {"sweep: no speed was measured: ", "only these groups", "the check was quick",
                             "nothing is shown for a GPU", "no proof for all inputs"})
     EXPECT_NE(open.find(words), open.npos) << words << " " << open;
   ASSERT_EQ(j["files"].size(), 2u);
@@ -176,6 +176,18 @@ TEST_F(Adopt, AWrongKernelFailsAndTheCertificateSaysByWhichCheck) {
   EXPECT_EQ(no.status, kFailed);
   EXPECT_NE(no.out.find("its verdict is PASS (exit status 0), and its steps make FAIL"), no.out.npos)
       << no.out;
+}
+
+TEST_F(Adopt, OfASharedObjectTheCertificateSaysWhatWasNotMeasured) {
+  const std::string file = plugin();
+  if (file.empty()) GTEST_SKIP() << "the fixtures are not built";
+  adopt(file + " --only batch");
+  const nlohmann::json j = json();
+  EXPECT_EQ(step(j, "functions")["state"], "not_run");
+  const std::string open = j["not_proved"].dump();
+  for (const char* words :
+       {"functions: no function that it uses was tested: ", "sweep: no speed was measured: "})
+    EXPECT_NE(open.find(words), open.npos) << words << " " << open;
 }
 
 TEST_F(Adopt, AChangedBinaryIsNamed) {
@@ -310,6 +322,12 @@ TEST_F(Adopt, ASourceFileIsHashedAndItsContractIsFound) {
   EXPECT_EQ(j["files"][0]["sha256"], sha256_of_file(file));
   EXPECT_EQ(j["files"][1]["role"], "binary");
   EXPECT_EQ(step(j, "fuzz")["state"], "passed") << "the search keeps to the limits that were found";
+  EXPECT_EQ(step(j, "functions")["state"], "passed");
+  EXPECT_EQ(step(j, "functions")["executed"], 2) << step(j, "functions");  // its source has expf and "/"
+  const std::string open = j["not_proved"].dump();
+  for (const char* words : {"those that its source names were tested", "sweep: no speed was measured: "})
+    EXPECT_NE(open.find(words), open.npos) << words << " " << open;
+  EXPECT_NE(read_file(at("out/certificate.html")).find("<p>No speed was measured: "), std::string::npos);
   EXPECT_EQ(verify().status, kUndeclaredLimits);
   std::ofstream(file, std::ios::app) << "// changed\n";
   const Outcome changed = verify();

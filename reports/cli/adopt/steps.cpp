@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "accuracy/case/case.hpp"
+#include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reports/adopt/functions_used.hpp"
@@ -21,6 +22,7 @@
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
+#include "reports/targets/source_candidates.hpp"
 
 namespace assay {
 namespace {
@@ -37,11 +39,23 @@ std::string why_not_searched(const Variant& v) {
 
 /// Empty, or why no speed is measured.
 std::string why_not_timed(const Variant& v, bool host_too) {
-  if (v.backend == Backend::plugin) return v.key() + ": assay sweep times only the kernels of this program";
+  if (v.backend == Backend::plugin)
+    return v.key() + ": it runs in a worker process, and assay sweep times only the kernels of this program";
   if (on_host(v.backend) && !host_too)
     return v.key() + ": runs on the host executor, and the speed of that is not the kernel's";
   const std::string why = unavailable_reason(v.backend);
   return why.empty() ? "" : v.key() + ": " + why;
+}
+
+/// By the claim of a kernel of this program; by the source of a file; nothing is known of any other.
+FunctionsUsed used_by(const Target& t, Certificate& c) {
+  const std::optional<OneFile> file = source_of(t.variant);
+  if (t.variant.backend != Backend::plugin || !file) return functions_used(t.variant);
+  FunctionsUsed used = functions_named(t.variant, texts_of(*file), file->nvcc_flags);
+  if (!used.all.empty())
+    c.not_proved.push_back("functions: " + t.variant.key() +
+                           ": those that its source names were tested; which of them run is not known");
+  return used;
 }
 
 /// `absent`: which kernels the step says nothing of, and why.
@@ -109,7 +123,7 @@ void functions_step(const std::vector<Target>& targets, const StepOptions& o, co
   std::vector<const functions::Function*> all;
   std::string none;
   for (const Target& t : targets) {
-    const FunctionsUsed used = functions_used(t.variant);
+    const FunctionsUsed used = used_by(t, c);
     if (used.all.empty()) add_words(none, t.variant.key() + ": " + used.why_none);
     for (const functions::Function* f : used.all)
       if (std::find(all.begin(), all.end(), f) == all.end()) all.push_back(f);

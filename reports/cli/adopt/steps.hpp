@@ -31,7 +31,7 @@ struct StepOptions {
 /// Searches each kernel for an input that breaks it. Writes into out/fuzz.
 void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                Journal& journal, Certificate& c);
-/// Tests the functions that the kernels claim to use. Writes into out/functions.
+/// Tests the functions that the kernels claim to use, or that their source files name. Writes into out/functions.
 void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                     Certificate& c);
 /// Times the kernels, where there is a GPU. Writes into out/sweep.
