@@ -2,7 +2,8 @@
 // Lower bounds of the k-th largest element of a row. A block of kSelectThreads threads divides what it has
 // read into groups. The k-th largest of the groups' maxima is such a bound: each of k groups has an element
 // at or above it. The elements above it number about k + k^2 / (2 x groups). One warp finds it, so that the
-// other warps of the multiprocessor have the issue slots (groups_bound); or all threads do (SharedBound).
+// other warps of the multiprocessor have the issue slots (groups_bound); or all threads do
+// (shared_bound.cuh).
 #pragma once
 
 #include <type_traits>
@@ -18,6 +19,30 @@ inline constexpr int kLeastThreads = 64, kFewThreads = 128, kSelectThreads = 256
 /// Largest k for which 32 groups are enough, for which 64 are (and kLeastThreads), and for which a group for
 /// each thread is, at most 256.
 inline constexpr int kFewest = 16, kLeastK = 32, kFew = 64;
+
+/// Takes one from `count` if a < b. By the borrow of a difference, in two instructions; from a comparison,
+/// nvcc 13.0 makes three.
+__device__ __forceinline__ void uncount_if_less(int& count, unsigned a, unsigned b) {
+#if defined(__CUDA_ARCH__)
+  asm("{.reg .u32 t; sub.cc.u32 t, %1, %2; subc.u32 %0, %0, 0;}" : "+r"(count) : "r"(a), "r"(b));
+#else
+  count -= a < b;
+#endif
+}
+__device__ __forceinline__ void uncount_if_less(int& count, Candidate a, Candidate b) {
+#if defined(__CUDA_ARCH__)
+  asm("{.reg .u64 t; .reg .u32 u; sub.cc.u64 t, %1, %2; subc.u32 %0, %0, 0;}" : "+r"(count) : "l"(a), "l"(b));
+#else
+  count -= a < b;
+#endif
+}
+/// Takes from `count` how many of four ranks lie below `rank`.
+__device__ __forceinline__ void uncount_below(int& count, uint4 ranks, unsigned rank) {
+  uncount_if_less(count, ranks.x, rank);
+  uncount_if_less(count, ranks.y, rank);
+  uncount_if_less(count, ranks.z, rank);
+  uncount_if_less(count, ranks.w, rank);
+}
 
 template <int kThreads>
 struct BoundShared {
@@ -130,92 +155,5 @@ __device__ __forceinline__ float groups_bound(float2 largest, int k, BoundShared
   __syncthreads();  // the bound is there
   return shared.bound;
 }
-
-/// Such a bound in steps, so that no warp waits for another: begin(), a barrier, find(), other work, a
-/// barrier, bound(). kMost is kFew: groups of one maximum of each thread; all threads count, each for one
-/// group how many groups are as large. kMost is kStreamK: two maxima of each thread; the first warp finds the
-/// bound.
-template <int kThreads, int kMost>
-struct SharedBound {
-  static constexpr bool kMany = kMost > kFew;
-  static constexpr int kRanks = kMany ? 2 * kThreads : 2 * kFew;
-  static_assert(kThreads >= 2 * kFew);
-  alignas(16) unsigned ranks[kRanks];
-  unsigned warps[kThreads / 32];
-
-  template <class T>
-  __device__ __forceinline__ void begin(float2 largest, int k) {
-    const auto rank = [](float x) { return unsigned_rank(x) >> kUnrankedBits<T>; };
-    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    if constexpr (kMany) {
-      ranks[thread] = rank(largest.x);
-      ranks[thread + kThreads] = rank(largest.y);
-    } else {
-      with_groups(k, [&](auto groups) {
-        constexpr int kOfWarp = 32 * decltype(groups)::value / kThreads;
-        const float most = largest_of_lanes(largest.x, kOfWarp);
-        if (lane < kOfWarp) ranks[warp * kOfWarp + lane] = rank(most);
-      });
-    }
-  }
-  __device__ __forceinline__ void find(int k) {
-    const int thread = static_cast<int>(threadIdx.x);
-    unsigned least = 0;
-    if constexpr (kMany) {
-      if (thread < 32) least = reached_of_many(k);
-    } else {
-      with_groups(k, [&](auto groups) {
-        constexpr int kGroups = decltype(groups)::value, kShare = kThreads / kGroups;
-        const unsigned own = ranks[thread / kShare];
-        int as_large = 0;
-#pragma unroll
-        for (int i = 0; i < kGroups; i += 4 * kShare) {
-          const uint4 other = reinterpret_cast<const uint4*>(ranks)[i / 4 + thread % kShare];
-          as_large += (other.x >= own) + (other.y >= own) + (other.z >= own) + (other.w >= own);
-        }
-#pragma unroll
-        for (int step = 1; step < kShare; step *= 2) as_large += __shfl_xor_sync(kAllLanes, as_large, step);
-        least = __reduce_max_sync(kAllLanes, as_large >= k ? own : 0u);
-      });
-    }
-    if (thread % 32 == 0) warps[thread / 32] = least;
-  }
-  template <class T>
-  __device__ __forceinline__ float bound() const {
-    unsigned least = 0;
-#pragma unroll
-    for (const unsigned of_warp : warps) least = max(least, of_warp);
-    return bound_of<T>(least);
-  }
-
- private:
-  /// reached_by() of all ranks, which stay in shared memory: registers hold a tile.
-  __device__ __forceinline__ unsigned reached_of_many(int k) const {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    unsigned low = ~0u, high = 0;
-    for (int i = lane; i < kRanks; i += 32) {
-      low = min(low, ranks[i]);
-      high = max(high, ranks[i]);
-    }
-    low = __reduce_min_sync(kAllLanes, low);
-    high = __reduce_max_sync(kAllLanes, high);
-    return bisect(low, high, k, k / 8, [&](unsigned rank) {
-      unsigned count = 0;
-#pragma unroll 4
-      for (int i = lane; i < kRanks; i += 32) count += ranks[i] >= rank;
-      return static_cast<int>(__reduce_add_sync(kAllLanes, count));
-    });
-  }
-  /// Calls f with the number of groups. More groups than these would be compared for little.
-  template <class F>
-  __device__ __forceinline__ static void with_groups(int k, F f) {
-    if (k <= kFewest)
-      f(std::integral_constant<int, 32>{});
-    else if (k <= kLeastK)
-      f(std::integral_constant<int, 64>{});
-    else
-      f(std::integral_constant<int, 2 * kFew>{});
-  }
-};
 
 }  // namespace assay::ASSAY_BACKEND::onepass

@@ -12,7 +12,7 @@ namespace assay::ASSAY_BACKEND::onepass {
 template <int kRoom, int kThreads>
 struct Buffer {
   static constexpr int kEach = kRoom / kThreads;  // candidates of a thread
-  Candidate at[kRoom];
+  alignas(16) Candidate at[kRoom];
   int count;  // may pass kRoom: what is above found no room
   BoundShared<kThreads> bound;
   OrderShared<kThreads> order;

@@ -59,12 +59,10 @@ template <class T, int kThreads>
 __device__ __forceinline__ unsigned kth_of_groups(int count, int k, HoldingShared<T, kThreads>& shared) {
   const int thread = static_cast<int>(threadIdx.x), share = kThreads / count;
   const unsigned own = shared.ranks[thread / share];
-  int as_large = 0;
+  int as_large = count / share;
 #pragma unroll 4
-  for (int i = thread % share; i < count / 4; i += share) {
-    const uint4 other = reinterpret_cast<const uint4*>(shared.ranks)[i];
-    as_large += (other.x >= own) + (other.y >= own) + (other.z >= own) + (other.w >= own);
-  }
+  for (int i = thread % share; i < count / 4; i += share)
+    uncount_below(as_large, reinterpret_cast<const uint4*>(shared.ranks)[i], own);
   for (int step = 1; step < share; step *= 2) as_large += __shfl_xor_sync(kAllLanes, as_large, step);
   unsigned least = __reduce_max_sync(kAllLanes, as_large >= k ? own : 0u);
   if (thread % 32 == 0) shared.least[thread / 32] = least;

@@ -48,7 +48,13 @@ struct Buckets {
 /// Up to this many candidates each is compared with all others.
 inline constexpr int kComparedWithAll = 64;
 
-/// kMost candidates at most. Neighbouring lanes share the comparisons of a candidate.
+/// Two candidates in one load.
+struct [[gnu::may_alias]] alignas(16) TwoCandidates {
+  Candidate first, second;
+};
+
+/// kMost candidates at most, `at` a multiple of 16 bytes. Neighbouring lanes share the comparisons of a
+/// candidate. Two others come with one load.
 template <int kThreads, int kMost = kComparedWithAll, class F>
 __device__ __forceinline__ void order_few(const Candidate* at, int n, int k, F use) {
   constexpr int kShare = kThreads / kMost;
@@ -56,8 +62,15 @@ __device__ __forceinline__ void order_few(const Candidate* at, int n, int k, F u
   const int thread = static_cast<int>(threadIdx.x), i = thread / kShare, part = thread % kShare;
   if (thread / 32 * 32 >= n * kShare) return;  // the whole warp
   const Candidate own = i < n ? at[i] : 0;
-  int slot = 0;
-  for (int j = part; j < n; j += kShare) slot += at[j] > own;
+  int not_above = 0;  // less the number of candidates that rank before it
+#pragma unroll 4
+  for (int j = part; j < n / 2; j += kShare) {
+    const TwoCandidates two = reinterpret_cast<const TwoCandidates*>(at)[j];
+    uncount_if_less(not_above, own, two.first);
+    uncount_if_less(not_above, own, two.second);
+  }
+  if (n % 2 && part == 0) uncount_if_less(not_above, own, at[n - 1]);
+  int slot = -not_above;
 #pragma unroll
   for (int step = kShare / 2; step > 0; step /= 2) slot += __shfl_xor_sync(kAllLanes, slot, step);
   if (i < n && part == 0 && slot < k) use(slot, own);
@@ -129,9 +142,11 @@ __device__ __forceinline__ int order_by_buckets(Candidate* at, int n, int k, uns
   for (int i = thread; i < shared.reach; i += kThreads) {
     const Candidate c = at[i];
     const unsigned bucket = buckets.of(c);
-    int slot = static_cast<int>(counts[bucket]);
+    const int from = static_cast<int>(counts[bucket]);
     const int end = bucket + 1 < kBuckets ? static_cast<int>(counts[bucket + 1]) : total;
-    for (int j = slot; j < end; ++j) slot += at[j] > c;
+    int before = 0;  // less the number of its bucket's that rank before it
+    for (int j = from; j < end; ++j) uncount_if_less(before, c, at[j]);
+    const int slot = from - before;
     if (slot < k) use(slot, c);
   }
   return total;

@@ -9,6 +9,8 @@
 // loop needs all of them. On an H100 a call there made softmax + top-k 5 to 15 % slower.
 #pragma once
 
+#include "kernels/building_blocks/onepass_topk/reach.cuh"
+#include "kernels/building_blocks/onepass_topk/shared_bound.cuh"
 #include "kernels/building_blocks/onepass_topk/stream.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
@@ -60,7 +62,7 @@ struct RowShared : RowSizes<kMost> {
   Access<T> hits[Sizes::kHits];
   unsigned numbers[Sizes::kHits];  // of the hits, in the row's body
   int count;                       // of the hits; may pass the room
-  SharedBound<Sizes::kThreads, kMost> bound;
+  std::conditional_t<(kMost > kFew), ManyBound<Sizes::kThreads>, FewBound<Sizes::kThreads>> bound;
   Buffer<Sizes::kRoom, Sizes::kThreads> buffer;
   Normalizer warps[Sizes::kThreads / 32];
 };
@@ -128,11 +130,12 @@ __device__ __forceinline__ bool keep_hits(const Held<T, kCount>& held, float lar
   const unsigned lanes = __ballot_sync(kAllLanes, largest >= floor), thread = threadIdx.x;
   if (few && __popc(lanes) > kManyLanes && floor != negative_infinity()) return false;
   if (!(largest >= floor)) return true;
-  unsigned mask = 0;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i)
-    if (as_floats(held.part[i]).largest >= floor && thread + static_cast<unsigned>(i) * kThreads < size)
-      mask |= 1u << i;
+  unsigned mask = Reach<T>(floor).any_of_each(held.part);
+  if (floor == negative_infinity()) {  // so does what is past the tile
+#pragma unroll 1
+    for (int i = 0; i < kCount; ++i)
+      if (thread + static_cast<unsigned>(i) * kThreads >= size) mask &= ~(1u << i);
+  }
   int slot = atomicAdd(&shared.count, __popc(mask));
   if (slot + __popc(mask) > shared.kHits) return false;
 #pragma unroll
@@ -149,16 +152,14 @@ __device__ __forceinline__ bool keep_hits(const Held<T, kCount>& held, float lar
 template <class T, class Shared>
 __device__ __forceinline__ bool candidates_of_hits(unsigned head, float least, Shared& shared) {
   constexpr int N = kPerAccess<T>, kThreads = Shared::kThreads;
-  const int thread = static_cast<int>(threadIdx.x), elements = shared.count * N;
-  const auto element = [&](int i) { return to_float(reinterpret_cast<const T*>(shared.hits)[i]); };
+  const Reach<T> reach(least);
+  const int hits = shared.count;
   bool room = true;
-  for (int first = thread; first < elements; first += 32 * kThreads) {
-    unsigned mask = 0;
-    for (int i = first, bit = 0; i < elements && bit < 32; i += kThreads, ++bit)
-      mask |= element(i) >= least ? 1u << bit : 0u;
-    room &= shared.buffer.push_each(mask, [&](int bit) {
-      const int i = first + bit * kThreads;
-      return candidate(element(i), head + shared.numbers[i / N] * N + static_cast<unsigned>(i % N));
+  for (int i = static_cast<int>(threadIdx.x); i < hits; i += kThreads) {
+    const auto* const elements = reinterpret_cast<const T*>(shared.hits + i);
+    const unsigned first = head + shared.numbers[i] * N;
+    room &= shared.buffer.push_each(reach.each(shared.hits[i]), [&](int j) {
+      return candidate(to_float(elements[j]), first + static_cast<unsigned>(j));
     });
   }
   return room;
@@ -188,10 +189,10 @@ __device__ __forceinline__ void select_row(const OneRow<T>& row, int k, bool wan
     const unsigned size = last ? row.accesses - at : kTile, turn = at / kTile;
     const bool bounded = wanted && (turn & (turn + 1)) == 0;
     Held<T, kRowCount> held;
-    if (last)
-      held.load(row.body() + at, static_cast<int>(size), thread, kThreads);
-    else
+    if (size == kTile)
       held.load(row.body() + at, static_cast<int>(kTile), thread, kThreads);
+    else
+      held.load(row.body() + at, static_cast<int>(size), thread, kThreads);
     float largest;
     if constexpr (kMost > kFew) {
       const float2 two = two_largest(held);
@@ -204,7 +205,7 @@ __device__ __forceinline__ void select_row(const OneRow<T>& row, int k, bool wan
     if (bounded) {
       shared.bound.template begin<T>(maxima, k);
       __syncthreads();  // all ranks are there
-      shared.bound.find(k);
+      shared.bound.template find<T>(k);
     }
     float own = largest, edge_x = quiet_nan();
     const unsigned edge = row.edge(at == 0, last);
@@ -220,8 +221,8 @@ __device__ __forceinline__ void select_row(const OneRow<T>& row, int k, bool wan
 
     float bound = negative_infinity();
     if (bounded) {
-      __syncthreads();  // the bound is there
-      bound = shared.bound.template bound<T>();
+      __syncthreads();  // the bound, or the counts that give it, are there
+      bound = shared.bound.template settle<T>(k);
       floor = higher(floor, bound);
     }
     held.forget();

@@ -68,6 +68,11 @@ inline const Filling kFillings[] = {
      [](std::int64_t i, std::mt19937& r) {
        return 2 * normal(r) - 4 * std::log2(1 + static_cast<float>(i) / 200);
      }},
+    // Bins of equal width between the smallest and the largest maximum hold too many of the rest.
+    {"a few far above the rest",
+     [](std::int64_t i, std::mt19937& r) { return i % 1000 == 3 ? 5e4f : 1 + normal(r) / 64; }},
+    {"far apart",
+     [](std::int64_t i, std::mt19937& r) { return std::ldexp(normal(r), static_cast<int>(i % 29) - 14); }},
     {"both zeros", [](std::int64_t, std::mt19937& r) { return r() % 2 ? 0.0f : -0.0f; }},
     {"some +inf", [](std::int64_t i, std::mt19937& r) { return i % 11 == 3 ? kInfinity : normal(r); }},
 };
