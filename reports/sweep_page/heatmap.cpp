@@ -49,6 +49,16 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
     const auto swept = [&](std::size_t x) {
       return column != timed.end() && column->second.contains(sizes[x]);
     };
+    // Neighbours of one shade are one rectangle.
+    std::size_t open = kShades.size(), from = 0, to = 0;
+    const auto close = [&] {
+      if (open < kShades.size())
+        paths[open] +=
+            fmt::format("M{:.1f} {:.1f}h{:.1f}v{}H{:.1f}z", kLeft + width * static_cast<double>(from), top,
+                        width * static_cast<double>(to - from) + 0.05, kCellHeight - 1,
+                        kLeft + width * static_cast<double>(from));
+      open = kShades.size();
+    };
     for (std::size_t x = 0; x < sizes.size(); ++x) {
       values += x > 0 ? "," : y > 0 ? ";" : "";
       if (!swept(x)) {
@@ -62,13 +72,13 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
       values += fmt::format("{:.3g} {:.4g}", s, *r->median_us);
       std::size_t end = x + 1;
       while (end < sizes.size() && !swept(end)) ++end;
-      const double wide = width * static_cast<double>(end - x) + 0.05;
       const auto shade =
           std::find_if(kShades.begin(), kShades.end() - 1, [&](const Shade& h) { return s < h.below; });
-      paths[static_cast<std::size_t>(shade - kShades.begin())] +=
-          fmt::format("M{:.1f} {:.1f}h{:.1f}v{}h-{:.1f}z", kLeft + width * static_cast<double>(x), top, wide,
-                      kCellHeight - 1, wide);
+      const auto of = static_cast<std::size_t>(shade - kShades.begin());
+      if (of != open || x != to) close(), open = of, from = x;
+      to = end;
     }
+    close();
   }
   if (cells == 0) return "";
   // A label at the first V from each power of 16 on.

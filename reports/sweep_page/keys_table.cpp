@@ -96,7 +96,7 @@ std::string every_key(const Context& c) {
               : "<td class=\"n\">" + std::string(kDash) + "</td>";
       for (const std::int64_t V : sizes) {
         const SweepRecord* r = c.at(variant, d, rows, V, k);
-        body += r ? share_cell(share(*r), duration(*r->median_us), 0, describe(*r))
+        body += r ? share_cell(share(*r), duration(*r->median_us), 0, beside(*r))
                   : "<td class=\"n\">" + std::string(kDash) + "</td>";
       }
       body += "</tr>";

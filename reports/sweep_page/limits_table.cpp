@@ -49,7 +49,7 @@ std::string limits_table(const Context& c) {
         if (dtype != d || size != V) continue;
         const SweepRecord* r = c.at(variant, dtype, a->rows, V, k);
         body += fmt::format("<tr><th>{}{}</th>", escape(variant), c.behind_name(variant, k)) +
-                (r ? share_cell(share(*r), duration(*r->median_us), 0, describe(*r)) : share_cell(NAN)) +
+                (r ? share_cell(share(*r), duration(*r->median_us), 0, beside(*r)) : share_cell(NAN)) +
                 share_cell(r ? own_share(*r).value_or(NAN) : NAN) + share_cell(a->dram_share.value_or(NAN)) +
                 share_cell(a->issue_share.value_or(NAN)) + share_cell(a->occupancy.value_or(NAN)) +
                 page::number_cell(a->sectors_per_request) + page::number_cell(a->instructions_per_element) +

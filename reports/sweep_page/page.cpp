@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the sweep page's sections together.
+// Puts the sections of the sweep's two pages together.
 #include "reports/sweep_page/page.hpp"
 
+#include "reports/data/html.hpp"
 #include "reports/page_texts.hpp"
 #include "reports/sweep_page/parts.hpp"
 
@@ -19,21 +20,42 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   f.sections = {
       {"keys", "Every kernel: right or wrong, and how fast", every_key(c)},
       {"ladder", "One read and one write: the ladder of onepass", on_gpu(ladder)},
-      {"lines", "Share of the copy over row length V", speed_lines(c)},
       {"figures", "The paper's figures, on this machine", on_gpu(paper_figures)},
       {"claims", "What the paper says, and what this run shows", on_gpu(paper_claims_table)},
       {"topk", "Softmax with top-k: K = 5, 10, 15, 30", on_gpu(k_table)},
       {"own", "The reference kernels against their own roofline", on_gpu(own_roofline)},
       {"roofline", "Roofline", on_gpu(roofline)},
-      {"heat", "Share of the copy over V and rows", heat_maps(c)},
       {"plane", "Accuracy against speed", accuracy_plane(c)},
-      {"accesses", "Measured accesses beside the claim", access_table(c)},
-      {"limits", "What limits each kernel", limits_table(c)},
-      {"spills", "Where registers run out", spill_table(c)},
       {"tutorial", "The tutorial's table", on_gpu(tutorial_table)},
       {"worklog", "The worklog's table", on_gpu(worklog_table)},
       {"part3", "Fused softmax, part 3", on_gpu(part_three_figure)},
       {"reading", "How to read this page", reading()},
+  };
+  f.css = page::sweep_css;
+  f.js = page::sweep_js;
+  return page::framed(f);
+}
+
+std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
+                              const std::vector<AccessRecord>& accesses) {
+  using namespace speed;
+  const Context c = gather(records, accesses);
+  page::Frame f;
+  f.passed = passed(c.records);
+  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.subject = "softmax performance by shape";
+  f.heading = "The same kernels, shape by shape";
+  f.about =
+      "Every shape of the sweep, as a line and as a map, and what the hardware counters say. <a "
+      "href=\"sweep.html\">The sweep's first page</a> has the main results, the machine, and the meaning of "
+      "the words.";
+  f.sentence = escape(verdict_line(c.records));
+  f.sections = {
+      {"lines", "Share of the copy over row length V", speed_lines(c)},
+      {"heat", "Share of the copy over V and rows", heat_maps(c)},
+      {"accesses", "Measured accesses beside the claim", access_table(c)},
+      {"limits", "What limits each kernel", limits_table(c)},
+      {"spills", "Where registers run out", spill_table(c)},
   };
   f.css = page::sweep_css;
   f.js = page::sweep_js;

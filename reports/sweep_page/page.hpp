@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The performance sweep as one self-contained page: no network, no other file, light and dark.
+// The performance sweep as two self-contained pages: no network, no other file, light and dark. The second
+// has what is large: every shape, and the hardware counters.
 #pragma once
 
 #include <string>
@@ -14,5 +15,8 @@ namespace assay {
 /// The text of sweep.html. A section without data says which command makes it; no figure is empty.
 std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
                        const std::vector<SplitRecord>& splits = {});
+/// The text of sweep_shapes.html.
+std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
+                              const std::vector<AccessRecord>& accesses);
 
 }  // namespace assay

@@ -27,6 +27,11 @@ constexpr const char* kSections[] = {"keys",     "ladder",  "lines",   "figures"
                                      "roofline", "heat",    "plane",   "accesses", "limits", "spills",
                                      "tutorial", "worklog", "part3",   "reading"};
 
+/// The text of both pages, one behind the other.
+std::string both(const std::vector<SweepRecord>& all, const std::vector<AccessRecord>& counts) {
+  return sweep_page(all, counts) + sweep_shapes_page(all, counts);
+}
+
 /// The text of one section.
 std::string section(const std::string& html, const std::string& id) {
   const auto from = html.find("<section id=\"" + id + "\"");
@@ -41,7 +46,7 @@ SweepRecord& find(std::vector<SweepRecord>& all, const std::string& key, std::in
 }
 
 TEST(SweepPage, HasEverySectionWithPicturesAndNothingMissing) {
-  const std::string html = sweep_page(records(), accesses());
+  const std::string html = both(records(), accesses());
   EXPECT_EQ(unbalanced(html), "");
   for (const char* id : kSections) {
     EXPECT_EQ(occurrences(html, std::string("<section id=\"") + id + "\""), 1) << id;
@@ -131,22 +136,24 @@ TEST(SweepPage, DrawsThePapersFiguresWithOnepassTopk) {
     for (const std::int64_t V : {4032, 16128, 64512})
       all.push_back(sweep_test_data::record({name, "variant", "softmax_topk", 1, 0, 0.9, 1 << 21}, "f32",
                                             4000, V, 5, random));
-  const std::string drawn = section(sweep_page(all, {}), "figures");
+  const std::string drawn = section(both(all, {}), "figures");
   EXPECT_NE(drawn.find("With onepass_topk"), std::string::npos);
   EXPECT_NE(drawn.find("onepass_topk over safe_then_topk"), std::string::npos);
   std::erase_if(all, [](const SweepRecord& r) { return r.key.starts_with("onepass"); });
-  EXPECT_EQ(section(sweep_page(all, {}), "figures").find("With onepass_topk"), std::string::npos);
+  EXPECT_EQ(section(both(all, {}), "figures").find("With onepass_topk"), std::string::npos);
 }
 
 TEST(SweepPage, AsksTheNetworkForNothing) {
-  EXPECT_EQ(foreign_address(sweep_page(records(), accesses())), "");
+  EXPECT_EQ(foreign_address(both(records(), accesses()),
+                            {"sweep.html", "sweep_shapes.html#limits", "sweep_shapes.html#accesses"}),
+            "");
   EXPECT_NE(foreign_address("<script src=\"x.js\"></script>"), "") << "the check would see one";
 }
 
 TEST(SweepPage, MissingPartsAreSaidInWordsWithACommand) {
   const std::vector<std::vector<SweepRecord>> runs = {{}, {records().front()}};
   for (const auto& some : runs) {
-    const std::string html = sweep_page(some, {});
+    const std::string html = both(some, {});
     EXPECT_EQ(unbalanced(html), "");
     for (const char* id :
          {"figures", "topk", "roofline", "accesses", "limits", "spills", "tutorial", "worklog", "part3"}) {
@@ -155,14 +162,14 @@ TEST(SweepPage, MissingPartsAreSaidInWordsWithACommand) {
       EXPECT_EQ(section(html, id).find("<svg xmlns"), std::string::npos) << id << " draws an empty figure";
     }
   }
-  EXPECT_NE(sweep_page({}, {}).find("<b>FAIL</b>"), std::string::npos) << "nothing ran, so nothing passes";
+  EXPECT_NE(both({}, {}).find("<b>FAIL</b>"), std::string::npos) << "nothing ran, so nothing passes";
   EXPECT_EQ(sweep_summary({}, {}).substr(0, 6), "# FAIL");
 }
 
 TEST(SweepPage, EveryRecordAloneIsAPage) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   for (std::size_t i = 0; i < all.size(); i += 37) {
-    const std::string html = sweep_page({all[i]}, {});
+    const std::string html = both({all[i]}, {});
     EXPECT_EQ(unbalanced(html), "") << all[i].key;
     EXPECT_EQ(paths(html).find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos)
         << all[i].key;
@@ -188,7 +195,7 @@ TEST(SweepPage, NumbersThatAreNoneBreakNoPicture) {
     if (i % 4 == 0) a.dram_write.reset(), a.occupancy.reset(), a.loads = v;
     if (i % 5 == 0) a.instructions_per_element = v, a.local_bytes = v, a.claimed_loads.reset();
   }
-  const std::string html = sweep_page(all, counts), drawn = paths(html);
+  const std::string html = both(all, counts), drawn = paths(html);
   EXPECT_EQ(unbalanced(html), "");
   ASSERT_FALSE(drawn.empty());
   EXPECT_EQ(drawn.find_first_not_of("MLHVACamlhvacz0123456789.- \n"), std::string::npos);
@@ -209,9 +216,9 @@ TEST(SweepPage, EscapesEveryString) {
   }
   std::vector<AccessRecord> counts = accesses();
   for (AccessRecord& a : counts) a.key = evil + a.key, a.gpu += evil;
-  const std::string html = sweep_page(all, counts);
+  const std::string html = both(all, counts);
   EXPECT_EQ(unbalanced(html), "");
-  EXPECT_EQ(occurrences(html, "<script>"), 1);  // only the page's own
+  EXPECT_EQ(occurrences(html, "<script>"), 2);  // only the pages' own
   EXPECT_EQ(html.find("&\""), std::string::npos);
   EXPECT_GT(occurrences(html, "&lt;script&gt;&amp;&quot;&#39;"), 50);
 }
@@ -220,7 +227,7 @@ TEST(SweepPage, ShowsAFailureWithItsReasonAndCommand) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 4096);
   r.status = "failed", r.verified = "fail", r.reason = "row 7, column 3: got 0, exact 1.7e-3";
-  const std::string html = sweep_page(all, {});
+  const std::string html = both(all, {});
   EXPECT_NE(html.find("<b>FAIL</b>"), std::string::npos);
   EXPECT_EQ(html.find("<b>PASS</b>"), std::string::npos);
   EXPECT_NE(html.find("row 7, column 3: got 0, exact 1.7e-3"), std::string::npos);
@@ -248,8 +255,7 @@ TEST(SweepPage, AWrongPeerIsMarkedAndFailsNobody) {
   find(all, "triton_row/f32@cuda", 4000, 4096).status = "failed";
   EXPECT_TRUE(speed::passed(all));
   EXPECT_EQ(speed::count(all).peers_failed, 1);
-  EXPECT_NE(section(sweep_page(all, {}), "keys").find("<span class=\"bad\">1 wrong</span>"),
-            std::string::npos);
+  EXPECT_NE(section(both(all, {}), "keys").find("<span class=\"bad\">1 wrong</span>"), std::string::npos);
 }
 
 TEST(SweepPage, PaperClaimsAreMeasuredFromTheRecords) {
@@ -313,29 +319,29 @@ TEST(SweepPage, AccessesOffTheClaimAreMarked) {
   more = honest;
   for (AccessRecord& a : more)
     if (a.source == "host counters") a.loads = 3;
-  EXPECT_EQ(section(sweep_page({}, honest), "accesses").find("% beside the claim"), std::string::npos);
-  EXPECT_NE(section(sweep_page({}, more), "accesses").find("% beside the claim"), std::string::npos);
-  EXPECT_NE(section(sweep_page({}, honest), "accesses").find("L2 holds the rest"), std::string::npos);
+  EXPECT_EQ(section(both({}, honest), "accesses").find("% beside the claim"), std::string::npos);
+  EXPECT_NE(section(both({}, more), "accesses").find("% beside the claim"), std::string::npos);
+  EXPECT_NE(section(both({}, honest), "accesses").find("L2 holds the rest"), std::string::npos);
 }
 
 TEST(SweepPage, TheWorklogIsComparedWhereTorchRan) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
-  EXPECT_EQ(section(sweep_page(all, {}), "worklog").find("here 1,008"), std::string::npos);
+  EXPECT_EQ(section(both(all, {}), "worklog").find("here 1,008"), std::string::npos);
   std::erase_if(all, [](const SweepRecord& r) { return r.role == "peer" && r.V % 63 != 0; });
-  EXPECT_NE(section(sweep_page(all, {}), "worklog").find("<small>here 1,008</small>"), std::string::npos);
+  EXPECT_NE(section(both(all, {}), "worklog").find("<small>here 1,008</small>"), std::string::npos);
 }
 
 TEST(SweepPage, AHostSweepSaysWhatItIs) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   for (SweepRecord& r : all) r.backend = "host", r.key.replace(r.key.find('@'), std::string::npos, "@host");
-  const std::string html = sweep_page(all, {});
+  const std::string html = both(all, {});
   EXPECT_EQ(unbalanced(html), "");
   EXPECT_NE(html.find("say nothing about a GPU"), std::string::npos);
   for (const char* id : {"figures", "claims", "own", "roofline", "tutorial", "worklog"})
     EXPECT_NE(section(html, id).find("Not in this run: a GPU&#39;s times"), std::string::npos) << id;
   EXPECT_NE(section(html, "keys").find("online_block"), std::string::npos);
   EXPECT_EQ(sweep_summary(all, {}).find("the paper"), std::string::npos);
-  EXPECT_EQ(sweep_page(records({"f32"}, {4000}), {}).find("say nothing about a GPU"), std::string::npos);
+  EXPECT_EQ(both(records({"f32"}, {4000}), {}).find("say nothing about a GPU"), std::string::npos);
 }
 
 TEST(SweepPage, AVariantLooksTheSameEverywhere) {
@@ -345,15 +351,9 @@ TEST(SweepPage, AVariantLooksTheSameEverywhere) {
   EXPECT_NE(css("safe_then_topk"), css("safe_topk_block"));
   EXPECT_TRUE(speed::look("online_block_sized").dashed);
   EXPECT_FALSE(speed::look("online_block").dashed);
-  const std::string style = sweep_page({}, {});
+  const std::string style = both({}, {});
   for (const auto& k : sweep_test_data::kKernels)
     EXPECT_NE(style.find("." + css(k.name) + "{color:var("), std::string::npos) << k.name;
-}
-
-TEST(SweepPage, StaysSmallWithTheWholePublishedSet) {
-  const std::string html = sweep_page(records({"f32", "f16", "bf16"}, {4000, 10, 1, 32, 32768}), accesses());
-  EXPECT_LT(html.size(), 5'000'000u);
-  EXPECT_EQ(unbalanced(html), "");
 }
 
 TEST(SweepPage, AThresholdIsNoK) {
@@ -370,14 +370,14 @@ TEST(SweepPage, AThresholdIsNoK) {
       a.key = r.key, a.source = "ncu", a.rows = rows, a.V = V, a.k = r.k, a.registers = 32, a.local_bytes = 1;
       counted.push_back(a);
     }
-  const std::string html = sweep_page(all, counted);
+  const std::string html = both(all, counted);
   EXPECT_EQ(html.find("k = 900"), std::string::npos);
   for (const char* id : {"plane", "roofline"})
     EXPECT_NE(section(html, id).find("onepass_top_p"), std::string::npos) << id;
   for (const char* id : {"keys", "heat", "accesses", "limits", "spills"})
     EXPECT_NE(section(html, id).find("threshold 0.9"), std::string::npos) << id;
   EXPECT_NE(section(html, "keys").find("k = 5"), std::string::npos);
-  EXPECT_NE(sweep_page({}, counted).find("threshold 0.9"), std::string::npos) << "the registry knows the op";
+  EXPECT_NE(both({}, counted).find("threshold 0.9"), std::string::npos) << "the registry knows the op";
   // It writes a row of values, as softmax does: what it can reach is the speed of a copy.
   EXPECT_FALSE(reads_only(all.back()));
   EXPECT_EQ(speed::share(all.back()), all.back().share_of_copy);

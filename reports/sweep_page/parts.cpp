@@ -135,17 +135,28 @@ std::string share_cell(double share, std::string_view note, double good, std::st
                      note.empty() ? "" : "<small>" + std::string(note) + "</small>");
 }
 
+static std::string reservations(const SweepRecord& r) {
+  std::string out = r.status == "once" ? "; one sample" : "";
+  if (r.verified != "pass") out += r.verified == "fail" ? "; WRONG" : "; not judged";
+  return out;
+}
+
 std::string describe(const SweepRecord& r) {
   std::string out =
       fmt::format("{} {}, V = {}, {} rows", variant_of(r.key), r.dtype, grouped(r.V), grouped(r.rows));
-  out += behind_name(r.op, r.k);
-  out += ": " + duration(r.median_us.value_or(NAN));
+  return out + behind_name(r.op, r.k) + ": " + time_and_speed(r);
+}
+
+std::string time_and_speed(const SweepRecord& r) {
+  std::string out = duration(r.median_us.value_or(NAN));
   if (r.gb_per_s) out += fmt::format(", {} GB/s", plain_number(*r.gb_per_s));
   if (std::isfinite(share(r)))
     out += fmt::format(", {} of the {}", percent(share(r)), reads_only(r) ? "read" : "copy");
-  if (r.status == "once") out += "; one sample";
-  if (r.verified != "pass") out += r.verified == "fail" ? "; WRONG" : "; not judged";
-  return out;
+  return out + reservations(r);
+}
+
+std::string beside(const SweepRecord& r) {
+  return (r.gb_per_s ? plain_number(*r.gb_per_s) + " GB/s" : "") + reservations(r);
 }
 
 std::string verified_word(const SweepRecord& r) {

@@ -66,6 +66,10 @@ std::string share_cell(double share, std::string_view note = "", double good = 0
 /// Plain text for a tooltip: "online_block f32, V = 4,096, 4,000 rows: 12.3 us, 1,230 GB/s, 95 % of the
 /// copy".
 std::string describe(const SweepRecord& r);
+/// The same without the kernel and the shape: "12.3 us, 1,230 GB/s, 95 % of the copy".
+std::string time_and_speed(const SweepRecord& r);
+/// What a cell with the share and the time leaves out: "1,230 GB/s; one sample".
+std::string beside(const SweepRecord& r);
 std::string verified_word(const SweepRecord& r);
 
 /// A log axis that covers all V to be drawn.

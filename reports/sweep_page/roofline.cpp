@@ -162,7 +162,7 @@ std::string own_roofline(const Context& c) {
   if (sizes.empty())
     return missing("naive_block, safe_block, online_block at 4000 rows, V from 4096",
                    "assay sweep --key '*_block/*@cuda' --rows 4000");
-  std::string head = "<table><thead><tr><th>kernel</th><th>least</th>", rows;
+  std::string head = "<table class=\"sortable\"><thead><tr><th>kernel</th><th class=\"n\">least</th>", rows;
   for (const std::int64_t V : sizes) head += "<th class=\"n\">" + grouped(V) + "</th>";
   for (const Reference& ref : kReferences)
     for (const std::string& d : c.dtypes) {
@@ -185,14 +185,15 @@ std::string own_roofline(const Context& c) {
             *own,
             memory ? fmt::format("memory {}: {}", plain_number(moved(c, *r)->accesses), percent(*memory))
                    : "",
-            kTarget, describe(*r));
+            kTarget, time_and_speed(*r));
       }
       if (std::isfinite(least))
-        rows +=
-            fmt::format("<tr><th>{} <b class=\"{}\">{}</b></th><td class=\"{}\">{}<small>V {}</small></td>",
-                        ref.variant, page::dtype_class(d), d, least >= kTarget ? "good" : "warn",
-                        percent(least), grouped(where)) +
-            cells + "</tr>";
+        rows += fmt::format(
+                    "<tr><th>{} <b class=\"{}\">{}</b></th><td class=\"n {}\" data-v=\"{}\">{}<small>V "
+                    "{}</small></td>",
+                    ref.variant, page::dtype_class(d), d, least >= kTarget ? "good" : "warn", least,
+                    percent(least), grouped(where)) +
+                cells + "</tr>";
     }
   return "<p>A reference kernel is simple, but not slow: on long rows its accesses should reach 90 % of the "
          "speed of a copy. Each cell has this share at 4000 rows, for the accesses that the kernel claims (a "
@@ -201,7 +202,8 @@ std::string own_roofline(const Context& c) {
          "counters were read within a tenth of that V, the line below the share has the accesses per element "
          "that reached memory, and their speed as a share of the copy's: how busy the memory was. An output "
          "counts once, even if the L2 still held it when the kernel ended. If the memory was not busy, the "
-         "table of limits says what limits the kernel.</p>" +
+         "table of limits on the page of <a href=\"sweep_shapes.html#limits\">speed by shape</a> says what "
+         "limits the kernel.</p>" +
          page::scroll(head + "</tr></thead><tbody>" + rows + "</tbody></table>");
 }
 

@@ -37,7 +37,8 @@ std::string draw(const Context& c, const std::vector<std::string>& variants, con
     std::vector<Plot::Point> points;
     for (const std::int64_t V : c.sizes(v, dtype, rows, k)) {
       const SweepRecord& r = *c.at(v, dtype, rows, V, k);
-      points.push_back({static_cast<double>(V), share(r), describe(r)});
+      points.push_back(
+          {static_cast<double>(V), share(r), fmt::format("V = {}: {}", grouped(V), time_and_speed(r))});
     }
     if (points.empty()) continue;
     Plot plot(size_axis(sizes), {0, 1.05 * top, false, fmt::format("share of the {}", ceiling)},

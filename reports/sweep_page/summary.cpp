@@ -22,8 +22,13 @@ std::string times(double v) { return std::isfinite(v) ? fmt::format("{:.2f}x", v
 /// For one dtype at 4000 rows: the fastest right kernel at each V from 4096 on, and its share.
 std::string fastest(const Context& c, const std::string& dtype) {
   std::map<std::int64_t, const SweepRecord*> best;
+  std::set<std::int64_t>
+      own;  // elsewhere only peers were timed, and the fastest of them says nothing of ours
   for (const SweepRecord* r : c.timed)
-    if (r->op == "softmax" && r->dtype == dtype && r->rows == 4000 && r->V >= 4096 && r->verified == "pass")
+    if (r->role == "variant" && r->op == "softmax" && r->dtype == dtype && r->rows == 4000) own.insert(r->V);
+  for (const SweepRecord* r : c.timed)
+    if (own.contains(r->V) && r->op == "softmax" && r->dtype == dtype && r->rows == 4000 && r->V >= 4096 &&
+        r->verified == "pass")
       if (const SweepRecord*& b = best[r->V]; !b || *r->median_us < *b->median_us) b = r;
   if (best.empty()) return "";
   double lo = INFINITY, hi = 0;
@@ -40,9 +45,10 @@ std::string fastest(const Context& c, const std::string& dtype) {
     names += fmt::format("{}{} (at {} row length{})", i ? ", " : "", order[i].second, -order[i].first,
                          order[i].first == -1 ? "" : "s");
   return fmt::format(
-      "{} softmax, 4000 rows, row length V from 4096: the fastest right kernels are {}, at {} to {} of "
-      "the copy",
-      dtype, names, percent(lo), percent(hi));
+      "{} softmax, 4000 rows, at the {} row length{} from 4096 at which a kernel of this project was timed: "
+      "the "
+      "fastest right kernels are {}, at {} to {} of the copy",
+      dtype, best.size(), best.size() == 1 ? "" : "s", names, percent(lo), percent(hi));
 }
 
 std::string own_rooflines(const Context& c) {

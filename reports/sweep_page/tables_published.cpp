@@ -66,7 +66,7 @@ std::string share_row(const Context& c, const char* variant, const char* dtype, 
   std::string out = "<tr><th>" + escape(variant) + "</th>";
   for (const std::int64_t V : sizes) {
     const SweepRecord* r = c.at(variant, dtype, rows, V);
-    out += r ? share_cell(share(*r), duration(*r->median_us), 0, describe(*r)) : dash();
+    out += r ? share_cell(share(*r), duration(*r->median_us), 0, beside(*r)) : dash();
   }
   return out + "</tr>";
 }
@@ -103,7 +103,8 @@ std::string tutorial_table(const Context& c) {
          "kernel, on a Tesla T4. With 32 or 64 rows at most two warps work, and the rest of the GPU is idle. "
          "The times say how long one thread takes for a row, not what the GPU can do. The tutorial counts 5, "
          "3 and 2 accesses. But the second kernel reads three times and writes once, and the third reads "
-         "twice and writes once: 4 and 3 (see the measured accesses).</p>" +
+         "twice and writes once: 4 and 3 (see the <a href=\"sweep_shapes.html#accesses\">measured "
+         "accesses</a>).</p>" +
          scroll(head + rows + "</tbody></table>") +
          (all ? ""
               : missing("the shapes with a dash",
@@ -183,7 +184,7 @@ std::string part_three_figure(const Context& c) {
   if (sizes.empty())
     return missing("part 3 at 4000 rows, V from 1000",
                    "assay sweep --key 'vector_*_block/f32@cuda' --rows 4000");
-  std::string table = "<table><thead><tr><th>kernel</th>";
+  std::string table = "<table class=\"sortable\"><thead><tr><th>kernel</th>";
   for (const std::int64_t V : sizes) table += "<th class=\"n\">" + grouped(V) + "</th>";
   table += "</tr></thead><tbody>";
   for (const std::string& n : names) table += share_row(c, n.c_str(), "f32", kRows, sizes);

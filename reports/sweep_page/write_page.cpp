@@ -3,6 +3,7 @@
 
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
+#include "reports/page/folder/links.hpp"
 #include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep_page/page.hpp"
 #include "reports/sweep_page/summary.hpp"
@@ -27,7 +28,9 @@ fs::path write_sweep_page(const fs::path& folder) {
   std::vector<SplitRecord> splits;
   if (fs::exists(folder / "split.jsonl")) splits = read_splits(folder / "split.jsonl");
   write_files({{folder / "sweep.html", sweep_page(records, accesses, splits)},
+               {folder / "sweep_shapes.html", sweep_shapes_page(records, accesses)},
                {folder / "sweep.md", sweep_summary(records, accesses, splits)}});
+  link_pages(folder);
   return fs::absolute(folder / "sweep.html");
 }
 

@@ -164,8 +164,9 @@ void add_sweep_command(CLI::App& app, int& status) {
   add_device(*c, o->device);
   add_require(*c, o->require);
   add_answer_options(*c, o->answer);
-  add_out(*c, o->out, "folder for sweep.jsonl, sweep.html and sweep.md")->capture_default_str();
-  CLI::App* page = c->add_subcommand("page", "make sweep.html and sweep.md again from a folder's records");
+  add_out(*c, o->out, "folder for sweep.jsonl, sweep.html, sweep_shapes.html and sweep.md")
+      ->capture_default_str();
+  CLI::App* page = c->add_subcommand("page", "make the pages and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
   page->add_option("folder", *folder,
                    "the folder with sweep.jsonl, and with peers.jsonl, accesses.jsonl and split.jsonl "

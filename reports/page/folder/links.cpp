@@ -19,10 +19,10 @@ struct Known {
   const char *file, *label;
 };
 /// The pages that commands write, in the order of the links.
-constexpr Known kKnown[] = {{"index.html", "Overview"},    {"compare.html", "Side by side"},
-                            {"sweep.html", "Speed"},       {"functions.html", "Functions"},
-                            {"history.html", "History"},   {"check.html", "Check"},
-                            {"selftest.html", "Self-test"}};
+constexpr Known kKnown[] = {{"index.html", "Overview"},      {"compare.html", "Side by side"},
+                            {"sweep.html", "Speed"},         {"sweep_shapes.html", "Speed by shape"},
+                            {"functions.html", "Functions"}, {"history.html", "History"},
+                            {"check.html", "Check"},         {"selftest.html", "Self-test"}};
 
 std::size_t rank(const std::string& name) {
   std::size_t i = 0;
