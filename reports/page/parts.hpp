@@ -4,12 +4,14 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "reports/data/report_data.hpp"
 #include "reports/data/digest.hpp"
+#include "reports/data/report_data.hpp"
 #include "reports/page/frame.hpp"
 #include "reports/page/page.hpp"
 #include "reports/page/svg.hpp"
@@ -21,6 +23,9 @@ struct Timed {
   explicit Timed(const InFolder& in_folder);
   std::map<std::pair<std::string, std::string>, std::vector<const SweepRecord*>> of;  // by variant, dtype
   std::map<std::string, std::vector<const AccessRecord*>> accesses;                   // by variant
+  /// A timed shape: op, dtype, family, rows, V, k.
+  using Shape = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, int>;
+  std::set<Shape> of_peers;  // at which a peer was judged
   /// The largest error of each peer on the rows that were timed, by op and dtype.
   std::map<std::pair<std::string, std::string>, std::map<std::string, double>> peers;
 };
@@ -74,7 +79,7 @@ struct Share {
   std::size_t shapes = 0;
 };
 std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype);
-/// The kernel's largest error on the rows that were timed, which are also its peers' rows.
+/// The kernel's largest error over the shapes and families at which one of its peers was judged too.
 std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key);
 
 /// The beginning of a table, up to its first row. A heading that starts with '#' is for a column of numbers.

@@ -44,6 +44,8 @@ std::string rounded_share_cell(const KeyTally& k) {
 
 }  // namespace
 
+static Timed::Shape shape_of(const SweepRecord& r) { return {r.op, r.dtype, r.family, r.rows, r.V, r.k}; }
+
 Timed::Timed(const InFolder& in_folder) {
   for (const SweepRecord& r : in_folder.sweep) {
     const Name n = parts_of(r.key);
@@ -51,6 +53,7 @@ Timed::Timed(const InFolder& in_folder) {
     if (r.role != "peer" || !r.max_ulp) continue;
     double& largest = peers[{r.op, r.dtype}].try_emplace(n.variant, 0).first->second;
     largest = std::max(largest, *r.max_ulp);
+    of_peers.insert(shape_of(r));
   }
   for (const AccessRecord& a : in_folder.accesses) accesses[parts_of(a.key).variant].push_back(&a);
 }
@@ -70,7 +73,8 @@ std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key) {
   std::optional<double> largest;
   if (const auto timed = c.timed.of.find({key.variant, key.dtype}); timed != c.timed.of.end())
     for (const SweepRecord* r : timed->second)
-      if (r->key == key.key && r->max_ulp) largest = std::max(largest.value_or(0), *r->max_ulp);
+      if (r->key == key.key && r->max_ulp && c.timed.of_peers.contains(shape_of(*r)))
+        largest = std::max(largest.value_or(0), *r->max_ulp);
   return largest;
 }
 
@@ -96,9 +100,10 @@ static std::string beside_peers(const Context& c) {
     }
     table += "</tr>";
   }
-  return "<h3>Beside its peers: max ULP on the same rows</h3><p>These are the rows that <code>assay "
-         "sweep</code> "
-         "and <code>peers.py</code> timed.</p>" +
+  return "<h3>Beside its peers: max ULP on the same shapes</h3><p>These are the row lengths and "
+         "numbers of rows at which <code>assay sweep</code> timed the kernel and <code>peers.py</code> a "
+         "peer, with the "
+         "same logits.</p>" +
          scroll(table + "</tbody></table>");
 }
 

@@ -94,7 +94,8 @@ std::string cells(const Row& row, const Cell& cell) {
   return out;
 }
 
-/// The most accurate peer at the same op and dtype, on the rows that were timed; the others in the tooltip.
+/// The kernel's error where peers were judged too, and below it the most accurate peer; the others in the
+/// tooltip.
 std::string peer_cell(const Context& c, const KeyTally& k) {
   const auto at = c.timed.peers.find({k.info.op, k.info.dtype});
   if (at == c.timed.peers.end()) return number_cell(std::nullopt);
@@ -104,11 +105,11 @@ std::string peer_cell(const Context& c, const KeyTally& k) {
     all += fmt::format("{}{} {}", all.empty() ? "" : ", ", one.first, plain_number(one.second));
     if (!best || one.second < best->second) best = &one;
   }
-  if (const auto own = ulp_of_timed_rows(c, k.info))
-    all += fmt::format("; this kernel: {}", plain_number(*own));
-  return fmt::format("<td class=\"n\" data-v=\"{}\" title=\"on the timed rows: {}\">{}<small>{}</small></td>",
-                     best->second, escape(all), number(best->second),
-                     escape(best->first.substr(0, best->first.find("_softmax"))));
+  const std::optional<double> own = ulp_of_timed_rows(c, k.info);
+  return fmt::format(
+      "<td class=\"n\"{} title=\"peers on the timed rows: {}\">{}<small class=\"wrap\">{} {}</small></td>",
+      own ? fmt::format(" data-v=\"{}\"", *own) : "", escape(all), number(own),
+      escape(best->first.substr(0, best->first.find("_softmax"))), number(best->second));
 }
 
 std::string resolution_of(const KeyTally& k) {
@@ -151,7 +152,11 @@ std::string kernels_on(const Context& c, const std::string& backend) {
       "<abbr title=\"the smallest relative error of a typical output that would have been refused on every "
       "input\">resolution</abbr></th>";
   if (timed) out += span + "share of the copy</th>";
-  if (peers) out += span + "best peer's max ULP</th>";
+  if (peers)
+    out += span +
+           "<abbr title=\"on the shapes that were timed for this kernel and for a peer, with the same "
+           "logits; below "
+           "it is the most accurate peer\">max ULP, timed rows, and best peer</abbr></th>";
   out += "</tr><tr><th>kernel</th><th>verdict</th>";
   if (contracts) out += "<th>right within</th>";
   out += heads(c) + heads(c) + heads(c) + (timed ? heads(c) : "") + (peers ? heads(c) : "") +
@@ -190,6 +195,13 @@ std::string kernel_table(const Context& c) {
          "attention scores of real networks, and N(0, 1). A correctly rounded result has at most 0.5 ULP. "
          "<em>error/bound without the last rounding</em> tells kernels apart: 0 is a correctly rounded "
          "output, 1 is the limit. Hold the pointer over a number to see where it was found.</p>" +
+         std::string(c.timed.peers.empty() ? ""
+                                           : "<p>Peers were judged on the rows that were timed, and on no "
+                                             "others. So <em>max ULP, timed "
+                                             "rows</em> has the kernel's own error on those rows, above that "
+                                             "of the most accurate peer. "
+                                             "It cannot be compared with the error on ordinary rows, among "
+                                             "which are harder ones.</p>") +
          per_backend(c, kernels_on);
 }
 
