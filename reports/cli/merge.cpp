@@ -11,11 +11,14 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
+#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
 #include "reports/runs/folder.hpp"
+#include "reports/runs/selftest.hpp"
 #include "reports/sweep_page/write_page.hpp"
 #include "reports/terminal/answer.hpp"
 
@@ -90,6 +93,11 @@ int run_merge_command(const MergeArguments& o) {
   if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
     write_pages(out.path(), RecordedRun(out.path(), out / "records.jsonl").digest());
     fmt::print("page: {}\n", std::filesystem::absolute(out / "index.html").string());
+  }
+  if (m.verb == "selftest") {
+    write_files({{out / "selftest.html", render_selftest_page(read_selftest(out / "selftest.jsonl"))}});
+    link_pages(out.path());
+    fmt::print("page: {}\n", std::filesystem::absolute(out / "selftest.html").string());
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   const VerdictDocument d = document_of(m,

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "reference/test_folder.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
@@ -74,6 +75,32 @@ TEST(Selftest, ThePageAndTheDataHoldEveryEntry) {
   for (std::string line; std::getline(lines, line); ++n)
     EXPECT_EQ(nlohmann::json::parse(line).at("entry"), s.entries[n].mutant->fault);
   EXPECT_EQ(n, s.entries.size());
+}
+
+TEST(Selftest, ThePageIsMadeAgainFromTheData) {
+  Selftest s = all_well();
+  s.environment = {{"CPU", "two cores"}};
+  s.seconds = 2.5;
+  SelftestEntry &not_run = first(s, Kind::fault), &survived = *(&not_run + 1),
+                &refused = first(s, Kind::right);
+  not_run.ran = false, not_run.detail = "no GPU", not_run.failed.clear(), not_run.refused = false;
+  survived.refused = false, survived.failed.clear();
+  refused.refused = true, refused.failed = {"element"};
+  first(s, Kind::cheat).usual = {true, false, true};
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "selftest.jsonl";
+  write_files({{file, render_selftest_json_lines(s)}});
+  EXPECT_EQ(render_selftest_page(read_selftest(file)), render_selftest_page(s));
+  EXPECT_EQ(command_test::call("assay page " + folder.path().string()).status, kPassed);
+  EXPECT_EQ(read_file(folder.path() / "selftest.html"), render_selftest_page(s));
+
+  std::string text = read_file(file);
+  text.replace(text.find(s.entries[2].mutant->fault), std::string(s.entries[2].mutant->fault).size(),
+               "unheard_of");
+  write_files({{file, text}});
+  const command_test::Outcome o = command_test::call("assay page " + folder.path().string());
+  EXPECT_EQ(o.status, kBadCall);
+  EXPECT_NE(o.err.find("selftest.jsonl: line 3: this build has no entry"), std::string::npos) << o.err;
 }
 
 TEST(Selftest, CountsWhatTheRulesOfOthersLetThrough) {

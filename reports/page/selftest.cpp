@@ -26,7 +26,7 @@ std::string counts(const Selftest& s) {
                            {"by the named check", fmt::format("{}", n.by_name)},
                            {"right kernels accepted", fmt::format("{} of {}", n.accepted, n.right)},
                            {"not run here", fmt::format("{}", n.not_run)},
-                           {"seconds", number(s.seconds)}});
+                           {"seconds", s.seconds > 0 ? number(s.seconds) : kDash}});
 }
 
 std::string peers(const Selftest& s) {
@@ -42,13 +42,11 @@ std::string peers(const Selftest& s) {
       "row are not 0, and top_p may keep fewer.</p>",
       n.compared, s.peer_rows);
   std::string table =
-      open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}, false) +
-      "<tbody>";
+      open_table({"rule", "#pass, usual inputs", "#pass, our inputs", "formula", "source"}) + "<tbody>";
   for (std::size_t r = 0; r < kPeerRules; ++r)
-    table += fmt::format(
-        "<tr><th>{}</th><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
-        escape(peer::rules()[r].name), n.pass_usual[r], n.pass_killing[r], escape(peer::rules()[r].formula),
-        escape(peer::rules()[r].source));
+    table += fmt::format("<tr><th>{}</th>{}{}<td>{}</td><td>{}</td></tr>", escape(peer::rules()[r].name),
+                         page::count_cell(n.pass_usual[r]), page::count_cell(n.pass_killing[r]),
+                         escape(peer::rules()[r].formula), escape(peer::rules()[r].source));
   return out + scroll(table + "</tbody></table>");
 }
 
@@ -69,8 +67,8 @@ std::vector<std::string> columns(const Selftest& s) {
 
 std::string entry_cell(const SelftestEntry& v) {
   const Mutant& m = *v.mutant;
-  return fmt::format("<tr><td class=\"nw\">{}</td><th><code>{}</code><small class=\"wrap\">{}</small></th>",
-                     escape(m.id), escape(m.fault), escape(what_of(m.id)));
+  return fmt::format("<tr><th><code>{}</code><small>{}</small></th><td class=\"nw\">{}</td>", escape(m.fault),
+                     escape(what_of(m.id)), escape(m.id));
 }
 
 std::string input_cell(const Mutant& m) {
@@ -102,8 +100,8 @@ page::Section matrix(const Selftest& s, Kind kind, const char* title, const char
   const std::vector<std::string> checks = columns(s);
   std::string out = fmt::format("<p>{}</p>", why);
   out +=
-      "<div class=\"scroll\" tabindex=\"0\"><table class=\"util "
-      "kills\"><thead><tr><th>id</th><th>entry</th><th>input</th>"
+      "<div class=\"scroll\" tabindex=\"0\"><table class=\"util sortable "
+      "kills\"><thead><tr><th>entry</th><th>id</th><th>input</th>"
       "<th>outcome</th>";
   for (const std::string& c : checks)
     out += fmt::format("<th class=\"tall\"><span>{}</span></th>", escape(c));
@@ -132,10 +130,10 @@ page::Section matrix(const Selftest& s, Kind kind, const char* title, const char
 }
 
 std::string missing() {
-  std::string table = open_table({"id", "fault", "why"}, false) + "<tbody>";
+  std::string table = open_table({"fault", "id", "why"}) + "<tbody>";
   for (const CatalogueEntry& e : catalogue())
     if (*e.missing)
-      table += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escape(e.id), escape(e.what),
+      table += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td></tr>", escape(e.what), escape(e.id),
                            escape(e.missing));
   return scroll(table + "</tbody></table>");
 }
@@ -154,7 +152,7 @@ std::string render_selftest_page(const Selftest& s) {
       "right kernel must pass: a false alarm is as bad as a miss.";
   f.sentence = escape(selftest_verdict(s));
   f.facts = counts(s);
-  f.below = page::where_made(s.environment);
+  if (!s.environment.empty()) f.below = page::where_made(s.environment);
   if (std::string html = peers(s); !html.empty())
     f.sections.push_back({"peers", "What the rules of others let through", std::move(html)});
   f.sections.push_back(

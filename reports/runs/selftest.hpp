@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -67,8 +68,12 @@ bool selftest_passed(const Selftest& s);
 std::string selftest_verdict(const Selftest& s);
 
 std::string render_selftest_terminal(const Selftest& s, const std::string& page);
-/// One line per entry.
+/// One line per entry. The first one has what the page says beside them.
 std::string render_selftest_json_lines(const Selftest& s);
+/// Reads what render_selftest_json_lines wrote, also the lines of several parts behind each other. The
+/// entries are in the order of mutants(). Throws InputError that names the file and the line, also if this
+/// build does not know an entry.
+Selftest read_selftest(const std::filesystem::path& file);
 std::string render_selftest_page(const Selftest& s);
 
 }  // namespace assay

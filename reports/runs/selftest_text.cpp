@@ -7,6 +7,9 @@
 
 #include "accuracy/reproduce.hpp"
 #include "accuracy/selftest/peer_rules.hpp"
+#include "reference/error.hpp"
+#include "reference/json_text.hpp"
+#include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
 #include "reports/runs/selftest.hpp"
 
@@ -91,9 +94,54 @@ std::string render_selftest_json_lines(const Selftest& s) {
     if (v.peers_ran)
       for (std::size_t r = 0; r < kPeerRules; ++r)
         j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};
+    if (out.empty())
+      j["run"] = {{"environment", s.environment}, {"peer_rows", s.peer_rows}, {"seconds", s.seconds}};
     out += j.dump() + "\n";
   }
   return out;
+}
+
+namespace {
+
+SelftestEntry entry_of(const nlohmann::json& j) {
+  SelftestEntry e;
+  const std::string id = j.at("id"), fault = j.at("entry"), key = j.at("key"), what = j.at("outcome");
+  for (const Mutant& m : mutants())
+    if (m.id == id && m.fault == fault && m.variant.key() == key) e.mutant = &m;
+  if (!e.mutant) throw InputError(fmt::format("this build has no entry {} {}", id, key));
+  e.ran = what != "not run";
+  e.refused = what == "REFUSED" || what.starts_with("killed");
+  e.failed = j.at("failed");
+  e.detail = j.at("detail");
+  e.peers_ran = j.contains("peers");
+  if (e.peers_ran)
+    for (std::size_t r = 0; r < kPeerRules; ++r) {
+      const nlohmann::json& rule = j["peers"].at(peer::rules()[r].name);
+      e.usual[r] = rule.at("usual"), e.killing[r] = rule.at("ours");
+    }
+  if (outcome(e) != what)
+    throw InputError(fmt::format("{}: \"{}\" contradicts the failed checks", fault, what));
+  return e;
+}
+
+}  // namespace
+
+Selftest read_selftest(const std::filesystem::path& file) {
+  Selftest s;
+  for_each_line(file, [&](const std::string& line) {
+    const nlohmann::json j = parse_json_line(line);
+    s.entries.push_back(entry_of(j));
+    if (!j.contains("run")) return;
+    // The parts of a run had the same inputs, and may have run at the same time.
+    const nlohmann::json& run = j["run"];
+    if (s.environment.empty()) s.environment = run.at("environment");
+    s.peer_rows = run.at("peer_rows");
+    s.seconds = std::max(s.seconds, run.at("seconds").get<double>());
+  });
+  // As a whole run has them: all are of one vector.
+  std::stable_sort(s.entries.begin(), s.entries.end(),
+                   [](const SelftestEntry& a, const SelftestEntry& b) { return a.mutant < b.mutant; });
+  return s;
 }
 
 }  // namespace assay

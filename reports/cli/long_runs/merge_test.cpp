@@ -3,6 +3,7 @@
 #include "reports/merge/merge.hpp"
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 #include "reference/test_folder.hpp"
@@ -68,6 +69,20 @@ TEST_F(MergeCommand, PartsOfACheckAreTheWholeCheck) {
       "check online_warp/f16@host mutant.sum_skips_tail/f32@host safe_block/f32@host --only batch --only "
       "shapes --V 257 --quick --threads 2",
       "records.jsonl", 4, kFailed);
+}
+TEST_F(MergeCommand, PartsOfASelftestAreOnePage) {
+  const std::string line = "selftest --quick --key table_by_length";
+  EXPECT_EQ(run(line, "whole").status, kPassed);
+  for (const char* part : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", part).status, kPassed);
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kPassed) << merged.out << merged.err;
+  EXPECT_NE(merged.out.find("page: " + at("merged/selftest.html")), std::string::npos) << merged.out;
+  const auto page = [&](const std::string& folder) {
+    return std::regex_replace(read_file(at(folder + "/selftest.html")),
+                              std::regex("<dt>seconds</dt><dd[^<]*</dd>"), "");
+  };
+  EXPECT_TRUE(page("merged") == page("whole"));
+  EXPECT_NE(page("merged").find("table_by_length"), std::string::npos);
 }
 TEST_F(MergeCommand, PartsOfASweepAreTheWholePlan) {
   const std::string line = "sweep --host --plan --key online_warp/f16@host --key safe_block/f32@host --full";

@@ -12,6 +12,7 @@
 #include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/folder.hpp"
+#include "reports/runs/selftest.hpp"
 #include "reports/sweep_page/write_page.hpp"
 
 namespace assay {
@@ -42,8 +43,13 @@ int run_page_command(const PageArguments& o) {
         {{folder / "functions.html", render_functions_page(read_functions(folder / "functions.json"))}});
     written.push_back("functions.html");
   }
+  if (fs::exists(folder / "selftest.jsonl")) {
+    write_files({{folder / "selftest.html", render_selftest_page(read_selftest(folder / "selftest.jsonl"))}});
+    written.push_back("selftest.html");
+  }
   if (written.empty())
-    throw InputError(o.folder + ": holds no records.jsonl, no sweep.jsonl and no functions.json");
+    throw InputError(o.folder +
+                     ": holds no records.jsonl, no sweep.jsonl, no functions.json and no selftest.jsonl");
   link_pages(folder);
   for (const std::string& name : written) fmt::print("page: {}\n", fs::absolute(folder / name).string());
   return kPassed;
@@ -54,8 +60,9 @@ int run_page_command(const PageArguments& o) {
 void add_page_command(CLI::App& app, int& status) {
   auto o = std::make_shared<PageArguments>();
   CLI::App* c = app.add_subcommand("page", "makes the pages of a folder again from its records");
-  c->add_option("folder", o->folder,
-                "a folder with records.jsonl, sweep.jsonl or functions.json; .jsonl.gz is read too")
+  c->add_option(
+       "folder", o->folder,
+       "a folder with records.jsonl, sweep.jsonl, functions.json or selftest.jsonl; .jsonl.gz is read too")
       ->required();
   add_threads(*c, o->threads);
   c->callback([o, &status] { status = run_page_command(*o); });
