@@ -34,7 +34,7 @@ std::string label_of(const HistoryRun& run, std::size_t i) {
 std::string runs_table(const std::vector<HistoryRun>& runs) {
   std::string out = open_table({"#run", "commit", "machine", "extent", "folder", "#keys"}, false) + "<tbody>";
   for (std::size_t i = 0; i < runs.size(); ++i)
-    out += fmt::format("<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td>",
+    out += fmt::format("<tr><th class=\"n\">{}</th><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td>",
                        i + 1, escape(runs[i].commit), escape(runs[i].machine),
                        runs[i].quick ? "quick" : "whole", escape(runs[i].folder)) +
            page::count_cell(static_cast<std::int64_t>(runs[i].keys.size())) + "</tr>";

@@ -10,8 +10,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const v = c.dataset.v;
       return v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v);
     }
-    /* A name is sorted without the small words below it. */
-    return c.classList.contains("n") ? null : (c.querySelector("a, code") || c).textContent;
+    /* A name is sorted without the small words below it; an empty cell comes last. */
+    if (c.classList.contains("n")) return null;
+    return (c.querySelector("a, code") || c).textContent || null;
   };
   [...heads].forEach((head, i) => {
     const button = document.createElement("button");

@@ -47,7 +47,7 @@ std::string matrix_of_families(const Context& c, const std::string& backend) {
         if (its.bound.any() && its.bound.value > 0) shown.insert(family);
       }
   if (!any) return "";
-  std::string out = "<table class=\"util\"><thead><tr><th>key</th>";
+  std::string out = "<table class=\"util sortable\"><thead><tr><th>key</th>";
   for (const FamilyInfo& f : c.data.families)
     if (shown.contains(f.name)) out += "<th class=\"tall\"><span>" + escape(f.name) + "</span></th>";
   out += "</tr></thead><tbody>";
@@ -64,9 +64,9 @@ std::string matrix_of_families(const Context& c, const std::string& backend) {
         continue;
       }
       const Extreme& e = cell->second.bound;
-      out += fmt::format("<td class=\"{}\" title=\"{}, {}, V = {}: {}\">{}</td>", shade(e.value),
-                         escape(k->info.key), escape(f.name), grouped(e.V), plain_number(e.value),
-                         digits(e.value));
+      out += fmt::format("<td class=\"{}\" data-v=\"{:.3g}\" title=\"{}, {}, V = {}: {}\">{}</td>",
+                         shade(e.value), e.value, escape(k->info.key), escape(f.name), grouped(e.V),
+                         plain_number(e.value), digits(e.value));
     }
     out += "</tr>";
   }

@@ -144,6 +144,12 @@ class Browser {
          {{"width", pixels}, {"height", 900}, {"deviceScaleFactor", 1}, {"mobile", false}});
   }
 
+  /// `media`: "screen" or "print"; `scheme`: "light" or "dark".
+  void medium(const std::string& media, const std::string& scheme) {
+    call("Emulation.setEmulatedMedia",
+         {{"media", media}, {"features", {{{"name", "prefers-color-scheme"}, {"value", scheme}}}}});
+  }
+
   /// Errors of scripts and of the console; addresses that are no files.
   const std::vector<std::string>& faults() const { return faults_; }
 
@@ -182,5 +188,66 @@ class Browser {
   std::string session_, buffer_;
   std::vector<std::string> faults_;
 };
+
+/// What hides something from a reader, at this width: a page wider than its window, a table whose last column
+/// cannot be scrolled into view, a heading or a first column that scrolls away, a long table without a
+/// filter. The command below a case spans all columns, so it is no first column.
+inline constexpr const char* kOutOfReach = R"js((() => {
+  const bad = new Set();
+  if (document.documentElement.scrollWidth > innerWidth + 1) bad.add("the page is wider than its window");
+  for (const d of document.querySelectorAll("details")) d.open = true;
+  for (const p of document.querySelectorAll(".choice [data-dtype]")) p.hidden = false;
+  for (const table of document.querySelectorAll("table")) {
+    const say = what => bad.add((table.closest("section") || {id: "?"}).id + ": " + what);
+    const box = table.closest(".scroll");
+    if (!box) { say("a table that does not scroll"); continue; }
+    const edge = box.getBoundingClientRect();
+    const wide = box.scrollWidth > box.clientWidth + 1, tall = box.scrollHeight > box.clientHeight + 1;
+    const rows = [...table.tBodies].flatMap(b => [...b.rows]).filter(r => r.cells[0].colSpan === 1);
+    const heads = table.tHead ? [table.tHead.rows[0]] : [];
+    box.scrollLeft = 1e6;
+    if (table.getBoundingClientRect().right > edge.right + 2) say("the last column is out of reach");
+    for (const r of wide ? heads.concat(rows) : []) {
+      const first = r.cells[0].getBoundingClientRect();
+      if (first.left < edge.left - 2) say("the first column scrolls away");
+      if (first.width > edge.width * 0.6) say("the first column hides the others");
+    }
+    box.scrollTop = 1e6;
+    if (tall && table.tHead && table.tHead.getBoundingClientRect().top < edge.top - 2) say("the heading scrolls away");
+    box.scrollLeft = box.scrollTop = 0;
+    const before = box.previousElementSibling;
+    if (table.tHead && rows.length >= 15 && !(before && before.className === "filter")) say("no filter");
+  }
+  return [...bad].join("; ");
+})())js";
+
+/// Text that is hard to read: the ratio of its brightness to that of what is behind it is below 4.5, the
+/// least that WCAG 2.1 (1.4.3) allows for small text. Marks in pictures are not text.
+inline constexpr const char* kHardToRead = R"js((() => {
+  const parts = c => c.match(/[\d.]+/g).map(Number);
+  const bright = c => {
+    const [r, g, b] = parts(c).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor, p = parts(c);
+      if (p.length < 4 || p[3] > 0) return c;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const bad = new Set(), seen = new Map();
+  for (const e of document.querySelectorAll("h1,h2,h3,p,a,b,i,dt,dd,th,td,small,code,span,button,summary,label,li")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    const front = getComputedStyle(e).color, back = behind(e), pair = front + " on " + back;
+    if (!seen.has(pair)) {
+      const [a, b] = [bright(front), bright(back)].sort((x, y) => y - x);
+      seen.set(pair, (a + 0.05) / (b + 0.05));
+    }
+    if (seen.get(pair) < 4.5)
+      bad.add(`${e.tagName}.${e.className} ${pair}: ${seen.get(pair).toFixed(2)}`);
+  }
+  return [...bad].join("; ");
+})())js";
 
 }  // namespace assay::test_browser

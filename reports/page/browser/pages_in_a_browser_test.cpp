@@ -18,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test_browser::Browser;
+using test_browser::kOutOfReach;
 
 /// The kernels of index.html as they stand there; those that the filter hides are left out.
 std::vector<std::string> kernels(Browser& b) {
@@ -27,30 +28,6 @@ std::vector<std::string> kernels(Browser& b) {
           ".map(r => r.cells[0].querySelector('a').textContent)")
       .get<std::vector<std::string>>();
 }
-
-/// What hides something from a reader, at this width: a page wider than its window, a table whose last column
-/// cannot be scrolled into view, a heading or a first column that scrolls away.
-constexpr const char* kOutOfReach = R"js((() => {
-  const bad = [];
-  if (document.documentElement.scrollWidth > innerWidth + 1) bad.push("the page is wider than its window");
-  for (const d of document.querySelectorAll("details")) d.open = true;
-  for (const box of document.querySelectorAll(".scroll")) {
-    const table = box.querySelector("table"), head = table.tHead, row = (table.tBodies[0] || {rows: []}).rows[0];
-    const name = (box.closest("section") || {id: "?"}).id;
-    const edge = box.getBoundingClientRect();
-    box.scrollLeft = 1e6;
-    if (table.getBoundingClientRect().right > edge.right + 2) bad.push(name + ": the last column is out of reach");
-    const first = row && row.cells[0];
-    if (first && first.tagName === "TH" && first.getBoundingClientRect().left < edge.left - 2)
-      bad.push(name + ": the first column scrolls away");
-    if (first && first.tagName === "TH" && first.getBoundingClientRect().width > edge.width * 0.6 && row.cells.length > 2)
-      bad.push(name + ": the first column hides the others");
-    box.scrollTop = 1e6;
-    if (head && head.getBoundingClientRect().top < edge.top - 2) bad.push(name + ": the heading scrolls away");
-    box.scrollLeft = box.scrollTop = 0;
-  }
-  return bad.join("; ");
-})())js";
 
 class PagesInABrowser : public testing::Test {
  protected:

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages of sweep, functions, selftest and history, and an overview, in headless Chromium: on two widths,
+// with the keyboard, in light and dark colours, and on paper.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/data/files.hpp"
+#include "reports/data/functions_report.hpp"
+#include "reports/history/history.hpp"
+#include "reports/page/browser/browser_test.hpp"
+#include "reports/page/folder/links.hpp"
+#include "reports/page/folder/write_report.hpp"
+#include "reports/page/test_data.hpp"
+#include "reports/runs/selftest.hpp"
+#include "reports/sweep/data/test_data.hpp"
+#include "reports/sweep_page/page.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using test_browser::Browser;
+
+std::string selftest_page() {
+  Selftest s;
+  s.peer_rows = 16;
+  for (const Mutant& m : mutants()) {
+    SelftestEntry e;
+    e.mutant = &m;
+    e.ran = true;
+    e.refused = m.kind != Kind::right;
+    if (e.refused) e.failed = {m.expect.check};
+    e.peers_ran = m.single_case();
+    s.entries.push_back(std::move(e));
+  }
+  return render_selftest_page(s);
+}
+
+std::string history_page() {
+  std::vector<HistoryRun> runs;
+  for (int seed = 1; seed <= 3; ++seed) {
+    const ReportData data = test_data::synthetic(seed, {"host"});
+    const Digest digest(data);
+    runs.push_back(history_run("run " + std::to_string(seed), &digest, {}));
+  }
+  return render_history_page(runs);
+}
+
+constexpr const char* kPages[] = {"index.html",     "sweep.html",    "sweep_shapes.html",
+                                  "functions.html", "selftest.html", "history.html"};
+
+class EveryPage : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string program = test_browser::find_chromium();
+    if (program.empty()) return;
+    folder_ = fs::temp_directory_path() / ("assay-every-page-" + std::to_string(getpid()));
+    fs::remove_all(folder_);
+    prepare_folder(folder_);
+    write_report(folder_, test_data::synthetic(1, {"host"}), {});
+    const auto records = sweep_test_data::records();
+    const auto accesses = sweep_test_data::accesses();
+    write_files({{folder_ / "sweep.html", sweep_page(records, accesses)},
+                 {folder_ / "sweep_shapes.html", sweep_shapes_page(records, accesses)},
+                 {folder_ / "functions.html",
+                  render_functions_page(
+                      read_functions(fs::path(ASSAY_SOURCE_DIR) / "reports/published/h200/functions.json"))},
+                 {folder_ / "selftest.html", selftest_page()},
+                 {folder_ / "history.html", history_page()}});
+    link_pages(folder_);
+    browser_ = new Browser(program, folder_);
+  }
+  static void TearDownTestSuite() {
+    delete browser_;
+    browser_ = nullptr;
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+  void SetUp() override {
+    if (!browser_) GTEST_SKIP() << "chromium is not installed (Debian package: chromium)";
+    browser_->medium("screen", "light");
+  }
+  void TearDown() override {
+    if (browser_)
+      for (const std::string& fault : browser_->faults()) ADD_FAILURE() << fault;
+  }
+  static Browser& open(const char* page, int width) {
+    browser_->width(width);
+    browser_->open(folder_ / page);
+    return *browser_;
+  }
+  static fs::path folder_;
+  static Browser* browser_;
+};
+fs::path EveryPage::folder_;
+Browser* EveryPage::browser_ = nullptr;
+
+TEST_F(EveryPage, HidesNothingOnAWideAndOnANarrowWindow) {
+  for (const char* page : kPages)
+    for (const int width : {1400, 800})
+      EXPECT_EQ(open(page, width).text(test_browser::kOutOfReach), "") << page << " at " << width;
+}
+
+TEST_F(EveryPage, IsFilteredAndSortedWithTheKeyboard) {
+  for (const auto& [page, word] : {std::pair{"selftest.html", "all_zero"},
+                                   {"functions.html", "exp2"},
+                                   {"sweep.html", "onepass_fast"},
+                                   {"index.html", "online"}}) {
+    Browser& b = open(page, 1400);
+    const char* rows =
+        "(() => {const t = document.querySelector('.filter').nextElementSibling.querySelector('table');"
+        "return [...t.tBodies[0].rows].filter(r => !r.hidden).map(r => r.textContent)})()";
+    const auto all = b.evaluate(rows).get<std::vector<std::string>>();
+    b.evaluate("document.querySelector('.filter input').focus()");
+    b.type(word);
+    const auto few = b.evaluate(rows).get<std::vector<std::string>>();
+    EXPECT_LT(few.size(), all.size()) << page;
+    ASSERT_FALSE(few.empty()) << page;
+    for (const std::string& row : few) EXPECT_NE(row.find(word), std::string::npos) << page << row;
+    // The table itself takes the focus, so that arrow keys scroll it; then its headings.
+    b.key("Tab", 9);
+    EXPECT_EQ(b.text("document.activeElement.className"), "scroll") << page;
+    b.key("Tab", 9);
+    EXPECT_EQ(b.text("document.activeElement.tagName"), "BUTTON") << page;
+    b.key("Enter", 13, "\r");
+    EXPECT_EQ(b.text("document.activeElement.closest('th').getAttribute('aria-sort')"), "ascending") << page;
+    const std::string names =
+        "(() => {const t = document.querySelector('.filter').nextElementSibling.querySelector('table');"
+        "return [...t.tBodies[0].rows].map(r => (r.cells[0].querySelector('a, code') || "
+        "r.cells[0]).textContent)})()";
+    const auto sorted = b.evaluate(names).get<std::vector<std::string>>();
+    EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end())) << page;
+  }
+}
+
+TEST_F(EveryPage, IsReadableInLightAndDarkColours) {
+  for (const char* page : kPages) {
+    for (const char* scheme : {"light", "dark"}) {
+      browser_->medium("screen", scheme);
+      Browser& b = open(page, 1400);
+      EXPECT_EQ(b.text(test_browser::kHardToRead), "") << page << ' ' << scheme;
+      const double red =
+          b.evaluate("Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])");
+      EXPECT_EQ(red < 128, std::string(scheme) == "dark") << page;
+    }
+  }
+}
+
+TEST_F(EveryPage, OnPaperShowsWholeTablesAndNoControls) {
+  browser_->medium("print", "dark");
+  for (const char* page : kPages) {
+    Browser& b = open(page, 1400);
+    EXPECT_EQ(b.text("(() => {const bad = [];"
+                     "for (const e of document.querySelectorAll('.filter, nav, .pick'))"
+                     "  if (e.offsetHeight > 0) bad.push(e.className + ' is printed');"
+                     "for (const e of document.querySelectorAll('.scroll'))"
+                     "  if (e.scrollHeight > e.clientHeight + 2) bad.push('a table is cut off');"
+                     "for (const e of document.querySelectorAll('thead, tr > :first-child'))"
+                     "  if (getComputedStyle(e).position === 'sticky') bad.push('a sticky ' + e.tagName);"
+                     "return [...new Set(bad)].join('; ')})()"),
+              "")
+        << page;
+    EXPECT_EQ(b.text(test_browser::kHardToRead), "") << page;
+    EXPECT_EQ(b.text("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)") << page;
+  }
+}
+
+TEST_F(EveryPage, OfASweepShowsTheNumbersOfAMarkAndOfACell) {
+  Browser& b = open("sweep_shapes.html", 1400);
+  const auto under = [&](const std::string& selector) {
+    b.evaluate("document.querySelector('" + selector + "').scrollIntoView({block: 'center'})");
+    // A page that scrolls hides the numbers. So wait until it stands still.
+    b.call("Runtime.evaluate",
+           {{"expression", "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"},
+            {"awaitPromise", true}});
+    const auto at =
+        b.evaluate("(() => {const r = document.querySelector('" + selector +
+                   "').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]})()");
+    b.call("Input.dispatchMouseEvent", {{"type", "mouseMoved"}, {"x", at[0]}, {"y", at[1]}});
+    return b.text("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent");
+  };
+  EXPECT_NE(under("#lines .pt").find("of the copy"), std::string::npos);
+  EXPECT_NE(under("svg.heat path").find(" rows: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
