@@ -189,6 +189,32 @@ TEST(Page, NumbersThatAreNoneBreakNoPicture) {
   }
 }
 
+TEST(Page, APeerStandsBesideTheKernelAtThePeersOwnShapes) {
+  const ReportData data = synthetic(1, {"host"});
+  InFolder in_folder;
+  const auto add = [&](const char* key, const char* role, std::int64_t V, double ulp) {
+    SweepRecord r;
+    r.key = key, r.role = role, r.op = "softmax", r.dtype = "f32", r.backend = "host";
+    r.family = "normal_1", r.V = V, r.rows = 10, r.max_ulp = ulp, r.status = "measured", r.verified = "pass";
+    in_folder.sweep.push_back(r);
+  };
+  add("safe_block/f32@host", "variant", 1000, 3);
+  add("safe_block/f32@host", "variant", 4000, 11);
+  add("safe_block/f32@host", "variant", 90000, 50);
+  add("close_peer/f32@host", "peer", 1000, 4);
+  add("far_peer/f32@host", "peer", 4000, 12);
+  std::string index, own;
+  for (const auto& [name, text] : render_pages(data, in_folder)) {
+    if (name == "index.html") index = text;
+    if (name == "kernels/safe_block.html") own = text;
+  }
+  EXPECT_NE(index.find(">3.00<small class=\"wrap\">close_peer 4.00</small>"), std::string::npos)
+      << "not 11.0 or 50.0, which the best peer was not judged on";
+  EXPECT_NE(index.find("Peers were judged on the rows that were timed"), std::string::npos);
+  EXPECT_NE(own.find("data-v=\"11\">11.0</td>"), std::string::npos) << "of the shapes of any peer";
+  EXPECT_EQ(page_of(data).find("Peers were judged"), std::string::npos) << "no peer, no word of one";
+}
+
 TEST(Svg, DegenerateAxesStillDraw) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   for (const Axis& a :

@@ -25,7 +25,7 @@ struct Timed {
   std::map<std::string, std::vector<const AccessRecord*>> accesses;                   // by variant
   /// A timed shape: op, dtype, family, rows, V, k.
   using Shape = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, int>;
-  std::set<Shape> of_peers;  // at which a peer was judged
+  std::map<std::string, std::set<Shape>> shapes_of_peer;  // at which each peer was judged
   /// The largest error of each peer on the rows that were timed, by op and dtype.
   std::map<std::pair<std::string, std::string>, std::map<std::string, double>> peers;
 };
@@ -79,8 +79,8 @@ struct Share {
   std::size_t shapes = 0;
 };
 std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype);
-/// The kernel's largest error over the shapes and families at which one of its peers was judged too.
-std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key);
+/// The kernel's largest error over the shapes and families at which the peer was judged too. "": any peer.
+std::optional<double> ulp_beside_peer(const Context& c, const KeyInfo& key, const std::string& peer);
 
 /// The beginning of a table, up to its first row. A heading that starts with '#' is for a column of numbers.
 std::string open_table(const std::vector<const char*>& headings, bool sortable = true);

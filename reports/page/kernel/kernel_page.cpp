@@ -53,7 +53,7 @@ Timed::Timed(const InFolder& in_folder) {
     if (r.role != "peer" || !r.max_ulp) continue;
     double& largest = peers[{r.op, r.dtype}].try_emplace(n.variant, 0).first->second;
     largest = std::max(largest, *r.max_ulp);
-    of_peers.insert(shape_of(r));
+    shapes_of_peer[n.variant].insert(shape_of(r));
   }
   for (const AccessRecord& a : in_folder.accesses) accesses[parts_of(a.key).variant].push_back(&a);
 }
@@ -69,11 +69,16 @@ std::optional<Share> share_of_copy(const Context& c, const std::string& variant,
                *std::max_element(shares.begin(), shares.end()), shares.size()};
 }
 
-std::optional<double> ulp_of_timed_rows(const Context& c, const KeyInfo& key) {
+std::optional<double> ulp_beside_peer(const Context& c, const KeyInfo& key, const std::string& peer) {
+  const auto judged = [&](const Timed::Shape& shape) {
+    return std::any_of(c.timed.shapes_of_peer.begin(), c.timed.shapes_of_peer.end(), [&](const auto& one) {
+      return (peer.empty() || one.first == peer) && one.second.contains(shape);
+    });
+  };
   std::optional<double> largest;
   if (const auto timed = c.timed.of.find({key.variant, key.dtype}); timed != c.timed.of.end())
     for (const SweepRecord* r : timed->second)
-      if (r->key == key.key && r->max_ulp && c.timed.of_peers.contains(shape_of(*r)))
+      if (r->key == key.key && r->max_ulp && judged(shape_of(*r)))
         largest = std::max(largest.value_or(0), *r->max_ulp);
   return largest;
 }
@@ -90,7 +95,7 @@ static std::string beside_peers(const Context& c) {
   table += "</tr></thead><tbody>";
   for (const KeyTally* k : c.keys) {
     table += fmt::format("<tr><th><code>{}</code></th>", escape(k->info.dtype + "@" + k->info.backend)) +
-             number_cell(ulp_of_timed_rows(c, k->info));
+             number_cell(ulp_beside_peer(c, k->info, ""));
     const auto measured = c.timed.peers.find({k->info.op, k->info.dtype});
     for (const std::string& peer : names) {
       std::optional<double> ulp;
@@ -100,10 +105,11 @@ static std::string beside_peers(const Context& c) {
     }
     table += "</tr>";
   }
-  return "<h3>Beside its peers: max ULP on the same shapes</h3><p>These are the row lengths and "
-         "numbers of rows at which <code>assay sweep</code> timed the kernel and <code>peers.py</code> a "
-         "peer, with the "
-         "same logits.</p>" +
+  return "<h3>Beside its peers: max ULP on the timed rows</h3><p>The kernel's figure is of the shapes at "
+         "which "
+         "<code>assay sweep</code> timed it and <code>peers.py</code> some peer. A peer may have been judged "
+         "at fewer "
+         "of them, and on fewer rows of a large output.</p>" +
          scroll(table + "</tbody></table>");
 }
 

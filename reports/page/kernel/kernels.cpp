@@ -105,7 +105,7 @@ std::string peer_cell(const Context& c, const KeyTally& k) {
     all += fmt::format("{}{} {}", all.empty() ? "" : ", ", one.first, plain_number(one.second));
     if (!best || one.second < best->second) best = &one;
   }
-  const std::optional<double> own = ulp_of_timed_rows(c, k.info);
+  const std::optional<double> own = ulp_beside_peer(c, k.info, best->first);
   return fmt::format(
       "<td class=\"n\"{} title=\"peers on the timed rows: {}\">{}<small class=\"wrap\">{} {}</small></td>",
       own ? fmt::format(" data-v=\"{}\"", *own) : "", escape(all), number(own),
@@ -154,9 +154,9 @@ std::string kernels_on(const Context& c, const std::string& backend) {
   if (timed) out += span + "share of the copy</th>";
   if (peers)
     out += span +
-           "<abbr title=\"on the shapes that were timed for this kernel and for a peer, with the same "
-           "logits; below "
-           "it is the most accurate peer\">max ULP, timed rows, and best peer</abbr></th>";
+           "<abbr title=\"of this kernel at the shapes at which the most accurate peer was judged; below it, "
+           "that "
+           "peer\">max ULP, timed rows, and best peer</abbr></th>";
   out += "</tr><tr><th>kernel</th><th>verdict</th>";
   if (contracts) out += "<th>right within</th>";
   out += heads(c) + heads(c) + heads(c) + (timed ? heads(c) : "") + (peers ? heads(c) : "") +
@@ -190,19 +190,21 @@ std::string variant_link(const Context& c, const std::string& variant) {
   return fmt::format("<a href=\"{}\">{}</a>", escape(page->second), escape(variant));
 }
 
+constexpr const char* kPeersText =
+    "<p>Peers were judged on the rows that were timed, and on no others. So <em>max ULP, timed rows</em> has "
+    "the "
+    "kernel's own error at the shapes of the best peer, for logits of the same family, and below it the "
+    "error of that "
+    "peer. A large output of a peer is judged on a few rows only, so its figure may be too small. Neither "
+    "can be "
+    "compared with the error on ordinary rows, among which are harder ones.</p>";
+
 std::string kernel_table(const Context& c) {
   return "<p>Each kernel has a page of its own: click its name. <em>Ordinary rows</em> are logits and "
          "attention scores of real networks, and N(0, 1). A correctly rounded result has at most 0.5 ULP. "
          "<em>error/bound without the last rounding</em> tells kernels apart: 0 is a correctly rounded "
          "output, 1 is the limit. Hold the pointer over a number to see where it was found.</p>" +
-         std::string(c.timed.peers.empty() ? ""
-                                           : "<p>Peers were judged on the rows that were timed, and on no "
-                                             "others. So <em>max ULP, timed "
-                                             "rows</em> has the kernel's own error on those rows, above that "
-                                             "of the most accurate peer. "
-                                             "It cannot be compared with the error on ordinary rows, among "
-                                             "which are harder ones.</p>") +
-         per_backend(c, kernels_on);
+         std::string(c.timed.peers.empty() ? "" : kPeersText) + per_backend(c, kernels_on);
 }
 
 }  // namespace assay::page
