@@ -44,7 +44,8 @@ TEST(Utilisation, ColoursWhatFailsAndWhatIsSharp) {
   Record& r = first_passing(data);
   r.max_bound_ratio = 1.25;
   const std::string html = all_pages(data);
-  EXPECT_NE(html.find("<td class=\"u-over\" data-v=\"1.25\" title=\"" + r.key + ", " + r.family), std::string::npos);
+  EXPECT_NE(html.find("<td class=\"u-over\" data-v=\"1.25\" title=\"" + r.key + ", " + r.family),
+            std::string::npos);
   EXPECT_NE(html.find("<td class=\"u-sharp\""), std::string::npos);
 }
 
