@@ -252,9 +252,9 @@ bool held_by_clusters(const Call<T>& c, const Selected<T>& to) {
   return true;
 }
 /// True if the hits of a row find room in the kernel for k up to kFew, which does not thin them out. Of
-/// logits in random order about k + k^2 / 256 come from the first tile (bound.cuh, 128 groups), and as many
-/// whenever the number of tiles has doubled. A quarter of the room is left to chance: a row that fills it is
-/// read twice.
+/// logits in random order about k + k^2 / 256 come from the first tile (shared_bound.cuh, 128 groups), and as
+/// many whenever the number of tiles has doubled. A quarter of the room is left to chance: a row that fills
+/// it is read twice.
 inline bool few_hits(const Problem& p) {
   using Sizes = RowSizes<kFew>;
   std::int64_t hits = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which elements of an access reach a floor. 16-bit elements are compared in pairs, and a mask is made of the
-// comparisons without a predicate each: about a third of the instructions of one float after the other.
+// comparisons without a predicate each: fewer than half the instructions of one float after the other.
 #pragma once
 
 #include "kernels/building_blocks/onepass/held.cuh"
