@@ -6,7 +6,8 @@ set -euo pipefail
 [[ $# -ge 1 ]] || { sed -n '2,3s/^# \{0,1\}//p' -- "$0" >&2; exit 2; }
 assay=$1
 shift
-[[ $# -gt 0 ]] || set -- "$(dirname -- "${BASH_SOURCE[0]}")"/../published/*/
+[[ $# -gt 0 ]] || set -- "$(dirname -- "${BASH_SOURCE[0]}")"/../published/*/{check/,}
 for folder in "$@"; do
+  [[ -d $folder ]] || continue  # not every machine has a published check
   "$assay" page "$folder"
 done

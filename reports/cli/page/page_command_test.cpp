@@ -133,6 +133,20 @@ TEST_F(PageCommand, LinksEveryPageWithEveryOther) {
   EXPECT_EQ(pages(), all);
 }
 
+TEST_F(PageCommand, LinksACheckInItsOwnFolderBothWays) {
+  write_report(folder_, synthetic(1, {"host"}), {});
+  write_report(folder_ / "check", synthetic(1, {"host"}), {});
+  link_pages(folder_);
+  const auto has = [&](const fs::path& page, const std::string& address) {
+    return read_file(folder_ / page).find("<a href=\"" + address + "\"") != std::string::npos;
+  };
+  EXPECT_TRUE(has("index.html", "check/index.html"));
+  EXPECT_TRUE(has("kernels/safe_block.html", "../check/index.html"));
+  EXPECT_TRUE(has("check/index.html", "../index.html"));
+  EXPECT_TRUE(has("check/kernels/safe_block.html", "../../index.html"));
+  EXPECT_FALSE(has("index.html", "../index.html"));
+}
+
 TEST_F(PageCommand, RemovesThePagesOfKernelsThatAreNotInTheReport) {
   write_report(folder_, synthetic(1, {"host"}), {});
   write_files({{folder_ / "kernels/notes.html", "mine"}});

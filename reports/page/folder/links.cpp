@@ -22,7 +22,8 @@ struct Known {
 constexpr Known kKnown[] = {{"index.html", "Overview"},      {"compare.html", "Side by side"},
                             {"sweep.html", "Speed"},         {"sweep_shapes.html", "Speed by shape"},
                             {"functions.html", "Functions"}, {"history.html", "History"},
-                            {"check.html", "Check"},         {"selftest.html", "Self-test"}};
+                            {"check/index.html", "Check"},   {"selftest.html", "Self-test"},
+                            {"../index.html", "All results"}};
 
 std::size_t rank(const std::string& name) {
   std::size_t i = 0;
@@ -67,6 +68,9 @@ void link_pages(const fs::path& folder) {
   const std::vector<fs::path> top = pages_in(folder);
   std::vector<std::string> names;
   for (const fs::path& page : top) names.push_back(page.filename().string());
+  // A folder of several runs holds a check as a folder of its own.
+  for (const char* other : {"check/index.html", "../index.html"})
+    if (!top.empty() && fs::exists(folder / other)) names.emplace_back(other);
   std::stable_sort(names.begin(), names.end(),
                    [](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
   Files changed;
