@@ -77,7 +77,7 @@ CaseOutcome outcome_of(const std::string& status) {
 VerdictDocument document_of(const FunctionsReport& r, int status) {
   VerdictDocument d;
   d.command = "functions";
-  d.verdict = status == kPassed ? "PASS" : "FAIL";
+  d.verdict = functions_word(r);
   d.exit_status = status;
   d.reason = functions_verdict(r);
   d.seconds = r.seconds;
@@ -156,8 +156,10 @@ int run_functions_command(const FunctionsArguments& o) {
                {out / "functions.html", render_functions_page(r)}});
   journal.finish();
   fmt::print("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
-  return answer.give(document_of(r, functions_passed(r) ? kPassed : kFailed), out.path(),
-                     {"functions.json", "functions.html"});
+  return answer.give(document_of(r, functions_passed(r) ? kPassed
+                                    : functions_ran(r)  ? kFailed
+                                                        : kEnvironment),
+                     out.path(), {"functions.json", "functions.html"});
 }
 
 }  // namespace

@@ -48,11 +48,13 @@ TEST(FunctionsCommand, PrintsTheVerdictFirstAndWritesWhatItFound) {
 TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
   FunctionsReport r;
   EXPECT_FALSE(functions_passed(r));
+  EXPECT_EQ(functions_word(r), "NOT RUN");
   r.functions.resize(1);
   r.functions[0].status = "not_run";
   EXPECT_FALSE(functions_passed(r));
   r.functions[0].status = "pass";
   EXPECT_TRUE(functions_passed(r));
+  EXPECT_EQ(functions_word(r), "PASS");
   // 2^28 pairs of f32 numbers are many, and not all.
   r.functions[0].dtype = "f32", r.functions[0].inputs = std::int64_t{1} << 28;
   EXPECT_EQ(functions_verdict(r),

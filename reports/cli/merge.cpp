@@ -31,13 +31,23 @@ struct MergeArguments {
   AnswerOptions answer;
 };
 
+/// How much an exit status weighs: a part that could not run weighs more than one with limits that nobody
+/// declared, although its number is smaller.
+int weight(int status) {
+  constexpr int kFromLight[] = {kPassed, kUndeclaredLimits, kEnvironment, kFailed, kBadCall};
+  return static_cast<int>(std::find(std::begin(kFromLight), std::end(kFromLight), status) - kFromLight);
+}
+
 /// The verdict on the records, or what the parts themselves ended with where every record passed.
 int merged_status(const Merged& m) {
   if (m.failed > 0) return kFailed;
-  if (m.verb == "fuzz") return *std::max_element(m.statuses.begin(), m.statuses.end());
-  if (m.passed == 0) return kEnvironment;
-  return *std::max_element(m.statuses.begin(), m.statuses.end());
+  if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
+  return *std::max_element(m.statuses.begin(), m.statuses.end(),
+                           [](int a, int b) { return weight(a) < weight(b); });
 }
+
+/// True of a run in which everything is right; kUndeclaredLimits asks only whether its limits are accepted.
+bool is_right(int status) { return status == kPassed || status == kUndeclaredLimits; }
 
 /// For programs: one test case a part.
 VerdictDocument document_of(const Merged& m, const std::string& verdict, int status) {
@@ -55,7 +65,7 @@ VerdictDocument document_of(const Merged& m, const std::string& verdict, int sta
               {"failed", m.failed}};
   for (std::size_t i = 0; i < m.statuses.size(); ++i) {
     VerdictCase c{.suite = "assay " + m.verb, .name = fmt::format("shard {}/{}", i, m.statuses.size())};
-    if (m.statuses[i] != kPassed) {
+    if (!is_right(m.statuses[i])) {
       c.outcome = CaseOutcome::failed;
       c.bad = 1;
       c.message = fmt::format("ended with status {}", m.statuses[i]);
@@ -101,7 +111,7 @@ int run_merge_command(const MergeArguments& o) {
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   const VerdictDocument d = document_of(m,
-                                        status == kPassed   ? "PASS"
+                                        is_right(status)    ? "PASS"
                                         : status == kFailed ? "FAIL"
                                         : m.passed == 0     ? "NOTHING JUDGED"
                                                             : "INCOMPLETE",

@@ -63,10 +63,18 @@ FunctionsReport quick_functions() {
   return r;
 }
 
+bool functions_ran(const FunctionsReport& r) {
+  const FunctionCounts n = count(r);
+  return n.ran + n.pairs_ran > 0 || (r.quotients && r.quotients->status != "not_run");
+}
+
 bool functions_passed(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
-  const bool quotients_ran = r.quotients && r.quotients->status != "not_run";
-  return n.ran + n.pairs_ran + quotients_ran > 0 && n.failed + n.pairs_failed == 0 && !quotients_failed(r);
+  return functions_ran(r) && n.failed + n.pairs_failed == 0 && !quotients_failed(r);
+}
+
+std::string functions_word(const FunctionsReport& r) {
+  return functions_passed(r) ? "PASS" : functions_ran(r) ? "FAIL" : "NOT RUN";
 }
 
 std::string functions_verdict(const FunctionsReport& r) {
@@ -94,8 +102,8 @@ std::string quotients_sentence(const QuotientSweep& q) {
 }
 
 std::string render_functions_terminal(const FunctionsReport& r, const std::string& page) {
-  std::string out = fmt::format("{}: {}. Took {:.1f} s.\n", functions_passed(r) ? "PASS" : "FAIL",
-                                functions_verdict(r), r.seconds);
+  std::string out =
+      fmt::format("{}: {}. Took {:.1f} s.\n", functions_word(r), functions_verdict(r), r.seconds);
   int shown = 0;
   for (const FunctionResult& f : r.functions)
     if (f.status == "fail" && ++shown <= 3)

@@ -25,8 +25,12 @@ struct FunctionsReport {
 
 /// False for a sample, and for a division of f32 numbers, which has too many pairs.
 bool on_every_argument(const FunctionResult& f);
+/// True if at least one function or variant ran.
+bool functions_ran(const FunctionsReport& r);
 /// True if at least one function or variant ran, and all that ran passed.
 bool functions_passed(const FunctionsReport& r);
+/// PASS, FAIL, or NOT RUN.
+std::string functions_word(const FunctionsReport& r);
 /// Says how many pairs were tried and how many quotients were wrong.
 std::string quotients_sentence(const QuotientSweep& q);
 /// "12 functions, 9 exhaustive, ...": the line after PASS or FAIL.

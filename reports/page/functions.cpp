@@ -143,7 +143,7 @@ std::string functions(const FunctionsReport& r) {
 std::string render_functions_page(const FunctionsReport& r) {
   page::Frame f;
   f.passed = functions_passed(r);
-  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.verdict = functions_word(r);
   f.subject = "building blocks";
   f.heading = "Building blocks";
   f.sentence = fmt::format("{}. Took {} s.", escape(functions_verdict(r)), number(r.seconds));

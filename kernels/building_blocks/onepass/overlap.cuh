@@ -43,13 +43,19 @@ __device__ __forceinline__ void let_next_start() {
 
 #if defined(__CUDACC__)
 /// True if a kernel was compiled for compute capability 9.0 or later. Older code does not wait in
-/// wait_for_previous. The same of all kernels of one build, so that each kind of kernel is asked once.
+/// wait_for_previous. The same of all kernels of one build, so that each kind of kernel is asked once a
+/// device: a program may hold code for several.
 template <class Kernel>
 bool waits(Kernel kernel) {
-  static thread_local int known = -1;
-  cudaFuncAttributes code{};
-  if (known < 0) known = cudaFuncGetAttributes(&code, kernel) == cudaSuccess && code.ptxVersion >= 90;
-  return known == 1;
+  constexpr int kDevices = 64;
+  static thread_local signed char known[kDevices] = {};  // 0: not asked yet; 1: it waits; -1: it does not
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= kDevices) return false;
+  if (known[device] == 0) {
+    cudaFuncAttributes code{};
+    known[device] = cudaFuncGetAttributes(&code, kernel) == cudaSuccess && code.ptxVersion >= 90 ? 1 : -1;
+  }
+  return known[device] == 1;
 }
 #else
 template <class Kernel>

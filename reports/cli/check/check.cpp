@@ -69,6 +69,30 @@ std::string next_step(const ReportData& data, const std::vector<Target>& targets
                      targets.front().words);
 }
 
+/// For programs: what became of each kernel where one was not checked.
+VerdictDocument document_of(const SpreadResult& spread) {
+  VerdictDocument d;
+  d.command = "check";
+  d.verdict = "INCOMPLETE";
+  d.exit_status = spread.status;
+  d.environment = environment();
+  std::int64_t lost = 0;
+  for (const SpreadPart& p : spread.parts) {
+    VerdictCase c{.suite = p.word, .name = "check"};
+    if (!p.lost.empty()) {
+      ++lost;
+      c.outcome = CaseOutcome::failed;
+      c.bad = 1;
+      c.message = p.lost;
+    }
+    d.cases.push_back(std::move(c));
+  }
+  d.reason =
+      fmt::format("{} of {} kernels were not checked; --resume goes on", lost, std::ssize(spread.parts));
+  d.counts = {{"kernels", std::ssize(spread.parts)}, {"not checked", lost}};
+  return d;
+}
+
 /// Several kernels at a time; then the same answer as for one after the other.
 int run_spread_check(const CheckArguments& o, VerdictOutput& answer) {
   require_targets(o.targets.words);
@@ -78,7 +102,8 @@ int run_spread_check(const CheckArguments& o, VerdictOutput& answer) {
                                                         .device = o.device,
                                                         .threads = o.run.threads,
                                                         .resume = o.resume});
-  if (!spread.data) return spread.status;
+  if (!spread.data)
+    return spread.status == kEnvironment ? answer.give(document_of(spread), {}, {}) : spread.status;
   const ReportData& data = *spread.data;
   const int status = status_of_check(data, o.accept_limits);
   print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));

@@ -179,19 +179,22 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
 
 /// Names the parts whose process did not end as a finished part does. The exit status of the run: that of a
 /// wrong call before that of a machine that lacks something; 0 if all are finished.
-int say_unfinished(const std::vector<Part>& parts, const std::vector<std::optional<int>>& statuses) {
+SpreadResult say_unfinished(const std::vector<Part>& parts, const std::vector<std::optional<int>>& statuses) {
   const ShardEnd of_run = expected_end();
-  int status = 0;
+  SpreadResult result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::optional<ShardEnd> end = finished(parts[i], of_run);
     const std::optional<int> ended = statuses[i];  // empty: an earlier run finished it
+    result.parts.push_back({parts[i].word, {}});
     if (end && (!ended || (WIFEXITED(*ended) && WEXITSTATUS(*ended) == end->status))) continue;
     const bool wrong_call = ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) == kBadCall;
-    status = wrong_call || status == kBadCall ? kBadCall : kEnvironment;
-    say("assay: {}: was not checked: its process {}: {} ({})\n", parts[i].word,
-        ended ? ended_how(*ended) : "left nothing", line_that_says(parts[i]), parts[i].output().string());
+    result.status = wrong_call || result.status == kBadCall ? kBadCall : kEnvironment;
+    result.parts.back().lost =
+        fmt::format("was not checked: its process {}: {} ({})", ended ? ended_how(*ended) : "left nothing",
+                    line_that_says(parts[i]), parts[i].output().string());
+    say("assay: {}: {}\n", parts[i].word, result.parts.back().lost);
   }
-  return status;
+  return result;
 }
 
 /// Parts of another division in the folder would be taken for parts of this run.
@@ -225,10 +228,10 @@ SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
     const InterruptNote note(out, done);
     run_parts(parts, todo, out, o, statuses, done);
   }
-  if (const int status = say_unfinished(parts, statuses); status != 0) {
+  if (SpreadResult lost = say_unfinished(parts, statuses); lost.status != 0) {
     say("assay: the other kernels are finished, and kept in {}\nassay: to go on: {}\n", out.string(),
         command_to_resume());
-    return {{}, status};
+    return lost;
   }
   std::vector<fs::path> folders;
   for (const Part& p : parts) folders.push_back(p.folder);
@@ -245,7 +248,7 @@ SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
     fs::remove_all(p.folder);
     fs::remove(p.output());
   }
-  return {std::move(data), 0};
+  return {std::move(data), {}, 0};
 }
 
 }  // namespace assay

@@ -21,9 +21,16 @@ struct SpreadOptions {
   bool resume = false;             // kernels that an earlier run has finished are not checked again
 };
 
+/// What became of a kernel where one was not checked.
+struct SpreadPart {
+  std::string word;  // of the command line
+  std::string lost;  // why it was not checked; empty if it was
+};
+
 struct SpreadResult {
   std::optional<ReportData> data;  // of all kernels; empty if one was not checked
-  int status = 0;                  // the exit status, if one was not checked
+  std::vector<SpreadPart> parts;   // then: of each kernel
+  int status = 0;                  // then: the exit status
 };
 
 /// Checks every kernel by this program's own command line. Leaves in `out` what a check of all of them leaves

@@ -98,12 +98,15 @@ TEST_F(SpreadCheck, APartWhoseProcessDiedIsNoPass) {
   for (const char* what : {"exit 1", "exit 0", "kill -9 $$"}) {
     std::vector<std::string> part = kernels, all = kernels;
     part.insert(part.end(), {"--shard", "0/2"});
-    all.insert(all.end(), {"--jobs", "2"});
+    all.insert(all.end(), {"--jobs", "2", "--json", "--junit", at("junit.xml")});
     ASSERT_EQ(check(part, "out").status, 0);
     const Finished e = check(all, "out", {instead_of_the_first(what)});
     EXPECT_EQ(e.status, 3) << what << "\n" << e.out << e.err;
     EXPECT_NE(e.err.find("safe_block/f32@host: was not checked: its process "), std::string::npos) << e.err;
     EXPECT_FALSE(fs::exists(at("out/records.jsonl"))) << what;
+    // Programs are answered too.
+    EXPECT_NE(e.out.find("\"verdict\": \"INCOMPLETE\""), std::string::npos) << e.out;
+    EXPECT_NE(read_file(at("junit.xml")).find("was not checked: its process "), std::string::npos);
     all.emplace_back("--resume");
     const Finished resumed = check(all, "out");
     EXPECT_EQ(resumed.status, 0) << resumed.err;

@@ -201,6 +201,14 @@ TEST_F(AnswerOfCommands, OfFunctions) {
   EXPECT_NE(text.find("PASS: "), text.npos) << text;
 }
 
+TEST_F(AnswerOfCommands, OfFunctionsWithoutAGpu) {
+  if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "a GPU is here";
+  // A machine that lacks something has no wrong functions.
+  run("functions --backend cuda", kEnvironment);
+  EXPECT_EQ(json["verdict"], "NOT RUN");
+  EXPECT_NE(text.find("NOT RUN: nothing ran"), text.npos) << text;
+}
+
 TEST_F(AnswerOfCommands, OfASearchForTheLargestShares) {
   run("utilisation --key online_block/f32@host --key backward_block/f32@host --V 33 --evaluations 8",
       kPassed);

@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "kernels/device.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/compare.hpp"
@@ -69,6 +70,40 @@ TEST_F(MergeCommand, PartsOfACheckAreTheWholeCheck) {
       "check online_warp/f16@host mutant.sum_skips_tail/f32@host safe_block/f32@host --only batch --only "
       "shapes --V 257 --quick --threads 2",
       "records.jsonl", 4, kFailed);
+}
+/// A part with limits that nobody declared (status 4) is right. One that could not run (3) is not, and weighs
+/// more.
+TEST_F(MergeCommand, UndeclaredLimitsAreAPassAndWeighLessThanWhatDidNotRun) {
+  std::ofstream(at("by_four.cpp")) << "#include <cmath>\n"
+                                      "int by_four(const float* in, float* out, int rows, int V) {\n"
+                                      "  if (V % 4 != 0) return 1;\n"
+                                      "  for (int r = 0; r < rows; ++r) {\n"
+                                      "    const float* x = in + (long)r * V;\n"
+                                      "    float *y = out + (long)r * V, m = -INFINITY, d = 0;\n"
+                                      "    for (int j = 0; j < V; ++j) m = fmaxf(m, x[j]);\n"
+                                      "    for (int j = 0; j < V; ++j) d += expf(x[j] - m);\n"
+                                      "    for (int j = 0; j < V; ++j) y[j] = expf(x[j] - m) / d;\n"
+                                      "  }\n"
+                                      "  return 0;\n"
+                                      "}\n";
+  const auto parts_end = [&](const std::string& second, const std::string& folder, int with) {
+    const std::string line = "check " + at("by_four.cpp") + " " + second + " --entry by_four --host --quick";
+    EXPECT_EQ(run(line, folder, "0/2").status, kUndeclaredLimits);
+    EXPECT_EQ(run(line, folder, "1/2").status, with);
+    const Outcome merged = call_words({"merge", at(folder), "--out", at(folder), "--junit", at("junit.xml")});
+    const Outcome whole = run(line, folder + "_whole");
+    EXPECT_EQ(merged.status, whole.status) << merged.out << merged.err << whole.out;
+    return merged;
+  };
+  const Outcome right = parts_end("safe_block/f32@host", "right", kPassed);
+  EXPECT_EQ(right.status, kUndeclaredLimits);
+  EXPECT_NE(right.out.find("PASS: 2 shards"), std::string::npos) << right.out;
+  EXPECT_EQ(read_file(at("junit.xml")).find("ended with status 4"), std::string::npos);
+  const std::string plugin = std::string(ASSAY_FIXTURES) + "/fixture_on_device.so";
+  if (!fs::exists(plugin) || unavailable_reason(Backend::cuda).empty()) return;
+  const Outcome lacking = parts_end(plugin, "lacking", kEnvironment);
+  EXPECT_EQ(lacking.status, kEnvironment);
+  EXPECT_NE(lacking.out.find("INCOMPLETE: 2 shards"), std::string::npos) << lacking.out;
 }
 TEST_F(MergeCommand, PartsOfASelftestAreOnePage) {
   const std::string line = "selftest --quick --key table_by_length";
