@@ -153,9 +153,11 @@ std::string finding_line(const conformance::Finding& f) {
                                                         : "fail";
   std::string s =
       fmt::format("{}: {} of {} cases {} ({})", f.group, grouped(f.failed), grouped(f.of), word, f.checks);
-  if (!f.where.empty()) s += ": " + f.where;
+  const bool cause_first = f.vague && !f.likely.empty();
+  if (cause_first) s += ": likely " + f.likely;
+  if (!f.where.empty()) s += (cause_first ? "; " : ": ") + f.where;
   if (!f.also.empty()) s += fmt::format("; with {}", fmt::join(f.also, ", "));
-  if (!f.likely.empty()) s += ": likely " + f.likely;
+  if (!cause_first && !f.likely.empty()) s += ": likely " + f.likely;
   return s;
 }
 

@@ -18,6 +18,7 @@ namespace {
 KeyConformance::Finding owned(const conformance::Finding& f) {
   KeyConformance::Finding out;
   out.status = f.status, out.group = f.group, out.checks = f.checks, out.where = f.where;
+  out.vague = f.vague;
   out.also = fmt::format("{}", fmt::join(f.also, ", "));
   out.likely = f.likely, out.detail = f.detail, out.failed = f.failed, out.of = f.of;
   if (offers_class(f)) out.nearest = f.first->behaves_like;

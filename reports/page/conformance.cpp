@@ -70,9 +70,11 @@ std::string findings_list(const std::string& key, const KeyConformance& of, std:
     const KeyConformance::Finding& f = of.findings[i];
     out += fmt::format("<li>{} <b>{}</b>: {} of {} cases ({})", status_word(f.status), escape(f.group),
                        grouped(f.failed), grouped(f.of), escape(f.checks));
-    if (!f.where.empty()) out += ": " + escape(f.where);
+    const std::string likely = f.likely.empty() ? "" : ". Likely cause: <b>" + escape(f.likely) + "</b>";
+    if (f.vague) out += likely;
+    if (!f.where.empty()) out += (f.vague && !likely.empty() ? "; " : ": ") + escape(f.where);
     if (!f.also.empty()) out += "; with " + escape(f.also);
-    if (!f.likely.empty()) out += ". Likely cause: <b>" + escape(f.likely) + "</b>";
+    if (!f.vague) out += likely;
     out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
     if (!f.nearest.empty()) out += "<br>The nearest class: " + escape(f.nearest);
     if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);

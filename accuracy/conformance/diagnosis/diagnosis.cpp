@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "accuracy/conformance/diagnosis/finding.hpp"
+#include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/diagnosis/refused_lengths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
@@ -20,6 +21,14 @@ namespace assay::conformance {
 namespace {
 
 // ---- rules over cases ----
+
+/// The rule of so many cases that no rule is made of.
+Rule every_case(std::size_t cases) {
+  Rule rule;
+  rule.words = "every case";
+  rule.bad_in = static_cast<std::int64_t>(cases);
+  return rule;
+}
 
 struct RulePart {
   Cases cases;
@@ -93,8 +102,23 @@ void fold_the_rest(std::vector<Finding>& all, const std::vector<RulePart>& parts
     if (more[i] > 0) all[i].where += fmt::format(", and {} more by no rule", more[i]);
 }
 
+/// Wrong numbers, which may have one cause that no rule about the cases tells.
+bool of_numbers(const Record* r) {
+  const Symptom s = symptom_of(*r);
+  return s == Symptom::values || s == Symptom::special || s == Symptom::undecided;
+}
+
 std::vector<Finding> findings_of(const Cases& bad, Cases good) {
   if (bad.empty()) return {};
+  if (!cause_of_lost_terms(bad, good).empty()) {
+    Cases its, others;
+    for (const Record* r : bad) (of_numbers(r) ? its : others).push_back(r);
+    if (!its.empty()) {
+      std::vector<Finding> out = findings_of(others, good);
+      out.insert(out.begin(), finding_of(its, good, every_case(its.size())));
+      return out;
+    }
+  }
   // Passing cases without anything to compute contradict no rule: little can go wrong there.
   const auto empty = [](const Record* r) { return r->V == 0 || r->rows == 0; };
   if (std::none_of(bad.begin(), bad.end(), empty)) std::erase_if(good, empty);
@@ -118,12 +142,7 @@ Finding* explained_by(const Record& r, std::vector<Finding>& all) {
   return symptom_of(r) == Symptom::tool || all.empty() ? nullptr : &all.front();
 }
 
-Finding alone(const Record& r) {
-  Rule rule;
-  rule.words = "every case";
-  rule.bad_in = 1;
-  return finding_of({&r}, {}, rule);
-}
+Finding alone(const Record& r) { return finding_of({&r}, {}, every_case(1)); }
 
 /// Cases of `calls` that pass alone fail because of what earlier calls leave behind. This also explains cases
 /// of other groups that pass alone.
@@ -135,10 +154,7 @@ void add_calls(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
   else
     for (const Record* r : by_themselves) merge(*explained_by(*r, out), alone(*r));
   if (by_state.empty()) return;
-  Rule rule;
-  rule.words = "every case";
-  rule.bad_in = static_cast<std::int64_t>(by_state.size());
-  std::vector<Finding> found = {finding_of(by_state, good, rule)};
+  std::vector<Finding> found = {finding_of(by_state, good, every_case(by_state.size()))};
   found.front().where = fmt::format("in {}", fmt::join(found.front().setups, ", "));
   const bool state = found.front().first->alone != Alone::fails;
   for (std::size_t i = 0; state && i < out.size();)

@@ -24,6 +24,9 @@ struct Finding {
   std::int64_t of = 0;      // cases of that group that were judged
   bool exact = false;       // the rule holds for these cases and for no passing one
   bool ruled = false;       // a rule says which cases these are, exact or not
+  /// True if `where` says only where most of the cases are. Then a likely cause tells more, and is said
+  /// first.
+  bool vague = false;
   /// True if the class as which the first case would pass may be the reason. False if the rule is about a
   /// place or a length that is handled wrongly, because no class of arithmetic explains that.
   bool may_be_arithmetic = false;

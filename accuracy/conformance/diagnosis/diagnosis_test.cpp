@@ -201,44 +201,6 @@ TEST(Diagnosis, LengthsThatALauncherRefusesAreLimitsToDeclare) {
   EXPECT_TRUE(has("every V above 1024 (first: V = 1025)"));
 }
 
-/// A softmax whose sum of equal logits is `d(V)`. A sum that is off by less than a 1000th passes, as it does
-/// where the order of the sum is not declared.
-std::vector<Record> sums(const std::function<double(std::int64_t V)>& d) {
-  const auto off = [&](std::int64_t V) { return std::abs(d(V) - static_cast<double>(V)); };
-  std::vector<Record> records =
-      shapes([&](auto V, auto, auto) { return V > 0 && off(V) * 1000 > static_cast<double>(V); });
-  for (Record& r : records) {
-    r.op = "softmax", r.dtype = "f32";
-    if (r.family == "constant" && r.V > 0) r.worst = WorstElement{.got = 1 / d(r.V)};
-  }
-  return records;
-}
-
-TEST(Diagnosis, RowsOfEqualLogitsTellHowManyTermsTheSumHas) {
-  const auto likely = [](const std::function<double(std::int64_t V)>& d) {
-    const auto records = sums(d);
-    const auto found = diagnose(records);
-    return found.empty() ? "nothing found" : found[0].likely;
-  };
-  const auto number = [](std::int64_t V) { return static_cast<double>(V); };
-  EXPECT_EQ(
-      likely([&](auto V) { return number(V) - 1; }),
-      "one element is left out of the sum of every row, as the last column may be: V equal logits give d = "
-      "V - 1");
-  EXPECT_EQ(
-      likely([&](auto V) { return number(V) - 2; }),
-      "2 elements are left out of the sum of every row, as the last column may be: V equal logits give d "
-      "= V - 2");
-  EXPECT_EQ(likely([&](auto V) { return number(V) + 1; }),
-            "the sum of every row has one term too many: V equal logits give d = V + 1");
-  // What depends on V is told by a rule about V, and a factor is no number of terms.
-  EXPECT_EQ(likely([&](auto V) { return number(V - V % 4); }), "the tail of a vectorised loop");
-  EXPECT_EQ(likely([&](auto V) { return V > 512 ? number(V) - 2 : number(V); }),
-            "rows longer than 512 take a path, or need room, that is wrong");
-  EXPECT_EQ(likely([&](auto V) { return number(V) * 1.25; }), "");
-  EXPECT_EQ(likely(number), "nothing found");
-}
-
 TEST(Diagnosis, ACauseIsNotGuessedWhereAnotherIsKnown) {
   auto records = shapes([](auto V, auto rows, auto) { return V == 7 && rows > 1; });
   for (Record& r : records)

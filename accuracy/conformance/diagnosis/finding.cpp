@@ -118,7 +118,13 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   f.ruled = rule.pattern != Pattern::everything;
   f.cases = std::move(bad);
   f.where = words_of(rule, f.cases, good);
+  f.vague = f.ruled ? !f.exact : f.cases.size() > 1 && !good.empty();
   f.lost_terms = cause_of_lost_terms(f.cases, good);
+  if (!f.lost_terms.empty()) {
+    // In long rows a few terms of many are within the bound. A rule about V would only say where that begins.
+    f.vague = true;
+    f.where = fmt::format("seen in rows of V = {} to {}", f.cases.front()->V, f.cases.back()->V);
+  }
   f.likely = likely_cause(f, rule);
   // If another cause is known, no class is offered. Exception: a policy for special values can be declared.
   const bool policy = symptom_of(*f.first) == Symptom::special && f.lost_terms.empty();

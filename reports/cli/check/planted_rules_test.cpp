@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and fourteen
+// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and seventeen
 // files as users would write them (kernels/adapter/faults). A wrong diagnosis costs its reader a day.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -110,7 +110,11 @@ const Planted kFiles[] = {
     {"no_maximum", {"no maximum is subtracted"}},
     {"first_tile_maximum", {"comes late", "the maximum is not that of the whole row"}},
     {"missing_rescale", {"V from 257 on", "rescale"}},
-    {"last_column", {"one element is left out of the sum of every row", "d = V - 1"}},
+    {"last_column", {"): likely one element is left out of the sum of every row", "V - 1; seen in"}},
+    {"last_column_f16", {"): likely one element is left out of the sum of every row", "V - 1; seen in"}},
+    {"last_column_log_softmax",
+     {"): likely one element is left out of the sum of every row", "V - 1; seen in"}},
+    {"first_column_twice", {"): likely the sum of every row has one term too many", "V + 1; seen in"}},
     {"rows_of_a_block", {"rows are no multiple of 4", "the last rows of a block"}},
     {"power_of_two", {"V that is a power of two", "off-by-one"}},
     {"unwritten_shared", {"V up to 255"}},

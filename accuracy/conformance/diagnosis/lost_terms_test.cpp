@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sum that has a few terms too few or too many is told by rows of equal logits, for every type of output,
+// and whatever other rows fail. No other fault is told so.
+#include "accuracy/conformance/diagnosis/lost_terms.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "reference/problem.hpp"
+
+namespace assay::conformance {
+namespace {
+
+/// A kernel whose sum of the exps of V equal logits is `d(V)`, and whose outputs are rounded.
+struct Sums {
+  std::function<double(std::int64_t V)> d;
+  Op op = Op::softmax;
+  Dtype out = Dtype::f32;
+  /// A row fails if its sum is off by more than this part of it.
+  double bound = 1e-3;
+};
+
+double as_double(std::int64_t V) { return static_cast<double>(V); }
+
+/// Rows of equal logits, and others. Of the others a few fail without a rule, as where one logit of many is
+/// most of the sum.
+std::vector<Record> records_of(const Sums& s) {
+  std::vector<Record> records;
+  for (std::int64_t V = 1; V <= 1200; ++V)
+    for (const bool constant : {true, false}) {
+      Record r;
+      r.group = "shapes", r.family = constant ? "constant" : "normal_1";
+      r.op = name(s.op), r.dtype = name(s.out), r.V = V, r.rows = 1;
+      r.lowest_maximum = r.highest_maximum = 0;
+      const double d = s.d(V), off = std::abs(d - as_double(V)) / as_double(V);
+      const bool fails = constant ? off > s.bound : off > 0 && V * 2654435761 % 97 < 40;
+      r.status = fails ? Status::fail : Status::pass;
+      CheckResult c;
+      c.check = Check::element, c.judged = 1, c.failed = fails;
+      r.checks.push_back(c);
+      const double exact = s.op == Op::softmax ? 1 / d : -std::log(d);
+      if (constant) r.worst = WorstElement{.got = round_to(s.out, exact)};
+      records.push_back(r);
+    }
+  return records;
+}
+
+std::string likely(const Sums& s) {
+  const std::vector<Record> records = records_of(s);
+  const std::vector<Finding> found = diagnose(records);
+  if (found.empty()) return "nothing found";
+  EXPECT_EQ(found[0].lost_terms.empty(),
+            found[0].likely.find("the exps of V equal logits") == std::string::npos);
+  if (!found[0].lost_terms.empty()) {
+    EXPECT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].where.find("no exact rule"), std::string::npos) << found[0].where;
+  }
+  return found[0].likely;
+}
+
+const char kOne[] =
+    "one element is left out of the sum of every row, as the last column may be: the exps of V equal logits "
+    "add up "
+    "to V - 1";
+
+TEST(LostTerms, AreToldOfEveryTypeOfOutput) {
+  for (const Op op : {Op::softmax, Op::log_softmax})
+    for (const Dtype out : kJudged) {
+      const double bound = 8 * unit_roundoff(out);
+      SCOPED_TRACE(std::string(name(op)) + " " + name(out));
+      EXPECT_EQ(likely({[](auto V) { return as_double(V - 1); }, op, out, bound}), kOne);
+      // Of rows of up to 3 elements nothing is left.
+      EXPECT_EQ(
+          likely({[](auto V) { return as_double(std::max<std::int64_t>(0, V - 3)); }, op, out, bound}),
+          "3 elements are left out of the sum of every row, as the last columns may be: the exps of V equal "
+          "logits add up to V - 3");
+      EXPECT_EQ(
+          likely({[](auto V) { return as_double(V + 1); }, op, out, bound}),
+          "the sum of every row has one term too many, as if a column were added twice: the exps of V equal "
+          "logits add up to V + 1");
+      EXPECT_EQ(
+          likely({[](auto V) { return as_double(V + 2); }, op, out, bound}),
+          "the sum of every row has 2 terms too many, as if columns were added twice: the exps of V equal "
+          "logits add up to V + 2");
+    }
+}
+
+TEST(LostTerms, TheirPlaceIsWhereTheyWereSeen) {
+  const std::vector<Record> records = records_of({[](auto V) { return as_double(V - 1); }});
+  const std::vector<Finding> found = diagnose(records);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].where.starts_with("seen in rows of V = 1 to ")) << found[0].where;
+  EXPECT_TRUE(found[0].vague);
+}
+
+TEST(LostTerms, NoOtherFaultIsTakenForThem) {
+  for (const Dtype out : kJudged) {
+    const double bound = 8 * unit_roundoff(out);
+    const auto told = [&](const std::function<double(std::int64_t V)>& d) {
+      return likely({d, Op::softmax, out, bound}).find("the exps of V equal logits") != std::string::npos;
+    };
+    SCOPED_TRACE(name(out));
+    EXPECT_EQ(likely({as_double, Op::softmax, out, bound}), "nothing found");
+    // What depends on V, or on the other rows, is told by a rule.
+    EXPECT_FALSE(told([](auto V) { return as_double(V - V % 4); }));
+    EXPECT_FALSE(told([](auto V) { return as_double(V % 4 == 0 ? V - 1 : V); }));
+    EXPECT_FALSE(told([](auto V) { return as_double(V > 7 ? V - 2 : V); }));
+    EXPECT_FALSE(told([](auto V) { return as_double(V / 2); }));
+    // A factor is no number of terms. Half of a term is none either.
+    for (const double factor : {0.5, 0.9, 1.001, 1.1, 1.25, 2.0})
+      EXPECT_FALSE(told([&](auto V) { return factor * as_double(V); })) << factor;
+    EXPECT_FALSE(told([](auto V) { return as_double(V) + 0.5; }));
+    // The maximum is another one, so that every term is as wrong.
+    EXPECT_FALSE(told([](auto V) { return as_double(V) * std::exp(-3.0); }));
+  }
+}
+
+TEST(LostTerms, WhatIsNoMatterOfNumbersStaysAFindingOfItsOwn) {
+  std::vector<Record> records = records_of({[](auto V) { return as_double(V - 1); }});
+  for (Record& r : records)
+    if (r.family == "normal_1" && r.V % 8 == 5) {
+      r.status = Status::fail;
+      r.checks[0].check = Check::guard, r.checks[0].failed = 1;
+    }
+  const std::vector<Finding> found = diagnose(records);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].likely, kOne);
+  EXPECT_NE(found[1].where.find("V % 8 = 5"), std::string::npos) << found[1].where;
+}
+
+}  // namespace
+}  // namespace assay::conformance
