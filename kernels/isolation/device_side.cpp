@@ -22,6 +22,9 @@ LaunchOutcome DeviceSide::put_parts(Launch&, const PartBuffers&) {
   return {unavailable_reason(Backend::cuda), Ended::fault};
 }
 LaunchOutcome DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
+LaunchOutcome DeviceSide::lend(void*, std::uint64_t, int, DeviceBuffer&) {
+  return {unavailable_reason(Backend::cuda), Ended::fault};
+}
 void DeviceSide::free_all() {}
 void DeviceSide::forget_worker() {}
 double DeviceSide::share() { return 1; }
@@ -162,6 +165,17 @@ std::string DeviceSide::changed(const Launch& request, int which, Images& images
         return kBufferNames[static_cast<std::size_t>(b)];
     }
   }
+  return {};
+}
+
+LaunchOutcome DeviceSide::lend(void* memory, std::uint64_t size, int generation, DeviceBuffer& told) {
+  if (LaunchOutcome why = begin(); !why.ok()) return why;
+  cudaIpcMemHandle_t handle{};
+  if (const cudaError_t e = cudaIpcGetMemHandle(&handle, memory); e != cudaSuccess)
+    return fault("sharing device memory with a worker", e);
+  std::memcpy(told.handle.data(), &handle, sizeof handle);
+  told.size = size;
+  told.generation = static_cast<std::uint64_t>(generation) + 1;
   return {};
 }
 

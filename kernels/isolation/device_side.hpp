@@ -36,6 +36,8 @@ class DeviceSide {
   LaunchOutcome put_parts(Launch& request, const PartBuffers& buffers);
   /// Reads the wanted parts and checks the guard bands.
   LaunchOutcome take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
+  /// Lets the worker open a piece of this process's memory that cudaMalloc gave. It is not freed here.
+  LaunchOutcome lend(void* memory, std::uint64_t size, int generation, DeviceBuffer& told);
   /// Frees every buffer. Call it after the worker that had them open has ended.
   void free_all();
   /// Call it when the worker has ended: the next one has none of the buffers open.

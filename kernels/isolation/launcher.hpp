@@ -18,7 +18,11 @@ struct Entry {
   bool on_device = false;
 };
 
-class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLauncher, public CostlyLauncher {
+class WorkerLauncher : public Launcher,
+                       public PartLauncher,
+                       public SiblingLauncher,
+                       public CostlyLauncher,
+                       public TimedLauncher {
  public:
   /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
@@ -73,6 +77,13 @@ class WorkerLauncher : public Launcher, public PartLauncher, public SiblingLaunc
                            const PartOptions& options) override {
     return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);
   }
+  std::string cannot_time() const override { return supervisor_->cannot_time(on_device_); }
+  TimedOutcome time(const Variant& variant, const Problem& problem, const TimedSets& sets,
+                    const TimedLaunches& launches) override {
+    if (std::string why = cannot_time(); !why.empty()) return {0, {why, Ended::fault}};
+    return supervisor_->time(entry_, variant, problem, sets, launches);
+  }
+  void forget_sets() override { supervisor_->forget_sets(); }
 
  private:
   std::shared_ptr<Supervisor> supervisor_;

@@ -246,7 +246,9 @@ bool Supervisor::first_of_its_shape(std::uint32_t entry, const Problem& p, const
 }
 
 /// In seconds, so that even a worker with a thirtieth of a processor, or of a device, gets its time.
-double Supervisor::on_the_wall() const { return std::max(60.0, 30 * options_.timeout_seconds); }
+double Supervisor::on_the_wall() const {
+  return wall_ > 0 ? wall_ : std::max(60.0, 30 * options_.timeout_seconds);
+}
 
 Process::Patience Supervisor::waiting() {
   const double patient = patience();

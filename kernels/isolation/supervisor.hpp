@@ -18,6 +18,7 @@
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/arena.hpp"
+#include "kernels/isolation/timed.hpp"
 
 namespace assay::isolation {
 
@@ -61,6 +62,12 @@ class Supervisor {
   /// Makes one launch in a fresh worker, on buffers of which only parts are given and wanted.
   PartOutcome launch_parts(std::uint32_t entry, bool on_device, const Variant& variant,
                            const Problem& problem, PartBuffers& buffers, const PartOptions& options);
+  /// Empty, or why launches of an entry are not timed.
+  std::string cannot_time(bool on_device) const;
+  TimedOutcome time(std::uint32_t entry, const Variant& variant, const Problem& problem,
+                    const TimedSets& sets, const TimedLaunches& launches);
+  /// The worker closes the memory of launches that were timed.
+  void forget_sets();
   void restart();
   Disturbance disturbance();
   void be_patient(double times);
@@ -131,6 +138,7 @@ class Supervisor {
   double slowest_ = 0;      // the longest time until an answer, in seconds
   double allowed_ = 0;      // seconds for the launch in progress; 0: as in the options
   double times_ = 1;        // factor on the usual patience
+  double wall_ = 0;         // seconds by the wall clock beyond these; 0: as usual
   bool on_device_ = false;  // the launch in progress is on the device
   Disturbance disturbance_;
   Anything answer_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/isolation/isolated.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/data/files.hpp"
 #include "reports/sweep/engine.hpp"
@@ -61,6 +62,60 @@ TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
     return 0.0;
   };
   EXPECT_LE(median("copy"), median("memcpy"));
+}
+
+/// Kernels of a shared object, which are launched and timed in a worker.
+class SweepWorker : public SweepDevice {
+ protected:
+  void SetUp() override {
+    SweepDevice::SetUp();
+    if (!std::filesystem::exists(file())) GTEST_SKIP() << "the fixtures are not on this machine";
+  }
+  static std::string file() { return std::string(ASSAY_FIXTURES) + "/fixture_device.so"; }
+  std::vector<SweepRecord> times_of(const std::vector<std::string>& names, double timeout = 20) {
+    std::vector<Subject> subjects;
+    for (const std::string& n : names)
+      subjects.push_back({load_plugin(file() + "#" + n, {.timeout_seconds = timeout}).at(0)});
+    SweepSelection s;
+    for (const Subject& one : subjects) s.others.push_back(&one);
+    s.sizes = {63, 1000};
+    s.rows = {10, 4000};
+    std::vector<SweepRecord> out;
+    for (const SweepRecord& r : run_sweep(make_sweep_plan(s), options_, folder_).records)
+      if (r.role == "variant") out.push_back(r);
+    return out;
+  }
+};
+
+TEST_F(SweepWorker, TimesAKernelOfAFileAsOneOfThisProgram) {
+  for (const SweepRecord& r : times_of({"right", "default_stream"})) {
+    ASSERT_EQ(r.status, "measured") << r.key << ": " << r.reason;
+    EXPECT_EQ(r.backend, "cuda");
+    EXPECT_GT(r.median_us.value_or(0), r.empty_us.value_or(1e9) / 2) << r.key;
+    EXPECT_TRUE(r.copy_us && r.share_of_copy) << r.key;
+    EXPECT_NE(r.verified, "fail") << r.verified_reason;
+    EXPECT_FALSE(r.cold.empty());
+  }
+}
+
+TEST_F(SweepWorker, ACrashOrAHangIsARecordAndTheNextKernelIsTimed) {
+  int broken = 0, timed = 0;
+  for (const SweepRecord& r : times_of({"write_null", "trap", "hang", "bad_launch", "right"}, 2)) {
+    const auto says = [&](const char* words) { return r.reason.find(words) != std::string::npos; };
+    if (r.key.starts_with("right")) {
+      EXPECT_EQ(r.status, "measured") << r.reason;
+      ++timed;
+      continue;
+    }
+    ++broken;
+    EXPECT_FALSE(r.median_us) << r.key;
+    if (r.key.starts_with("bad_launch"))
+      EXPECT_TRUE(r.status == "unsupported" && says("returned status")) << r.status << r.reason;
+    else
+      EXPECT_TRUE(r.status == "failed" && says("while it was timed")) << r.key << r.status << r.reason;
+  }
+  EXPECT_EQ(broken, 16);
+  EXPECT_EQ(timed, 4);
 }
 
 TEST_F(SweepDevice, MeasuresTheCeilingsAgain) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "accuracy/reproduce.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reports/build_info.hpp"
@@ -94,7 +95,8 @@ class Sweep {
   void settle(std::size_t most) {
     while (!pending_.empty()) {
       std::future<SweepRecord>& next = pending_.front();
-      if (pending_.size() <= most && next.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) return;
+      if (pending_.size() <= most && next.wait_for(std::chrono::seconds(0)) == std::future_status::timeout)
+        return;
       SweepRecord r;
       {
         const Spent spent(result_.seconds.waiting);
@@ -113,9 +115,10 @@ class Sweep {
   /// Returns what is left to do, or null.
   Completion run_one(SweepRecord& r, const SweepJob& j) {
     const Variant& v = j.subject->variant;
-    Side& side = v.backend == Backend::cuda ? device_ : host_;
+    Side& side = on_device(v) ? device_ : host_;
     const std::string cannot = !result_.stopped.empty()      ? result_.stopped
                                : !j.subject->missing.empty() ? j.subject->missing
+                               : v.launcher                  ? ""
                                                              : unavailable_reason(v.backend);
     r.reason = cannot;
     if (!cannot.empty()) return {};
@@ -123,11 +126,15 @@ class Sweep {
     try {
       side.open();
       put_machine(r, side.rig());
+      if (v.launcher) r.compiler = r.flags = "";  // those of this program
       same_machine(r);
       left = measure(r, j, side, inputs_, result_.seconds);
       add_ceilings(r, side);
     } catch (const SweepUnsupported& e) {
       r.status = "unsupported";
+      r.reason = e.what();
+    } catch (const SweepNotRun& e) {
+      r.status = "not_run";
       r.reason = e.what();
     } catch (const InputError&) {
       throw;
@@ -208,7 +215,7 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
   SweepRecord r;
   r.key = v.key();
   r.role = j.subject->role;
-  r.backend = name(v.backend);
+  r.backend = !v.launcher ? name(v.backend) : name(on_device(v) ? Backend::cuda : Backend::host);
   r.op = name(p.op);
   r.dtype = name(v.dtype);
   r.rows = p.rows;
@@ -222,9 +229,12 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
   }
   r.family = options.family;
   r.seed = options.seed;
-  r.reproduce = fmt::format("assay sweep --key {} --V {} --rows {}{} --family {} --seed {} --again",
-                            shell_quoted(r.key), r.V, r.rows, r.k > 0 ? fmt::format(" --k {}", r.k) : "",
-                            shell_quoted(r.family), r.seed);
+  if (!v.origin.empty())
+    r.reproduce = "assay adopt " + v.origin;
+  else
+    r.reproduce = fmt::format("assay sweep --key {} --V {} --rows {}{} --family {} --seed {} --again",
+                              shell_quoted(r.key), r.V, r.rows, r.k > 0 ? fmt::format(" --k {}", r.k) : "",
+                              shell_quoted(r.family), r.seed);
   return r;
 }
 

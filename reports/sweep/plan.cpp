@@ -142,7 +142,8 @@ std::vector<const Subject*> subjects_of(const SweepSelection& s, std::vector<std
     if (!dtypes.empty() && !dtypes.contains(name(one.variant.dtype))) return;
     if (std::find(found.begin(), found.end(), &one) == found.end()) found.push_back(&one);
   };
-  if (s.keys.empty())
+  for (const Subject* one : s.others) take(*one);
+  if (s.keys.empty() && s.others.empty())
     for (const Subject& one : sweep_subjects()) {
       const Backend b = one.variant.backend;
       if (b != Backend::cuda && !(s.host && b == Backend::host)) continue;
@@ -193,7 +194,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
           const bool on_host_here = on_host(one->variant.backend);
           const Point p{
               one->variant.backend,
-              s.dtypes.empty() && s.keys.empty() ? one->variant.dtype : Dtype::f32,
+              s.dtypes.empty() && s.keys.empty() && s.others.empty() ? one->variant.dtype : Dtype::f32,
               fused,
               on_ladder(*one),
               s.rows.empty() && s.sizes.empty() && (!fused || s.k.empty()) && of_goals(*one, r, V, k),
@@ -206,7 +207,8 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
           jobs.push_back({one, r, V, static_cast<int>(k)});
         }
   }
-  if (jobs.empty()) throw InputError("nothing to sweep: no key has a configuration of this selection");
+  if (jobs.empty() && s.others.empty())
+    throw InputError("nothing to sweep: no key has a configuration of this selection");
   std::stable_sort(jobs.begin(), jobs.end(), [](const SweepJob& a, const SweepJob& b) {
     const auto rank = [](const SweepJob& j) {
       const Dtype t = j.subject->variant.dtype;

@@ -21,6 +21,8 @@ struct SweepSelection {
   std::vector<std::int64_t> sizes, rows;
   std::vector<std::int64_t> k;
   bool host = false;  // includes @host keys
+  /// Kernels that have no key, such as those of a file. They must outlive the plan.
+  std::vector<const Subject*> others = {};
 };
 
 struct SweepJob {
@@ -30,8 +32,8 @@ struct SweepJob {
 };
 
 /// Throws InputError for a key that matches nothing, an unknown dtype, an impossible V, rows or k, or an
-/// empty plan. Peers that cannot be called here are planned only if they are named; `missing` (may be null)
-/// gets a line for each of the others.
+/// empty plan of kernels that have keys. Peers that cannot be called here are planned only if they are named;
+/// `missing` (may be null) gets a line for each of the others.
 std::vector<SweepJob> make_sweep_plan(const SweepSelection& selection,
                                       std::vector<std::string>* missing = nullptr);
 

@@ -35,6 +35,8 @@ enum class Kind : std::uint32_t {
   done,       // worker
   settle,     // supervisor: is anything still running?
   settled,    // worker
+  time,       // supervisor: make launches on its device memory, and say how long they took
+  timed,      // worker
   signal,     // worker, from its signal handler: its last words
   warm,       // a process that forks workers (warm_message.hpp) is ready
   fork,       // supervisor
@@ -219,6 +221,28 @@ struct Settled {
   std::int32_t kind = 0;  // FaultKind
 };
 
+/// Launches in turn on sets of buffers that lie in one piece of the supervisor's device memory (TimedSets).
+struct Time {
+  Head head{.kind = Kind::time};
+  std::uint32_t entry = 0;
+  std::int32_t default_stream = 0;  // 1: the kernel takes no stream
+  std::int64_t launches = 0;        // 0: close the memory
+  std::int64_t first = 0;           // the set of the first launch
+  std::int64_t sets = 0;
+  std::uint64_t logits = 0, values = 0, indices = 0, workspace = 0;  // bytes of one set
+  std::uint64_t cold_bytes = 0;                                      // read before, not timed
+  Problem problem;
+  DeviceBuffer memory;
+};
+struct Timed {
+  Head head{.kind = Kind::timed};
+  double us = 0;  // of all launches
+  Text<512> fault;
+  std::int32_t kind = 0;       // FaultKind
+  std::int32_t spoilt = 0;     // as in Done
+  std::int32_t no_memory = 0;  // as in Done
+};
+
 struct Signal {
   Head head{.kind = Kind::signal};
   std::int32_t number = 0;
@@ -240,6 +264,8 @@ union Anything {
   Done done;
   Settle settle;
   Settled settled;
+  Time time;
+  Timed timed;
   Signal signal;
 };
 static_assert(std::is_trivially_copyable_v<Anything>);

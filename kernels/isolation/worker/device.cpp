@@ -11,6 +11,9 @@ WorkerDevice::~WorkerDevice() = default;
 void WorkerDevice::launch(const Launch&, const std::vector<int>&, int, Done& done, const Call&) {
   for (auto& fault : done.fault) fault.set("CUDA: this build has no CUDA side");
 }
+void WorkerDevice::time(const Time&, int, Timed& timed, const Call&) {
+  timed.fault.set("CUDA: this build has no CUDA side");
+}
 void WorkerDevice::settle(Settled&) {}
 
 }  // namespace assay::isolation
@@ -22,6 +25,8 @@ void WorkerDevice::settle(Settled&) {}
 
 #include "kernels/isolation/shared/delay.hpp"
 #include "kernels/isolation/shared/device_pages.hpp"
+#include "kernels/isolation/shared/stopwatch.hpp"
+#include "kernels/isolation/shared/timed_sets.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -82,6 +87,8 @@ struct WorkerDevice::State {
 
   enum Set { plain, tight, late, sets };
   Opened opened[sets][kSlots][kBuffers];
+  Opened timed;  // what launches that are timed work on
+  Stopwatch watch;
   cudaStream_t streams[kSlots] = {};
   cudaEvent_t events[kSlots] = {}, gate = nullptr;
 
@@ -210,6 +217,42 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     }
   }
   done.no_memory = ran_out;
+}
+
+void WorkerDevice::time(const Time& r, int device, Timed& timed, const Call& call) {
+  ran_out = false;
+  if (!state_) state_ = std::make_unique<State>();
+  State& s = *state_;
+  if (r.launches <= 0 || r.sets <= 0) return s.timed.close();
+  Said said;
+  std::size_t next = 0;
+  said.text = s.prepare(device);
+  if (said.text.empty()) said.text = s.open(s.timed, r.memory, device, {}, next);
+  if (said.text.empty() && !s.timed.data) said.text = "no memory was lent";
+  if (!said.text.empty()) {
+    said.kind = FaultKind::other;
+  } else {
+    const TimedSets sets{s.timed.data, r.memory.size, 0, r.sets, r.logits, r.values, r.indices, r.workspace};
+    const cudaStream_t stream = r.default_stream ? nullptr : s.streams[0];
+    const auto enqueue = [&] {
+      for (std::int64_t i = 0; i < r.launches && said.text.empty(); ++i) {
+        const TimedSets::At set = sets.at((r.first + i) % r.sets);
+        std::array<void*, kBuffers> at{};
+        at[0] = s.timed.data + set.logits;
+        at[1] = r.values > 0 ? s.timed.data + set.values : nullptr;
+        at[2] = r.indices > 0 ? s.timed.data + set.indices : nullptr;
+        at[5] = r.workspace > 0 ? s.timed.data + set.workspace : nullptr;
+        said = call(0, at, stream);
+      }
+    };
+    const Stopwatch::Failed failed = s.watch.time(stream, r.cold_bytes, timed.us, enqueue);
+    if (failed && said.text.empty()) said = {cuda_fault(failed.call, failed.error), kind_of(failed.error)};
+    timed.spoilt = cudaDeviceSynchronize() != cudaSuccess;
+  }
+  if (said.text.empty()) return;
+  timed.fault.set(said.text);
+  timed.kind = static_cast<std::int32_t>(said.kind);
+  timed.no_memory = ran_out || said.kind == FaultKind::memory || nearly_full();
 }
 
 void WorkerDevice::settle(Settled& settled) {

@@ -24,6 +24,8 @@ class WorkerDevice {
   /// Opens the buffers, makes the launches, and waits for the events of their streams.
   void launch(const Launch& request, const std::vector<int>& descriptors, int device, Done& done,
               const Call& call);
+  /// Makes the launches of the request on the supervisor's memory, and times them.
+  void time(const Time& request, int device, Timed& timed, const Call& call);
   /// Waits for all work that the device still does for this process.
   void settle(Settled& settled);
 

@@ -63,6 +63,7 @@ class Worker {
     }
     if (const Workspace* r = as<Workspace>(any, length, sequence_)) return needs(*r);
     if (const Launch* r = as<Launch>(any, length, sequence_)) return launch(*r, descriptors);
+    if (const Time* r = as<Time>(any, length, sequence_)) return time(*r);
     if (const Settle* r = as<Settle>(any, length, sequence_)) {
       Settled s;
       if (r->on_device) device_.settle(s);
@@ -118,6 +119,20 @@ class Worker {
       d.others = bystanders_.more();
     }
     return answer(d);
+  }
+
+  bool time(const Time& r) {
+    Launch one;
+    one.entry = r.entry;
+    one.on_device = 1;
+    one.default_stream = r.default_stream;
+    one.problem = r.problem;
+    one.slices[0][5].payload = r.workspace;
+    Timed t;
+    device_.time(r, device_number_, t, [&](int slot, const std::array<void*, kBuffers>& at, void* stream) {
+      return kernels_->run(one, slot, at, stream, device_number_);
+    });
+    return answer(t);
   }
 
   void launch_on_host(const Launch& r, Done& d) {

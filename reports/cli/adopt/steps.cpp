@@ -10,6 +10,7 @@
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/timed.hpp"
 #include "reports/adopt/functions_used.hpp"
 #include "reports/adopt/sha256.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
@@ -20,6 +21,7 @@
 #include "reports/data/say.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/sweep/engine.hpp"
+#include "reports/sweep/measurement.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
 #include "reports/targets/source_candidates.hpp"
@@ -39,12 +41,41 @@ std::string why_not_searched(const Variant& v) {
 
 /// Empty, or why no speed is measured.
 std::string why_not_timed(const Variant& v, bool host_too) {
-  if (v.backend == Backend::plugin)
-    return v.key() + ": it runs in a worker process, and assay sweep times only the kernels of this program";
+  if (v.backend == Backend::plugin) {
+    const auto* const timed = dynamic_cast<const TimedLauncher*>(v.launcher.get());
+    if (!timed) return v.key() + ": its launches are not timed";
+    if (!v.operands.none()) return v.key() + ": it takes operands, and the sweep has rows of logits";
+    if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty())
+      return v.key() + ": " + other;
+    const std::string why = timed->cannot_time();
+    return why.empty() ? "" : v.key() + ": " + why;
+  }
   if (on_host(v.backend) && !host_too)
     return v.key() + ": runs on the host executor, and the speed of that is not the kernel's";
   const std::string why = unavailable_reason(v.backend);
   return why.empty() ? "" : v.key() + ": " + why;
+}
+
+/// The plan, and for kernels whose limits it misses the longest row that they take.
+std::vector<SweepJob> plan_within_limits(const SweepSelection& selection) {
+  std::vector<SweepJob> plan = make_sweep_plan(selection);
+  const auto fits = [](const SweepJob& j) {
+    return beyond_limits(j.subject->variant, problem_of(j)).empty();
+  };
+  for (const Subject* s : selection.others) {
+    if (std::any_of(plan.begin(), plan.end(), [&](const SweepJob& j) { return j.subject == s && fits(j); }))
+      continue;
+    const Limits& l = s->variant.limits;
+    const std::int64_t multiple = std::max<std::int64_t>(1, l.V_multiple);
+    const std::int64_t most = l.max_V > 0 ? l.max_V : 32768;
+    const std::int64_t V = l.V_in.count > 0 ? l.V_in.all[static_cast<std::size_t>(l.V_in.count) - 1]
+                                            : std::max(multiple, most / multiple * multiple);
+    const Op op = s->variant.op;
+    const int k = selects(op) ? 1 : keeps_a_set(op) ? usual_k(op) : 0;
+    for (const std::int64_t rows : {4000, 10, 1})
+      if (const SweepJob j{s, rows, V, k}; fits(j)) plan.push_back(j);
+  }
+  return plan;
 }
 
 /// By the claim of a kernel of this program; by the source of a file; nothing is known of any other.
@@ -166,35 +197,58 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
   selection.sizes = o.sweep_sizes;
   if (o.host_speed) selection.rows = {4};
   std::string absent;
+  std::vector<std::string> keys;
+  std::vector<Subject> foreign;
   for (const Target& t : targets) {
-    if (const std::string why = why_not_timed(t.variant, o.host_speed); !why.empty())
+    if (const std::string why = why_not_timed(t.variant, o.host_speed); !why.empty()) {
       add_words(absent, why);
+      continue;
+    }
+    keys.push_back(t.variant.key());
+    if (t.variant.launcher)
+      foreign.push_back({t.variant});
     else
-      selection.keys.push_back(t.variant.key());
+      selection.keys.push_back(keys.back());
   }
-  if (selection.keys.empty()) return finish_step(std::move(step), absent, c);
+  for (const Subject& s : foreign) selection.others.push_back(&s);
+  if (keys.empty()) return finish_step(std::move(step), absent, c);
   SweepOptions sweep;
   sweep.seed = o.seed;
   sweep.budget_seconds = o.sweep_seconds;
   sweep.again = o.again;
   const std::filesystem::path folder = out / "sweep";
   prepare_folder(folder);
-  const SweepResult result = run_sweep(make_sweep_plan(selection), sweep, folder);
+  const std::vector<SweepJob> plan = plan_within_limits(selection);
+  if (plan.empty()) {
+    add_words(absent, "no shape of the sweep is within its limits");
+    return finish_step(std::move(step), absent, c);
+  }
+  const SweepResult result = run_sweep(plan, sweep, folder);
   write_sweep_page(folder);
   step.planned = result.planned;
   step.executed = result.measured + result.once + result.had;
-  step.state = result.failed > 0    ? StepState::failed
-               : step.executed == 0 ? StepState::not_run
-                                    : StepState::passed;
   add_words(step.words,
             fmt::format("{} of {} configurations were timed, {} failed{}", step.executed, step.planned,
                         result.failed, result.stopped.empty() ? "" : ": " + result.stopped));
+  std::string lost;
+  bool wrong = false;
   for (const SweepRecord& r : result.records) {
-    if (std::find(selection.keys.begin(), selection.keys.end(), r.key) == selection.keys.end()) continue;
-    if (r.status == "failed" && step.command.empty()) step.command = r.reproduce;
+    if (std::find(keys.begin(), keys.end(), r.key) == keys.end()) continue;
+    if (r.status == "failed") {
+      if (step.command.empty()) step.command = r.reproduce;
+      // A worker that ends while it is timed shows that something is wrong, but not with which outputs.
+      wrong = wrong || r.verified == "fail" || !r.key.ends_with(name(Backend::plugin));
+    }
+    if (lost.empty() && !r.median_us && !r.reason.empty())
+      lost = fmt::format("{}, {} rows, V = {}: {}", r.key, r.rows, r.V, r.reason);
     if (!r.median_us) continue;
     c.speed.push_back({r.key, r.verified, r.rows, r.V, r.k, r.median_us, r.gb_per_s, r.share_of_copy});
   }
+  step.state = wrong                ? StepState::failed
+               : result.failed > 0  ? StepState::undecided
+               : step.executed == 0 ? StepState::not_run
+                                    : StepState::passed;
+  if (step.state != StepState::passed && !lost.empty()) add_words(step.words, lost);
   step.data = "sweep/sweep.jsonl";
   step.sha256 = sha256_of_file(folder / "sweep.jsonl");
   step.seconds = result.seconds.all;

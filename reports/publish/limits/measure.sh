@@ -26,7 +26,8 @@ trap 'rm -rf -- "$built"' EXIT
 running=()
 for program in "${programs[@]}"; do
   nvcc -std=c++20 -O3 -arch="sm_$architecture" -DASSAY_BACKEND=cuda -I "$here/../../.." -o "$built/$program" \
-    "$here/$program.cu" "$here/../../sweep/rig/rig_kernels.cu" &
+    "$here/$program.cu" "$here/../../sweep/rig/rig_kernels.cu" \
+    "$here/../../../kernels/isolation/shared/stopwatch_kernels.cu" &
   running+=($!)
 done
 for one in "${running[@]}"; do wait "$one"; done

@@ -18,7 +18,7 @@ namespace assay {
 struct SweepRecord {
   std::string key;  // variant/dtype@backend; ceilings: copy@cuda, memcpy@cuda, read@cuda, empty@cuda
   std::string role = "variant";  // variant, peer, ceiling
-  std::string backend;           // cuda, host
+  std::string backend;           // cuda, host: where it ran
   std::string op;                // an Op's name, or copy, memcpy, read, empty
   std::string dtype;
   std::int64_t rows = 0, V = 0;

@@ -9,18 +9,21 @@
 #include <algorithm>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/shared/stopwatch.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/rig/arena.hpp"
 #include "reports/sweep/rig/clocks.hpp"
 #include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"
+#include "reports/sweep/rig/worker_launches.hpp"
 
 namespace assay {
 namespace {
 
-constexpr std::int64_t kMostSets = 256;       // sets of buffers; more would cost memory and time to fill
-constexpr std::uint64_t kMostHold = 5000000;  // ns; then a launcher that waits for the stream goes on
+constexpr std::int64_t kMostSets = 256;  // sets of buffers; more would cost memory and time to fill
+/// From this size on, cudaMalloc gives a block of its own. A worker that opens memory gets its whole block.
+constexpr std::size_t kBlock = std::size_t{2} << 20;
 
 constexpr std::size_t kL2Sizes = kTimingRules.l2_sizes;
 
@@ -71,21 +74,11 @@ class DeviceRig final : public Rig {
     if (cudaDeviceGetPCIBusId(bus, sizeof bus, selected_device()) == cudaSuccess) bus_ = bus;
     cudaGetLastError();
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
-    check_cuda(cudaEventCreate(&begin_), "creating an event");
-    check_cuda(cudaEventCreate(&end_), "creating an event");
-    void* flag = nullptr;
-    check_cuda(cudaHostAlloc(&flag, sizeof *flag_, cudaHostAllocMapped), "allocating");
-    flag_ = static_cast<unsigned*>(flag);
-    *flag_ = 0;
     flush_bytes_ = kL2Sizes * l2_;
-    flush_ = std::make_unique<DeviceArray>(flush_bytes_);
     small_ = std::make_unique<DeviceArray>(256);
-    check_cuda(cudaMemset(flush_->data(), 0, flush_bytes_), "filling");
   }
   ~DeviceRig() override {
-    cudaFreeHost(flag_);
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
+    worker_.forget();
     cudaStreamDestroy(stream_);
   }
 
@@ -98,6 +91,7 @@ class DeviceRig final : public Rig {
   void prepare(const Variant& variant, const Problem& problem, const Tensor& tile) override {
     variant_ = &variant;
     problem_ = problem;
+    if (variant.launcher) worker_.choose(variant);
     room_ = room_for(variant, problem);
     take_sets(room_.all(), room_.logits + room_.outputs());
     // Logits are placed first, so that the next variant of the same shape can reuse them.
@@ -120,6 +114,7 @@ class DeviceRig final : public Rig {
         b.workspace = base_ + sets * (room_.logits + room_.outputs()) + n * room_.workspace;
       buffers_.push_back(b);
     }
+    in_worker_ = variant.launcher != nullptr;
     work_ = [this](std::int64_t set) {
       variant_->run(problem_, buffers_[static_cast<std::size_t>(set)], Stream{stream_});
     };
@@ -164,23 +159,27 @@ class DeviceRig final : public Rig {
   }
 
   double run_us(std::int64_t launches) override {
-    flush();
-    // The launches queue up behind this kernel, so that the stream is timed and not the queueing.
-    rig::enqueue_hold(stream_, flag_, ++ticket_, kMostHold);
-    check_cuda(cudaEventRecord(begin_, stream_), "recording an event");
-    enqueue(launches);
-    check_cuda(cudaEventRecord(end_, stream_), "recording an event");
-    *static_cast<volatile unsigned*>(flag_) = ticket_;
-    check_cuda(cudaEventSynchronize(end_), "kernel");
-    check_cuda(cudaGetLastError(), "kernel");
-    float ms = 0;
-    check_cuda(cudaEventElapsedTime(&ms, begin_, end_), "reading the events");
-    return static_cast<double>(ms) * 1000;
+    const std::size_t cold = flushed_ ? flush_bytes_ : 0;
+    if (in_worker_) {
+      check_cuda(cudaStreamSynchronize(stream_), "before the launches of a worker");
+      const std::int64_t first = launched_ % sets_;
+      launched_ += launches;
+      return worker_.run_us(*variant_, problem_,
+                            {base_, arena_.size(), arena_.generation(), sets_, room_.logits, room_.probs,
+                             room_.indices, room_.workspace},
+                            {first, launches, cold});
+    }
+    double us = 0;
+    const auto failed = watch_.time(stream_, cold, us, [&] { enqueue(launches); });
+    if (failed) check_cuda(failed.error, failed.call);
+    return us;
   }
 
   void run_alone(std::int64_t launches) override {
+    if (in_worker_) throw SweepUnsupported("a profiler of this process sees nothing of a worker");
     // A memset, because a profiler would count a kernel.
-    check_cuda(cudaMemsetAsync(flush_->data(), 0, flush_bytes_, stream_), "flushing the L2");
+    const DeviceArray flush(flush_bytes_);
+    check_cuda(cudaMemsetAsync(flush.data(), 0, flush_bytes_, stream_), "flushing the L2");
     check_cuda(cudaStreamSynchronize(stream_), "flushing the L2");
     enqueue(launches);
     check_cuda(cudaStreamSynchronize(stream_), "kernel");
@@ -208,7 +207,8 @@ class DeviceRig final : public Rig {
 
   FastJudgement judge(double seconds, std::int64_t& open_rows) override {
     const Buffers& b = last();
-    Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V, b.logits, problem_.V, b.probs, problem_.V};
+    Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V,
+              b.logits,    problem_.V,   b.probs,       problem_.V};
     // A row that repeats another one's logits and has its outputs, bit for bit, has its verdict too.
     const std::int64_t repeats = rows_repeated();
     o.rows -= repeats;
@@ -249,7 +249,8 @@ class DeviceRig final : public Rig {
  private:
   const Buffers& last() const { return buffers_[static_cast<std::size_t>((launched_ + sets_ - 1) % sets_)]; }
 
-  /// Number of rows behind the tile's own rows if each has exactly the outputs of the row that it repeats; else 0.
+  /// Number of rows behind the tile's own rows if each has exactly the outputs of the row that it repeats;
+  /// else 0.
   std::int64_t rows_repeated() {
     const std::size_t row = static_cast<std::size_t>(problem_.V) * size_of(problem_.in);
     const auto own = static_cast<std::int64_t>(row > 0 ? tile_bytes_ / row : 0);
@@ -263,7 +264,8 @@ class DeviceRig final : public Rig {
   /// Values, then indices, with the poison between them: each part is a multiple of 256 bytes.
   const std::byte* outputs_of_last() const {
     const std::int64_t set = (launched_ + sets_ - 1) % sets_;
-    return base_ + static_cast<std::size_t>(sets_) * room_.logits + static_cast<std::size_t>(set) * room_.outputs();
+    return base_ + static_cast<std::size_t>(sets_) * room_.logits +
+           static_cast<std::size_t>(set) * room_.outputs();
   }
   /// True if what lies at `x` is the tile, repeated.
   bool equal(const void* x, std::size_t bytes, const void* tile, std::size_t tile_bytes) {
@@ -277,10 +279,6 @@ class DeviceRig final : public Rig {
     return differ == 0;
   }
 
-  void flush() {
-    // Flushes by reading, not writing: replacing clean cache lines costs the next launch nothing.
-    if (flushed_) rig::enqueue_read(stream_, flush_->data(), flush_bytes_, small_->as<unsigned>());
-  }
   void enqueue(std::int64_t launches) {
     for (std::int64_t i = 0; i < launches; ++i) work_(launched_++ % sets_);
     check_cuda(cudaGetLastError(), "launch");
@@ -311,7 +309,8 @@ class DeviceRig final : public Rig {
     if (bytes > room)
       throw SweepUnsupported(
           fmt::format("needs {} of device memory, there are {}", megabytes(bytes), megabytes(room)));
-    base_ = arena_.at_least(bytes);
+    if (bytes > arena_.size()) worker_.forget();
+    base_ = arena_.at_least(std::max(bytes, kBlock));
   }
 
   std::size_t room_for_sets() const {
@@ -325,6 +324,7 @@ class DeviceRig final : public Rig {
     filled_.reset();
     room_ = {};
     launched_ = 0;
+    in_worker_ = false;
     try {
       take_sets(a_set, a_set);
     } catch (const SweepUnsupported&) {
@@ -363,12 +363,11 @@ class DeviceRig final : public Rig {
   std::string bus_;
   std::size_t l2_ = 0;
   cudaStream_t stream_ = nullptr;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  unsigned* flag_ = nullptr;
-  unsigned ticket_ = 0;
+  isolation::Stopwatch watch_;
   std::size_t flush_bytes_ = 0;
-  std::unique_ptr<DeviceArray> flush_, small_;
+  std::unique_ptr<DeviceArray> small_;
   Arena arena_, tile_, kept_;
+  WorkerLaunches worker_;  // before the arena is gone, the worker closes it
   std::size_t tile_bytes_ = 0;
 
   const Variant* variant_ = nullptr;
@@ -378,6 +377,7 @@ class DeviceRig final : public Rig {
   std::int64_t sets_ = 0, launched_ = 0;
   std::vector<Buffers> buffers_;
   std::function<void(std::int64_t)> work_;
+  bool in_worker_ = false;  // what is launched is a kernel of worker_, not work_
   bool flushed_ = false;
   std::string cold_;
   std::optional<Filled> filled_;

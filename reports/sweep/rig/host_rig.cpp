@@ -14,6 +14,7 @@
 #include "reports/build_info.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/rig/worker_launches.hpp"
 
 namespace assay {
 namespace {
@@ -40,15 +41,22 @@ class HostRig final : public Rig {
       throw SweepUnsupported(fmt::format("needs {:.1f} GB, more than half of this machine's memory",
                                          static_cast<double>(room_.all()) / 1e9));
     tile_ = &tile;
-    logits_ = Image(room_.logits, 0, 256);
-    probs_ = room_.probs > 0 ? Image(room_.probs, 0, 256) : Image();
-    indices_ = room_.indices > 0 ? Image(room_.indices, 0, 256) : Image();
-    workspace_ = room_.workspace > 0 ? Image(room_.workspace, 0, 256) : Image();
+    in_worker_ = variant.launcher != nullptr;
+    if (in_worker_) worker_.choose(variant);
+    worker_.forget();
+    buffers_ = Image(room_.all(), 0, 256);
+    ++generation_;
+    logits_ = buffers_.payload();
+    outputs_ = logits_ + room_.logits;
     for (std::int64_t r = 0; r < problem.rows; ++r)
-      std::memcpy(logits_.payload() + static_cast<std::size_t>(r) * row_bytes(), tile.row(r % tile.rows),
-                  row_bytes());
-    const auto at = [](const Image& i) { return i.empty() ? nullptr : i.payload(); };
-    const Buffers b{at(logits_), at(probs_), at(indices_), nullptr, nullptr, at(workspace_)};
+      std::memcpy(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile.row(r % tile.rows), row_bytes());
+    const auto at = [](std::size_t bytes, std::byte* place) { return bytes > 0 ? place : nullptr; };
+    const Buffers b{logits_,
+                    at(room_.probs, outputs_),
+                    at(room_.indices, outputs_ + room_.probs),
+                    nullptr,
+                    nullptr,
+                    at(room_.workspace, outputs_ + room_.outputs())};
     work_ = [this, b] {
       const LaunchOutcome outcome = call_on_host(*variant_, problem_, b, 0, 0);
       if (!outcome.ok()) throw std::runtime_error(outcome.fault);
@@ -56,12 +64,14 @@ class HostRig final : public Rig {
   }
   bool prepare_copy(std::size_t bytes, CopyBy by) override {
     if (by != CopyBy::memcpy) return false;
+    in_worker_ = false;
     const std::size_t half = std::max<std::size_t>(1, bytes / 2);
     memory_.assign(2 * half, std::byte{1});
     work_ = [this, half] { std::memcpy(memory_.data() + half, memory_.data(), half); };
     return true;
   }
   bool prepare_read(std::size_t bytes) override {
+    in_worker_ = false;
     memory_.assign((bytes + 7) / 8 * 8, std::byte{1});
     work_ = [this] {
       std::uint64_t all = 0, word = 0;
@@ -80,6 +90,11 @@ class HostRig final : public Rig {
   }
   std::int64_t most_launches() const override { return 64; }
   double run_us(std::int64_t launches) override {
+    if (in_worker_)
+      return worker_.run_us(*variant_, problem_,
+                            {buffers_.payload(), room_.all(), generation_, 1, room_.logits, room_.probs,
+                             room_.indices, room_.workspace},
+                            {0, launches, 0});
     const auto begin = Clock::now();
     run_alone(launches);
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -88,47 +103,38 @@ class HostRig final : public Rig {
     for (std::int64_t i = 0; i < launches; ++i) work_();
   }
 
-  void poison() override {
-    for (Image* i : {&probs_, &indices_})
-      if (!i->empty()) std::memset(i->payload(), 0xff, i->payload_bytes());
-  }
+  void poison() override { std::memset(outputs_, 0xff, room_.outputs()); }
   void fetch(std::int64_t row, void* values, void* indices) override {
-    const auto copy_row = [row](void* to, const Image& from, std::size_t bytes) {
-      if (to && !from.empty()) std::memcpy(to, from.payload() + static_cast<std::size_t>(row) * bytes, bytes);
+    const auto copy_row = [row](void* to, const std::byte* from, std::size_t bytes) {
+      if (to) std::memcpy(to, from + static_cast<std::size_t>(row) * bytes, bytes);
     };
-    copy_row(values, probs_, static_cast<std::size_t>(problem_.out_columns()) * size_of(problem_.out));
-    copy_row(indices, indices_, static_cast<std::size_t>(problem_.k * problem_.index_bytes()));
+    if (room_.probs > 0)
+      copy_row(values, outputs_, static_cast<std::size_t>(problem_.out_columns()) * size_of(problem_.out));
+    if (room_.indices > 0)
+      copy_row(indices, outputs_ + room_.probs,
+               static_cast<std::size_t>(problem_.k * problem_.index_bytes()));
   }
   FastJudgement judge(double, std::int64_t& open_rows) override {
     open_rows = 0;
-    return judge_fast(variant_->claim, variant_->backend,
-                      {problem_.in, problem_.out, problem_.rows, problem_.V, logits_.payload(), problem_.V,
-                       probs_.payload(), problem_.V});
+    return judge_fast(
+        variant_->claim, variant_->backend,
+        {problem_.in, problem_.out, problem_.rows, problem_.V, logits_, problem_.V, outputs_, problem_.V});
   }
   bool logits_intact() override {
     for (std::int64_t r = 0; r < problem_.rows; ++r)
-      if (std::memcmp(logits_.payload() + static_cast<std::size_t>(r) * row_bytes(),
-                      tile_->row(r % tile_->rows), row_bytes()) != 0)
+      if (std::memcmp(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile_->row(r % tile_->rows),
+                      row_bytes()) != 0)
         return false;
     return true;
   }
 
   bool remember() override {
-    remembered_.clear();
-    for (const Image* i : {&probs_, &indices_})
-      if (!i->empty()) remembered_.insert(remembered_.end(), i->payload(), i->payload() + i->payload_bytes());
+    remembered_.assign(outputs_, outputs_ + room_.outputs());
     return true;
   }
   bool as_remembered() override {
-    std::size_t at = 0;
-    for (const Image* i : {&probs_, &indices_}) {
-      if (i->empty()) continue;
-      if (at + i->payload_bytes() > remembered_.size() ||
-          std::memcmp(i->payload(), remembered_.data() + at, i->payload_bytes()) != 0)
-        return false;
-      at += i->payload_bytes();
-    }
-    return at == remembered_.size();
+    return remembered_.size() == room_.outputs() &&
+           std::memcmp(outputs_, remembered_.data(), remembered_.size()) == 0;
   }
 
  private:
@@ -139,10 +145,14 @@ class HostRig final : public Rig {
   Problem problem_;
   Room room_;
   const Tensor* tile_ = nullptr;
-  Image logits_, probs_, indices_, workspace_;
+  Image buffers_;  // logits, values, indices, workspace, as a launcher that times is given them
+  std::byte *logits_ = nullptr, *outputs_ = nullptr;
+  int generation_ = 0;
   std::vector<std::byte> memory_, remembered_;
   volatile std::uint64_t sink_ = 0;
   std::function<void()> work_;
+  WorkerLaunches worker_;
+  bool in_worker_ = false;
 };
 
 }  // namespace

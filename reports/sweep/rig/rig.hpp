@@ -30,6 +30,12 @@ struct SweepUnsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Thrown for a launch that shows nothing, because the machine lacked memory or time: the record says
+/// `not_run`.
+struct SweepNotRun : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Bytes of the buffers of one launch, each rounded up to 256.
 struct Room {
   std::size_t logits = 0, probs = 0, indices = 0, workspace = 0;
@@ -47,13 +53,13 @@ enum class CopyBy {
   memcpy,     // cudaMemcpyAsync; on the host std::memcpy
   wide,       // a kernel, four accesses of 16 bytes a thread
   streaming,  // a kernel, one access a thread, not kept in the caches
-  // The same kernel, started while the kernel before it ends. onepass is launched so, too: where a launch takes
-  // as long as its accesses, a usual launch would be no fair comparison.
+  // The same kernel, started while the kernel before it ends. onepass is launched so, too: where a launch
+  // takes as long as its accesses, a usual launch would be no fair comparison.
   overlapping,
 };
 inline constexpr CopyBy kCopies[] = {CopyBy::memcpy, CopyBy::wide, CopyBy::streaming, CopyBy::overlapping};
 
-/// All functions throw std::runtime_error if a launch or the machine fails, and SweepUnsupported.
+/// All functions throw std::runtime_error if a launch or the machine fails, SweepUnsupported and SweepNotRun.
 class Rig {
  public:
   virtual ~Rig() = default;
@@ -61,7 +67,7 @@ class Rig {
   virtual std::optional<double> sm_clock_now_mhz() { return std::nullopt; }
 
   /// Prepares sets of buffers for the variant. The logits are the tile's rows, repeated; rows lie dense. The
-  /// variant must outlive the launches.
+  /// variant must outlive the launches. One with a launcher is launched and timed in its worker.
   virtual void prepare(const Variant& variant, const Problem& problem, const Tensor& tile) = 0;
   /// From now on run_us copies so that `bytes` are moved in all; the other two make it read that many bytes,
   /// or launch an empty kernel. Returns false if this is not available here or memory is lacking.
@@ -88,8 +94,8 @@ class Rig {
   virtual bool logits_intact() = 0;
   /// Keeps a copy of all outputs of the last launched set. False if there is no memory for it.
   virtual bool remember() = 0;
-  /// True if all outputs of the last launched set have the bits of those that `remember` kept, so that whatever was
-  /// judged of them holds for these.
+  /// True if all outputs of the last launched set have the bits of those that `remember` kept, so that
+  /// whatever was judged of them holds for these.
   virtual bool as_remembered() = 0;
   /// False once the machine accepts no more launches (a sticky error): the process must be restarted.
   virtual bool alive() { return true; }

@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/isolation/shared/stopwatch_kernels.hpp"
+
 namespace assay::rig {
 
-/// Keeps the stream busy until *flag equals `ticket`, for at most `most_ns`. Meanwhile the host queues a
-/// batch of launches, so that the GPU is timed and not the queueing. `flag` is host memory that the device
-/// can read.
-void enqueue_hold(void* stream, const unsigned* flag, unsigned ticket, std::uint64_t most_ns);
+using isolation::enqueue_hold, isolation::enqueue_read;
 
 /// Copies `bytes` (rounded up to 16) between 16-byte aligned addresses. `streaming`: one access a thread, not
 /// kept in the caches; otherwise four accesses a thread.
@@ -21,9 +20,6 @@ void enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes, b
 /// this.
 void enqueue_overlapping_copy(void* stream, void* to, const void* from, std::size_t bytes);
 bool launches_overlap();
-
-/// Reads `bytes` (rounded up to 16) from a 16-byte aligned address. `sink` is almost never written.
-void enqueue_read(void* stream, const void* from, std::size_t bytes, unsigned* sink);
 
 void enqueue_nothing(void* stream);
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times what is put on a stream. The sweep times its own kernels with it, and a worker the kernel that it
+// holds, so that both are measured alike. Included only where the CUDA side is compiled.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isolation/shared/stopwatch_kernels.hpp"
+
+namespace assay::isolation {
+
+/// Of the device that is current when it is first used.
+class Stopwatch {
+ public:
+  /// Which call failed, and how; null if none did.
+  struct Failed {
+    const char* call = nullptr;
+    cudaError_t error = cudaSuccess;
+    explicit operator bool() const { return call != nullptr; }
+  };
+
+  Stopwatch() = default;
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    if (flag_) cudaFreeHost(flag_);
+    if (begin_) cudaEventDestroy(begin_);
+    if (end_) cudaEventDestroy(end_);
+    cudaFree(other_);
+  }
+
+  /// `us`: the time of what `enqueue` puts on the stream. Before it, `cold_bytes` of other memory are read,
+  /// so that the caches keep nothing of its buffers.
+  template <class Enqueue>
+  Failed time(cudaStream_t stream, std::size_t cold_bytes, double& us, Enqueue enqueue) {
+    if (const Failed f = prepare(cold_bytes)) return f;
+    // By reading, not writing: replacing clean cache lines costs the next launch nothing.
+    if (cold_bytes > 0) enqueue_read(stream, other_, cold_bytes, static_cast<unsigned*>(other_));
+    // The launches queue up behind this kernel, so that the stream is timed and not the queueing.
+    enqueue_hold(stream, flag_, ++ticket_, kMostHold);
+    if (const cudaError_t e = cudaEventRecord(begin_, stream); e != cudaSuccess)
+      return {"recording an event", e};
+    enqueue();
+    const cudaError_t recorded = cudaEventRecord(end_, stream);
+    *static_cast<volatile unsigned*>(flag_) = ticket_;
+    if (recorded != cudaSuccess) return {"recording an event", recorded};
+    if (const cudaError_t e = cudaEventSynchronize(end_); e != cudaSuccess) return {"kernel", e};
+    if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) return {"kernel", e};
+    float ms = 0;
+    if (const cudaError_t e = cudaEventElapsedTime(&ms, begin_, end_); e != cudaSuccess)
+      return {"reading the events", e};
+    us = static_cast<double>(ms) * 1000;
+    return {};
+  }
+
+ private:
+  static constexpr std::uint64_t kMostHold =
+      5000000;  // ns; then a launcher that waits for the stream goes on
+
+  Failed prepare(std::size_t cold_bytes) {
+    if (!flag_) {
+      void* flag = nullptr;
+      if (const cudaError_t e = cudaHostAlloc(&flag, sizeof *flag_, cudaHostAllocMapped); e != cudaSuccess)
+        return {"allocating", e};
+      flag_ = static_cast<unsigned*>(flag);
+      *flag_ = 0;
+    }
+    for (cudaEvent_t* const event : {&begin_, &end_})
+      if (!*event)
+        if (const cudaError_t e = cudaEventCreate(event); e != cudaSuccess) return {"creating an event", e};
+    if (cold_bytes <= size_) return {};
+    cudaFree(other_);
+    other_ = nullptr;
+    size_ = 0;
+    if (const cudaError_t e = cudaMalloc(&other_, cold_bytes); e != cudaSuccess) return {"allocating", e};
+    size_ = cold_bytes;
+    const cudaError_t e = cudaMemset(other_, 0, size_);
+    return e == cudaSuccess ? Failed() : Failed{"filling", e};
+  }
+
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  unsigned* flag_ = nullptr;
+  unsigned ticket_ = 0;
+  void* other_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace assay::isolation

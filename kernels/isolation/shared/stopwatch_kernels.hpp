@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is put on a stream before launches that are timed. Streams are cudaStream_t. Errors are reported by
+// cudaGetLastError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace assay::isolation {
+
+/// Keeps the stream busy until *flag equals `ticket`, for at most `most_ns`. Meanwhile the host queues a
+/// batch of launches, so that the GPU is timed and not the queueing. `flag` is host memory that the device
+/// can read.
+void enqueue_hold(void* stream, const unsigned* flag, unsigned ticket, std::uint64_t most_ns);
+
+/// Reads `bytes` (rounded up to 16) from a 16-byte aligned address. `sink` is almost never written.
+void enqueue_read(void* stream, const void* from, std::size_t bytes, unsigned* sink);
+
+}  // namespace assay::isolation

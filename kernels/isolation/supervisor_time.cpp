@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of a supervisor that the worker times. Only a number comes back; what was computed lies in memory
+// of this process.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "kernels/device.hpp"
+#include "kernels/isolation/supervisor_ask.hpp"
+#include "reference/error.hpp"
+
+namespace assay::isolation {
+namespace {
+
+/// Nothing else is to use the device meanwhile, so nobody waits for its share of it.
+constexpr double kWall = 60;
+
+}  // namespace
+
+std::string Supervisor::cannot_time(bool on_device) const {
+  if (!on_device) return "it runs on the CPU, and a time there says nothing of a GPU";
+  if (!subject_.command.words.empty())
+    return "a launch of a Python callable takes the interpreter's time, not the kernel's";
+  return unavailable_reason(Backend::cuda);
+}
+
+TimedOutcome Supervisor::time(std::uint32_t entry, const Variant& variant, const Problem& problem,
+                              const TimedSets& sets, const TimedLaunches& launches) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TimedOutcome out;
+  if (!workspace_failure_.ok()) return {0, std::exchange(workspace_failure_, {})};
+  Time request;
+  request.entry = entry;
+  request.default_stream = !variant.own_stream;
+  request.launches = launches.count;
+  request.first = launches.first;
+  request.sets = sets.count;
+  request.logits = sets.logits, request.values = sets.values;
+  request.indices = sets.indices, request.workspace = sets.workspace;
+  request.cold_bytes = launches.cold_bytes;
+  request.problem = problem;
+  wall_ = kWall;
+  for (const bool last : {false, true}) try {
+      start();
+      // While launches are timed, this process leaves the device alone, so its share is not measured.
+      out = {0, device_.lend(sets.memory, sets.size, sets.generation, request.memory)};
+      if (!out.launch.ok()) break;
+      const auto asked = std::chrono::steady_clock::now();
+      const Timed& timed = ask<Timed>(request);
+      const std::chrono::duration<double, std::micro> waited = std::chrono::steady_clock::now() - asked;
+      out.us = timed.us;
+      const bool spoilt = timed.spoilt != 0, no_memory = timed.no_memory != 0;
+      if (const std::string fault = timed.fault.get(); !fault.empty())
+        out.launch =
+            no_memory && !spoilt
+                ? lost_for_want(FaultKind::memory, "memory: " + fault)
+                : LaunchOutcome{
+                      fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(timed.kind)};
+      else if (!(out.us > 0) || out.us > waited.count())
+        out.launch = {
+            fmt::format("its process says that {} launches took {:.6g} us, and answered after {:.6g} us",
+                        launches.count, out.us, waited.count()),
+            Ended::fault};
+      if (spoilt) drop_worker();
+      break;
+    } catch (const Failure& f) {
+      out = {0, f.outcome()};
+      if (!f.from_outside || last) break;
+    } catch (const InputError& e) {
+      out = {0, {e.what(), Ended::fault}};
+      break;
+    }
+  wall_ = 0;
+  return out;
+}
+
+void Supervisor::forget_sets() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!process_) return;
+  Time request;
+  try {
+    ask<Timed>(request);
+  } catch (const Failure&) {
+    // The worker is gone, and has nothing open.
+  }
+}
+
+}  // namespace assay::isolation

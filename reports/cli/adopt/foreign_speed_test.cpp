@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sweep of a kernel that is launched and timed elsewhere, as the kernel of a file is: its speed comes
+// into the certificate, and a kernel that crashes, hangs or refuses there leaves a certificate that says so.
+// The launcher here has a clock of its own, so that no GPU is needed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+
+#include "kernels/isolation/timed.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/adopt/conclude.hpp"
+#include "reports/cli/adopt/steps.hpp"
+
+namespace assay {
+namespace {
+
+constexpr double kMicroseconds = 7;
+
+/// Launches a kernel of the host executor, and says that each launch took 7 us. From the launch `from` on,
+/// the outcome is another one.
+class ClockOfItsOwn : public Launcher, public TimedLauncher {
+ public:
+  explicit ClockOfItsOwn(LaunchOutcome outcome = {}, int from = 0, bool wrong = false)
+      : outcome_(std::move(outcome)), from_(from), wrong_(wrong) {}
+
+  LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
+    return outcome_;
+  }
+  std::array<LaunchOutcome, 2> launch_both(const Variant&, const Problem&, std::array<Images*, 2>,
+                                           const LaunchOptions&) override {
+    return {};
+  }
+  std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return false; }
+  void restart() override {}
+
+  std::string cannot_time() const override { return {}; }
+  TimedOutcome time(const Variant&, const Problem& problem, const TimedSets& sets,
+                    const TimedLaunches& launches) override {
+    if (!outcome_.ok() && calls_++ >= from_) return {0, outcome_};
+    const TimedSets::At at = sets.at(launches.first);
+    auto* const memory = static_cast<std::byte*>(sets.memory);
+    const Buffers b{.logits = memory + at.logits, .probs = memory + at.values};
+    const LaunchOutcome o = call_on_host(*find_variant("safe_block/f32@host"), problem, b, 0, 0);
+    if (wrong_) std::memset(memory + at.values, 0, 4);
+    open_ = true;
+    return {kMicroseconds * static_cast<double>(launches.count), o};
+  }
+  void forget_sets() override { open_ = false; }
+  bool open() const { return open_; }
+
+ private:
+  LaunchOutcome outcome_;
+  int from_ = 0, calls_ = 0;
+  bool wrong_ = false, open_ = false;
+};
+
+class ForeignSpeed : public testing::Test {
+ protected:
+  Certificate swept(const std::shared_ptr<ClockOfItsOwn>& launcher,
+                    const Limits& limits = undeclared_limits()) {
+    Variant v = *find_variant("safe_block/f32@host");
+    v.variant = "mine", v.backend = Backend::plugin, v.origin = "mine.cu";
+    v.run = {}, v.launcher = launcher, v.limits = limits;
+    StepOptions o;
+    o.host_speed = true;
+    o.sweep_sizes = {64};
+    Certificate c;
+    c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
+    c.kernels.emplace_back();
+    c.kernels[0].key = v.key(), c.kernels[0].passed = 1;
+    sweep_step({{v, v.origin, [v] { return v; }}}, o, OutFolder((own_.path() / "out").string()), c);
+    conclude(c, false);
+    return c;
+  }
+  static bool has(const std::string& text, const std::string& words) { return text.find(words) != text.npos; }
+  TestFolder own_;
+};
+
+TEST_F(ForeignSpeed, IsInTheCertificate) {
+  const auto launcher = std::make_shared<ClockOfItsOwn>();
+  const Certificate c = swept(launcher);
+  EXPECT_EQ(c.steps.back().state, StepState::passed) << c.steps.back().words;
+  EXPECT_EQ(c.verdict, "PASS");
+  ASSERT_EQ(c.speed.size(), 1u);
+  EXPECT_EQ(c.speed[0].key, "mine/f32@plugin");
+  EXPECT_EQ(c.speed[0].verified, "pass");
+  EXPECT_DOUBLE_EQ(c.speed[0].median_us.value_or(0), kMicroseconds);
+  EXPECT_TRUE(c.speed[0].share_of_copy);
+  EXPECT_FALSE(launcher->open()) << "the memory is gone, and the launcher was not told";
+}
+
+TEST_F(ForeignSpeed, ACrashOrAHangLeavesACertificateThatSaysSo) {
+  // The first launch of a shape, and one of those that are timed.
+  for (const int from : {0, 3})
+    for (const auto& [ended, word] : {std::pair{Ended::crashed, "crashed"}, std::pair{Ended::hung, "hung"}}) {
+      const Certificate c =
+          swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome{"illegal address", ended}, from));
+      SCOPED_TRACE(c.steps.back().words);
+      EXPECT_EQ(c.steps.back().state, StepState::undecided);
+      EXPECT_TRUE(has(c.steps.back().words, std::string(word) + " while it was timed: illegal address"));
+      EXPECT_TRUE(has(c.steps.back().words, "mine/f32@plugin, 4 rows, V = 64"));
+      EXPECT_EQ(c.steps.back().command, "assay adopt mine.cu");
+      EXPECT_EQ(c.verdict, "INCONCLUSIVE");
+      EXPECT_TRUE(c.speed.empty());
+    }
+}
+
+TEST_F(ForeignSpeed, WhatTheMachineLacksOrTheKernelRefusesIsAStepThatDidNotRun) {
+  const LaunchOutcome lost = lost_for_want(FaultKind::memory, "memory: the device has none left");
+  const LaunchOutcome refused{"returned status 1", Ended::fault, {}, 0, FaultKind::returned_status};
+  for (const LaunchOutcome& o : {lost, refused}) {
+    const Certificate c = swept(std::make_shared<ClockOfItsOwn>(o));
+    EXPECT_EQ(c.steps.back().state, StepState::not_run) << c.steps.back().words;
+    EXPECT_EQ(c.verdict, "PASS");
+    EXPECT_TRUE(has(c.not_proved.front(), "sweep: no speed was measured: ")) << c.not_proved.front();
+    EXPECT_TRUE(has(c.not_proved.front(), o.fault)) << c.not_proved.front();
+  }
+}
+
+TEST_F(ForeignSpeed, WrongOutputsWhileItIsTimedAreAFailure) {
+  const Certificate c = swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome(), 0, true));
+  EXPECT_EQ(c.steps.back().state, StepState::failed) << c.steps.back().words;
+  EXPECT_TRUE(has(c.steps.back().words, "verification: ")) << c.steps.back().words;
+  EXPECT_EQ(c.verdict, "FAIL");
+  EXPECT_TRUE(c.speed.empty());
+}
+
+TEST_F(ForeignSpeed, AKernelThatTakesOneLengthIsTimedAtThatLength) {
+  Limits limits = undeclared_limits();
+  limits.V_multiple = 48, limits.max_V = 100, limits.max_rows = 16;
+  const Certificate c = swept(std::make_shared<ClockOfItsOwn>(), limits);
+  ASSERT_EQ(c.speed.size(), 2u) << c.steps.back().words;
+  for (const CertifiedSpeed& s : c.speed) EXPECT_EQ(s.V, 96);
+  limits.max_rows = 0, limits.min_rows = 5000;
+  const Certificate none = swept(std::make_shared<ClockOfItsOwn>(), limits);
+  EXPECT_EQ(none.steps.back().state, StepState::not_run) << none.steps.back().words;
+  EXPECT_EQ(none.verdict, "PASS");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/sweep/rig/worker_launches.hpp"
+
+#include "kernels/candidate.hpp"
+#include "reports/sweep/rig/rig.hpp"
+
+namespace assay {
+
+void WorkerLaunches::choose(const Variant& variant) {
+  if (worker_ == variant.launcher) return;
+  forget();
+  auto* const timed = dynamic_cast<TimedLauncher*>(variant.launcher.get());
+  if (!timed) throw SweepUnsupported("its launcher can not time");
+  if (const std::string why = timed->cannot_time(); !why.empty()) throw SweepUnsupported(why);
+  worker_ = variant.launcher;
+  timed_ = timed;
+}
+
+double WorkerLaunches::run_us(const Variant& variant, const Problem& problem, const TimedSets& sets,
+                              const TimedLaunches& launches) {
+  choose(variant);
+  const TimedOutcome outcome = timed_->time(variant, problem, sets, launches);
+  const LaunchOutcome& o = outcome.launch;
+  if (o.ok()) return outcome.us;
+  switch (o.ended) {
+    case Ended::lost:
+      throw SweepNotRun(o.fault);
+    case Ended::crashed:
+      throw std::runtime_error("crashed while it was timed: " + o.fault);
+    case Ended::hung:
+      throw std::runtime_error("hung while it was timed: " + o.fault);
+    default:
+      // An error that a launcher returns is a limit.
+      if (o.kind == FaultKind::returned_status) throw SweepUnsupported(o.fault);
+      throw std::runtime_error("failed while it was timed: " + o.fault);
+  }
+}
+
+void WorkerLaunches::forget() {
+  if (timed_) timed_->forget_sets();
+  timed_ = nullptr;
+  worker_.reset();
+}
+
+}  // namespace assay
