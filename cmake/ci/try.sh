@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the steps of the recipes in this folder, as a build server would: try.sh ASSAY FOLDER [GPU].
-# ASSAY is the command, FOLDER is made empty. Steps called `install` and `proof` are only read by bash: they
-# install packages. With a GPU the jobs for one must pass, without they must end with status 3. GPU may be `yes`; without
-# the word the command itself is asked.
+# ASSAY is the command, FOLDER is made empty. Steps that install packages, `install` and `proof`, are only read by bash:
+# try_install.sh runs them. With a GPU the jobs for one must pass, without they must end with status 3. GPU may be
+# `yes`; without the word the command itself is asked.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 assay=$1 work=$2 gpu=${3:-}
@@ -21,20 +21,8 @@ complain() {
   exit 1
 }
 
-# steps FILE: "name<TAB>file" of every step, whose commands then lie in that file. Of GitHub's form a step is a
-# `- name:` with `run: |`, of GitLab's a `script:` list under a job's name.
-steps() {
-  rm -f .step-*
-  awk -v file="$1" '
-    function begin(step) { gsub(/[^a-z]/, "_", step); n++; at = sprintf(".step-%02d-%s", n, step); printf "" > at }
-    /^ *- name: /      { name = $0; sub(/^ *- name: */, "", name) }
-    /^ *run: \|$/      { begin(name); depth = match($0, /r/); inside = "run"; next }
-    /^[a-z].*:$/       { job = $0; sub(/:$/, "", job) }
-    /^  script:$/      { begin(job); inside = "script"; next }
-    inside == "run"    { match($0, /^ */); if (RLENGTH < depth && NF) inside = ""; else { sub(/^ */, ""); print > at } }
-    inside == "script" { if ($0 !~ /^    - /) inside = ""; else { sub(/^    - /, ""); print > at } }' "$1"
-  ls .step-* 2>/dev/null
-}
+# shellcheck source=steps.sh
+source "$here/steps.sh"
 
 # run STEP WANTED: runs the commands of a step, which must end with this status.
 ran=0
@@ -66,7 +54,7 @@ for file in "$here"/github/*.yml "$here"/gitlab-ci.yml; do
     [[ -s $step ]] || complain "$file: $step has no command"
     bash -n "$step" || complain "$file: $step is no shell"
     case ${file##*/}:${step#.step-??-} in
-      *:install | *:proof | *:proofs_of_this_repository) ;;
+      *:install | *:install_* | *:proof | *:proofs_of_this_repository) ;;
       cpu.yml:check | gitlab-ci.yml:softmax_on_the_*)
         wanted=0
         if grep -q 'require cuda' "$step"; then wanted=$without_gpu; fi
